@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
     from advisor.model.records import Advice, Gap, Profile, Share
 
-TableName = Literal["bounds", "gaps", "parts", "recommendations", "efficiencies", "findings", "times", "iterations"]
+TableName = Literal[
+    "bounds", "gaps", "parts", "recommendations", "efficiencies", "findings", "explained", "times", "iterations"
+]
 Backend = Literal["pandas", "polars", "pyarrow"]
 Cell = str | float | int | bool | None
 Columns = dict[str, list[Cell]]
@@ -103,6 +105,17 @@ def _list_findings(advice: Advice) -> tuple[tuple[str, ...], Rows]:
     return ("plugin", "kind", "subject", "measure", "value"), rows
 
 
+def _list_explained(advice: Advice) -> tuple[tuple[str, ...], Rows]:
+    """Return the parts of gaps that findings explain, each second once."""
+    rows: Rows = [
+        (account.gap, part.gap, part.cause, ", ".join(part.regions), part.seconds,
+         *(part.interval_s or (None, None)), part.basis, part.source)
+        for account in advice.accounts
+        for part in account.parts
+    ]  # fmt: skip
+    return ("account", "gap", "cause", "regions", "seconds", "low_s", "high_s", "basis", "source"), rows
+
+
 def _list_times(advice: Advice) -> tuple[tuple[str, ...], Rows]:
     """Return the seconds of each region in each phase on each processor, all iterations added up."""
     return _list_seconds(advice.profile, by_iteration=False)
@@ -138,6 +151,7 @@ _TABLES: Final[Mapping[str, Callable[[Advice], tuple[tuple[str, ...], Rows]]]] =
     "recommendations": _list_recommendations,
     "efficiencies": _list_efficiencies,
     "findings": _list_findings,
+    "explained": _list_explained,
     "times": _list_times,
     "iterations": _list_iterations,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from advisor.model.gap_parts import describe_cause
 from advisor.output import numbers
 from advisor.output.sections import render_heading, render_paragraph
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 FIRST: Final = 2
 #: A part below this share of the run is not among the first.
 LEAST_SHARE: Final = 0.01
-_SHOWN_REGIONS: Final = 3
+SHOWN_REGIONS: Final = 3
 
 
 class ExplainedPart(NamedTuple):
@@ -38,17 +39,6 @@ def select_parts(advice: Advice, most: int | None = FIRST) -> list[ExplainedPart
     return [one for one in found if one.part.seconds >= least][:most]
 
 
-def describe_cause(part: GapPart) -> str:
-    """Return the cause with the regions in which it acts: ``coupling of flux and update``, ``cache misses in flux``."""
-    names = [*part.regions[:_SHOWN_REGIONS]]
-    left = len(part.regions) - len(names)
-    if left:
-        names.append(f"{left} more")
-    listed = " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
-    joint = "in" if " " in part.cause else "of"
-    return f"{part.cause} {joint} {listed}" if listed else part.cause
-
-
 def describe_account(account: GapAccount, least_s: float = 0.0) -> str:
     """Return the parts of a gap and what is left: ``44 ms coupling of flux and update, 76 ms unexplained``.
 
@@ -56,7 +46,7 @@ def describe_account(account: GapAccount, least_s: float = 0.0) -> str:
     """
     if all(part.seconds < least_s for part in account.parts):
         return ""
-    shown = [f"{numbers.format_duration(part.seconds)} {describe_cause(part)}" for part in account.parts]
+    shown = [f"{numbers.format_duration(part.seconds)} {describe_cause(part, SHOWN_REGIONS)}" for part in account.parts]
     return ", ".join([*shown, f"{numbers.format_duration(max(account.unexplained_s, 0.0))} unexplained"])
 
 
@@ -65,9 +55,8 @@ def describe_part(one: ExplainedPart) -> str:
     part = one.part
     span = f" ({numbers.format_interval(part.interval_s)})" if part.interval_s else ""
     gap = part.gap if part.gap == one.gap else f"{part.gap} in {one.gap}"
-    return (
-        f"{numbers.format_duration(part.seconds)}{span} of {gap}: {describe_cause(part)}; {part.basis}: {part.source}"
-    )
+    cause = describe_cause(part, SHOWN_REGIONS)
+    return f"{numbers.format_duration(part.seconds)}{span} of {gap}: {cause}; {part.basis}: {part.source}"
 
 
 def describe_parts(advice: Advice, page: Page, most: int | None = FIRST) -> list[str]:

@@ -11,9 +11,9 @@ from advisor.model.records import Finding
 from advisor_coupling import coupling_facts, orders, report, sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from advisor.model.records import Profile
+    from advisor.model.records import Bound, Profile
     from advisor.trace.events import Trace
     from advisor_coupling.arrangements import Arrangement
     from advisor_coupling.intervals import Estimate
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _REASONS: Final[tuple[tuple[Reason, str, str], ...]] = (("messages", "C'", "K-5"), ("imbalance", "L", "K-11"))
 
 
-def build_findings(profile: Profile, trace: Trace | None) -> list[Finding]:
+def build_findings(profile: Profile, bounds: Sequence[Bound], trace: Trace | None) -> list[Finding]:
     """Return what an experiment with this program found, or else what the order of kernels in the trace tells."""
     known = coupling_facts.find_known_losses(profile)
     if known is None:
@@ -32,9 +32,9 @@ def build_findings(profile: Profile, trace: Trace | None) -> list[Finding]:
             return []
         return [_build_order_finding(one, len(trace.locations)) for one in orders.estimate_orders(trace)]
     found = [_build_loop_finding(known)]
-    left = 1.0
-    if known.better_order is not None and profile.has_run_time:
-        found.append(_build_arrangement_finding(profile, known, known.better_order))
+    left, run_s = 1.0, _find_run_seconds(profile, bounds, known)
+    if known.better_order is not None and run_s is not None:
+        found.append(_build_arrangement_finding(run_s, known, known.better_order))
         lost = sum(loss.excess.value for loss in known.chains)
         left = max(1.0 - known.better_order.saved.value / lost, 0.0) if lost > 0 else 1.0
     losing = {loss.coupling.chain: loss for loss in known.chains}
@@ -48,7 +48,7 @@ def build_findings(profile: Profile, trace: Trace | None) -> list[Finding]:
             "lost_s": one.excess.value, "lost_low_s": one.excess.low, "lost_high_s": one.excess.high,
         }  # fmt: skip
         text = f"{sentences.describe_coupling(known.model, one)} ({one.verdict}, {_describe_case(known)})"
-        parts = tuple(_explain_gaps(profile, known, loss, left)) if loss is not None and left > 0 else ()
+        parts = tuple(_explain_gaps(run_s, known, loss, left)) if loss and run_s and left > 0 else ()
         found.append(Finding("", "coupling", subject, text, measures, explains=parts))
     if known.lost:
         subject = known.model.case.chain_label(known.lost.coupling.chain)
@@ -59,21 +59,34 @@ def build_findings(profile: Profile, trace: Trace | None) -> list[Finding]:
     return found
 
 
-def _build_arrangement_finding(profile: Profile, known: CouplingLosses, better: Arrangement) -> Finding:
+def _find_run_seconds(profile: Profile, bounds: Sequence[Bound], known: CouplingLosses) -> float | None:
+    """Return the seconds of the run that are like those of the experiment; None for a run without times.
+
+    Of one processor its computation, else with its communication: what other programs took, and starting, is no part of
+    a loop of kernels.
+    """
+    if not profile.has_run_time:
+        return None
+    values = {bound.name: bound.seconds for bound in bounds}
+    names = ("I", "IPCO") if known.model.case.processors == 1 else ("IPCO",)
+    return next((seconds for name in names if (seconds := values.get(name)) is not None), profile.actual_s)
+
+
+def _build_arrangement_finding(run_s: float, known: CouplingLosses, better: Arrangement) -> Finding:
     """Return which order of the kernels wins, and the seconds that the present one costs."""
     kernels = tuple(known.model.case.kernels[index] for index in better.order)
     share = units.format_share(known.order_share)
     pairs = ", ".join(known.model.case.chain_label(pair) for pair in better.estimated)
     doubt = f"; {pairs} estimated from the other pairs" if pairs else ""
     text = f"The order {', '.join(kernels)} wins {share} of the run by the couplings of its neighbours{doubt}."
-    part = _build_part(profile, known, kernels, better.saved, "$", ("K-12",))
+    part = _build_part(run_s, known, kernels, better.saved, "$", ("K-12",))
     basis = "estimated" if better.estimated else part.basis
     part = replace(part, cause="order", basis=basis, source=f"{part.source}, pairs composed in the order named")
     measures = {"saved_s": better.saved.value, "low_s": better.saved.low, "high_s": better.saved.high}
     return Finding("", "better order", ",".join(kernels), text, measures, explains=(part,))
 
 
-def _explain_gaps(profile: Profile, known: CouplingLosses, loss: ChainLoss, left: float) -> Iterator[GapPart]:
+def _explain_gaps(run_s: float, known: CouplingLosses, loss: ChainLoss, left: float) -> Iterator[GapPart]:
     """Yield the parts of gaps that a chain's loss explains: measured messages, measured imbalance, and the rest.
 
     ``left`` is the share of it that no better order of the kernels removes.
@@ -81,19 +94,17 @@ def _explain_gaps(profile: Profile, known: CouplingLosses, loss: ChainLoss, left
     A loss of kernels that do not communicate lies in $: they take longer than their schedule, whatever the reason. Of a
     run of another size the same share of its time, with an interval twice as wide.
     """
-    if not profile.has_run_time:
-        return
     kernels = tuple(known.model.case.kernels[index] for index in loss.coupling.chain)
     rest = loss.excess.scale_by(left)
     for reason, gap, action in _REASONS:
         measured = loss.reasons.get(reason)
         if measured is not None and measured.low > 0:
-            yield _build_part(profile, known, kernels, measured.scale_by(left), gap, (action,))
+            yield _build_part(run_s, known, kernels, measured.scale_by(left), gap, (action,))
             rest = rest.reduce_by(measured.scale_by(left))
     if rest.value > 0 and rest.high > 0:
         actions = _list_actions(known, loss)
         gap = "C'" if actions[:1] == ("K-5",) else "$"
-        yield _build_part(profile, known, kernels, rest, gap, actions)
+        yield _build_part(run_s, known, kernels, rest, gap, actions)
 
 
 def _list_actions(known: CouplingLosses, loss: ChainLoss) -> tuple[str, ...]:
@@ -111,14 +122,14 @@ def _list_actions(known: CouplingLosses, loss: ChainLoss) -> tuple[str, ...]:
 
 
 def _build_part(
-    profile: Profile,
+    run_s: float,
     known: CouplingLosses,
     kernels: tuple[str, ...],
     seconds: Estimate,
     gap: str,
     actions: tuple[str, ...],
 ) -> GapPart:
-    scale, wide = profile.actual_s / known.run_s, 1.0 if known.exact else 2.0
+    scale, wide = run_s / known.run_s, 1.0 if known.exact else 2.0
     value = seconds.value * scale
     low, high = (max(value + wide * (end * scale - value), 0.0) for end in (seconds.low, seconds.high))
     case = known.model.case

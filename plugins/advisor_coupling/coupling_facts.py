@@ -31,7 +31,7 @@ def build_facts() -> list[Fact]:
         _make_fact("run.coupling_worst", "ratio", "C_S of that chain", _worst_coupling),
         _make_fact("run.coupling_kernels", "name", "the kernels of that chain", lambda known: known.kernels or None),
         _make_fact(
-            "run.coupling_evicts", "yes/no", "a cache holds the data of each of its kernels, and not those of all",
+            "run.coupling_evicts", "yes/no", "a cache holds the data of some of its kernels, and not those of all",
             _of_worst(lambda worst: worst.cache is not None),
         ),
         _make_fact("run.coupling_shares", "yes/no", "two of them use one array",

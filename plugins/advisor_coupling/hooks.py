@@ -10,10 +10,11 @@ from advisor.extension.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from collections.abc import Sequence
 
     from advisor.advice.facts import Fact
     from advisor.extension.commands import CommandRegistry, CommandServices
-    from advisor.model.records import Finding, Profile
+    from advisor.model.records import Bound, Finding, Profile
     from advisor.model.reports import Report
     from advisor.trace.events import Trace
 
@@ -35,7 +36,7 @@ def advisor_commands(register: CommandRegistry) -> None:
 
 
 @hookimpl
-def advisor_findings(profile: Profile, trace: Trace | None) -> list[Finding]:
+def advisor_findings(profile: Profile, bounds: Sequence[Bound], trace: Trace | None) -> list[Finding]:
     """Return what is known about the couplings of this program's kernels."""
     from advisor_coupling import coupling_facts
 
@@ -43,7 +44,7 @@ def advisor_findings(profile: Profile, trace: Trace | None) -> list[Finding]:
         return []  # and nothing that reads experiments is loaded
     from advisor_coupling import advice
 
-    return advice.build_findings(profile, trace)
+    return advice.build_findings(profile, bounds, trace)
 
 
 @hookimpl

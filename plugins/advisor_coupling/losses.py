@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 from advisor_coupling import newest, transitions
 from advisor_coupling.arrangements import find_best_order
 from advisor_coupling.cases import Metric
-from advisor_coupling.intervals import Estimate
 from advisor_coupling.model import TOLERANCE, build_case_model
 
 if TYPE_CHECKING:
@@ -16,6 +15,8 @@ if TYPE_CHECKING:
 
     from advisor.model.records import Profile
     from advisor_coupling.arrangements import Arrangement
+    from advisor_coupling.cases import Chain
+    from advisor_coupling.intervals import Estimate
     from advisor_coupling.model import CaseModel, Coupling
     from advisor_coupling.results import ExperimentDocument, Reason
     from advisor_coupling.transitions import CacheLevel
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 _SAME: Final = 1e-9
 #: A cache serves most accesses of a kernel whose data exceed it by that much: replacement is not perfect either way.
 NEARLY_FITS: Final = 1.25
+#: Kernels that fit into a cache by themselves work on this part of a chain's data at least, if it is the reason.
+LOSING_PART: Final = 0.25
+#: Shorter chains that explain so much of a longer one's loss stand for it.
+MOST_OF_LOSS: Final = 0.8
 #: A reason that explains this part of a loss is its main one.
 MAIN_REASON: Final = 0.5
 
@@ -39,7 +44,7 @@ class LostCoupling:
 
 @dataclass(frozen=True, slots=True)
 class ChainLoss:
-    """A chain whose kernels hurt each other in the loop, and why: ``excess`` seconds a run beyond shorter chains in it.
+    """A chain whose kernels hurt each other in the loop, and why: ``excess`` is what that costs, seconds a run.
 
     ``cache`` names the cache that holds the data of each of its kernels, and not those of all. ``shared`` are arrays
     that two of them use; ``communicates`` is whether one of them does. ``reasons`` are the seconds that metrics of the
@@ -144,31 +149,42 @@ def compute_losses(
 
 
 def select_losses(model: CaseModel) -> list[tuple[Coupling, Estimate]]:
-    """Return the chains that lose time in the loop, the costliest first, with what each loses beyond shorter ones.
+    """Return the chains that lose time in the loop, the costliest first, none of which shares a kernel with another.
 
-    The shortest chain that shows a loss stands for it: a longer one counts for what it loses beyond those inside it,
-    and only beyond noise. What the loop of all kernels loses is the most that there is: where that was measured, and
-    its kernels do not lose beyond noise, no part of it does.
+    A chain stands for its loss unless shorter ones inside it, side by side, explain most of it. What the loop of all
+    kernels loses is the most that there is: where that was measured, and its kernels do not lose beyond noise, no part
+    of it does.
     """
-    whole = next(iter(model.couplings_of_length(model.case.size)), None)
+    size = model.case.size
+    whole = next(iter(model.couplings_of_length(size)), None)
     if whole is not None and whole.verdict in ("constructive", "no coupling beyond noise"):
         return []
-    most = whole.excess.high if whole is not None and whole.value.has_interval else float("inf")
-    found: list[tuple[Coupling, Estimate]] = []
-    for one in sorted(model.couplings, key=lambda one: (len(one.chain), -one.excess.value)):
-        if one.verdict != "destructive":
-            continue
-        inside = sum(excess.value for other, excess in found if set(other.chain) <= set(one.chain))
-        excess = Estimate(one.excess.value - inside, one.excess.low - inside, one.excess.high - inside)
-        if excess.low > 0:
-            found.append((one, excess))
-    found.sort(key=lambda pair: -pair[1].value)
-    counted: list[tuple[Coupling, Estimate]] = []
-    for one, excess in found:
-        left = most - sum(each.value for _, each in counted)
-        if left > 0:
-            counted.append((one, Estimate(*(min(end, left) for end in (excess.value, excess.low, excess.high)))))
-    return counted
+    losing = {frozenset(one.chain): one for one in model.couplings if one.verdict == "destructive"}
+    loops = [_split_chain(tuple((start + step) % size for step in range(size)), losing, {}) for start in range(size)]
+    best = max(loops, key=lambda chains: (_sum_excess(chains), -len(chains)))
+    share = 1.0
+    if whole is not None and whole.value.has_interval and best:
+        share = min(1.0, whole.excess.high / _sum_excess(best))
+    return [(one, one.excess.scale_by(share)) for one in sorted(best, key=lambda one: -one.excess.value)]
+
+
+def _split_chain(
+    chain: Chain, losing: Mapping[frozenset[int], Coupling], known: dict[Chain, list[Coupling]]
+) -> list[Coupling]:
+    """Return the chains, side by side in one chain, that explain what it loses; itself where shorter ones do not."""
+    if chain not in known:
+        splits = [
+            [*_split_chain(chain[:place], losing, known), *_split_chain(chain[place:], losing, known)]
+            for place in range(1, len(chain))
+        ]
+        parts = max(splits, key=_sum_excess, default=[])
+        own = losing.get(frozenset(chain)) if len(chain) > 1 else None
+        known[chain] = [own] if own is not None and _sum_excess(parts) < MOST_OF_LOSS * own.excess.value else parts
+    return known[chain]
+
+
+def _sum_excess(chains: Sequence[Coupling]) -> float:
+    return sum(one.excess.value for one in chains)
 
 
 def _count_matches(one: CaseModel, wanted: Mapping[str, float]) -> int:
@@ -183,19 +199,20 @@ def _case_size(one: CaseModel) -> float:
 
 
 def _find_evicting_cache(one: CaseModel, loss: Coupling, caches: Sequence[CacheLevel]) -> str | None:
-    """Return the first cache that holds most of the data of each kernel of a chain, and not those of all."""
+    """Return the first cache that holds most of the data of some kernels of a chain, and not those of all.
+
+    These kernels find their data gone; they have to work on a good part of all that the chain touches.
+    """
     sizes = [one.case.working_set(part) for part in ((index,) for index in loss.chain)]
     together = one.case.working_set(loss.chain)
     known = [size for size in sizes if size is not None]
     if together is None or len(known) < len(sizes):
         return None
-    largest = max(known)
-    fitting = (
-        level.name
-        for level in caches
-        if largest <= NEARLY_FITS * level.bytes and together > max(transitions.USABLE * level.bytes, largest)
-    )
-    return next(fitting, None)
+    for level in caches:
+        fitting = sum(size for size in known if size <= NEARLY_FITS * level.bytes)
+        if fitting >= LOSING_PART * sum(known) and together > max(transitions.USABLE * level.bytes, max(known)):
+            return level.name
+    return None
 
 
 def _find_shared_arrays(one: CaseModel, loss: Coupling) -> tuple[str, ...]:

@@ -1,7 +1,8 @@
-"""How much of the gap $ the caches' misses explain, from whatever counted them: valgrind, LIKWID or PAPI."""
+"""What counts explain of the gaps of computation: misses, from whatever counted them, and the code of loops."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.gap_parts import GapPart
@@ -19,8 +20,64 @@ if TYPE_CHECKING:
 _LAST: Final = ("misses.LL", "misses.L4", "misses.L3", "misses.L2")
 
 
+@dataclass(frozen=True, slots=True)
+class _LoopTrait:
+    """What the code of loops shows: the gap it costs, and the counts whose quotient is the share of a region's seconds.
+
+    ``counted`` says in words what was counted.
+    """
+
+    gap: str
+    cause: str
+    part: str
+    whole: str
+    action: str
+    counted: str
+
+
+_TRAITS: Final = (
+    _LoopTrait("$", "stride", "strided_loads", "compiled_ops.load", "P-3", "loads that step over numbers"),
+    _LoopTrait("S", "chains of operations", "chained_cycles", "scheduled_cycles", "P-2", "cycles in dependent chains"),
+    _LoopTrait("C", "spilled registers", "spilled_loads", "compiled_ops.load", "P-4", "loads of spilled values"),
+)
+#: A trait of fewer of a gap's seconds is not worth a word.
+_LEAST_SHARE: Final = 0.05
+
+
 def build_findings(profile: Profile, gaps: Sequence[Gap], machine: Machine | None) -> tuple[Finding, ...]:
-    """Return one finding where the gap $, the misses and the machine's caches are known; seconds per processor."""
+    """Return what counts of compiled loops and of misses explain of the gaps above them; seconds per processor."""
+    found = [_find_trait(profile, gap, trait) for trait in _TRAITS for gap in gaps if gap.name == trait.gap]
+    return (*_find_misses(profile, gaps, machine), *(one for one in found if one is not None))
+
+
+def _find_trait(profile: Profile, gap: Gap, trait: _LoopTrait) -> Finding | None:
+    """Return how much of a gap lies in loops of a kind: of each region the share of its counts that are of it."""
+    part, whole = profile.counts.get(trait.part), profile.counts.get(trait.whole)
+    if part is None or whole is None or gap.seconds <= 0:
+        return None
+    shares = {
+        region.name: float(part[row].sum() / whole[row].sum())
+        for row, region in enumerate(profile.regions)
+        if whole[row].sum() > 0
+    }
+    seconds: dict[str, float] = {}
+    for share in gap.regions:
+        seconds[share.name] = seconds.get(share.name, 0.0) + max(share.seconds, 0.0) * shares.get(share.name, 0.0)
+    total = sum(seconds.values())
+    if total < _LEAST_SHARE * gap.seconds:
+        return None
+    regions = tuple(name for name in seconds if seconds[name] >= _LEAST_SHARE * total)
+    text = (
+        f"{format_seconds(total)} of the gap {gap.name} lie in loops of {', '.join(regions)} in proportion to their "
+        f"{trait.counted}."
+    )
+    source = f"{trait.counted}, counted in the compiled loops; the seconds of {gap.name} there in proportion"
+    explains = (GapPart(gap.name, trait.cause, total, source, "estimated", None, regions, (trait.action,)),)
+    return Finding("processor", trait.cause, gap.name, text, {"seconds": total}, explains=explains)
+
+
+def _find_misses(profile: Profile, gaps: Sequence[Gap], machine: Machine | None) -> tuple[Finding, ...]:
+    """Return one finding where the gap $, the misses and the machine's caches are known."""
     gap = next((one for one in gaps if one.name == "$"), None)
     cycles = _mean_count(profile, "scheduled_cycles")
     if gap is None or machine is None or cycles is None:

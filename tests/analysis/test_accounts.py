@@ -90,6 +90,14 @@ def test_a_part_of_all_computation_counts_beyond_what_the_gaps_below_explain() -
     assert [(name, round(account.parts[0].seconds, 9)) for name, account in found.items()] == [("$", 0.1), ("I", 0.52)]
 
 
+def test_a_run_with_devices_has_a_ladder_of_its_own() -> None:
+    bounds = (Bound("K", 0.4, "measured"), Bound("KT", 0.5, "measured"), Bound("actual", 1.0, "measured"))
+    copies = Gap("copies", ("copies",), "K", "KT", 0.1, 0.1, "measured")
+    parts = (part("pageable memory", 0.06, gap="copies"), part("coupling", 0.1, "a"))
+    (account,) = build_accounts((copies,), bounds, [Finding("p", "k", "s", "", explains=parts)])
+    assert (account.gap, seconds_of(account)) == ("copies", [("pageable memory", 0.06)])
+
+
 PARTS = st.builds(
     GapPart,
     st.sampled_from(["$", "C'", "I", "S"]),

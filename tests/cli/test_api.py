@@ -68,7 +68,17 @@ def test_the_search_path_of_a_script_stays_as_it_is(tmp_path: Path) -> None:
 
 
 def test_tables_have_columns_of_one_length_and_add_up(run: gapwatch.Run) -> None:
-    for table in ("bounds", "gaps", "parts", "recommendations", "efficiencies", "findings", "times", "iterations"):
+    for table in (
+        "bounds",
+        "gaps",
+        "parts",
+        "recommendations",
+        "efficiencies",
+        "findings",
+        "explained",
+        "times",
+        "iterations",
+    ):
         columns = run.to_columns(table)  # type: ignore[arg-type]
         assert len({len(values) for values in columns.values()}) == 1, table
     times, iterations = run.to_columns("times"), run.to_columns("iterations")

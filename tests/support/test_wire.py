@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
+import advice_samples
 import pytest
 from hypothesis import given
 from native_documents import PROFILES
 from profile_strategies import plain, profiles
 
 from advisor.extension.host import load_plugins
-from advisor.model.records import Advice, Profile, Region
+from advisor.model.gap_parts import GapAccount, GapPart
+from advisor.model.records import Advice, Finding, Profile, Region
 from advisor.output.advice_document import build_advice_document
 from advisor.pipeline import Options, advise
 from advisor.support import record_json
@@ -29,6 +32,17 @@ def test_advice_comes_back_as_it_was() -> None:
     back = record_json.unpack_record(Advice, json.loads(json.dumps(record_json.pack_record(advice))))
     assert build_advice_document(back) == build_advice_document(advice)
     assert back.recommendations == advice.recommendations
+
+
+def test_what_findings_explain_comes_back_and_advice_of_before_has_none() -> None:
+    part = GapPart("L", "coupling", 4.4, "an experiment", "measured", (4.1, 4.7), ("flux", "update"), ("K-2",))
+    found = Finding("coupling", "coupling", "flux,update", "they hurt each other", explains=(part,))
+    advice = replace(advice_samples.full(), findings=(found,), accounts=(GapAccount("L", 8.0, (part,)),))
+    packed = json.loads(json.dumps(record_json.pack_record(advice)))
+    back = record_json.unpack_record(Advice, packed)
+    assert (back.findings, back.accounts) == (advice.findings, advice.accounts)
+    del packed["accounts"], packed["findings"][0]["explains"]
+    assert record_json.unpack_record(Advice, packed).accounts == ()
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from advisor.advice.ranking.ceilings import GapBudget
     from advisor.advice.ranking.drafts import Draft
     from advisor.advice.rules.records import Action
+    from advisor.model.gap_parts import GapPart
     from advisor.model.records import Evidence, Recommendation, Status
 
 _CEILING: Final = (
@@ -34,6 +35,7 @@ _EXPECTED: Final = {
     "similar": "the share of its ceiling that the action has won in similar programs × ceiling, as a finding tells it",
     "simulation": "simulated by a plugin, at most the ceiling",
     "calibration": "the share that the change won in programs with this fault × ceiling, as the rule states it",
+    "experiment": "the seconds that an experiment with the program measured, as a finding tells them",
 }
 
 
@@ -100,6 +102,8 @@ def _span_expression(piece: Evidence, low: float, high: float, actual_s: float) 
 def _explain_ceiling(
     draft: Draft, made: Recommendation, book: GapBudget, about: str, terms: BoundExpressions
 ) -> ExplainedNumber:
+    if draft.part is not None:
+        return _explain_part_ceiling(draft.part, made, about, draft.match.action.place)
     uneven = dict.fromkeys(site for site, name in draft.claims if site >= 0 and name in IMBALANCE)
     others = [claim for claim in dict.fromkeys(draft.claims) if claim[0] not in uneven or claim[1] not in IMBALANCE]
     names = dict.fromkeys(name for _, name in draft.claims)
@@ -123,6 +127,21 @@ def _explain_ceiling(
     )  # fmt: skip
 
 
+def _explain_part_ceiling(part: GapPart, made: Recommendation, about: str, place: str) -> ExplainedNumber:
+    """Return the ceiling of an action against a part of a gap: the upper end of the part, within the gap."""
+    low, high = part.interval_s or (part.seconds, part.seconds)
+    inputs = (
+        NumberInput(part.cause, part.seconds, "s", f"{part.basis}: {part.source}"),
+        NumberInput("lowest", low, "s", "lower end of its interval"),
+        NumberInput("highest", high, "s", "upper end of its interval"),
+    )
+    return ExplainedNumber(
+        "ceiling", "at most", "upper limit of the saving", made.ceiling_s, "s", part.basis,
+        f"the most that the part of {part.gap} is, as a finding tells it, and never more than the gap", inputs,
+        about=about, place=place,
+    )  # fmt: skip
+
+
 def _ceiling_expression(parts: Sequence[str], uneven: int, names: Sequence[str]) -> Expression:
     """Return the ceiling as an expression of its inputs: uneven phases, parts of other gaps, whole gaps."""
     gaps = {name: ["input", uneven + len(parts) + at] for at, name in enumerate(names)}
@@ -143,13 +162,13 @@ def _imbalance_expression(book: GapBudget, site: int, terms: BoundExpressions) -
 
 def _part_expression(book: GapBudget, site: int, name: str, terms: BoundExpressions) -> Expression | None:
     span = book.sheet.sites[site].gap_span(name.split("+")[0]) if site >= 0 else None
-    exact = span is not None and span.low == span.high and "+" not in name
+    exact = span is not None and span.low == span.high and "+" not in name and not book.explained.get(name)
     part = _gap_at_site(name, book.sheet.sites[site], terms) if exact else None
     return None if part is None else ["most", 0.0, part]
 
 
 def _total_expression(book: GapBudget, name: str, terms: BoundExpressions) -> Expression | None:
-    known = book.gaps.get(name)
+    known = book.gaps.get(name) if not book.explained.get(name) else None
     gap = terms.gap_expression(known.lower, known.upper) if known else None
     return None if gap is None else ["most", 0.0, gap]
 
@@ -187,6 +206,8 @@ def _history_gain_expression(made: Recommendation, inputs: int) -> Expression | 
 def _explain_confidence(draft: Draft, made: Recommendation, book: GapBudget, about: str) -> ExplainedNumber:
     names = [name for name in made.gaps if name in book.gaps] or list(made.gaps)
     statuses = [f"{name} is {book.gaps[name].status}" for name in names if name in book.gaps]
+    if draft.part is not None:
+        statuses = [f"the part of {draft.part.gap} is {draft.part.basis}"]
     grade = book.grade.score if book.grade else 1.0
     surety = draft.match.outcome.surety
     noise = made.ceiling_s / (made.ceiling_s + book.noise_s) if book.noise_s > 0 else 1.0
@@ -214,7 +235,7 @@ def _explain_order(draft: Draft, made: Recommendation, about: str) -> ExplainedN
         inputs = [NumberInput("ceiling", made.ceiling_s, "s", "at most, above")]
     else:
         inputs = [NumberInput("expected", made.expected_s, "s", f"above, from {made.basis}")]
-    if made.basis not in ("history", "similar", "calibration"):
+    if made.basis in (None, "simulation"):
         inputs.append(
             NumberInput(
                 "typical fraction",
@@ -227,7 +248,7 @@ def _explain_order(draft: Draft, made: Recommendation, about: str) -> ExplainedN
     inputs.append(NumberInput("1 / effort", 1 / made.effort, "", f"effort {made.effort} of 1 to 5, {stated}"))
     return ExplainedNumber(
         "order", "score", "the largest comes first", draft.score, "s", "estimated",
-        "seconds expected from history, or typical fraction × those of a simulation, "
+        "seconds expected from history or an experiment, or typical fraction × those of a simulation, "
         "or those expected from similar programs, or "
         "typical fraction × ceiling; × confidence / effort",
         tuple(inputs), about=about, place=made.rule_place,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.advice.explaining import expressions
 from advisor.advice.explaining.expressions import ACTUAL, BoundExpressions, Expression
 from advisor.advice.explaining.records import ExplainedNumber, NumberInput
+from advisor.model.gap_parts import describe_cause
 from advisor.model.records import ALL_LEVELS
 
 if TYPE_CHECKING:
@@ -37,6 +38,12 @@ def explain_gap(found: Gap, advice: Advice, terms: BoundExpressions) -> Explaine
     inputs = [_bound_input(known[found.upper], terms), _bound_input(known[found.lower], terms)]
     inputs.append(NumberInput("run", advice.profile.actual_s, "s", "actual_s; the share is seconds / run", ACTUAL))
     inputs.append(NumberInput("share", found.share, "share", "seconds / run", ["/", _DIFFERENCE, ["input", 2]]))
+    inputs += [
+        NumberInput(describe_cause(part), part.seconds, "s", f"explained of it, {part.basis}: {part.source}")
+        for account in advice.accounts
+        if account.gap == found.name
+        for part in account.parts
+    ]
     parts = tuple(
         NumberInput(
             share.name,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from advisor.advice.explaining import action_explanations, bound_explanations, gap_explanations
 from advisor.advice.explaining.expressions import BoundExpressions
 from advisor.advice.explaining.records import ExplainedNumber, Explanation
 from advisor.advice.ranking.ceilings import build_gap_budget
+from advisor.advice.ranking.explained_drafts import sum_explained
 from advisor.model.errors import UsageError
 from advisor.model.records import GAP_NAMES
 from advisor.support.documents.scalars import suggest_word
@@ -52,6 +54,7 @@ def _explain_recommendation(study: Study, number: int) -> Iterator[ExplainedNumb
     if study.matches is not None:
         noise_s = study.earlier.noise_s()
         book = build_gap_budget(study.matches.sheet, study.advice.gaps, study.advice.grade, noise_s)
+        book = replace(book, explained=sum_explained(study.matches, study.advice.accounts, book))
         terms = BoundExpressions(study.advice.profile, study.loads)
         yield from action_explanations.explain_recommendation(draft, made, book, study.won, terms)
 

@@ -10,6 +10,7 @@ from advisor.advice.ranking.drafts import compute_digest
 from advisor.advice.ranking.gains import ExpectedGain
 from advisor.advice.rules.conditions import FactIs
 from advisor.model import policy, units
+from advisor.model.gap_parts import describe_cause, join_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -57,7 +58,7 @@ def _explain_draft(draft: Draft, account: GapAccount, part: GapPart, profile: Pr
     better = replace(
         made,
         gaps=(known,),
-        region=_join_names(part.regions) or made.region,
+        region=join_names(part.regions) or made.region,
         file=place.file if place else None,
         line=place.line if place else None,
         ceiling_s=most,
@@ -70,19 +71,14 @@ def _explain_draft(draft: Draft, account: GapAccount, part: GapPart, profile: Pr
 
 def describe_part(part: GapPart) -> str:
     """Return in a sentence what a part costs and how that is known."""
-    joint = "in" if " " in part.cause else "of"
-    where = f" {joint} {_join_names(part.regions)}" if part.regions else ""
     span = ""
     if part.interval_s:
         low, high = map(units.format_seconds, part.interval_s)
         span = f" ({low} to {high})"
-    cause = f"{part.cause[:1].upper()}{part.cause[1:]}"
-    return f"{cause}{where} costs {units.format_seconds(part.seconds)}{span}, {part.basis}: {part.source}."
-
-
-def _join_names(names: Sequence[str]) -> str:
-    """Return ``a``, ``a and b``, or ``a, b and c``."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+    cause = describe_cause(part)
+    return (
+        f"{cause[:1].upper()}{cause[1:]} costs {units.format_seconds(part.seconds)}{span}, {part.basis}: {part.source}."
+    )
 
 
 def explained_gain(part: GapPart | None) -> ExpectedGain | None:
@@ -99,6 +95,27 @@ def is_general(draft: Draft) -> bool:
     asked = {leaf.gap for leaf in leaves if not isinstance(leaf, FactIs)}
     sizes = all(leaf.fact in _SIZES for leaf in leaves if isinstance(leaf, FactIs))
     return len(asked) > 1 and sizes and draft.recommendation.expected_s is None
+
+
+def put_measured_first(ordered: Sequence[Draft]) -> list[Draft]:
+    """Return the drafts in their order, those with a measured gain before guesses that usually win less.
+
+    A guess is an action of which only the ceiling is known; little effort does not put it before what is known.
+    """
+    result: list[Draft] = []
+    for draft in ordered:
+        place = len(result)
+        if draft.recommendation.basis == "experiment":
+            while place and _is_guess_below(result[place - 1], draft):
+                place -= 1
+        result.insert(place, draft)
+    return result
+
+
+def _is_guess_below(other: Draft, measured: Draft) -> bool:
+    made, known = other.recommendation, measured.recommendation
+    usual_s = made.ceiling_s * other.match.action.typical_fraction * made.confidence
+    return made.expected_s is None and usual_s < (known.expected_s or 0.0) * known.confidence
 
 
 def put_general_last(ordered: Sequence[Draft]) -> list[Draft]:

@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from advisor.advice.facts.places import is_significant
 from advisor.advice.ranking.ceilings import build_gap_budget, compute_ceiling
 from advisor.advice.ranking.drafts import build_drafts, compute_digest, restrict_draft
-from advisor.advice.ranking.explained_drafts import explain_drafts, explained_gain, put_general_last, sum_explained
+from advisor.advice.ranking.explained_drafts import (
+    explain_drafts,
+    explained_gain,
+    put_general_last,
+    put_measured_first,
+    sum_explained,
+)
 from advisor.advice.ranking.gains import ExpectedGain
 from advisor.advice.ranking.judgement import judge_drafts, order_judgement
 from advisor.advice.ranking.outlook import Outlook, add_outlook, matters_later, sort_by_target
@@ -73,7 +79,7 @@ def rank_matches(
     drafts = explain_drafts(build_drafts(matches, profile, book), accounts, profile, book)
     found = [_add_expected_gain(draft, gain) for draft in drafts]
     worth = (draft for draft in found if _is_worth_it(draft, profile) or matters_later(draft, words))
-    ordered = put_general_last(sorted(worth, key=lambda draft: draft.sort_key))
+    ordered = put_general_last(put_measured_first(sorted(worth, key=lambda draft: draft.sort_key)))
     found = _sort_near_equals(_select_one_per_cause(ordered, profile, book))
     chosen = sort_by_target([add_outlook(draft, words, book) for draft in found], words, noise_s)
     if order == "steps":

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from advisor.model.devices import DEVICE_LEVELS
 from advisor.model.gap_parts import BASES_BY_CERTAINTY, GapAccount
-from advisor.model.records import ALL_LEVELS
+from advisor.model.records import BOUND_NAMES, LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from advisor.model.devices import DeviceLevel
     from advisor.model.gap_parts import GapPart
-    from advisor.model.records import Bound, Finding, Gap
+    from advisor.model.records import Bound, Finding, Gap, Level
 
 
 def build_accounts(gaps: Sequence[Gap], bounds: Sequence[Bound], findings: Iterable[Finding]) -> tuple[GapAccount, ...]:
@@ -27,7 +29,7 @@ def build_accounts(gaps: Sequence[Gap], bounds: Sequence[Bound], findings: Itera
         name = find_account_name(part, gaps, bounds)
         if name is not None:
             held.setdefault(name, []).append(part)
-    levels = [level.bound for level in ALL_LEVELS]
+    levels = [level.bound for level in _find_ladder(bounds)]
     accounts = [_build_account(gap.name, gap.seconds, held[gap.name]) for gap in gaps if gap.name in held]
     for bound in bounds:
         if bound.name in held:
@@ -47,9 +49,14 @@ def find_account_name(part: GapPart, gaps: Sequence[Gap], bounds: Sequence[Bound
     known = [bound.name for bound in bounds if bound.seconds is not None]
     if part.gap in known or not known:
         return part.gap if known else None
-    levels = [level.bound for level in ALL_LEVELS]
-    letters = [level.gap for level in ALL_LEVELS[: levels.index(known[0]) + 1]]
-    return known[0] if part.gap in letters else None
+    ladder = _find_ladder(bounds)
+    height = [level.bound for level in ladder].index(known[0])
+    return known[0] if part.gap in [level.gap for level in ladder[: height + 1]] else None
+
+
+def _find_ladder(bounds: Sequence[Bound]) -> Sequence[Level | DeviceLevel]:
+    """Return the levels of the hierarchy that the bounds are of: that of a run on CPUs, or of one with devices."""
+    return LEVELS if all(bound.name in BOUND_NAMES for bound in bounds) else DEVICE_LEVELS
 
 
 def _build_account(name: str, seconds: float, parts: Iterable[GapPart], told_s: float = 0.0) -> GapAccount:

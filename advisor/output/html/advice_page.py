@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from advisor.model.gap_parts import describe_cause
 from advisor.model.records import WAITING_UNKNOWN
 from advisor.output import numbers
 from advisor.output.clean import clean_text
-from advisor.output.explained import describe_cause, select_parts
+from advisor.output.explained import select_parts
 from advisor.output.html import figures, templates
 from advisor.output.html.grids import Grid, build_gap_grids, build_grid, clean_and_shorten, find_long_names
 from advisor.output.wording import (

@@ -124,6 +124,17 @@ def test_fused_and_plain_pair_compute_the_same(tmp_path: Path) -> None:
     assert plain == blocked
 
 
+def test_both_orders_of_the_kernels_compute_the_same(tmp_path: Path) -> None:
+    program = compiled(tmp_path, "order")
+    plain, better = (
+        subprocess.run(
+            [program, "1000", "30", *more], capture_output=True, text=True, check=True, timeout=PATIENCE_S
+        ).stdout
+        for more in ([], ["sorted"])
+    )
+    assert plain == better
+
+
 def test_fortran_programs_take_chains(tmp_path: Path) -> None:
     if not shutil.which("gfortran"):
         pytest.skip("gfortran is not installed: apt install gfortran")

@@ -51,14 +51,26 @@ def test_a_manifest_is_cases_and_runs_in_interleaved_rounds(tmp_path: Path) -> N
     assert first != second
 
 
-@pytest.mark.parametrize("name", ["adi", "pair", "fused", "heat"])
+@pytest.mark.parametrize("name", ["adi", "pair", "fused", "heat", "order"])
 def test_the_manifests_of_the_examples_are_right(name: str) -> None:
     assert len(manifest.read_manifest(EXAMPLES / f"{name}.yaml").kernels) >= 2
+
+
+def test_where_the_order_is_free_every_pair_is_measured_and_what_runs_before_is_kept(tmp_path: Path) -> None:
+    path = EXAMPLES / "order.yaml"
+    plan = manifest.read_manifest(path)
+    chains = {step.chain for step in experiment.list_steps(plan, 1) if step.kind == "chain"}
+    assert {"heat_a,heat_b", "flow_a,flow_b"} <= chains
+    assert len([chain for chain in chains if chain.count(",") == 1]) == 6
+    document = experiment.open_experiment(plan, path, tmp_path / "none.json", "", {})
+    assert document.free_order
+    assert document.after == {"heat_b": ("heat_a",), "flow_b": ("flow_a",)}
 
 
 @pytest.mark.parametrize(
     ("before", "after", "problem"),
     [
+        ("{name: b, uses: [u]}", "{name: b, after: [c]}", "4:23: there is no other kernel 'c'"),
         ("program: toy", "programm: toy", "1:1: unknown key 'programm' (did you mean 'program'?)"),
         ("name: b,", "name: a,", "4:5: the kernel 'a' is listed twice"),
         ("name: b, uses: [u]", "name: b, uses: [v]", "4:22: the array 'v' is not listed in arrays"),
