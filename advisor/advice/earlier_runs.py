@@ -62,11 +62,13 @@ class EarlierRuns:
         self.problems: tuple[str, ...] = ()
 
     def earlier_advice(self) -> tuple[Advice, ...]:
-        """Return the advice on earlier runs of the program, the oldest first."""
+        """Return the advice on earlier runs of the program, the oldest first: measured ones, or simulated as it is."""
         if self._advice is None:
             known = [one.profile for one in self._beside]
+            simulated = self._profile.is_simulated
             stored = [one for one in self._load_stored() if not any(is_same_run(one.profile, other) for other in known)]
-            self._advice = _sort_by_start((*stored, *self._beside))
+            alike = [one for one in (*stored, *self._beside) if one.profile.is_simulated == simulated]
+            self._advice = _sort_by_start(alike)
         return self._advice
 
     def _load_stored(self) -> list[Advice]:

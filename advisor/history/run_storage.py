@@ -30,7 +30,8 @@ def store_run(
     """Add a run, read from ``units``, inside the transaction that the caller opened, and return its number.
 
     ``applied`` are the actions, each with its region (None: anywhere), that its build carries out, and
-    ``reason`` says who says so. Items change only if no newer run of the program has told more of them.
+    ``reason`` says who says so. Items change only if no newer run of the program has told more of them; a simulated run
+    tells nothing of them.
     """
     runs, items = RunStore(connection), ItemStore(connection)
     profile = advice.profile
@@ -38,7 +39,7 @@ def store_run(
         items.apply_actions(profile.program, applied, f"{reason} build {profile.build}", now)
     number = runs.add_run(advice, units, now)
     entries = runs.list_entries(profile.program, _LATEST)
-    if entries[-1].number == number:
+    if entries[-1].number == number and not profile.is_simulated:
         _update_items(items, runs, number, advice, entries[:-1], now)
     return number
 

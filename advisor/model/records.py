@@ -216,6 +216,11 @@ class Profile:
         return not math.isnan(self.actual_s)
 
     @property
+    def is_simulated(self) -> bool:
+        """Whether nobody measured this run: a simulation or a replay made its times, without noise."""
+        return bool(self.status) and set(self.status.values()) == {"modelled"}
+
+    @property
     def has_phases(self) -> bool:
         """Whether synchronizations divide the run, so that M', D and S' can be told apart."""
         return bool(self.phases) and self.phases[0].kind != "whole"

@@ -138,7 +138,7 @@ def _find_network(excess: Callable[[tuple[float, float]], FloatArray]) -> tuple[
     def compute_misfit(logs: tuple[float, float]) -> float:
         return float(np.abs(excess(logs)).sum())
 
-    def descend(start: tuple[float, float]) -> tuple[float, tuple[float, float]]:
+    def find_minimum(start: tuple[float, float]) -> tuple[float, tuple[float, float]]:
         found = minimize_simplex(
             lambda x: compute_misfit((float(x[0]), float(x[1]))), np.array(start), np.array([LATENCIES, BANDWIDTHS]),
             evaluations=_STEPS, precision=1e-3,
@@ -147,10 +147,10 @@ def _find_network(excess: Callable[[tuple[float, float]], FloatArray]) -> tuple[
         return compute_misfit(point), point
 
     grid = product(np.linspace(*LATENCIES, _GRID).tolist(), np.linspace(*BANDWIDTHS, _GRID).tolist())
-    best = descend(min(grid, key=compute_misfit))
+    best = find_minimum(min(grid, key=compute_misfit))
     if best[0] > _MET:
         starts = [_find_latency(excess, bandwidth) for bandwidth in np.linspace(*BANDWIDTHS, _STARTS).tolist()]
-        best = min(best, descend(min(starts)[1]))
+        best = min(best, find_minimum(min(starts)[1]))
     return best[1]
 
 
