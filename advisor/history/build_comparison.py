@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from advisor.analysis.comparison import Comparison
     from advisor.history.runs import RunEntry, RunStore
-    from advisor.model.records import Advice
+    from advisor.model.records import Advice, Profile
 
 #: So many builds are named to who asked for one that is not there.
 _NAMED: Final = 12
@@ -33,10 +33,26 @@ def compare_stored_builds(runs: RunStore, before: str, after: str, program: str 
     """Compare two builds by name, or two runs by number; raises ``UsageError`` for a name that stands for none."""
     program, first, second = _select_runs(runs, before, after, program)
     repeated = _find_repeated_builds(runs.list_entries(program), first, second)[-NOISE_BUILDS:]
-    shown, changed = _load_advice(runs, first), _load_advice(runs, second)
-    found = compare_builds(shown, changed, [_load_advice(runs, build) for build in repeated])
+    shown, changed = _select_point(_load_advice(runs, first), _load_advice(runs, second))
+    others = [_at_point(_load_advice(runs, build), changed[-1].profile) for build in repeated]
+    found = compare_builds(shown, changed, [build for build in others if build])
     found = replace(found, before=_describe_side(before, first), after=_describe_side(after, second))
     return BuildComparison(shown, changed, found)
+
+
+def _select_point(
+    before: tuple[Advice, ...], after: tuple[Advice, ...]
+) -> tuple[tuple[Advice, ...], tuple[Advice, ...]]:
+    """Return the runs of both builds at one point: the newest one, ranks and parameters, at which both ran.
+
+    Builds that never ran at the same point are compared as they are.
+    """
+    like = next((one.profile for one in reversed(after) if _at_point(before, one.profile)), None)
+    return (before, after) if like is None else (_at_point(before, like), _at_point(after, like))
+
+
+def _at_point(runs: tuple[Advice, ...], like: Profile) -> tuple[Advice, ...]:
+    return tuple(one for one in runs if one.profile.is_at_point_of(like))
 
 
 def _select_runs(
