@@ -34,7 +34,8 @@ def run(build: str, size: float, shown: bool, seconds: float = 47.0) -> Advice:
 
 def store(folder: Path, *runs: Advice) -> list[str]:
     """Store the runs in turn, and return the state of the item after each."""
-    writer, states = HistoryWriter(folder), []
+    writer = HistoryWriter(folder)
+    states: list[str] = []
     for number, one in enumerate(runs):
         unit = ProfileUnit(folder / f"{number}.json", "test", f"{one.profile.run}-{number}")
         with writer.transaction() as connection:
