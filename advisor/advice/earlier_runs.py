@@ -62,11 +62,13 @@ class EarlierRuns:
         self.problems: tuple[str, ...] = ()
 
     def earlier_advice(self) -> tuple[Advice, ...]:
-        """Return the advice on earlier runs of the program, the oldest first."""
+        """Return the advice on earlier runs of the program, the oldest first: measured ones, or simulated as it is."""
         if self._advice is None:
             known = [one.profile for one in self._beside]
+            simulated = self._profile.is_simulated
             stored = [one for one in self._load_stored() if not any(is_same_run(one.profile, other) for other in known)]
-            self._advice = _sort_by_start((*stored, *self._beside))
+            alike = [one for one in (*stored, *self._beside) if one.profile.is_simulated == simulated]
+            self._advice = _sort_by_start(alike)
         return self._advice
 
     def _load_stored(self) -> list[Advice]:
@@ -91,7 +93,7 @@ class EarlierRuns:
             return {}
 
     def noise_s(self) -> float:
-        """Return how much runs of one build differ, in seconds, this run among them; 0 where nothing ran twice."""
+        """Return how much runs of one build at this point differ, in seconds, with this run; 0 where none ran twice."""
         known = [
             one.profile for one in self._beside if one.profile.ranks == self._profile.ranks and one.profile.has_run_time
         ]
@@ -101,7 +103,9 @@ class EarlierRuns:
         except StoreError as error:
             self._record_problem(error)
             stored = ()
-        return pooled_deviation_s(runs | set(stored))
+        same_ranks = [one.profile for one in self.earlier_advice() if one.profile.ranks == self._profile.ranks]
+        elsewhere = {(one.build, one.actual_s) for one in same_ranks if not self._profile.is_at_point_of(one)}
+        return pooled_deviation_s((runs | set(stored)) - elsewhere)
 
     def applied_actions(self) -> tuple[AppliedAction, ...]:
         """Return what was applied to other programs, and what it won there."""
@@ -159,7 +163,8 @@ class ComparisonBase:
 def find_base(advice: Advice, earlier: Sequence[Advice], build: str | None = None) -> ComparisonBase | None:
     """Return the runs of ``build``, by default of the newest other one, and what changed since; None where none are.
 
-    ``earlier`` are runs before this one, the oldest first; those of the program on as many ranks count. Repeats of its
+    ``earlier`` are runs before this one, the oldest first; those of the program at the same point (ranks and
+    parameters) count. Repeats of its
     own build count with it, and repeats of further builds tell more of the noise. Raises ``UsageError`` for a build
     that is not among them.
     """
@@ -192,10 +197,10 @@ def compare_with_base(advice: Advice, past: RunHistory) -> Comparison | None:
 
 
 def _group_by_build(runs: Sequence[Advice], like: Profile) -> dict[str, list[Advice]]:
-    """Return by build the runs of the program on as many ranks of which the wall time is known."""
+    """Return by build the runs of the program at the same point of which the wall time is known."""
     builds: dict[str, list[Advice]] = {}
     for one in runs:
-        alike = (one.profile.program, one.profile.ranks) == (like.program, like.ranks)
+        alike = one.profile.program == like.program and like.is_at_point_of(one.profile)
         if one.profile.build is not None and alike and one.profile.has_run_time:
             builds.setdefault(one.profile.build, []).append(one)
     return builds

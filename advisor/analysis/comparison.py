@@ -98,7 +98,7 @@ def compare_builds(
     (``select_undisturbed``). Gaps are those between the bounds that all runs know; the noise of a difference is the
     pooled standard deviation of repeats, times sqrt(1/n_before + 1/n_after); it is exceeded where Student's t says that
     ``CHANGE_PROBABILITY`` is less likely, Bonferroni's correction for the number of gaps included, and the change is at
-    least ``CHANGE_SHARE`` of the run.
+    least ``CHANGE_SHARE`` of the run. Simulated runs have no noise.
     """
     all_runs = len(before), len(after)
     network = compare_fingerprints(before, after, earlier)
@@ -108,6 +108,8 @@ def compare_builds(
     groups = [_seconds_table(group, known) for group in (before, after)]
     noise = [*groups, *(_seconds_table(group, known) for group in earlier if _has_bounds(group, known))]
     spread, freedom = _pool_deviations(noise)
+    if all(one.profile.is_simulated for one in (*before, *after)):
+        spread = np.zeros(len(names))
     error = None if spread is None else spread * np.sqrt(1 / len(before) + 1 / len(after))
     means = [group.mean(axis=0) for group in groups]
     least = policy.CHANGE_SHARE * float(means[0][0])

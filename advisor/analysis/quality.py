@@ -30,6 +30,8 @@ HIDDEN: Final = "waiting hidden"
 #: The note of a profile that does not tell work from waiting at all.
 UNTOLD: Final = WAITING_UNKNOWN
 
+#: The note of a run that nobody measured: its times have no noise, and are as good as its model.
+SIMULATED: Final = Note("simulated", "these are the times of a simulation, not of a run")
 #: The part of a run outside of what a tool recorded.
 UNRECORDED: Final = "not recorded"
 #: Calls of MPI that need another rank.
@@ -43,7 +45,8 @@ def grade_profile(
 ) -> Grade:
     """Return the grade of ``profile`` with its notes, the gravest first; letter F means insufficient evidence.
 
-    ``loads`` spares one of the passes over the arrays (``loads.summarize``).
+    Of a simulated run only its values and phases are checked: what else makes measurements doubtful (noise, clocks,
+    missing ranks) is not in it. ``loads`` spares one of the passes over the arrays (``loads.summarize``).
     """
     if profile.devices is not None:
         return _grade_notes([*profile.notes, *find_device_doubts(profile, profile.devices)])
@@ -53,6 +56,9 @@ def grade_profile(
             "no run time", "the wall time of the run is not known", recording_command(profile, "actual_s")
         )
         return Grade("F", 0.0, (note, *profile.notes))
+    if profile.is_simulated:
+        doubts = [*_check_values(profile, bounds, gaps), *_check_phases(profile, loads)]
+        return _grade_notes([*profile.notes, *doubts, SIMULATED])
     found = [*profile.notes, *_check_run(profile), *_check_processors(profile), *_check_values(profile, bounds, gaps)]
     found += [*_check_phases(profile, loads), *_check_clocks(profile)]
     return _grade_notes(found)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from advisor.cli import output, report_output, user_folders
 from advisor.cli.commands import COMMANDS
-from advisor.model.errors import UsageError
+from advisor.model.errors import GateCrossed, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,7 +82,7 @@ def _receive_bytes(receiving: int) -> bytes:
 
 
 def run_plugin_command(name: str, arguments: Sequence[str]) -> int:
-    """Run the plugin's command of that name; ``UsageError`` where there is none."""
+    """Run the plugin's command of that name; ``UsageError`` if there is none, ``GateCrossed`` if its report failed."""
     from advisor.cli import parsers
     from advisor.cli.services import HostServices
 
@@ -93,7 +93,10 @@ def run_plugin_command(name: str, arguments: Sequence[str]) -> int:
     args = parsers.parse_plugin_arguments(commands[name], arguments)
     report = host.run_command(commands[name], args, HostServices(host))
     output.write_messages(*host.problems)
-    return report_output.show_report(report, args)
+    code = report_output.show_report(report, args)
+    if report.failed:
+        raise GateCrossed(report.failed)
+    return code
 
 
 def build_plugin_report(host: PluginHost, name: str, arguments: Sequence[str]) -> Report:

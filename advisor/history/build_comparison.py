@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from advisor.analysis.comparison import Comparison
     from advisor.history.runs import RunEntry, RunStore
-    from advisor.model.records import Advice
+    from advisor.model.records import Advice, Profile
 
 #: So many builds are named to who asked for one that is not there.
 _NAMED: Final = 12
@@ -38,14 +38,31 @@ def compare_stored_builds(
     """
     program, first, second = _select_runs(runs, before, after, program)
     repeated = _find_repeated_builds(runs.list_entries(program), first, second)[-NOISE_BUILDS:]
-    if whole:
-        shown, changed = (tuple(runs.load_advice(entry.number) for entry in side) for side in (first, second))
-    else:
-        shown, changed = _load_compared(runs, first), _load_compared(runs, second)
-        changed = (*changed[:-1], runs.load_advice(second[-1].number))
-    found = compare_builds(shown, changed, [_load_compared(runs, build) for build in repeated])
+    load = _load_whole if whole else _load_compared
+    of_second = load(runs, second)
+    shown, changed = _select_point(load(runs, first), of_second)
+    if not whole:
+        last = next(entry for entry, advice in zip(second, of_second, strict=True) if advice is changed[-1])
+        changed = (*changed[:-1], runs.load_advice(last.number))
+    others = [_at_point(_load_compared(runs, build), changed[-1].profile) for build in repeated]
+    found = compare_builds(shown, changed, [build for build in others if build])
     found = replace(found, before=_describe_side(before, first), after=_describe_side(after, second))
     return BuildComparison(shown, changed, found)
+
+
+def _select_point(
+    before: tuple[Advice, ...], after: tuple[Advice, ...]
+) -> tuple[tuple[Advice, ...], tuple[Advice, ...]]:
+    """Return the runs of both builds at one point: the newest one, ranks and parameters, at which both ran.
+
+    Builds that never ran at the same point are compared as they are.
+    """
+    like = next((one.profile for one in reversed(after) if _at_point(before, one.profile)), None)
+    return (before, after) if like is None else (_at_point(before, like), _at_point(after, like))
+
+
+def _at_point(runs: tuple[Advice, ...], like: Profile) -> tuple[Advice, ...]:
+    return tuple(one for one in runs if one.profile.is_at_point_of(like))
 
 
 def _select_runs(
@@ -106,3 +123,7 @@ def _describe_side(name: str, side: Sequence[RunEntry]) -> str:
 
 def _load_compared(runs: RunStore, entries: Sequence[RunEntry]) -> tuple[Advice, ...]:
     return runs.load_compared([entry.number for entry in entries])
+
+
+def _load_whole(runs: RunStore, entries: Sequence[RunEntry]) -> tuple[Advice, ...]:
+    return tuple(runs.load_advice(entry.number) for entry in entries)

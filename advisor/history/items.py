@@ -12,7 +12,7 @@ from advisor.support import record_json
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from advisor.history.runs import RunStore
     from advisor.model.records import Advice, Recommendation
@@ -95,13 +95,16 @@ class ItemStore:
         *,
         repeats: Sequence[Advice] = (),
         since: int = 0,
+        is_same_point: Callable[[int], bool] = lambda number: True,
     ) -> None:
         """Take in the advice on run ``number``, which ``repeats`` those of its build.
 
         ``before`` are the runs of the build that came before, from run ``since`` on. Items that the run shows are new,
         open, or back; items that it no longer shows are resolved, and an applied one gets what it won: the mean of its
         seconds ``before`` less that in this build. Where it promised more than lies at its region, because it is about
-        several, these are all seconds of its gaps. A run without evidence changes nothing.
+        several, these are all seconds of its gaps. A run without evidence changes nothing. What a run at one size or
+        number of ranks shows says nothing of others: only one at the point of the run that an item was last seen in
+        (``is_same_point``) resolves it, and it is back only at the point where it was resolved.
         """
         if advice.verdict == "insufficient evidence":
             return
@@ -109,13 +112,13 @@ class ItemStore:
         known = {item.fingerprint: item for item in self.items_of_program(program)}
         shown = {one.fingerprint: one for one in advice.recommendations}
         for fingerprint, recommendation in shown.items():
-            self._store_seen(number, program, recommendation, known.get(fingerprint), now)
+            self._store_seen(number, program, recommendation, known.get(fingerprint), now, is_same_point)
         for fingerprint, item in known.items():
             applied = item.applied_after is not None and item.applied_after < number
             if applied and before and (item.realised_s is None or int(item.applied_after or 0) >= since > 0):
                 won = _compute_gain(before, (*repeats, advice), item)
                 self._set_state(item, now, number, item.state, realised_s=won)
-            if fingerprint not in shown and item.state != "resolved":
+            if fingerprint not in shown and item.state != "resolved" and is_same_point(item.last_run):
                 self._set_state(item, now, number, "resolved")
 
     def mark_item(
@@ -175,7 +178,24 @@ class ItemStore:
             if named and item.state not in ("applied", "resolved"):
                 self.mark_item(item, "applied", now, reason=reason)
 
-    def _store_seen(self, number: int, program: str, shown: Recommendation, known: Item | None, now: datetime) -> None:
+    def _find_resolving_run(self, item: Item) -> int:
+        """Return the run that resolved an item last; the one that showed it last where no step is known."""
+        asked = (
+            "SELECT run FROM steps WHERE program = ? AND fingerprint = ? AND state = 'resolved' "
+            "ORDER BY rowid DESC LIMIT 1"
+        )
+        row = self._connection.execute(asked, (item.program, item.fingerprint)).fetchone()
+        return item.last_run if row is None else int(row[0])
+
+    def _store_seen(
+        self,
+        number: int,
+        program: str,
+        shown: Recommendation,
+        known: Item | None,
+        now: datetime,
+        is_same_point: Callable[[int], bool],
+    ) -> None:
         if known is None:
             values = (
                 program, shown.fingerprint, shown.action, shown.title, shown.region, shown.phase,
@@ -189,6 +209,8 @@ class ItemStore:
             self._store_step(program, shown.fingerprint, number, now, "new", None)
             return
         state: ItemState = _next_state(known, now)
+        if state == "back" and not is_same_point(self._find_resolving_run(known)):
+            state = "open"
         self._set_state(
             known, now, number, state,
             last_run=number, ceiling_s=shown.ceiling_s, expected_s=shown.expected_s,

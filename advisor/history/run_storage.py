@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from advisor.history.items import ItemStore
 from advisor.history.runs import RunStore
+from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
     import sqlite3
@@ -30,7 +32,8 @@ def store_run(
     """Add a run, read from ``units``, inside the transaction that the caller opened, and return its number.
 
     ``applied`` are the actions, each with its region (None: anywhere), that its build carries out, and
-    ``reason`` says who says so. Items change only if no newer run of the program has told more of them.
+    ``reason`` says who says so. Items change only if no newer run of the program has told more of them; a simulated run
+    tells nothing of them.
     """
     runs, items = RunStore(connection), ItemStore(connection)
     profile = advice.profile
@@ -38,7 +41,7 @@ def store_run(
         items.apply_actions(profile.program, applied, f"{reason} build {profile.build}", now)
     number = runs.add_run(advice, units, now)
     entries = runs.list_entries(profile.program, _LATEST)
-    if entries[-1].number == number:
+    if entries[-1].number == number and not profile.is_simulated:
         _update_items(items, runs, number, advice, entries[:-1], now)
     return number
 
@@ -49,10 +52,19 @@ def _update_items(
     """Take the advice on a run into the life of its items; ``entries`` are the runs before it, the oldest first."""
     asked = any(item.applied_after is not None for item in items.items_of_program(advice.profile.program))
     build, ranks = advice.profile.build, advice.profile.ranks
-    earlier = [one for one in entries if one.build != build and one.ranks == ranks] if asked else []
+
+    def is_same_point(other: int) -> bool:
+        """Return whether an earlier run was at the same point; one that is gone counts as if it were."""
+        try:
+            return runs.load_advice(other).profile.is_at_point_of(advice.profile)
+        except StoreError:
+            return True
+
+    alike = [one for one in entries if one.ranks == ranks and is_same_point(one.number)] if asked else []
+    earlier = [one for one in alike if one.build != build]
     before = [one for one in earlier if one.build == earlier[-1].build]
     repeats = [
-        one for one in entries if before and (one.build, one.ranks) == (build, ranks) and one.number > before[-1].number
+        one for one in alike if before and (one.build, one.ranks) == (build, ranks) and one.number > before[-1].number
     ]
     items.update_items(
         number,
@@ -61,4 +73,5 @@ def _update_items(
         now,
         repeats=[runs.load_advice(one.number) for one in repeats],
         since=before[0].number if before else 0,
+        is_same_point=cache(is_same_point),
     )

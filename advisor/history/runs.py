@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from advisor.analysis import fingerprints
 from advisor.model.errors import StoreError
 from advisor.model.records import Advice, Phase
 from advisor.support import record_json
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _KEPT_B: Final = 6 << 20
 #: Parts of advice that no comparison asks for.
 _NOT_COMPARED: Final = (
-    "efficiencies", "findings", "recommendations", "steps_to_revisit", "needs", "problems", "dismissed",
+    "efficiencies", "recommendations", "steps_to_revisit", "needs", "problems", "dismissed",
 )  # fmt: skip
 _COLUMNS: Final = "id, program, run, build, started, added, ranks, actual_s, reader, grade, verdict"
 
@@ -212,8 +213,9 @@ def _parse_json(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
 def _keep_compared(document: dict[str, Any]) -> dict[str, Any]:
     """Return the document of advice without what no comparison asks for."""
     gaps = [{**gap, "processors": (), "iterations": (), "causes": ()} for gap in document["gaps"]]
-    profile = {**document["profile"], "processors": (), "regions": (), "phases": (), "notes": ()}
-    return {**document, **dict.fromkeys(_NOT_COMPARED, ()), "gaps": gaps, "profile": profile}
+    profile = {**document["profile"], "regions": (), "phases": (), "notes": ()}
+    findings = [finding for finding in document["findings"] if finding["kind"] == fingerprints.KIND]
+    return {**document, **dict.fromkeys(_NOT_COMPARED, ()), "findings": findings, "gaps": gaps, "profile": profile}
 
 
 def _require_sound(number: int, packed: bytes) -> Advice:

@@ -217,6 +217,19 @@ class Profile:
         """Whether the wall time of the run was recorded."""
         return not math.isnan(self.actual_s)
 
+    def is_at_point_of(self, other: Profile) -> bool:
+        """Return whether this run can repeat another: as many ranks, and no parameter that both state differs.
+
+        Runs of one build at several points are a study of it.
+        """
+        stated = (self.parameters.keys() & other.parameters.keys()) - {"target"}
+        return self.ranks == other.ranks and all(self.parameters[name] == other.parameters[name] for name in stated)
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether nobody measured this run: a simulation or a replay made its times, without noise."""
+        return bool(self.status) and set(self.status.values()) == {"modelled"}
+
     @property
     def has_phases(self) -> bool:
         """Whether synchronizations divide the run, so that M', D and S' can be told apart."""

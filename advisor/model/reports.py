@@ -118,7 +118,11 @@ Part = Text | Code | Table | Bars | Series | HeatMap
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a command found, in the order in which it is shown."""
+    """What a command found, in the order in which it is shown.
+
+    A command whose verdict is ``failed`` ends with exit code 1 and says this why, like a gate that was crossed.
+    """
 
     title: str
     parts: tuple[Part, ...]
+    failed: str | None = None

@@ -87,7 +87,10 @@ def describe_how(how: HowTo) -> str:
 
 
 def describe_processors(profile: Profile) -> str:
-    """Return how many processors took part: ``4 MPI ranks with 16 threads on 2 hosts``, ``2 devices``."""
+    """Return how many processors took part: ``4 MPI ranks with 16 threads on 2 hosts``, ``2 devices``.
+
+    Those of a simulation took part in no run, which is said.
+    """
     processors = profile.processors
     ranks = profile.ranks
     hosts = len({processor.host for processor in processors if processor.host})
@@ -100,7 +103,8 @@ def describe_processors(profile: Profile) -> str:
     if profile.devices is not None and not profile.devices.facts.get("on_host"):
         of_ranks = f" of {words}" if ranks > 1 else ""
         words = _format_count(len(profile.devices.devices), "device") + of_ranks.split(" with ")[0]
-    return f"{words} on {hosts} hosts" if hosts > 1 else words
+    where = f" on {hosts} hosts" if hosts > 1 else ""
+    return words + where + (", simulated" if profile.is_simulated else "")
 
 
 def _format_count(count: int, noun: str) -> str:

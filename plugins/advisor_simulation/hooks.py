@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from advisor.advice.facts import Fact
     from advisor.analysis.machines import Machine
     from advisor.extension.commands import CommandRegistry
-    from advisor.model.records import Finding, Profile, Recommendation
+    from advisor.model.records import Advice, Finding, Profile, Recommendation
     from advisor.trace.events import Trace
 
 
@@ -33,14 +33,19 @@ def advisor_commands(register: CommandRegistry) -> None:
 
 
 @hookimpl
-def advisor_findings(profile: Profile, machine: Machine | None, trace: Trace | None) -> Sequence[Finding]:
-    """Return what a replay of the trace tells of the network and of the machine: efficiencies, and what disturbs."""
+def advisor_findings(
+    profile: Profile, machine: Machine | None, trace: Trace | None, history: Sequence[Advice]
+) -> Sequence[Finding]:
+    """Return what a replay of the trace tells of the network and of the machine: efficiencies, and what disturbs.
+
+    Of the history those runs count that were traced on other numbers of ranks.
+    """
     if trace is None:
         return ()
     from advisor_simulation.replay.findings import build_findings
     from advisor_simulation.whatif import disturbances
 
-    return (*build_findings(trace, machine, profile), *disturbances.build_findings(profile, trace))
+    return (*build_findings(trace, machine, profile, history), *disturbances.build_findings(profile, trace))
 
 
 @hookimpl

@@ -42,12 +42,14 @@ def is_serial(work: float = 0.96, closing: float = 0.6, time: float = 0.95) -> b
 
 
 def run(actual_s: float, build: str = "a") -> Advice:
-    profile = SimpleNamespace(actual_s=actual_s, build=build, run="1", program="p", devices=None)
+    profile = SimpleNamespace(
+        actual_s=actual_s, build=build, run="1", program="p", devices=None, is_simulated=False
+    )  # fmt: skip
     levels = [
         SimpleNamespace(name=BOUND_NAMES[-2], seconds=50.0),
         SimpleNamespace(name=BOUND_NAMES[-1], seconds=actual_s),
     ]
-    made: Any = SimpleNamespace(profile=profile, bounds=levels, gaps=())
+    made: Any = SimpleNamespace(profile=profile, bounds=levels, gaps=(), findings=())
     return made
 
 

@@ -134,7 +134,11 @@ def _parallel_phases(source: FactSource) -> float | None:
     if not source.profile.has_phases:
         return None
     pairs = zip(source.profile.phases, source.seconds, strict=True)
-    return sum(phase.kind == "parallel" and is_significant(float(s), source.profile.actual_s) for phase, s in pairs)
+    run = source.profile
+    return sum(
+        phase.kind == "parallel" and is_significant(float(s), run.actual_s, simulated=run.is_simulated)
+        for phase, s in pairs
+    )
 
 
 def _is_empty_phase(source: FactSource) -> bool | None:

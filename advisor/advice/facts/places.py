@@ -76,23 +76,26 @@ def _group_remaining(profile: Profile, seconds: FloatArray, taken: set[int]) -> 
     for kind in dict.fromkeys(phase.kind for phase in profile.phases):
         left = tuple(p for p, phase in enumerate(profile.phases) if phase.kind == kind and p not in taken)
         together = float(seconds[list(left)].sum())
-        if left and is_significant(together, profile.actual_s):
+        if left and is_significant(together, profile.actual_s, simulated=profile.is_simulated):
             found.append(Place(left, left, f"{len(left)} small phases", together))
     return found
 
 
-def is_significant(seconds: float, actual_s: float) -> bool:
-    """Return whether ``seconds`` are enough of a run of ``actual_s`` to be worth a word."""
-    return seconds >= max(policy.PLACE_SHARE * actual_s, policy.PLACE_SECONDS)
+def is_significant(seconds: float, actual_s: float, *, simulated: bool = False) -> bool:
+    """Return whether ``seconds`` are enough of a run of ``actual_s`` to be worth a word.
+
+    In a ``simulated`` run no second is noise, so however few count that are enough of it.
+    """
+    return seconds >= max(policy.PLACE_SHARE * actual_s, 0.0 if simulated else policy.PLACE_SECONDS)
 
 
 def _places_of_family(profile: Profile, seconds: FloatArray, family: tuple[int, ...]) -> list[Place]:
     """Return the large phases one by one and the small ones as one, where they matter together."""
-    large = [p for p in family if is_significant(float(seconds[p]), profile.actual_s)]
+    large = [p for p in family if is_significant(float(seconds[p]), profile.actual_s, simulated=profile.is_simulated)]
     small = tuple(p for p in family if p not in large)
     found = [Place((p,), family, profile.phases[p].name, float(seconds[p])) for p in large]
     together = float(seconds[list(small)].sum())
-    if small and is_significant(together, profile.actual_s):
+    if small and is_significant(together, profile.actual_s, simulated=profile.is_simulated):
         name = profile.phases[small[0]].name
         label = name if len(small) == 1 else f"{family_name(name)} ({len(small)} phases)"
         found.append(Place(small, family, label, together))

@@ -146,7 +146,8 @@ def order_judgement(found: Judgement, profile: Profile, outlook: Outlook) -> lis
     worth = [
         draft
         for draft in found.others
-        if is_significant(draft.recommendation.ceiling_s, profile.actual_s) or matters_later(draft, outlook)
+        if is_significant(draft.recommendation.ceiling_s, profile.actual_s, simulated=profile.is_simulated)
+        or matters_later(draft, outlook)
     ]
     left = sorted(worth, key=lambda draft: draft.sort_key)
     result: list[Draft] = []

@@ -190,7 +190,7 @@ def _select_one_per_cause(ordered: Iterable[Draft], profile: Profile, book: GapB
             if claim in owner:
                 taken[owner[claim]] = taken.get(owner[claim], 0.0) + book.part_seconds(claim[1], claim[0])
         left = sum(book.part_seconds(name, site) for site, name in free)
-        little = left < sum(taken.values()) or not is_significant(compute_ceiling(book, free), profile.actual_s)
+        little = left < sum(taken.values()) or not _is_enough(compute_ceiling(book, free), profile)
         if taken and (little or _is_place_taken(draft, owner, book)):
             most = max(taken, key=lambda number: (taken[number], -number))
             chosen[most] = _add_alternative(chosen[most], draft.match.action.id)
@@ -214,11 +214,15 @@ def _add_alternative(draft: Draft, action: str) -> Draft:
     return replace(draft, recommendation=replace(made, alternatives=(*made.alternatives, action)))
 
 
+def _is_enough(seconds: float, profile: Profile) -> bool:
+    return is_significant(seconds, profile.actual_s, simulated=profile.is_simulated)
+
+
 def _is_worth_it(draft: Draft, profile: Profile) -> bool:
     made = draft.recommendation
     if profile.devices is not None and made.basis == "simulation":
-        return is_significant(made.expected_s or 0.0, profile.actual_s)
-    return is_significant(draft.recommendation.ceiling_s, profile.actual_s)
+        return _is_enough(made.expected_s or 0.0, profile)
+    return _is_enough(draft.recommendation.ceiling_s, profile)
 
 
 def _has_gap(draft: Draft, book: RuleBook, profile: Profile, seconds: GapBudget) -> bool:
@@ -226,7 +230,7 @@ def _has_gap(draft: Draft, book: RuleBook, profile: Profile, seconds: GapBudget)
     step = draft.recommendation.step
     listed = next((entry.gaps for entry in book.steps if entry.id == step), ())
     letters = (*listed, *draft.recommendation.gaps)
-    return any(is_significant(seconds.gap_seconds(seconds.gap_holding(letter)), profile.actual_s) for letter in letters)
+    return any(_is_enough(seconds.gap_seconds(seconds.gap_holding(letter)), profile) for letter in letters)
 
 
 def _number_recommendations(chosen: Iterable[Draft]) -> tuple[Recommendation, ...]:

@@ -44,6 +44,13 @@ MANY = (
     Argument("--fit", "fit the model T(P, L, BW) to traces at several numbers of ranks", bool, False),
     Argument("--predict", "predict the run time at numbers of ranks that were not traced", int, several=True),
     Argument("--calibrate", "find latency and bandwidth on half of the run, and predict the other half", bool, False),
+    Argument(
+        "--accept",
+        "whether the machine of --machine delivers what its model promises: exit status 1 if not",
+        bool,
+        False,
+    ),
+    Argument("--tolerance", "with --accept: by what share the run may take longer (default: 0.1)", float),
     Argument("--costs", "what the network and the imbalance cost, and where", bool, False),
 )
 

@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING, Final
 from advisor.model import units
 from advisor.model.gap_parts import GapPart
 from advisor.model.records import Finding
-from advisor_simulation.replay import costs, diagnosis, fingerprint
+from advisor_simulation.replay import costs, diagnosis, fingerprint, rank_models
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from advisor.analysis.machines import Machine
-    from advisor.model.records import Profile
+    from advisor.model.records import Advice, Profile
     from advisor.trace.events import Trace
     from advisor_simulation.replay.costs import NetworkCosts, PathShare
     from advisor_simulation.replay.diagnosis import NetworkDiagnosis, ReplayDiagnosis
+    from advisor_simulation.replay.fingerprint import NetworkFingerprint
 
 _PLUGIN: Final = "simulation"
 #: Shares of the run time from which on something is worth telling.
@@ -22,7 +25,12 @@ _TELLING: Final = 0.01
 _SITES: Final = 3
 
 
-def build_findings(trace: Trace | None, machine: Machine | None, profile: Profile | None = None) -> tuple[Finding, ...]:
+def build_findings(
+    trace: Trace | None,
+    machine: Machine | None,
+    profile: Profile | None = None,
+    history: Sequence[Advice] = (),
+) -> tuple[Finding, ...]:
     """Return the findings of a replay of ``trace``; none where it can't be replayed or holds no times of calls."""
     found = None if trace is None else diagnosis.diagnose_replay(trace, machine)
     if found is None:
@@ -32,8 +40,16 @@ def build_findings(trace: Trace | None, machine: Machine | None, profile: Profil
         *_efficiency_findings(found.costs),
         *_saving_findings(found.costs),
         *_site_findings(found),
-        *([fingerprint.build_finding(profile, asked)] if profile is not None and asked is not None else []),
+        *(() if profile is None or asked is None else _fingerprint_findings(profile, asked, history)),
     )
+
+
+def _fingerprint_findings(
+    profile: Profile, asked: NetworkFingerprint, history: Sequence[Advice]
+) -> tuple[Finding, ...]:
+    """Return what the run asks of a network, and how that grows with the ranks."""
+    mine = fingerprint.build_finding(profile, asked)
+    return (mine, *rank_models.build_rank_finding(profile, mine, history))
 
 
 def _efficiency_findings(found: NetworkCosts) -> tuple[Finding, ...]:

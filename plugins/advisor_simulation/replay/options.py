@@ -9,6 +9,7 @@ from advisor.model import units
 from advisor.model.errors import UsageError
 from advisor.model.reports import Report
 from advisor_simulation.replay import (
+    acceptance,
     calibration,
     conversion,
     costs,
@@ -48,6 +49,8 @@ def build_report(args: Namespace, services: CommandServices) -> Report:
     with services.show_progress("reading the trace"):
         recorded = read_program(path, services)
     network_options.check_network(network_options.computation_network(args), recorded)
+    if args.accept:
+        return _report_acceptance(args, services, recorded)
     parts = _build_parts(args, services, recorded)
     title = f"Replay of {recorded.title or path.name} on {units.format_count(recorded.ranks, 'rank')}"
     return Report(title, tuple(parts))
@@ -57,9 +60,9 @@ def _check_combinations(args: Namespace) -> None:
     """Raise ``UsageError`` for options of which one would be ignored."""
     if args.sweep is not None and args.sweep < 1:
         raise UsageError("--sweep needs at least 1 point")
-    asked = [f"--{name}" for name in ("fit", "sweep", "costs", "calibrate") if getattr(args, name)]
+    asked = [f"--{name}" for name in ("fit", "sweep", "costs", "calibrate", "accept") if getattr(args, name)]
     if args.picture and asked:
-        raise UsageError("--picture draws a single replay: leave out --fit, --sweep, --costs and --calibrate")
+        raise UsageError("--picture draws a single replay: leave out --fit, --sweep, --costs, --calibrate and --accept")
     if args.picture and args.picture.suffix != ".svg":
         raise UsageError(f"--picture {args.picture}: the picture is an SVG file; give it a name that ends in .svg")
     if len(asked) > 1 and asked != ["--fit", "--sweep"]:
@@ -67,6 +70,8 @@ def _check_combinations(args: Namespace) -> None:
     if args.export and asked not in ([], ["--sweep"]):
         raise UsageError(f"--export writes the replayed run, or the points of --sweep: leave out {asked[0]}")
     _check_owner(args, "fit", ("predict",))
+    if args.tolerance is not None and not (args.accept and args.tolerance >= 0.0):
+        raise UsageError("--tolerance is a share such as 0.1, and belongs to --accept")
     _check_owner(args, "sweep", ("grid", "cluster", "cpu_ratios"))
     if not args.fit:
         _check_owner(args, "sweep", ("latencies", "bandwidths"))
@@ -99,6 +104,18 @@ def _build_parts(args: Namespace, services: CommandServices, recorded: Program) 
     if args.sweep:
         return _report_sweep(args, services, recorded)
     return _replay_once(args, services, recorded)
+
+
+def _report_acceptance(args: Namespace, services: CommandServices, recorded: Program) -> Report:
+    network = network_options.build_network(args, services)
+    if network is None:
+        raise UsageError("--accept needs the network that is promised: --machine NAME, or --latency and --bandwidth")
+    tolerance = acceptance.TOLERANCE if args.tolerance is None else args.tolerance
+    with services.show_progress("replaying on the network that is promised"):
+        found = acceptance.judge_machine(recorded, network, tolerance)
+    return acceptance.build_report(
+        found, f"Acceptance of {args.machine or 'the network'} by {recorded.title or 'a run'}"
+    )
 
 
 def _base_network(args: Namespace, services: CommandServices) -> Network:

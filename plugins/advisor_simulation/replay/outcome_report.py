@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -152,10 +153,15 @@ def _bounds_table(found: ReplayOutcome) -> list[Part]:
     return [Table("Bounds and gaps of the replayed run", columns, tuple(rows))]
 
 
+def _mark_simulated(profile: Profile) -> Profile:
+    """Return the profile of a replay, whose times nobody measured."""
+    return replace(profile, status=dict.fromkeys(profile.status, "modelled"))
+
+
 def export_profile(found: ReplayOutcome, path: Path) -> Text:
     """Write the replayed run as a profile, and say so; raises ``UsageError`` where that fails."""
     try:
-        native_writer.write_profile(build_profile(found), path)
+        native_writer.write_profile(_mark_simulated(build_profile(found)), path)
     except OSError as error:
         raise UsageError(f"--export {path}: {error.strerror or error}") from None
     return Text(f"The replayed run is written to {path.name}; gapwatch advise reads it.")

@@ -44,7 +44,7 @@ def _shared_cores() -> Finding:
 
 def _disturbed(traced: TracedOperations, profile: Profile) -> tuple[Finding, ...]:
     seconds = traced.disturbed_seconds()
-    if not is_significant(seconds, profile.actual_s):
+    if not is_significant(seconds, profile.actual_s, simulated=profile.is_simulated):
         return ()
     hits = sum(int((unit.disturbed > 0).sum()) for unit in traced.find_units())
     share = seconds / profile.actual_s
