@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Latest:
-    """The ranks and threads of the locations that were asked about last: of each window of a trace they are the same."""
+    """Ranks and threads of the locations that were asked about last: those of all windows of a trace are the same."""
 
     locations: tuple[Location, ...] = ()
     rank: IntArray = np.zeros(0, dtype=np.int64)
