@@ -113,7 +113,8 @@ class Trace:
     events of location l are ``first[l]:first[l + 1]``. ``communicators`` lists the members of each as ranks, in the
     order of the communicator; communicators with the same members are one. ``ticks_s`` is the timer's
     resolution, ``language`` that of the program (``c``, ``cxx``, ``fortran``) where the trace tells it. A trace is
-    ``cpu_timed`` where regions of the role ``OS`` hold all the time in which computation had no core.
+    ``cpu_timed`` where regions of the role ``OS`` hold all the time in which computation had no core. It is
+    ``one_clock`` where its times are not those of processes' own clocks, so that none needs a correction.
     """
 
     program: str
@@ -136,6 +137,7 @@ class Trace:
     language: str | None = None
     notes: tuple[Note, ...] = ()
     cpu_timed: bool = False
+    one_clock: bool = False
 
     @property
     def ranks(self) -> int:

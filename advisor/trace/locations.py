@@ -10,12 +10,33 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace
+    from advisor.trace.events import Location, Trace
+
+
+class _Latest:
+    """Ranks and threads of the locations that were asked about last: those of all windows of a trace are the same."""
+
+    locations: tuple[Location, ...] = ()
+    rank: IntArray = np.zeros(0, dtype=np.int64)
+    thread: IntArray = np.zeros(0, dtype=np.int64)
 
 
 def ranks_of_locations(trace: Trace) -> IntArray:
     """Return the rank of every location."""
-    return np.array([location.rank for location in trace.locations], dtype=np.int64)
+    _look_up_locations(trace)
+    return _Latest.rank.copy()
+
+
+def _threads_of_locations(trace: Trace) -> IntArray:
+    _look_up_locations(trace)
+    return _Latest.thread
+
+
+def _look_up_locations(trace: Trace) -> None:
+    if _Latest.locations is not trace.locations:
+        pairs = np.array([(location.rank, location.thread) for location in trace.locations], dtype=np.int64)
+        rank, thread = pairs.reshape(-1, 2).T
+        _Latest.locations, _Latest.rank, _Latest.thread = trace.locations, rank.copy(), thread.copy()
 
 
 def processes_of_locations(trace: Trace) -> IntArray:
@@ -44,13 +65,13 @@ def spans_of_processes(trace: Trace) -> tuple[FloatArray, FloatArray]:
 
 def are_first_threads(trace: Trace) -> npt.NDArray[np.bool_]:
     """Return for every location whether it is the first thread of its process."""
-    return np.array([location.thread == 0 for location in trace.locations], dtype=bool)
+    first: npt.NDArray[np.bool_] = _threads_of_locations(trace) == 0
+    return first
 
 
 def first_locations(trace: Trace) -> IntArray:
     """Return for every location the first location of its process."""
-    threads = np.array([location.thread for location in trace.locations], dtype=np.int64)
-    order = np.lexsort((threads, ranks_of_locations(trace)))
+    order = np.lexsort((_threads_of_locations(trace), ranks_of_locations(trace)))
     process = processes_of_locations(trace)
     _, first = np.unique(process[order], return_index=True)
     return order[first][process]

@@ -107,7 +107,7 @@ def _survey_windows(
     Without a common clock calls are not matched ``across_processes``; the trace must be one window then.
     """
     if len(windows) == 1:
-        window = windows.make_window(0, ())
+        window = windows.make_window(0, windows.empty_stacks())
         calls = nesting.pair_calls(window.trace, compiled=window.compiled)
         only = survey.match_window(window, calls, across_processes=across_processes)
         return survey.survey_window(only, windows.trace, last=True), only

@@ -29,12 +29,20 @@ if TYPE_CHECKING:
 
 #: Events that are looked at together.
 WINDOW_EVENTS = 1 << 18
-#: Regions that are open at a cut, outermost first, for each location.
-Stacks = tuple["IntArray", ...]
+#: Events of windows after which columns on disk are let go of: pages hold events of several windows.
+RELEASED_EVENTS = 1 << 20
 
 
 class UncleanError(Exception):
     """A trace was cut while an operation was in flight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stacks:
+    """The regions that are open at a cut, outermost first, location after location: ``depth`` (locations,) of each."""
+
+    region: IntArray
+    depth: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +73,7 @@ class TraceWindows:
         self._compiled = compiled
         self._masters = first_locations(trace)
         self._edges = _window_edges(trace, events, compiled=compiled)
+        self._touched = 0
 
     def __len__(self) -> int:
         return len(self._edges) - 1
@@ -75,7 +84,7 @@ class TraceWindows:
 
     def empty_stacks(self) -> Stacks:
         """Return what is open at the begin of the trace."""
-        return tuple(np.zeros(0, dtype=np.int64) for _ in self.trace.locations)
+        return Stacks(np.zeros(0, dtype=np.int64), np.zeros(len(self.trace.locations), dtype=np.int64))
 
     def make_window(self, number: int, opened: Stacks) -> TraceWindow:
         """Return a window; ``opened`` are the calls that the one before left open."""
@@ -85,8 +94,12 @@ class TraceWindows:
             return TraceWindow(self.trace, np.zeros(len(low), dtype=np.int64), -nowhere, nowhere, self._compiled)
         begin = self.trace.time_s[low[self._masters] - 1] if number else -nowhere
         end = self.trace.time_s[high[self._masters] - 1] if number + 1 < len(self) else nowhere
-        reentered = np.array([len(stack) for stack in opened], dtype=np.int64)
-        return TraceWindow(_extract_events(self.trace, low, high, opened, begin), reentered, begin, end, self._compiled)
+        extracted = _extract_events(self.trace, low, high, opened, begin)
+        self._touched += len(extracted.kind)
+        if self._touched >= RELEASED_EVENTS:
+            self._touched = 0
+            release_memory(getattr(self.trace, name) for name in COLUMNS)
+        return TraceWindow(extracted, opened.depth, begin, end, self._compiled)
 
 
 def has_calls(trace: Trace) -> bool:
@@ -96,24 +109,24 @@ def has_calls(trace: Trace) -> bool:
 
 def find_open_regions(window: TraceWindow, calls: Calls) -> Stacks:
     """Return the regions that are open at the end of a window."""
-    trace = window.trace
-    stacks = []
-    for begin, end in zip(trace.first[:-1], trace.first[1:], strict=True):
-        call = int(calls.open_after[end - 1]) if end > begin else -1
-        stack = []
-        while call >= 0:
-            stack.append(int(calls.region[call]))
-            call = int(calls.parent[call])
-        stacks.append(np.array(stack[::-1], dtype=np.int64))
-    return tuple(stacks)
+    first = window.trace.first
+    full = np.flatnonzero(np.diff(first))
+    call = np.full(len(first) - 1, -1, dtype=np.int64)
+    call[full] = calls.open_after[first[full + 1] - 1]
+    layers = []
+    while (call >= 0).any():
+        layers.append(call)
+        call = np.where(call >= 0, calls.parent[call], -1)
+    stacked = np.stack(layers[::-1], axis=1) if layers else np.zeros((len(call), 0), dtype=np.int64)
+    return Stacks(calls.region[stacked[stacked >= 0]], (stacked >= 0).sum(axis=1))
 
 
 def _extract_events(trace: Trace, low: IntArray, high: IntArray, opened: Stacks, begin: FloatArray) -> Trace:
     """Return the events from ``low`` to ``high`` of each location, behind enters of the calls that are open."""
-    depth = np.array([len(stack) for stack in opened])
+    depth = opened.depth
     first = np.r_[0, np.cumsum(depth + high - low)].astype(np.int64)
     entered: dict[str, Any] = {"kind": Kind.ENTER, "comm": -1, "partner": -1, "tag": 0, "size": -1, "request": 0}
-    entered |= {"region": np.concatenate(opened), "time_s": np.repeat(begin, depth)}
+    entered |= {"region": opened.region, "time_s": np.repeat(begin, depth)}
     again = np.arange(depth.sum()) + np.repeat(first[:-1] - np.cumsum(depth) + depth, depth)
     source = np.arange(first[-1]) + np.repeat(low - first[:-1] - depth, np.diff(first))
     source[again] = 0  # overwritten below
@@ -121,7 +134,6 @@ def _extract_events(trace: Trace, low: IntArray, high: IntArray, opened: Stacks,
     for name in COLUMNS:
         columns[name] = getattr(trace, name)[source]
         columns[name][again] = entered[name]
-    release_memory(getattr(trace, name) for name in COLUMNS)
     return replace(trace, first=first, **columns)
 
 

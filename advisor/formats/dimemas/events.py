@@ -6,6 +6,7 @@ does not tell when a non-blocking send is over.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -77,7 +78,7 @@ class _EventTraceBuilder(TraceRows):
             records = slice(*self._records.first[number : number + 2].tolist())
             return found, self._compute_row_times(records, found["order"])
 
-        return self._assemble_trace(build_rows, members)
+        return replace(self._assemble_trace(build_rows, members), one_clock=True)
 
     def _build_messages(self, number: int, world: int) -> list[Columns]:
         """Return sends and receives; the format tells ranks among all processes, not in which communicator."""

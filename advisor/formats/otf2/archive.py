@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from typing import TYPE_CHECKING
 
@@ -78,6 +79,15 @@ def _read_head(path: Path) -> bytes:
             return file.read(8)
     except OSError:
         return b""
+
+
+def list_files(anchor: Path) -> frozenset[str]:
+    """Return the names of the files in the archive's folder; none where there is no folder."""
+    try:
+        with os.scandir(anchor.with_suffix("")) as entries:
+            return frozenset(entry.name for entry in entries if entry.is_file())
+    except OSError:
+        return frozenset()
 
 
 def event_file(anchor: Path, location: int) -> Path:

@@ -73,22 +73,22 @@ class TraceBuilder:
         return self._finish_trace(columns, spans, communicators, flaws)
 
     def _find_missing_files(self) -> set[int]:
-        missing = {i for i in self._places.ids if not archive.event_file(self._path, i).is_file()}
+        files = archive.list_files(self._path)
+        missing = {identity for identity in self._places.ids if f"{identity}.evt" not in files}
         if not self._places.ids:
             raise InputError(self._path.with_suffix(".def"), "defines no threads of execution: nothing was recorded")
         if len(missing) == len(self._places.ids):
             raise InputError(self._path.with_suffix(""), "holds no event file of any location")
-        self._check_definitions(missing)
+        self._check_definitions(missing, files)
         return missing
 
-    def _check_definitions(self, missing: set[int]) -> None:
+    def _check_definitions(self, missing: set[int], files: frozenset[str]) -> None:
         """Refuse an archive that lacks definitions of some locations: their ids would be taken for others."""
         recorded = [identity for identity in self._places.ids if identity not in missing]
-        files = [archive.definition_file(self._path, identity) for identity in recorded]
-        found = [file.is_file() for file in files]
-        for file, exists in zip(files, found, strict=True):
-            if not exists and any(found):
-                raise InputError(file, "missing: without it the events of this location cannot be interpreted")
+        lacking = [identity for identity in recorded if f"{identity}.def" not in files]
+        if 0 < len(lacking) < len(recorded):
+            file = archive.definition_file(self._path, lacking[0])
+            raise InputError(file, "missing: without it the events of this location cannot be interpreted")
 
     def _find_spans(self, events: RecordedEvents) -> list[tuple[int, int]]:
         """Return from which row to which each location goes; those without events go from and to the same."""

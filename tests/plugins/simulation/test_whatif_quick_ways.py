@@ -15,7 +15,8 @@ from advisor_simulation.replay.deadlocks import DeadlockError
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import RECEIVED, SENDING, Op, Program
 from advisor_simulation.whatif import call_grouping
-from advisor_simulation.whatif.traced import pipelines, stretches
+from advisor_simulation.whatif.traced import background, pipelines, step_layout, stretches
+from advisor_simulation.whatif.traced import rows as traced_rows
 from advisor_simulation.whatif.traced.rows import build_rows
 
 if TYPE_CHECKING:
@@ -78,6 +79,26 @@ def test_messages_of_pipelines_are_those_between_ranks_that_do_not_exchange(draw
             expected.append(message)
     found = pipelines._find_pipeline_messages(rows, parts, np.ones(len(rows), dtype=bool))
     assert found.tolist() == expected
+
+
+@given(drawn=programs())
+@settings(max_examples=40, deadline=None)
+def test_steps_are_laid_out_alike_by_the_loop_and_by_arrays(drawn: Program) -> None:
+    rows = recorded_rows(drawn)
+    hidden = background.hide_messages(rows, np.ones(len(rows), dtype=bool))  # with marks, on lines in the background
+    for each in (rows, hidden if hidden is not None else rows):
+        first, last, columns = traced_rows._lay_out_steps(each)
+        room = len(each) * traced_rows.STEPS
+        made = np.empty(len(first), dtype=np.int64), np.empty(len(each), dtype=np.int64)
+        filled = np.empty(room, dtype=np.uint8), np.empty(room), np.empty(room, dtype=np.int32)
+        count = step_layout.lay_out_steps(
+            each.line, each.kind, each.cost, each.condition, (2 * len(each.program.source), 2 * each.marks), *made, filled
+        )
+        assert np.array_equal(made[0], first)
+        assert np.array_equal(made[1], last)
+        for one, other in zip(filled, columns, strict=True):
+            assert np.array_equal(one[:count], other)
+            assert one.dtype == other.dtype
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.floats(0, 1e3)), min_size=1, max_size=60))

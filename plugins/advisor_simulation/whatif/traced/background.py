@@ -93,15 +93,13 @@ def hide_rows(rows: ReplayRows, moved: Mask) -> ReplayRows | None:
     cut, share = _find_cuts(rows, parts.first[parts.find_next(stretch)], parts.first[parts.find_next(stretch) + 1])
     made = _shorten_rows(rows, cut, share)
     made = replace(made, line=np.where(moved, rows.line + ranks, rows.line), marks=int(ended[-1]) + 1)
-    for more in (
+    return made.add_rows(
         _build_marks(rows, begins, -_BESIDE, 0, MARK, begun),
         _build_marks(rows, begins, -_BESIDE, ranks, WAIT, begun),
         _build_marks(rows, ends, _BESIDE, ranks, MARK, ended),
         _build_marks(rows, cut, _BESIDE, 0, WAIT, ended),
         _remaining_rows(rows, cut, share),
-    ):
-        made = made.add_rows(more)
-    return made.sort_rows()
+    ).sort_rows()
 
 
 def cut_rows(rows: ReplayRows, cut: IntArray, share: FloatArray) -> ReplayRows:

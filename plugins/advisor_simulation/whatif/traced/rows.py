@@ -14,12 +14,13 @@ import numpy as np
 
 from advisor.model.record_class import dataclass
 from advisor.trace.events import Role
-from advisor_simulation.replay import engine
+from advisor_simulation.replay import engine, numba_compiler
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import POSTING, RECEIVED, SENDING, Op, Program
 from advisor_simulation.replay.recording import build_recorded_steps
 from advisor_simulation.replay.steps import Step, Steps
 from advisor_simulation.replay.waits import operation_starts
+from advisor_simulation.whatif.traced import step_layout
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
 
     Mask = npt.NDArray[np.bool_]
+    _Layout = tuple[IntArray, IntArray, tuple[npt.NDArray[np.uint8], FloatArray, npt.NDArray[np.int32]]]
 
 #: The steps of a row: what it marks, tells, takes itself, and waits for.
 MARK, TELL, OWN, WAIT = range(4)
@@ -64,12 +66,11 @@ class ReplayRows:
         columns: dict[str, Any] = {name: getattr(self, name)[kept] for name in _COLUMNS}
         return replace(self, **columns)
 
-    def add_rows(self, more: ReplayRows) -> ReplayRows:
+    def add_rows(self, *more: ReplayRows) -> ReplayRows:
         """Return these rows and ``more`` of them."""
-        columns: dict[str, Any] = {
-            name: np.concatenate([getattr(self, name), getattr(more, name)]) for name in _COLUMNS
-        }
-        return replace(self, marks=max(self.marks, more.marks), **columns)
+        parts = (self, *more)
+        columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
+        return replace(self, marks=max(part.marks for part in parts), **columns)
 
     def sort_rows(self) -> ReplayRows:
         """Return the rows in order."""
@@ -149,7 +150,7 @@ def replay_rows(rows: ReplayRows, replays: int = 1) -> RowReplay:
 
     ``replays`` is how many times this will be asked: whether compiling pays.
     """
-    steps = _build_steps(rows)
+    steps = _build_steps(rows, replays)
     found = engine.replay_steps(engine.order_steps(steps, None, replays), Network(), replays=replays)
     ended = np.where(steps.last >= 0, found.end_s[steps.last], steps.start_s[rows.line])
     return RowReplay(found.time_s, ended)
@@ -157,27 +158,47 @@ def replay_rows(rows: ReplayRows, replays: int = 1) -> RowReplay:
 
 def run_time_s(rows: ReplayRows, replays: int = 1) -> float:
     """Return how long sorted rows take, seconds; raises ``DeadlockError``."""
-    plan = engine.order_steps(_build_steps(rows), None, replays)
+    plan = engine.order_steps(_build_steps(rows, replays), None, replays)
     return engine.replay_steps(plan, Network(), keep=False, replays=replays).time_s
 
 
-def _build_steps(rows: ReplayRows) -> Steps:
+def _build_steps(rows: ReplayRows, replays: int = 1) -> Steps:
     program = rows.program
-    messages = len(program.source)
-    wanted = rows.condition
+    worth = len(rows) * replays >= numba_compiler.WORTH_COMPILING and numba_compiler.has_numba()
+    first, last, columns = _lay_out_by_loop(rows) if worth else _lay_out_steps(rows)
+    started = np.zeros(program.ranks) if program.start_s is None else program.start_s
+    return Steps(
+        first, *columns, last, len(program.source) + rows.marks, _count_arrivals(rows), np.zeros((0, 2)),
+        np.zeros(0, dtype=bool), np.tile(started, 2),
+    )  # fmt: skip
+
+
+def _lay_out_steps(rows: ReplayRows) -> _Layout:
+    """Return where the steps of each line begin, the last step of each row, and kind, cost and condition of steps."""
+    messages, wanted = len(rows.program.source), rows.condition
     condition = np.where(wanted >= 2 * messages, wanted + 2 * rows.marks, wanted)
     condition = np.where(wanted <= -2, 2 * messages - wanted - 2, condition)
-    lines = 2 * program.ranks
-    started = np.zeros(program.ranks) if program.start_s is None else program.start_s
     does = ((condition >= 0) | (rows.cost != 0)).ravel()
     counted = np.r_[0, np.cumsum(does)]
-    first = counted[np.searchsorted(rows.line, np.arange(lines + 1)) * STEPS]
+    first = counted[np.searchsorted(rows.line, np.arange(2 * rows.program.ranks + 1)) * STEPS].astype(np.int64)
     last = counted[STEPS::STEPS] - 1
-    return Steps(
-        first.astype(np.int64), rows.kind.ravel()[does], rows.cost.ravel()[does],
-        condition.ravel()[does].astype(np.int32), np.where(last >= first[rows.line], last, -1), messages + rows.marks,
-        _count_arrivals(rows), np.zeros((0, 2)), np.zeros(0, dtype=bool), np.tile(started, 2),
+    columns = rows.kind.ravel()[does], rows.cost.ravel()[does], condition.ravel()[does].astype(np.int32)
+    return first, np.where(last >= first[rows.line], last, -1), columns
+
+
+def _lay_out_by_loop(rows: ReplayRows) -> _Layout:
+    """Return what ``_lay_out_steps`` does, by a compiled loop."""
+    room = len(rows) * STEPS
+    first, last = np.empty(2 * rows.program.ranks + 1, dtype=np.int64), np.empty(len(rows), dtype=np.int64)
+    columns = np.empty(room, dtype=np.uint8), np.empty(room), np.empty(room, dtype=np.int32)
+    counts = 2 * len(rows.program.source), 2 * rows.marks
+    lay_out = numba_compiler.compile_function(step_layout.lay_out_steps)
+    count = lay_out(
+        np.ascontiguousarray(rows.line), np.ascontiguousarray(rows.kind), np.ascontiguousarray(rows.cost),
+        np.ascontiguousarray(rows.condition), counts, first, last, columns,
     )  # fmt: skip
+    kind, cost, condition = columns
+    return first, last, (kind[:count], cost[:count], condition[:count])
 
 
 def _count_arrivals(rows: ReplayRows) -> npt.NDArray[np.int32]:
