@@ -50,7 +50,7 @@ _MODULES = {
 }
 #: New objects after which garbage is looked for: by default so few that loading the program looks dozens of times, and
 #: finds nothing, since what is loaded stays.
-_LOOK_AFTER = 50_000
+_LOOK_AFTER = 250_000
 
 
 def main() -> int:

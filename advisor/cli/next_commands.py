@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import platform
 import re
 import shlex
 import shutil
@@ -63,7 +62,7 @@ def _filler(profile: Profile, paths: Sequence[Path]) -> Callable[[str], str]:
     settings, words = _split_settings(profile)
     launch, program = split_command(profile)
     name = PurePath(profile.executable or profile.program).name
-    here = {processor.host for processor in profile.processors} == {platform.node()}
+    here = {processor.host for processor in profile.processors} == {os.uname().nodename}
     probed = user_folders.probed_here() is not None
     elsewhere = _elsewhere(profile)
     made = _commands_made(profile)

@@ -25,6 +25,7 @@ def _define_record(*, slots: bool, frozen: bool = False) -> Callable[[type[Any]]
 
     def make_record(plain: type[Any]) -> type[Any]:
         own = frozenset(vars(plain))
+        plain.__doc__ = plain.__doc__ or plain.__name__  # else it would be the signature, which takes long to tell
         made: type[Any] = dataclasses.dataclass(init=False, repr=False, eq=False, slots=True)(plain)
         fields = dataclasses.fields(made)
         methods = {"__init__": _late_init(made, fields), "__repr__": _make_repr(fields), **_comparing(fields, frozen)}

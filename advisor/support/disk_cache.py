@@ -10,10 +10,17 @@ import os
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 from zlib import crc32
 
 from advisor.support.private_files import open_private_file
+
+#: The variable that names each folder on Linux, and where it is otherwise (XDG Base Directory Specification 0.8).
+_XDG: Final = {
+    "cache": ("XDG_CACHE_HOME", "~/.cache"),
+    "data": ("XDG_DATA_HOME", "~/.local/share"),
+    "state": ("XDG_STATE_HOME", "~/.local/state"),
+}
 
 
 def load_cached(kind: str, key: object, state: object) -> object:
@@ -76,6 +83,8 @@ def user_folder(variable: str, usual: str) -> Path:
 
 def system_folder(kind: Literal["cache", "data", "state"]) -> Path:
     """Return where this system keeps such files of gapwatch for the user; as ``user_folder`` for one without a home."""
+    if os.uname().sysname == "Linux":
+        return user_folder(*_XDG[kind])
     import platformdirs
 
     made = {

@@ -146,7 +146,7 @@ class PhaseArrays:
         for start in range(0, self.regions, height):
             rows = slice(start, start + height)
             block = array[rows, :, part]
-            plane += block.sum(axis=0)
+            plane += block[0] if len(block) == 1 else block.sum(axis=0)
             seconds = block @ np.ones(width)
             own.regions[rows] += seconds.sum(axis=1)
             own.processors[:] += seconds.sum(axis=0)

@@ -64,19 +64,29 @@ class CubeArchive:
 
     def read_member(self, name: str, limit: int) -> bytes:
         """Return the content of a member; raises ``InputError`` where it is missing, cut off, or above ``limit``."""
+        member = self._find_member(name)
+        if member.size > limit:
+            raise InputError(self.path, f"is larger than {limit:,} bytes", name)
+        return self.read_part(name, 0, member.size)
+
+    def read_part(self, name: str, start: int, size: int) -> bytes:
+        """Return up to ``size`` bytes of a member from ``start`` on; raises ``InputError`` as ``read_member``."""
+        member = self._find_member(name)
+        size = max(0, min(size, member.size - start))
+        self.stream.seek(member.start + start)
+        content = self.stream.read(size)
+        if len(content) != size:
+            raise InputError(self.path, f"ends after {start + len(content):,} of {member.size:,} bytes", name)
+        return content
+
+    def _find_member(self, name: str) -> MemberHeader:
         member = self.members.get(name)
         if member is None:
             missing = "the archive has no such member" if self.has_end_mark else "the archive ends before this member"
             raise InputError(self.path, missing, name)
         if not member.regular:
             raise InputError(self.path, "is no regular file", name)
-        if member.size > limit:
-            raise InputError(self.path, f"is larger than {limit:,} bytes", name)
-        self.stream.seek(member.start)
-        content = self.stream.read(member.size)
-        if len(content) != member.size:
-            raise InputError(self.path, f"ends after {len(content):,} of {member.size:,} bytes", name)
-        return content
+        return member
 
 
 def open_archive(path: Path) -> CubeArchive:

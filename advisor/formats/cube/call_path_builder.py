@@ -101,5 +101,5 @@ def _compute_identity(wall: FloatArray | None, visits: FloatArray | None) -> str
     """Return an identity of the run: a digest of its times and calls."""
     digest = hashlib.sha256()
     for array in (wall, visits):
-        digest.update(b"" if array is None else np.ascontiguousarray(array).tobytes())
+        digest.update(b"" if array is None else np.ascontiguousarray(array).data)
     return digest.hexdigest()[:12]

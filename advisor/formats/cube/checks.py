@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.cube.metrics import to_inclusive
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import numpy.typing as npt
 
     from advisor.formats.cube.anchor import CubeAnchor
     from advisor.formats.cube.metrics import MetricTable
@@ -21,6 +17,8 @@ if TYPE_CHECKING:
 #: Relative rounding of sums of times, and seconds by which a sum may differ all the same.
 _ROUNDING: Final = 1e-6
 _TINY: Final = 1e-9
+#: Metrics of single calls: whether they are least or most, and what calls beyond them took.
+_LIMITS: Final = {"min_time": (1, "shorter"), "max_time": (-1, "longer")}
 _RANK: Final = re.compile(r"MPI Rank (\d+)")
 
 
@@ -47,22 +45,25 @@ def _count_differences(one: str, other: str) -> int:
 
 def _check_times(table: MetricTable, visits: FloatArray | None) -> Iterator[str]:
     """Yield where shortest and longest calls do not fit to the time of all calls, or calls to their number."""
-    total = table.totals.get("time")
-    if visits is None or total is None:
+    if visits is None or not table.has_totals("time"):
         return
-    if (visits != np.floor(visits)).any():
+    if any((row != np.floor(row)).any() for row in visits):
         yield "a number of visits is no whole number"
-    spent = (total > _TINY) & (to_inclusive(visits, table.parent) == 0)
+    visited = visits > 0
+    for node in range(len(table.parent) - 1, 0, -1):  # nodes stand behind their parents
+        if table.parent[node] >= 0:
+            visited[table.parent[node]] |= visited[node]
+    limits = {name: table.read_extreme(name) for name in _LIMITS}
+    spent, beyond = np.zeros(len(visits), dtype=bool), {name: np.zeros(len(visits), dtype=bool) for name in _LIMITS}
+    for rows, total in table.iterate_stored("time"):
+        spent[rows] = ((total > _TINY) & ~visited[rows]).any(axis=1)
+        for name, (sign, _) in _LIMITS.items():
+            if (limit := limits[name]) is not None:
+                much = sign * (limit[rows] * visits[rows] - total) > _ROUNDING * total + _TINY
+                beyond[name][rows] = (much & (visits[rows] > 0)).any(axis=1)
     if spent.any():
-        yield f"call path {_first_path(table, spent)} took time without being visited"
-    for name, sign, word in (("min_time", 1, "shorter"), ("max_time", -1, "longer")):
-        limit = table.read_extreme(name)
-        if limit is None:
-            continue
-        beyond = (visits > 0) & (sign * (limit * visits - total) > _ROUNDING * total + _TINY)
-        if beyond.any():
-            yield f"all calls of call path {_first_path(table, beyond)} took {word} than its {name} allows"
-
-
-def _first_path(table: MetricTable, cells: npt.NDArray[np.bool_]) -> int:
-    return int(table.order[np.flatnonzero(cells.any(axis=1))[0]])
+        yield f"call path {table.order[spent.argmax()]} took time without being visited"
+    for name, (_, word) in _LIMITS.items():
+        if beyond[name].any():
+            path = table.order[beyond[name].argmax()]
+            yield f"all calls of call path {path} took {word} than its {name} allows"

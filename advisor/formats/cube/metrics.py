@@ -16,7 +16,7 @@ from advisor.model.errors import InputError
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from advisor.formats.cube.anchor import CubeMetric
     from advisor.formats.cube.archive import CubeArchive
@@ -73,8 +73,7 @@ class MetricTable:
     """Reads metrics by name: values (nodes, processors) of the nodes themselves, without those below them.
 
     ``order`` (nodes,) are the call paths in the order of the nodes, ``parent`` (nodes,) the nodes above, ``columns``
-    (processors,) the columns of the processors. ``totals`` holds what was read with the nodes below, ``doubts`` what
-    of it cannot be.
+    (processors,) the columns of the processors. ``doubts`` holds what of what was read cannot be.
     """
 
     archive: CubeArchive
@@ -84,7 +83,6 @@ class MetricTable:
     parent: IntArray
     columns: IntArray
     locations: int
-    totals: dict[str, FloatArray] = field(default_factory=dict)
     doubts: list[str] = field(default_factory=list)
 
     def read_own(self, name: str) -> FloatArray | None:
@@ -92,17 +90,14 @@ class MetricTable:
         found = self._read_stored(name)
         if found is None:
             return None
-        if (found < 0).any():
+        if found.min(initial=0.0) < 0:
             raise InputError(self.archive.path, f"{name} is negative", f"{self.metrics[name].number}.data")
         if self.metrics[name].storage != "INCLUSIVE":
             return found
-        self.totals[name] = found
-        own = to_exclusive(found, self.parent)
-        short = own < -1e-9 * found - 1e-12
-        if short.any():
-            node = int(np.nonzero(short.any(axis=1))[0][0])
-            self.doubts.append(f"{name} of call path {self.order[node]} is less than that of the calls in it")
-        return np.maximum(own, 0.0)
+        own = make_exclusive(found, self.parent)
+        if own.min(initial=0.0) < 0:
+            self._doubt_negative(name, own)
+        return np.maximum(own, 0.0, out=own)
 
     def read_extreme(self, name: str) -> FloatArray | None:
         """Return the values of a metric that is a shortest or longest one, as it is stored."""
@@ -113,35 +108,52 @@ class MetricTable:
         found = self._read_stored(name)
         if found is None:
             return None
-        own = to_exclusive(found, self.parent) if self.metrics[name].storage == "INCLUSIVE" else found
-        if (own < 0).any():
+        own = make_exclusive(found, self.parent) if self.metrics[name].storage == "INCLUSIVE" else found
+        if own.min(initial=0.0) < 0:
             self.doubts.append(f"the counter {name} is negative")
             return None
         return own
 
     def _read_stored(self, name: str) -> FloatArray | None:
         metric = self.metrics.get(name)
-        if metric is None:
+        if metric is None or not values.has_values(self.archive, metric):
             return None
-        found = values.read_values(self.archive, metric, self.orders.select_order(metric.storage), self.locations)
-        return None if found is None else found[self.order][:, self.columns]
+        found = np.zeros((len(self.order), len(self.columns)))
+        for rows, stored in self.iterate_stored(name):
+            found[rows] = stored
+        return found
+
+    def iterate_stored(self, name: str) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Yield the values of a metric as they are stored, some nodes at a time, each time with the nodes."""
+        metric = self.metrics[name]
+        place = np.empty(len(self.order), dtype=np.int64)
+        place[self.order] = np.arange(len(self.order))
+        counted = self.orders.select_order(metric.storage)
+        return values.iterate_values(self.archive, metric, place[counted], self.columns, self.locations)
+
+    def has_totals(self, name: str) -> bool:
+        """Return whether a metric is there, and stored with the nodes below."""
+        metric = self.metrics.get(name)
+        return metric is not None and metric.storage == "INCLUSIVE" and values.has_values(self.archive, metric)
+
+    def _doubt_negative(self, name: str, own: FloatArray) -> None:
+        """Note the first call path with values ``own`` below zero by more than rounding."""
+        short = np.zeros(len(own), dtype=bool)
+        for rows, total in self.iterate_stored(name):
+            short[rows] = (own[rows] < -1e-9 * total - 1e-12).any(axis=1)
+        if short.any():
+            number = self.order[int(short.argmax())]
+            self.doubts.append(f"{name} of call path {number} is less than that of the calls in it")
 
 
-def to_exclusive(inclusive: FloatArray, parent: IntArray) -> FloatArray:
-    """Return values (nodes, processors) without those of the nodes below, of values with them."""
-    own = inclusive.copy()
-    inner = np.flatnonzero(parent >= 0)
-    np.subtract.at(own, parent[inner], inclusive[inner])
-    return own
+def make_exclusive(inclusive: FloatArray, parent: IntArray) -> FloatArray:
+    """Take from values (nodes, processors) those of the nodes below, in place, and return them.
 
-
-def to_inclusive(own: FloatArray, parent: IntArray) -> FloatArray:
-    """Return values (nodes, processors) with those of the nodes below; nodes stand behind their parents."""
-    total = own.copy()
-    for node in range(len(parent) - 1, 0, -1):
-        if parent[node] >= 0:
-            total[parent[node]] += total[node]
-    return total
+    Nodes stand behind their parents, so that each is still whole when it is taken from its parent.
+    """
+    for node in np.flatnonzero(parent >= 0).tolist():
+        inclusive[parent[node]] -= inclusive[node]
+    return inclusive
 
 
 def read_waits(table: MetricTable) -> dict[str, FloatArray]:

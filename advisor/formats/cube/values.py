@@ -15,7 +15,7 @@ import numpy as np
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     import numpy.typing as npt
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Bytes of one array of values, and so about of what is read for one metric.
 SIZE_LIMIT: Final = 1 << 30
+#: So many bytes of plain rows are read at a time: few enough to stay in the cache until they are in their places.
+_BLOCK_B: Final = 1 << 20
 _INDEX_MARK: Final = b"CUBEX.INDEX"
 _DATA_MARK: Final = b"CUBEX.DATA"
 _PACKED_MARK: Final = b"ZCUBEX.DATA"
@@ -78,28 +80,37 @@ def build_orders(parent: Mapping[int, int]) -> PathOrders:
     return PathOrders(deep, np.array(wide), np.sort(deep))
 
 
-def read_values(archive: CubeArchive, metric: CubeMetric, order: IntArray, locations: int) -> FloatArray | None:
-    """Return the values (call paths, locations) of ``metric``, zero where nothing is stored; None without files.
+def iterate_values(
+    archive: CubeArchive, metric: CubeMetric, place: IntArray, columns: IntArray, locations: int
+) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Yield the values of ``metric`` (rows, columns), some rows at a time, each time with the rows' places.
 
-    Raises ``InputError`` with the member for what is damaged, and for types that are no numbers.
+    ``place`` (call paths,) is where each call path that the metric counts belongs, ``columns`` are the locations that
+    are wanted. Nothing is yielded of call paths without values. Raises ``InputError`` with the member for what is
+    damaged, and for types that are no numbers.
     """
     index, data = f"{metric.number}.index", f"{metric.number}.data"
-    if index not in archive.members and data not in archive.members:
-        return None
     kind = _find_type(metric.values)
     if kind is None:
         raise InputError(archive.path, f"values of the type {metric.values[:40]!r} are not read", index)
-    cells = len(order) * locations
+    cells = len(place) * locations
     if cells * 8 > SIZE_LIMIT:
         raise InputError(archive.path, f"{cells:,} values of one metric are more than fit", index)
-    little, rows = _read_index(archive, index, len(order))
+    little, counted = _read_index(archive, index, len(place))
     dtype = kind.newbyteorder("<" if little else ">")
-    content = _read_data(archive, data, len(rows), locations * dtype.itemsize, little)
-    stored = np.frombuffer(content, dtype=dtype)
-    plain = np.asarray(stored["value"] if dtype.names else stored, dtype=np.float64).reshape(len(rows), locations)
-    values = np.zeros((len(order), locations))
-    values[order[rows]] = _clear_unmeasured(archive.path, metric, data, plain)
-    return values
+    rows = place[counted]
+    chosen = slice(None) if len(columns) == locations and (columns == np.arange(locations)).all() else columns
+    for first, content in _iterate_rows(archive, data, len(rows), locations * dtype.itemsize, little):
+        stored = np.frombuffer(content, dtype=dtype).reshape(-1, locations)
+        plain = stored["value"] if dtype.names else stored
+        if plain.dtype.kind == "f":
+            plain = _clear_unmeasured(archive.path, metric, data, plain, first)
+        yield rows[first : first + len(plain)], plain[:, chosen]
+
+
+def has_values(archive: CubeArchive, metric: CubeMetric) -> bool:
+    """Return whether the archive holds files of ``metric``."""
+    return f"{metric.number}.index" in archive.members or f"{metric.number}.data" in archive.members
 
 
 def _find_type(name: str) -> np.dtype[np.generic] | None:
@@ -107,14 +118,20 @@ def _find_type(name: str) -> np.dtype[np.generic] | None:
     return None if found is None else np.dtype(found)
 
 
-def _clear_unmeasured(path: Path, metric: CubeMetric, member: str, values: FloatArray) -> FloatArray:
-    """Return ``values`` with zero for what was never measured; raises ``InputError`` for what is no number."""
+def _clear_unmeasured(path: Path, metric: CubeMetric, member: str, values: FloatArray, first: int) -> FloatArray:
+    """Return ``values``, rows from ``first`` on, with zero for what was never measured.
+
+    Raises ``InputError`` for what is no number.
+    """
     extreme = metric.values.strip().upper() in ("MINDOUBLE", "MAXDOUBLE")
+    with np.errstate(over="ignore", invalid="ignore"):
+        if not extreme and np.isfinite(values.sum()):
+            return values  # a single one that is no number would make the sum none
     never = (np.abs(values) >= _NEVER) & extreme
     wrong = ~np.isfinite(values) & ~never
     if wrong.any():
         row, location = (int(found[0]) for found in np.nonzero(wrong))
-        reason = f"{metric.name} is {values[row, location]:g}, in row {row} at location {location}"
+        reason = f"{metric.name} is {values[row, location]:g}, in row {first + row} at location {location}"
         raise InputError(path, reason, member)
     return np.where(never, 0.0, values)
 
@@ -151,35 +168,42 @@ def _parse_row_list(path: Path, name: str, content: bytes, nodes: int, kind: str
     return rows
 
 
-def _read_data(archive: CubeArchive, name: str, rows: int, row_bytes: int, little: bool) -> bytes:
-    """Return the plain content of the rows."""
+def _iterate_rows(
+    archive: CubeArchive, name: str, rows: int, row_bytes: int, little: bool
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the plain content of the rows, a few rows at a time, each with the number of its first."""
     size = rows * row_bytes
-    content = archive.read_member(name, SIZE_LIMIT)
-    if content.startswith(_PACKED_MARK):
-        return _unpack_rows(archive.path, name, content, rows, row_bytes, "<u8" if little else ">u8")
-    if not content.startswith(_DATA_MARK):
+    mark = archive.read_part(name, 0, len(_PACKED_MARK))
+    if mark == _PACKED_MARK:
+        content = archive.read_member(name, SIZE_LIMIT)
+        yield from _unpack_rows(archive.path, name, content, rows, row_bytes, "<u8" if little else ">u8")
+        return
+    if not mark.startswith(_DATA_MARK):
         raise InputError(archive.path, f"does not begin with {_DATA_MARK.decode()}", f"{name}: byte 0")
-    if len(content) != len(_DATA_MARK) + size:
-        reason = f"holds {len(content) - len(_DATA_MARK):,} bytes of values, its index tells of {size:,}"
-        raise InputError(archive.path, reason, name)
-    return content[len(_DATA_MARK) :]
+    held = archive.members[name].size - len(_DATA_MARK)
+    if held != size:
+        raise InputError(archive.path, f"holds {held:,} bytes of values, its index tells of {size:,}", name)
+    height = max(1, _BLOCK_B // max(row_bytes, 1))
+    for first in range(0, rows, height):
+        count = min(height, rows - first)
+        yield first, archive.read_part(name, len(_DATA_MARK) + first * row_bytes, count * row_bytes)
 
 
-def _unpack_rows(path: Path, name: str, content: bytes, rows: int, row_bytes: int, kind: str) -> bytes:
-    """Return the rows of compressed data: their number, for each its place before and after packing and its size."""
+def _unpack_rows(
+    path: Path, name: str, content: bytes, rows: int, row_bytes: int, kind: str
+) -> Iterator[tuple[int, bytes]]:
+    """Yield the rows of compressed data: their number, for each its place before and after packing and its size."""
     start = len(_PACKED_MARK) + 8
     head: npt.NDArray[np.generic] = np.frombuffer(content[start - 8 : start].ljust(8, b"\xff"), dtype=kind)
     announced = int(head[0].item())
     if announced > rows or len(content) < start + 24 * announced:
         raise InputError(path, f"announces {announced:,} packed rows, its index tells of {rows:,}", name)
     table = np.frombuffer(content, dtype=kind, count=3 * announced, offset=start).reshape(-1, 3).astype(object)
-    packed = content[start + 24 * announced :]
-    result = bytearray(rows * row_bytes)
+    packed = memoryview(content)[start + 24 * announced :]
     for number, (place, begin, size) in enumerate(_check_packed_rows(path, name, table.tolist(), len(packed))):
         if place % row_bytes or place // row_bytes >= rows:
             raise InputError(path, f"row {number} lies outside of the values", name)
-        result[place : place + row_bytes] = _unpack_row(path, name, number, packed[begin : begin + size], row_bytes)
-    return bytes(result)
+        yield place // row_bytes, _unpack_row(path, name, number, packed[begin : begin + size], row_bytes)
 
 
 def _check_packed_rows(path: Path, name: str, table: list[list[int]], size: int) -> list[list[int]]:
@@ -195,7 +219,7 @@ def _check_packed_rows(path: Path, name: str, table: list[list[int]], size: int)
     return written
 
 
-def _unpack_row(path: Path, name: str, number: int, packed: bytes, size: int) -> bytes:
+def _unpack_row(path: Path, name: str, number: int, packed: memoryview, size: int) -> bytes:
     unpacker = zlib.decompressobj()
     try:
         row = unpacker.decompress(packed, size + 1)

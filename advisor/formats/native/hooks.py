@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
@@ -75,6 +74,8 @@ def advisor_read(path: Path) -> Profile:
 
 def load_schema() -> dict[str, object]:
     """Return the JSON Schema (draft 2020-12) of the document."""
+    from importlib.resources import files
+
     text = files(__package__).joinpath("schema.json").read_text(encoding="utf-8")
     loaded: dict[str, object] = json.loads(text)
     return loaded

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from advisor.support.documents.nodes import Parsed
 
 LARGEST = 1_000_000  # bytes of a document
-_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+#: Compiled when a file is read, as that takes longer than all else here.
+_UNPRINTABLE = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 
 def read_yaml(path: Path, shorten: Callable[[bytes], bytes] | None = None) -> Parsed:
@@ -46,7 +47,7 @@ def _read_text(stream: IO[bytes], start: Mark, shorten: Callable[[bytes], bytes]
         raise UnreadableError(
             _mark_after(good, start.file).make_problem("not UTF-8 text; save the file as UTF-8")
         ) from None
-    if bad := _UNPRINTABLE.search(text):
+    if bad := re.search(_UNPRINTABLE, text):
         place = _mark_after(text[: bad.start()], start.file)
         raise UnreadableError(place.make_problem(f"the character U+{ord(bad[0]):04X} cannot stand in a YAML file"))
     return text

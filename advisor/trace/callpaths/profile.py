@@ -15,6 +15,7 @@ from advisor.trace.callpaths.rows import RegionRows, build_rows
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     import numpy.typing as npt
@@ -98,8 +99,7 @@ def _build_phase(source: _ProfileSource) -> Phase:
     paths, rows = source.paths, source.rows
     arrays: dict[str, FloatArray] = {}
     if paths.wall_s is not None:
-        inside = np.where(_is_outside_phases(source), 0.0, source.tree.wall_s)
-        arrays["wall_s"] = rows.sum_by_row(inside)
+        arrays["wall_s"] = rows.sum_node_values(_rows_inside_phases(source))
         for name in ("wait_s", "sync_s", "transfer_s", "io_s"):
             arrays[name] = rows.sum_node_values([(call.node, getattr(call, name)) for call in source.calls])
     if paths.cpu_s is not None:
@@ -112,6 +112,15 @@ def _build_phase(source: _ProfileSource) -> Phase:
         arrays["os_s"] = arrays["wall_s"] - known
     shaped = {name: values[:, :, None] for name, values in arrays.items()}
     return Phase("the whole run", "whole", np.arange(len(rows.nodes)), shaped)
+
+
+def _rows_inside_phases(source: _ProfileSource) -> Iterator[tuple[int, FloatArray]]:
+    """Yield the nodes with seconds in the phase, and those of each processor: a root works on first threads only."""
+    for n, node in enumerate(source.paths.nodes):
+        if node.role == Role.ROOT:
+            yield n, np.where(source.rows.workers, 0.0, source.tree.wall_s[n])
+        elif node.role not in splitting.OUTSIDE:
+            yield n, source.tree.wall_s[n]
 
 
 def _is_outside_phases(source: _ProfileSource) -> npt.NDArray[np.bool_]:

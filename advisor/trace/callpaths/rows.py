@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable
 
     import numpy.typing as npt
 
@@ -34,9 +34,9 @@ class RegionRows:
 
     def sum_by_row(self, values: FloatArray) -> FloatArray:
         """Return ``values`` (nodes, processors) added up by row (R, processors)."""
-        return self.sum_node_values(list(enumerate(values)))
+        return self.sum_node_values(enumerate(values))
 
-    def sum_node_values(self, parts: Sequence[tuple[int, FloatArray]]) -> FloatArray:
+    def sum_node_values(self, parts: Iterable[tuple[int, FloatArray]]) -> FloatArray:
         """Return values per processor (Q,) of single nodes, given as pairs, added up by row (R, processors)."""
         found = np.zeros((len(self.nodes), len(self.workers)))
         for node, values in parts:

@@ -68,8 +68,9 @@ def _add_to_owners(seconds: FloatArray, owner: IntArray) -> FloatArray:
     if not len(owned):
         return seconds
     total = seconds.copy()
-    np.add.at(total, owner[owned], seconds[owned])
-    total[owned] = 0.0
+    for node in owned.tolist():
+        total[owner[node]] += seconds[node]
+        total[node] = 0.0
     return total
 
 
