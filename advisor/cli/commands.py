@@ -51,6 +51,7 @@ _PLACES: Final = {
     "rules": "rules",
     "machines": "machines",
     "plugins": "plugins",
+    "completion": "completion",
     "mcp": "mcp",
     "tune": "tune",
     "bisect": "bisect",
