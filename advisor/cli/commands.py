@@ -47,6 +47,7 @@ _PLACES: Final = {
     "rules": "rules",
     "machines": "machines",
     "plugins": "plugins",
+    "completion": "completion",
     "mcp": "mcp",
     "tune": "tune",
     "bisect": "bisect",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.model.reports import Axis, HeatMap, Line, Series
+from advisor.output.rank_pictures import build_region_map, build_wait_map
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +38,8 @@ def build_run_pictures(advice: Advice, earlier: Sequence[Advice] = ()) -> tuple[
         build_history_series((*earlier, advice)),
         build_balance_map(advice.profile),
         build_imbalance_series(advice.profile),
+        build_region_map(advice.profile),
+        build_wait_map(advice.profile),
     )
     return tuple(part for part in drawn if part is not None)
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from rich.text import Text
     from textual.app import ComposeResult
     from textual.binding import BindingType
+    from textual.widget import Widget
 
     from advisor.cli.screen.actions import ScreenActions
     from advisor.cli.screen.dialogs import Suppression
@@ -170,8 +171,8 @@ class WatchApp(App[None]):
         counts = self._files.counts if self._files else {}
         files = ", ".join(f"{count} {state}" for state, count in counts.items() if count) or "no files yet"
         new = sum(one.new_items for one in self._programs)
-        items = f"; {new} new items" if new else ""
-        text = f"gapwatch  {self._roots}  {files}{items}"
+        items = f"; {new} new {'item' if new == 1 else 'items'}" if new else ""
+        text = f"gapwatch  {files}{items}  {self._roots}"
         self.screen_stack[0].query_one("#top", Static).update(make_line(self._page.clean_remark(text)))
 
     # What the history holds, read in threads.
@@ -304,15 +305,13 @@ class WatchApp(App[None]):
     @on(DataTable.RowSelected, "#programs")
     def open_program(self) -> None:
         """Go to the items; on a narrow screen they take the place of the list."""
-        self.screen_stack[0].add_class("-detail")
         self.action_show_tab("gaps")
-        self.call_after_refresh(self._item_table.focus)
 
     @on(DataTable.RowSelected, "#items")
     def open_item(self) -> None:
         """Show an item in full."""
         view, fingerprint = self._view, self._chosen_fingerprint()
-        if view is None or fingerprint is None:
+        if view is None or fingerprint is None or len(self.screen_stack) > 1:
             return
         item = next((one for one in view.advice.recommendations if one.fingerprint == fingerprint), None)
         if item is None:
@@ -336,7 +335,11 @@ class WatchApp(App[None]):
         """Show one of the parts of the chosen program."""
         self.screen_stack[0].add_class("-detail")
         self.screen_stack[0].query_one("#tabs", TabbedContent).active = f"tab-{name}"
-        self.call_after_refresh((self._item_table if name == "gaps" else self._page_view(name)).focus)
+        part: Widget = self._item_table if name == "gaps" else self._page_view(name)
+        if part.region:
+            self.screen_stack[0].set_focus(part)
+        else:  # it has no place yet
+            self.call_after_refresh(part.focus)
 
     def action_move(self, where: str) -> None:
         """Move in what has the focus."""

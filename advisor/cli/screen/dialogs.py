@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.text import Text
     from textual.app import ComposeResult
     from textual.binding import BindingType
+    from textual.events import DescendantFocus
 
     from advisor.output.page import Page
 
@@ -90,16 +91,22 @@ class ReasonDialog(ModalScreen[Suppression | None]):
     def compose(self) -> ComposeResult:
         """Yield the fields."""
         with Vertical():
-            yield Static("Suppress this item. Enter confirms, Escape cancels.", classes="label", markup=False)
+            yield Static("Suppress this item", classes="label", markup=False)
             yield Input(placeholder="Reason (may be empty)", id="reason")
             yield Input(placeholder="Until, as 2027-01-31 (empty: for good)", id="until")
             yield Static("", id="wrong", classes="wrong", markup=False)
+            yield Static("", id="hint", classes="label", markup=False)
+
+    def on_descendant_focus(self, event: DescendantFocus) -> None:
+        """Say what Enter does in the field."""
+        what = "goes to the day" if event.widget.id == "reason" else "suppresses the item"
+        self.query_one("#hint", Static).update(f"Enter {what}, Escape cancels.")
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         """Go to the next field, or hand back what was said."""
         reason, until = (self.query_one(f"#{name}", Input) for name in ("reason", "until"))
         if event.input is reason:
-            until.focus()
+            self.set_focus(until)
             return
         day = until.value.strip()
         wrong = find_day_problem(day)

@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +22,6 @@ from advisor.support.containment import tie_to_parent
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
-    from pathlib import Path
 
     from advisor.output.page import Page
 
@@ -42,7 +42,7 @@ def build_daemon_command(args: argparse.Namespace, state: Path) -> list[str]:
 def run_screen(command: Sequence[str], roots: Sequence[Path], state: Path, page: Page) -> int:
     """Show the history in ``state`` while ``command`` reads into it; return the exit code once the user ends it."""
     daemon = _DaemonProcess(command)
-    app = WatchApp(HistoryViews(state), ScreenActions(state), page, [*map(str, roots)], daemon.report_to)
+    app = WatchApp(HistoryViews(state), ScreenActions(state), page, [*map(_shorten_root, roots)], daemon.report_to)
     try:
         signal.signal(signal.SIGTERM, lambda *_: _end_app(app))
         signal.signal(signal.SIGHUP, lambda *_: _end_app(app))
@@ -50,6 +50,12 @@ def run_screen(command: Sequence[str], roots: Sequence[Path], state: Path, page:
     finally:
         daemon.stop()
     return app.return_code or 0
+
+
+def _shorten_root(root: Path) -> str:
+    """Return a directory as it is called from here, where it lies below."""
+    here = Path.cwd()
+    return str(root.relative_to(here)) if here in root.parents else str(root)
 
 
 def _end_app(app: WatchApp) -> None:

@@ -1,1 +1,1 @@
-"""Advice and reports as one page of HTML: no script, no link to outside, nothing that a name could start."""
+"""Advice and reports as one page of HTML: no script of others, no link to outside, nothing that a name could start."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from advisor.model.gap_parts import describe_cause
 from advisor.model.records import WAITING_UNKNOWN
-from advisor.output import numbers
+from advisor.output import numbers, timeline
 from advisor.output.clean import clean_text
 from advisor.output.explained import select_parts
-from advisor.output.html import figures, templates
+from advisor.output.html import figures, templates, timeline_figure
 from advisor.output.html.grids import Grid, build_gap_grids, build_grid, clean_and_shorten, find_long_names
 from advisor.output.wording import (
     BASES,
@@ -45,7 +45,7 @@ def render_advice_page(advice: Advice, parts: Sequence[Picture] = (), home: str 
 
 def _build_content(advice: Advice, parts: Sequence[Picture]) -> dict[str, Any]:
     parts = [*parts, *(_prefix_title(picture, found.plugin) for found in advice.findings for picture in found.pictures)]
-    profile = advice.profile
+    profile, drawn = advice.profile, _build_timeline(advice)
     machine = f", {clean_and_shorten(profile.machine)}" if profile.machine else ""
     elapsed = numbers.format_duration(profile.actual_s) if profile.has_run_time else "without times,"
     waterfall = _build_waterfall(advice)
@@ -65,7 +65,8 @@ def _build_content(advice: Advice, parts: Sequence[Picture]) -> dict[str, Any]:
         "next_title": f"The {COUNTS.get(count, f'{count} things')} to do next" if count else "What to do next",
         "verdict": _describe_verdict(advice),
         "items": [_build_item(item) for item in advice.recommendations],
-        "figures": figures.build_figures(parts, figures.PICTURES_B),
+        "timeline": drawn,
+        "figures": figures.build_figures(parts, figures.PICTURES_B - (drawn["size"] if drawn else 0)),
         "bounds": _build_bound_grid(advice.bounds),
         "needs": build_grid("Facts that rules asked for", ("fact", "command that would provide it"),
                       [(need.fact, need.command) for need in advice.needs]),
@@ -76,6 +77,19 @@ def _build_content(advice: Advice, parts: Sequence[Picture]) -> dict[str, Any]:
                          [(found.plugin, found.subject, found.text) for found in advice.findings]),
         "problems": [clean_and_shorten(problem) for problem in advice.problems],
         "long_names": find_long_names(advice),
+    }  # fmt: skip
+
+
+def _build_timeline(advice: Advice) -> dict[str, Any] | None:
+    """Return the run over time, where its profile holds arrays and tells when the phases were."""
+    found = timeline.build_timeline(advice.profile)
+    if found is None:
+        return None
+    drawn = timeline_figure.build_timeline_figure(found)
+    paths = [(css, name, templates.mark_safe(path)) for css, name, path in drawn.paths]
+    return {field.name: getattr(drawn, field.name) for field in fields(drawn)} | {
+        "paths": paths, "data": templates.mark_safe(drawn.data),
+        "size": len(drawn.data) + sum(len(path) for _, _, path in paths),
     }  # fmt: skip
 
 

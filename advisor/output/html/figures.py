@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Picture = Bars | Series | HeatMap
 
 #: All pictures of a page together, as they stand in it.
-PICTURES_B: Final = 1_200_000
+PICTURES_B: Final = 800_000
 
 #: Rows and columns of the table behind a picture, and how many numbers a picture may hold.
 _ROWS, _COLUMNS, _MOST = 200, 65, 5_000

@@ -1,4 +1,4 @@
-"""Templates filled: text of any origin in, a sound page out that loads nothing and runs nothing."""
+"""Templates filled: text of any origin in, a sound page out that loads nothing, and runs no script but its own."""
 
 from __future__ import annotations
 
@@ -27,17 +27,27 @@ _FORBIDDEN: Final = re.compile(f"[\ufdd0-\ufdef{_ENDS}]")
 
 def render_template(template: str, content: Mapping[str, Any]) -> str:
     """Return the page that a template makes of its content; raises ``AdvisorError`` without the library for that."""
-    style = (files("advisor.output") / "html" / "page.css").read_text("utf-8")
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode("ascii")
+    style, script = (_read_part(name) for name in ("page.css", "timeline.js"))
     known = {
         "style": _SafeHtml(style),
-        "style_hash": f"sha256-{digest}",
+        "style_hash": _compute_hash(style),
+        "script": _SafeHtml(script),
+        "script_hash": _compute_hash(script),
         "version": __version__,
         "mark": _SafeHtml(MARK),
     }
     text = _load_environment().get_template(template).render(content, **known) + "\n"
     # whatever encoding it is written or served in: all else is a character reference
     return text.encode("ascii", "xmlcharrefreplace").decode("ascii")
+
+
+def _read_part(name: str) -> str:
+    return (files("advisor.output") / "html" / name).read_text("utf-8")
+
+
+def _compute_hash(text: str) -> str:
+    """Return what the policy of a page calls its one style, or its one script."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
 
 
 @cache
@@ -61,6 +71,11 @@ def _escape_forbidden(value: object) -> object:
     if not isinstance(value, str) or hasattr(value, "__html__") or value.isascii():
         return value
     return _FORBIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), value)
+
+
+def mark_safe(text: str) -> str:
+    """Return text of our own that a template is to leave as it is: paths, and JSON without ``<``."""
+    return _SafeHtml(text)
 
 
 class _SafeHtml(str):

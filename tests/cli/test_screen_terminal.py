@@ -1,0 +1,121 @@
+"""The screen to work with in a real terminal, by tmux: builds arrive, keys are pressed, the terminal is resized."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import uuid
+from typing import TYPE_CHECKING, Self
+
+import pytest
+from command_line import environment
+from daemon_process import settle
+from daemon_runs import profile
+from patience import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+pytest.importorskip("textual", reason="there is no Textual here: pip install textual")
+if shutil.which("tmux") is None:
+    pytest.skip("there is no tmux here: apt-get install tmux", allow_module_level=True)
+
+
+class Tmux:
+    """A terminal of tmux with a command in it; ``folder`` is where the command runs."""
+
+    def __init__(self, command: str, folder: Path, env: dict[str, str], size: tuple[int, int]) -> None:
+        self._socket = f"gapwatch-{uuid.uuid4().hex}"
+        self._env = env
+        columns, lines = map(str, size)
+        settings = ["-f", "/dev/null", "new-session", "-d", "-s", "screen", "-x", columns, "-y", lines]
+        self._call(*settings, "-c", str(folder), f"{command}; echo ended with status $?; exec cat")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._call("kill-server")
+
+    def _call(self, *words: str) -> str:
+        command = ["tmux", "-u", "-L", self._socket, *words]
+        return subprocess.run(command, env=self._env, capture_output=True, text=True, check=True).stdout
+
+    def text(self) -> str:
+        """What stands on the terminal."""
+        lines = self._call("capture-pane", "-p", "-t", "screen").split("\n")
+        return "\n".join(line.rstrip() for line in lines).rstrip("\n") + "\n"
+
+    def press(self, *keys: str) -> None:
+        """Press keys, by the names that tmux gives them."""
+        self._call("send-keys", "-t", "screen", *keys)
+
+    def resize(self, columns: int, lines: int) -> None:
+        """Give the terminal another size."""
+        self._call("resize-window", "-t", "screen", "-x", str(columns), "-y", str(lines))
+
+    def until(self, *texts: str, gone: str | None = None) -> str:
+        """Wait until all of these stand on the terminal, and ``gone`` does not; return what does."""
+        wait_until(lambda: all(text in self.text() for text in texts) and (gone is None or gone not in self.text()),
+                   self.text)  # fmt: skip
+        return self.text()
+
+
+def test_a_session_from_the_first_build_to_the_end(tmp_path: Path, golden: Callable[[str, str], None]) -> None:
+    env = environment(tmp_path, TERM="xterm-256color", **settle(tmp_path))
+    command = f"{sys.executable} -m gapwatch watch runs"
+    with Tmux(command, tmp_path, env, (100, 36)) as terminal:
+        terminal.until("Waiting for the first profile", "? Help")
+        for build, seconds in (("v1", 47.0), ("v2", 48.0), ("v3", 52.0)):
+            profile(tmp_path / "runs" / f"{build}.json", build=build, actual_s=seconds)
+            terminal.until(f"fig4 {build}: {seconds:.1f} s")
+        profile(tmp_path / "runs" / "other.json", build="v1", program="other")
+        terminal.until("other", "4 ingested; 1 new item", "· first")
+        terminal.press("Down", "Up")
+        terminal.until("other v1: 47.0 s")
+        terminal.press("Down")
+        golden(terminal.until("fig4 v3: 52.0 s", "since v2: run time +4.00 s", "? no repeat"), "tmux-programs.txt")
+        terminal.press("Enter")
+        wait_until(lambda: terminal.press("Enter") or "a Acknowledge" in terminal.text(), terminal.text)
+        golden(terminal.until("A-35", "phase.rank_imbalance", "a Acknowledge"), "tmux-item.txt")
+        terminal.press("a")
+        terminal.until("region 2: acknowledged", "a Acknowledge")
+        terminal.press("Escape")
+        terminal.until("acknowledged  1 Decompose", "fig4 v3: 52.0 s")
+        terminal.press("s")
+        terminal.until("Suppress this item", "Enter goes to the day")
+        terminal.press("known", "Enter")
+        terminal.until("known", "Enter suppresses the item")
+        terminal.press("2999-01-31", "Enter")
+        golden(terminal.until("suppressed until 2999-01-31", "suppressed    1", gone="Suppress this item"),
+               "tmux-suppressed.txt")  # fmt: skip
+        terminal.press("c")
+        golden(terminal.until("fig4: from v2 (1 run) to v3 (1 run)", "esc Back"), "tmux-compared.txt")
+        terminal.press("Escape")
+        wide = terminal.until("fig4 v3: 52.0 s", "q Quit")
+        terminal.resize(60, 20)
+        narrow = terminal.until("fig4 v3: 52.0 s", "IPCO: all work", " 3.00 s", gone="other")
+        assert max(map(len, narrow.split("\n"))) <= 60
+        golden(narrow, "tmux-narrow.txt")
+        terminal.press("Escape")
+        terminal.until("other", "? no repeat", gone="fig4 v3: 52.0 s")
+        terminal.resize(100, 36)
+        wait_until(lambda: terminal.text() == wide, lambda: f"{terminal.text()}is not\n{wide}")
+        terminal.press("q")
+        terminal.until("ended with status 0")
+
+
+def test_beside_another_daemon_the_screen_shows_its_history(tmp_path: Path) -> None:
+    from advisor.history.database import HistoryWriter
+
+    env = environment(tmp_path, TERM="xterm-256color", **settle(tmp_path))
+    writer = HistoryWriter(tmp_path / "state")
+    try:
+        with Tmux(f"{sys.executable} -m gapwatch watch runs", tmp_path, env, (120, 30)) as terminal:
+            terminal.until("! nothing is read here:", "this is what the history holds")
+            terminal.press("C-c")
+            terminal.until("ended with status 0")
+    finally:
+        writer.close()
