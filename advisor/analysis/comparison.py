@@ -7,7 +7,7 @@ build are left out, and that is said.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -49,7 +49,8 @@ class Change:
 class Comparison:
     """What changed from one build to another: the first bound and the gaps, which add up to the run time ``actual``.
 
-    Of the ``runs`` of each build so many were ``disturbed`` and left out.
+    Of the ``runs`` of each build so many were ``disturbed`` and left out. ``repeats`` says that both sides are runs of
+    one build, started alike: nothing was changed, and no difference is more than noise.
     """
 
     program: str
@@ -59,6 +60,12 @@ class Comparison:
     actual: Change
     changes: tuple[Change, ...]
     disturbed: tuple[int, int] = (0, 0)
+    repeats: bool = False
+
+    def as_repeats(self) -> Comparison:
+        """Return the comparison of runs between which nothing was changed."""
+        actual, *changes = (replace(one, beyond_noise=False) for one in (self.actual, *self.changes))
+        return replace(self, actual=actual, changes=tuple(changes), repeats=True)
 
     @property
     def significant_increases(self) -> tuple[Change, ...]:
@@ -68,7 +75,7 @@ class Comparison:
 
     def is_undecided(self, change: Change) -> bool:
         """Return whether a change is no more than noise only because too few repeats tell what the noise is."""
-        if change.beyond_noise is not False or change.noise_s is None:
+        if change.beyond_noise is not False or change.noise_s is None or self.repeats:
             return False
         return abs(change.delta_s) > max(
             policy.UNDECIDED_CHANGE * change.noise_s, policy.CHANGE_SHARE * self.actual.before_s

@@ -35,8 +35,16 @@ def compare_stored_builds(runs: RunStore, before: str, after: str, program: str 
     repeated = _find_repeated_builds(runs.list_entries(program), first, second)[-NOISE_BUILDS:]
     shown, changed = _load_advice(runs, first), _load_advice(runs, second)
     found = compare_builds(shown, changed, [_load_advice(runs, build) for build in repeated])
+    if _are_repeats(shown, changed):
+        found = found.as_repeats()
     found = replace(found, before=_describe_side(before, first), after=_describe_side(after, second))
     return BuildComparison(shown, changed, found)
+
+
+def _are_repeats(before: Sequence[Advice], after: Sequence[Advice]) -> bool:
+    """Return whether all runs are of one build and were started alike."""
+    started = [(one.profile.build, one.profile.parameters, len(one.profile.processors)) for one in (*before, *after)]
+    return started[0][0] is not None and all(one == started[0] for one in started)
 
 
 def _select_runs(

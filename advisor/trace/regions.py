@@ -154,6 +154,11 @@ def classify_region(name: str, role: str = "FUNCTION", paradigm: str = "USER") -
     return _classify_mpi(name, role, paradigm) or _classify_call(name, role, paradigm) or (name, Role.USER)
 
 
+def is_sleep(name: str) -> bool:
+    """Return whether a region is a call in which a program asks to be put to sleep."""
+    return name in _SLEEP_CALLS
+
+
 def parse_source_place(name: str) -> tuple[str, int] | None:
     """Return file and line that a region's name ends in (``!$omp parallel @solve.c:186``), None without."""
     found = _PLACE.search(name)

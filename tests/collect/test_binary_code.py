@@ -176,6 +176,12 @@ def test_strides_divisions_and_stores_to_one_place_are_told(scalar: Path) -> Non
     assert shares["gather"]["indexed"] == 1.0
 
 
+def test_loops_behind_hundreds_of_jumps_back_are_weighed(scalar: Path) -> None:
+    code = function(scalar, "add")
+    deep = tuple(replace(loop, depth=400 + number) for number, loop in enumerate(code.loops))
+    assert replace(code, loops=deep).loop_shares() == code.loop_shares()
+
+
 def test_calls_are_named(scalar: Path) -> None:
     assert function(scalar, "power").called == {"pow"}
     assert function(scalar, "power").loop_shares()["math"] == 1.0

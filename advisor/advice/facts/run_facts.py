@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.advice.facts.source import UNOBSERVED, compute_share
-from advisor.analysis.disturbance import QUEUE_DELAY, TAKEN, disturbance_seconds
+from advisor.analysis.disturbance import BOUND_CORES, QUEUE_DELAY, TAKEN, disturbance_seconds
 
 if TYPE_CHECKING:
     from advisor.advice.facts.source import Compute, FactSource
@@ -52,7 +52,19 @@ def _busy_cores(source: FactSource) -> float | None:
         return None
     spent = [source.totals.sum_measure("cpu_s", phase) for phase in range(len(profile.phases))]
     known = [seconds for seconds in spent if seconds is not None]
-    return min(sum(known) / (profile.actual_s * cores), 1.0) if known and len(known) == len(spent) else 1.0
+    inside = float(source.seconds.sum())
+    return min(sum(known) / (inside * cores), 1.0) if known and inside and len(known) == len(spent) else 1.0
+
+
+def _bound_threads(source: FactSource) -> float | None:
+    """Return the threads of a process for each core that it may use, of the process with most."""
+    table = source.profile.counts.get(BOUND_CORES)
+    if table is None:
+        return None
+    ranks = np.array([processor.rank for processor in source.profile.processors])
+    bound = table.sum(axis=0)
+    ratios = [np.count_nonzero(ranks == rank) / bound[ranks == rank].max() for rank in np.unique(ranks[bound > 0])]
+    return float(max(ratios)) if ratios else None
 
 
 def _has_paradigm(paradigm: str, source: FactSource) -> bool | None:
@@ -92,6 +104,7 @@ VALUES: Final[dict[str, Compute]] = {
     "run.startup_s": partial(_outside_seconds, "start-up"),
     "run.shutdown_s": partial(_outside_seconds, "shutdown"),
     "run.iterations": _run_iterations,
+    "run.bound_threads": _bound_threads,
     "run.has_mpi": partial(_has_paradigm, "mpi"),
     "run.has_openmp": partial(_has_paradigm, "openmp"),
     "run.idle_threads_share": _idle_thread_share,

@@ -82,6 +82,7 @@ REWRITES: Final[Mapping[tuple[str, str], Rewrite]] = {
     ("reductions", "fused"): collectives.merge_collectives,
     ("collectives", "grouped"): collectives.merge_collectives,
     ("phases", "fused"): collectives.drop_barriers,
+    ("sleep", "removed"): loads.remove_sleep,
 }
 
 
