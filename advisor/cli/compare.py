@@ -86,8 +86,8 @@ def _describe_runs(count: int, disturbed: int) -> str:
 def _describe_result(found: Comparison) -> str:
     if found.repeats:
         return (
-            "Both are runs of one build, started alike: nothing was changed between them, so the difference is noise. A "
-            "first run is often longer, since it reads its files for the first time."
+            "Both are runs of one build, started alike: nothing was changed between them, so the difference is noise. "
+            "A first run is often longer, since it reads its files for the first time."
         )
     if found.actual.beyond_noise is None:
         return "No build ran more than once, so nothing can be told from noise: repeat the runs."

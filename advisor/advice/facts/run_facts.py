@@ -12,6 +12,10 @@ from advisor.analysis.disturbance import BOUND_CORES, QUEUE_DELAY, TAKEN, distur
 
 if TYPE_CHECKING:
     from advisor.advice.facts.source import Compute, FactSource
+    from advisor.model.records import Profile
+
+#: A process that gives up its core more often in a second does not look for messages all the time that it waits.
+SLEEPING_PER_S: Final = 50
 
 
 def _run_iterations(source: FactSource) -> float | None:
@@ -53,7 +57,10 @@ def _busy_cores(source: FactSource) -> float | None:
     spent = [source.totals.sum_measure("cpu_s", phase) for phase in range(len(profile.phases))]
     known = [seconds for seconds in spent if seconds is not None]
     inside = float(source.seconds.sum())
-    return min(sum(known) / (inside * cores), 1.0) if known and inside and len(known) == len(spent) else 1.0
+    if _polls(profile):  # who waits for messages holds its core
+        for name in ("transfer_s", "wait_s", "sync_s"):
+            known += [source.totals.sum_measure(name, phase) or 0.0 for phase in range(len(profile.phases))]
+    return min(sum(known) / (inside * cores), 1.0) if inside and None not in spent and known else 1.0
 
 
 def _bound_threads(source: FactSource) -> float | None:
@@ -65,6 +72,12 @@ def _bound_threads(source: FactSource) -> float | None:
     bound = table.sum(axis=0)
     ratios = [np.count_nonzero(ranks == rank) / bound[ranks == rank].max() for rank in np.unique(ranks[bound > 0])]
     return float(max(ratios)) if ratios else None
+
+
+def _polls(profile: Profile) -> bool:
+    """Return whether processes hardly ever gave up their cores: they look for messages all the time that they wait."""
+    given_up = profile.counts.get("switches.voluntary")
+    return given_up is not None and float(given_up.max()) < SLEEPING_PER_S * profile.actual_s
 
 
 def _has_paradigm(paradigm: str, source: FactSource) -> bool | None:

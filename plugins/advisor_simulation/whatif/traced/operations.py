@@ -28,6 +28,7 @@ from advisor_simulation.whatif.traced import (
     rows,
     sharing,
     transfers,
+    unnamed,
     work,
 )
 
@@ -220,7 +221,7 @@ def build_operations(run: MeasuredRun, trace: Trace) -> TracedOperations | None:
         program = conversion.convert_trace(trace)
         if program.left_out or not len(program.source) + len(program.collectives) or _loses_messages(program):
             return None
-        made = completing.split_waits(rows.build_rows(program))
+        made = unnamed.tell_by_calls(completing.split_waits(rows.build_rows(program)))
         time_s = rows.replay_rows(made).time_s
     except AdvisorError:
         return None
