@@ -7,6 +7,7 @@ build are left out, and that is said.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,8 @@ class Comparison:
     """What changed from one build to another: the first bound and the gaps, which add up to the run time ``actual``.
 
     Of the ``runs`` of each build so many were ``disturbed`` and left out. ``network`` is what changed in what the
-    builds ask of a network; those counts are of all runs, since nothing disturbs them.
+    builds ask of a network; those counts are of all runs, since nothing disturbs them. ``repeats`` says that both sides
+    are runs of one build, started alike: nothing was changed, and no difference is more than noise.
     """
 
     program: str
@@ -63,6 +65,12 @@ class Comparison:
     changes: tuple[Change, ...]
     disturbed: tuple[int, int] = (0, 0)
     network: tuple[CountChange, ...] = ()
+    repeats: bool = False
+
+    def as_repeats(self) -> Comparison:
+        """Return the comparison of runs between which nothing was changed."""
+        actual, *changes = (replace(one, beyond_noise=False) for one in (self.actual, *self.changes))
+        return replace(self, actual=actual, changes=tuple(changes), repeats=True)
 
     @property
     def significant_increases(self) -> tuple[Change, ...]:
@@ -72,7 +80,7 @@ class Comparison:
 
     def is_undecided(self, change: Change) -> bool:
         """Return whether a change is no more than noise only because too few repeats tell what the noise is."""
-        if change.beyond_noise is not False or change.noise_s is None:
+        if change.beyond_noise is not False or change.noise_s is None or self.repeats:
             return False
         return abs(change.delta_s) > max(
             policy.UNDECIDED_CHANGE * change.noise_s, policy.CHANGE_SHARE * self.actual.before_s

@@ -19,6 +19,8 @@ OTHERS: Final = "other programs"
 #: each thread; what the machine's cores did for others; and the imbalance that a second run may not show: all seconds.
 LONGEST_DELAY, QUEUE_DELAY, TAKEN = "delay.longest_s", "delay.queue_s", "delay.taken_s"
 UNREPEATED: Final = "delay.unrepeated_s"
+#: Counts, in the row of the program: the cores that each process may use, in the column of its first thread.
+BOUND_CORES: Final = "cores.bound"
 #: Gaps that such delays lengthen; computation is measured by CPU clocks, and the rest is not waited for.
 DISTURBED_GAPS: Final = frozenset({"C'", "L", "M'", "D", "S'", "W"})
 #: Gaps that cores of different speed make as well: caches, memory and clocks are shared, and pages lie as they may.

@@ -109,6 +109,11 @@ def _describe_result(found: Comparison) -> str:
 
 
 def _describe_times(found: Comparison) -> str:
+    if found.repeats:
+        return (
+            "Both are runs of one build, started alike: nothing was changed between them, so the difference is noise. "
+            "A first run is often longer, since it reads its files for the first time."
+        )
     if found.actual.beyond_noise is None:
         return "No build ran more than once, so nothing can be told from noise: repeat the runs."
     worst = found.largest_increase

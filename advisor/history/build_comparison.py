@@ -46,6 +46,8 @@ def compare_stored_builds(
         changed = (*changed[:-1], runs.load_advice(last.number))
     others = [_at_point(_load_compared(runs, build), changed[-1].profile) for build in repeated]
     found = compare_builds(shown, changed, [build for build in others if build])
+    if _are_repeats(shown, changed):
+        found = found.as_repeats()
     found = replace(found, before=_describe_side(before, first), after=_describe_side(after, second))
     return BuildComparison(shown, changed, found)
 
@@ -63,6 +65,12 @@ def _select_point(
 
 def _at_point(runs: tuple[Advice, ...], like: Profile) -> tuple[Advice, ...]:
     return tuple(one for one in runs if one.profile.is_at_point_of(like))
+
+
+def _are_repeats(before: Sequence[Advice], after: Sequence[Advice]) -> bool:
+    """Return whether all runs are of one build and were started alike."""
+    started = [(one.profile.build, one.profile.parameters, len(one.profile.processors)) for one in (*before, *after)]
+    return started[0][0] is not None and all(one == started[0] for one in started)
 
 
 def _select_runs(

@@ -112,6 +112,8 @@ _OPENMP_NAMES = (
 )
 _LOCK_CALLS = _split_words("omp_set_lock omp_set_nest_lock omp_test_lock omp_test_nest_lock")
 _THREAD_CALLS = _split_words("pthread_create pthread_join pthread_exit pthread_detach thrd_create thrd_join")
+#: What recorders call the time in which a thread stood still, though it made no call.
+NO_CORE_NAME, BLOCKED_NAME = "waiting for a core", "blocked in the system"
 _SLEEP_CALLS = _split_words("sleep usleep nanosleep clock_nanosleep")
 _WAIT_CALLS = _split_words(
     "flock lockf pthread_mutex_lock pthread_mutex_trylock pthread_cond_wait pthread_cond_timedwait "
@@ -141,6 +143,8 @@ def classify_region(name: str, role: str = "FUNCTION", paradigm: str = "USER") -
     ``role`` and ``paradigm`` are OTF2's words for the region (``COLL_ALL2ALL``, ``MPI``); a tool that knows
     neither leaves the defaults, and the name decides.
     """
+    if name in (NO_CORE_NAME, BLOCKED_NAME):
+        return name, Role.OS
     if name in _TOOL_NAMES or paradigm == "MEASUREMENT_SYSTEM":
         return name, Role.TOOL
     if name == "Working":  # EZTrace: from the start of a thread to its end
@@ -152,6 +156,11 @@ def classify_region(name: str, role: str = "FUNCTION", paradigm: str = "USER") -
     if _SUMMED_IO.fullmatch(name):
         return name, Role.IO
     return _classify_mpi(name, role, paradigm) or _classify_call(name, role, paradigm) or (name, Role.USER)
+
+
+def is_sleep(name: str) -> bool:
+    """Return whether a region is a call in which a program asks to be put to sleep."""
+    return name in _SLEEP_CALLS
 
 
 def parse_source_place(name: str) -> tuple[str, int] | None:

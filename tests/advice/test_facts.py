@@ -33,7 +33,7 @@ ROOT = Path(__file__).resolve().parents[2]
 #: The words that rule files may rely on.
 WORDS = """
 run.wall_s run.ranks run.threads run.processors run.cores run.oversubscription run.startup_s run.shutdown_s
-run.busy_cores run.iterations run.has_mpi run.has_openmp run.idle_threads_share run.queue_share
+run.busy_cores run.bound_threads run.iterations run.has_mpi run.has_openmp run.idle_threads_share run.queue_share
 run.disturbance_share run.others_share
 phase.imbalance phase.rank_imbalance phase.thread_imbalance phase.dynamic_ratio phase.slowest_rank_persistence
 phase.slowest_differs phase.iterations phase.share phase.closed_by phase.is_serial phase.phases phase.heaviest_share
@@ -51,7 +51,7 @@ io.one_processor io.mpi_io io.data_share io.stdio_share io.small_seconds_share i
 io.random_share io.reread_share io.switch_share io.independent_share io.collective_share io.private_share
 io.files_per_processor io.slowest_excess_s io.imbalance io.bursts
 cache.l1_miss_ratio cache.ll_miss_ratio memory.bandwidth_share processor.vectorized_share
-processor.false_sharing_share os.share
+processor.false_sharing_share os.share os.sleep_share
 code.known_share code.unoptimized_share code.checked_share code.scalar_share code.overlap_share
 code.order_share code.branch_share code.call_share code.stride_share code.page_share
 code.division_share code.update_share code.math_share code.allocation_share code.copy_share code.lock_share

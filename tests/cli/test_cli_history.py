@@ -162,6 +162,7 @@ def test_two_repeats_are_told_apart_by_the_others(user: User) -> None:
     shown = user.asks("compare", "1", "2")
     assert shown.startswith("fig4: from run 1 of v1 (1 run) to run 2 of v1 (1 run)")
     assert "unknown" not in shown
+    assert "Both are runs of one build, started alike" in shown
 
 
 def test_a_build_with_the_name_of_a_number_is_not_mixed_with_that_run(user: User) -> None:

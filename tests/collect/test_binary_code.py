@@ -176,6 +176,12 @@ def test_strides_divisions_and_stores_to_one_place_are_told(scalar: Path) -> Non
     assert shares["gather"]["indexed"] == 1.0
 
 
+def test_loops_behind_hundreds_of_jumps_back_are_weighed(scalar: Path) -> None:
+    code = function(scalar, "add")
+    deep = tuple(replace(loop, depth=400 + number) for number, loop in enumerate(code.loops))
+    assert replace(code, loops=deep).loop_shares() == code.loop_shares()
+
+
 def test_calls_are_named(scalar: Path) -> None:
     assert function(scalar, "power").called == {"pow"}
     assert function(scalar, "power").loop_shares()["math"] == 1.0
@@ -255,6 +261,7 @@ def test_a_stated_file_that_is_no_program_is_a_mistake(tmp_path: Path) -> None:
     ("name", "kind"),
     [
         ("__ieee754_pow_fma", "math"), ("sin", "math"), ("__sincos_fma", "math"), ("atan2f", "math"),
+        ("_ZGVeN8vv_pow_skx", "math"), ("_ZGVdN4v_sin_avx2", "math"), ("_ZGVbN4v_mine", None),
         ("cexp", "math"), ("__muldc3", "math"), ("pow@plt", "math"), ("power", None), ("sinus", None),
         ("malloc", "memory"), ("_int_free", "memory"), ("operator new(unsigned long)", "memory"),
         ("__memmove_avx_unaligned_erms", "copy"), ("memset@plt", "copy"), ("memory", None), ("free_list", None),

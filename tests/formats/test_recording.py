@@ -110,18 +110,6 @@ def test_a_recording_by_hand(tmp_path: Path) -> None:
     assert profile.actual_s == pytest.approx(8e-6)
 
 
-def test_the_thread_that_began_the_program_is_the_first_behind_a_wrapper(tmp_path: Path) -> None:
-    records = write_rank(tmp_path, 0)
-    file = records.with_name("node.10.process")
-    text = (
-        file.read_text(encoding="ascii").replace("thread 0 10", "thread 1 10").replace("thread-end 0", "thread-end 1")
-    )
-    file.write_text(text, encoding="ascii")
-    records.rename(records.with_name("node.10.1.records"))
-    (location,) = recording.read_trace(tmp_path).locations
-    assert location.thread == 0
-
-
 def test_zeros_behind_the_last_record_are_no_records(tmp_path: Path) -> None:
     path = write_rank(tmp_path, 0)
     assert len(map_records(path)) == 6

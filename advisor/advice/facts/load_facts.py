@@ -9,6 +9,7 @@ import numpy as np
 
 from advisor.advice.facts.places import is_significant
 from advisor.advice.facts.source import UNOBSERVED, compute_share
+from advisor.trace.regions import is_sleep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,6 +161,15 @@ def _os_share(source: FactSource) -> float | None:
     return compute_share(taken, wall)
 
 
+def _sleep_share(source: FactSource) -> float | None:
+    sleeping = np.array([is_sleep(region.name) for region in source.profile.regions])
+    if not sleeping.any():
+        return 0.0 if source.sum_measure("os_s") is not None else None
+    rows = [(source.profile.phases[p], sleeping[source.profile.phases[p].regions]) for p in source.phases]
+    slept = sum(float(phase.arrays["os_s"][mine].sum()) for phase, mine in rows if "os_s" in phase.arrays)
+    return compute_share(slept, source.sum_measure("wall_s"))
+
+
 VALUES: Final[dict[str, Compute]] = {
     "phase.imbalance": _work_imbalance,
     "phase.rank_imbalance": _rank_imbalance,
@@ -182,4 +192,5 @@ VALUES: Final[dict[str, Compute]] = {
     "sync.empty_phases": _is_empty_phase,
     "io.share": partial(_share_of_wall, "io_s"),
     "os.share": _os_share,
+    "os.sleep_share": _sleep_share,
 }

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.advice.facts.source import UNOBSERVED, compute_share
-from advisor.analysis.disturbance import QUEUE_DELAY, TAKEN, disturbance_seconds
+from advisor.analysis.disturbance import BOUND_CORES, QUEUE_DELAY, TAKEN, disturbance_seconds
 
 if TYPE_CHECKING:
     from advisor.advice.facts.source import Compute, FactSource
+    from advisor.model.records import Profile
+
+#: A process that gives up its core more often in a second does not look for messages all the time that it waits.
+SLEEPING_PER_S: Final = 50
 
 
 def _run_iterations(source: FactSource) -> float | None:
@@ -52,7 +56,28 @@ def _busy_cores(source: FactSource) -> float | None:
         return None
     spent = [source.totals.sum_measure("cpu_s", phase) for phase in range(len(profile.phases))]
     known = [seconds for seconds in spent if seconds is not None]
-    return min(sum(known) / (profile.actual_s * cores), 1.0) if known and len(known) == len(spent) else 1.0
+    inside = float(source.seconds.sum())
+    if _polls(profile):  # who waits for messages holds its core
+        for name in ("transfer_s", "wait_s", "sync_s"):
+            known += [source.totals.sum_measure(name, phase) or 0.0 for phase in range(len(profile.phases))]
+    return min(sum(known) / (inside * cores), 1.0) if inside and None not in spent and known else 1.0
+
+
+def _bound_threads(source: FactSource) -> float | None:
+    """Return the threads of a process for each core that it may use, of the process with most."""
+    table = source.profile.counts.get(BOUND_CORES)
+    if table is None:
+        return None
+    ranks = np.array([processor.rank for processor in source.profile.processors])
+    bound = table.sum(axis=0)
+    ratios = [np.count_nonzero(ranks == rank) / bound[ranks == rank].max() for rank in np.unique(ranks[bound > 0])]
+    return float(max(ratios)) if ratios else None
+
+
+def _polls(profile: Profile) -> bool:
+    """Return whether processes hardly ever gave up their cores: they look for messages all the time that they wait."""
+    given_up = profile.counts.get("switches.voluntary")
+    return given_up is not None and float(given_up.max()) < SLEEPING_PER_S * profile.actual_s
 
 
 def _has_paradigm(paradigm: str, source: FactSource) -> bool | None:
@@ -92,6 +117,7 @@ VALUES: Final[dict[str, Compute]] = {
     "run.startup_s": partial(_outside_seconds, "start-up"),
     "run.shutdown_s": partial(_outside_seconds, "shutdown"),
     "run.iterations": _run_iterations,
+    "run.bound_threads": _bound_threads,
     "run.has_mpi": partial(_has_paradigm, "mpi"),
     "run.has_openmp": partial(_has_paradigm, "openmp"),
     "run.idle_threads_share": _idle_thread_share,

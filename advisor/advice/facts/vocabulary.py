@@ -91,8 +91,13 @@ _RUN: Final = (
         """
         run.cores            | count | cores that the run may use
         run.oversubscription | ratio | processors / cores
-        run.busy_cores       | share | CPU seconds / (run time * cores), at most 1; 1 where no CPU times are known
+        run.busy_cores       | share | CPU seconds / (time in phases * cores), at most 1; 1 where no CPU times are known
         """,
+    ),
+    *_parse_facts(
+        "cores.bound",
+        _TRACE,
+        "run.bound_threads | ratio | threads of a process / cores that it may use, of the process with most",
     ),
     *_parse_facts(
         "outside",
@@ -306,7 +311,10 @@ _PROCESSOR: Final = (
     *_parse_facts(
         "os_s wall_s",
         _TRACE,
-        "os.share | share | seconds taken by the operating system / wall time of all processors",
+        """
+        os.share       | share | seconds taken by the operating system / wall time of all processors
+        os.sleep_share | share | seconds in calls that put the caller to sleep / wall time of all processors
+        """,
     ),
 )
 

@@ -93,7 +93,8 @@ class FunctionCode:
         time, too; ``slow``: loops that divide or take roots, of the arithmetic; ``strided``, ``far`` and ``indexed``:
         loops with a quarter of such accesses or more, and ``fixed``: those that update one place, of the instructions.
         """
-        weights = [_DEEPER**one.depth for one in self.loops]
+        deepest = max((one.depth for one in self.loops), default=0)  # jumps back over all of a function count, too
+        weights = [_DEEPER ** (one.depth - deepest) for one in self.loops]
         loops = list(zip(self.loops, weights, strict=True))
         arithmetic = sum(w * (one.scalar + one.packed) for one, w in loops)
         total = sum(w * one.instructions for one, w in loops)

@@ -298,14 +298,18 @@ def _reads_back(members: Sequence[Access], step: int) -> bool:
 def _has_recurrence(body: Sequence[Instruction]) -> bool:
     """Return whether a scalar value of an iteration goes into the same one of the next by more than additions.
 
-    Values in registers are followed through arithmetic and copies; True stands for one that was multiplied, divided or
-    rooted on its way.
+    Values in registers, and in the frame where a compiler ran out of them, are followed through arithmetic and copies;
+    True stands for one that was multiplied, divided or rooted on its way.
     """
     carried: dict[str, dict[str, bool]] = {}
     for one in body:
-        if not one.operands or "[" in one.operands[0] or one.jumps or one.mnemonic in ("cmp", "test"):
+        if not one.operands or one.jumps or one.mnemonic in ("cmp", "test"):
             continue
-        target, *sources = (whole_register(operand) for operand in one.operands if "[" not in operand)
+        in_frame = is_on_stack(one)
+        names = [whole_register(each) for each in one.operands if "[" not in each or in_frame]
+        if "[" in one.operands[0] and not in_frame:
+            continue
+        target, *sources = names
         found = _ARITHMETIC.fullmatch(one.mnemonic)
         if found is not None and found["width"] == "s":
             fused = _FUSED.match(one.mnemonic) is not None
@@ -317,7 +321,7 @@ def _has_recurrence(body: Sequence[Instruction]) -> bool:
                 for entry, changed in carried.get(register, {register: False}).items():
                     entries[entry] = entries.get(entry, False) or changed or register not in added
             carried[target] = entries
-        elif one.mnemonic.removeprefix("v").startswith("mova") and sources:
+        elif one.mnemonic.removeprefix("v").startswith(("mova", "movs")) and sources:
             carried[target] = carried.get(sources[0], {sources[0]: False})
         elif target[:1] == "v":
             carried[target] = {}

@@ -9,7 +9,10 @@ from typing import Final, Literal
 #: time that assertions, sanitizers, bounds checks and profiling options add; ``lock``: taking and releasing locks.
 LibraryKind = Literal["math", "memory", "copy", "check", "lock"]
 
-_DECORATION: Final = re.compile(r"^_*(?:ieee754_)?|(?:@.*|_(?:fma4?|avx2?|sse[0-9_]+|finite|evex|avx512\w*))+$")
+#: What is before a name: underscores, the vector ABI's instruction set, mask, length and parameters (``_ZGVdN4v_sin``).
+_DECORATION: Final = re.compile(
+    r"^(?:_ZGV[a-z][MN]\d+[a-z0-9]+_|_*(?:ieee754_)?)|(?:@.*|_(?:fma4?|avx2?|sse[0-9_]+|finite|evex|skx|knl|avx512\w*))+$"
+)
 _MATH: Final = re.compile(
     r"c?(?:pow|exp|exp2|exp10|expm1|log|log2|log10|log1p|sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|asinh|acosh|atanh|abs)"
     r"[fl]?|atan2[fl]?|sincos[fl]?|cbrt[fl]?|hypot[fl]?|(?:tgamma|lgamma|erfc?|fmod|remainder)[fl]?"

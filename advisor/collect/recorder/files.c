@@ -28,6 +28,7 @@ int gw_grow(struct gw_file *file, uint64_t bytes) {
 }
 
 int gw_file_open(struct gw_file *file, const char *path, uint64_t limit) {
+  unlink(path); /* of the program that this process was before exec (chrt, numactl) */
   *file = (struct gw_file){.fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644)};
   if (file->fd < 0) return 0;
   file->limit = limit;

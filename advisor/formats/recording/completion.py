@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.analysis.disturbance import SPEED_SHARE, UNREPEATED
+from advisor.analysis.disturbance import BOUND_CORES, SPEED_SHARE, UNREPEATED
 from advisor.formats.recording.assembly import program_name
 from advisor.formats.recording.delay import set_aside_delay
 from advisor.formats.recording.idle_threads import leave_out_idle_threads
@@ -42,7 +42,8 @@ def complete_profile(profile: Profile, recording: Recording) -> Profile:
 def _counts(profile: Profile, recording: Recording) -> dict[str, FloatArray]:
     """Return what the kernel counted for each process, in the row of the program and the column of its first thread."""
     row = next((number for number, region in enumerate(profile.regions) if region.name == profile.program), 0)
-    names = ("memory.peak_resident_B", "faults.minor", "faults.major", "switches.voluntary", "switches.involuntary")
+    counted = ("memory.peak_resident_B", "faults.minor", "faults.major", "switches.voluntary", "switches.involuntary")
+    names = (*counted, BOUND_CORES)
     found = {name: np.zeros((len(profile.regions), len(profile.processors))) for name in names}
     for process in recording.processes:
         column = next((q for q, one in enumerate(profile.processors) if one.rank == (process.rank or 0)), None)
@@ -55,6 +56,7 @@ def _counts(profile: Profile, recording: Recording) -> dict[str, FloatArray]:
             end.major_faults - begin.major_faults,
             end.voluntary - begin.voluntary,
             end.involuntary - begin.involuntary,
+            len(process.affinity),
         )
         for name, value in zip(names, values, strict=True):
             found[name][row, column] = value

@@ -111,6 +111,5 @@ def _threads(processes: list[Process]) -> list[RecordedThread]:
         for number in sorted(process.threads):
             records = _sound_records(process.thread_file(number, "records"))
             samples = map_samples(process.thread_file(number, "samples"))
-            span = replace(process.threads[number], number=number - process.main_thread)
-            found.append(RecordedThread(process, span, rank, records, samples, offset))
+            found.append(RecordedThread(process, process.threads[number], rank, records, samples, offset))
     return found

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.analysis.disturbance import LONGEST_DELAY, OTHERS, QUEUE_DELAY, TAKEN, describe_disturbance
-from advisor.formats.recording.naming import NO_CORE_NAME
 from advisor.model.records import Note
 from advisor.model.units import format_share
 from advisor.trace.recordings.layout import STATE
+from advisor.trace.regions import NO_CORE_NAME
 
 if TYPE_CHECKING:
     from advisor.formats.recording.contents import RecordedThread, Recording

@@ -10,7 +10,7 @@ import numpy as np
 from advisor.trace.events import Role, TraceRegion
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
 from advisor.trace.recordings.layout import ADDRESS_MASK
-from advisor.trace.regions import classify_region
+from advisor.trace.regions import BLOCKED_NAME, NO_CORE_NAME, classify_region
 
 if TYPE_CHECKING:
     from typing import Any
@@ -33,12 +33,11 @@ _OPENMP: Final = {
 }
 #: Regions that stand for no call of the program.
 ROOT, THREAD, NO_CORE, BLOCKED, TEAM = range(5)
-NO_CORE_NAME: Final = "waiting for a core"
 _OWN: Final = (
     TraceRegion("program", Role.ROOT),
     TraceRegion("thread", Role.USER),
     TraceRegion(NO_CORE_NAME, Role.OS),
-    TraceRegion("blocked in the system", Role.OS),
+    TraceRegion(BLOCKED_NAME, Role.OS),
     TraceRegion("with other threads", Role.OMP_PARALLEL),
 )
 

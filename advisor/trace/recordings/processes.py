@@ -61,8 +61,7 @@ class Process:
     ``communicators`` maps a number to its members as ranks of the world, ``remotes`` that of an intercommunicator to
     those on the other side; -1 is a process of another world. ``machine_begin`` and ``machine_end`` are the seconds
     that all cores of the host had been busy, or taken by a hypervisor. ``prices_s`` is what a record, a reading of the
-    CPU clock and a state cost there. ``main_thread`` is the number of the thread that began the program: not 0 where
-    the process ran another program before (``numactl ./app``), whose thread was the first.
+    CPU clock and a state cost there.
     """
 
     stem: Path
@@ -84,7 +83,6 @@ class Process:
     remotes: dict[int, list[int]] = field(default_factory=dict)
     objects: dict[int, MappedObject] = field(default_factory=dict)
     threads: dict[int, ThreadSpan] = field(default_factory=dict)
-    main_thread: int = 0
     begin: Usage | None = None
     end: Usage | None = None
     machine_begin: float | None = None
@@ -184,10 +182,8 @@ def _members(words: list[str]) -> Iterator[int]:
 
 
 def _take_thread(process: Process, rest: str) -> None:
-    number, thread, begin, cpu = (int(word) for word in rest.split())
+    number, _, begin, cpu = (int(word) for word in rest.split())
     process.threads[number] = ThreadSpan(number, begin, cpu)
-    if thread == process.pid:
-        process.main_thread = number
 
 
 def _take_thread_end(process: Process, rest: str) -> None:

@@ -16,7 +16,7 @@ static int find_bin(unsigned long seed)
 int main()
 {
     std::vector<long> bins(100, 0);
-    const int count = 300000;
+    const int count = 1500000;
 #ifdef REPAIRED
 #pragma omp parallel
     {

@@ -30,7 +30,7 @@ int main(int argc, char **argv)
     int rank, size;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    const int total = 5000;
+    const int total = 9000;
 #ifdef REPAIRED
     const int own = total / size + (rank < total % size);
 #else

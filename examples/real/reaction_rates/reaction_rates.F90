@@ -1,7 +1,7 @@
 ! Reaction rates by powers and exponentials that could be products.
 program reaction_rates
   implicit none
-  integer, parameter :: n = 20000, steps = 1200
+  integer, parameter :: n = 20000, steps = 3000
   double precision :: c(n), rate(n)
   integer :: i, step
   do i = 1, n

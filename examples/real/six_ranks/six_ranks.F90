@@ -2,7 +2,7 @@
 program six_ranks
   use mpi
   implicit none
-  integer, parameter :: n = 60000, iterations = 3000
+  integer, parameter :: n = 60000, iterations = 12000
   double precision, allocatable :: x(:)
   double precision :: own, total
   integer :: rank, ranks, ierr, k, i, mine

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { VECTORS = 240, LENGTH = 2000 };
+enum { VECTORS = 240, LENGTH = 200 };
 
 static double multiply(const double *a, const double *b)
 {
@@ -21,7 +21,7 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     double (*v)[LENGTH] = malloc(VECTORS * sizeof *v), product[VECTORS];
-    for (int pass = 0; pass < 3; pass++) {
+    for (int pass = 0; pass < 12; pass++) {
         srand(rank + 7 * pass);
         for (int k = 0; k < VECTORS; k++)
             for (int i = 0; i < LENGTH; i++)

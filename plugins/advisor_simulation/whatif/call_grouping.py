@@ -10,8 +10,11 @@ import numpy as np
 from advisor.advice.facts.event_rows import call_traits
 from advisor.model.records import CAUSE_CATEGORIES
 from advisor.trace.io_calls import FORCING, METADATA, WRITES
+from advisor.trace.regions import is_sleep
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     import numpy.typing as npt
 
     from advisor.model.records import Causes, FloatArray, IntArray
@@ -163,16 +166,27 @@ def remove_locks(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     return run.with_phases(changed) if changed else None
 
 
+def remove_sleep(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
+    """Let nobody sleep."""
+    sleeping = {number for number, region in enumerate(run.profile.regions) if is_sleep(region.name)}
+    return _without_io(run, chosen, sleeping, "os_s")
+
+
 def reduce_fsync(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     """Wait for the disk so rarely that it no longer counts."""
     regions = run.profile.regions
     flushing = {number for number, region in enumerate(regions) if region.name in FLUSHING}
+    return _without_io(run, chosen, flushing, "io_s")
+
+
+def _without_io(run: MeasuredRun, chosen: set[int], regions: Collection[int], measure: str) -> MeasuredRun | None:
+    """Return the run without the seconds of a measure in some regions; threads wait for the first of their rank."""
     changed = []
     for phase in run.phases:
         measured = run.profile.phases[phase.number]
-        rows = [row for row, region in enumerate(measured.regions) if int(region) in flushing]
-        if rows and "io_s" in measured.arrays and (not chosen or phase.number in chosen):
-            seconds = measured.arrays["io_s"][rows].sum(axis=0)
+        rows = [row for row, region in enumerate(measured.regions) if int(region) in regions]
+        if rows and measure in measured.arrays and (not chosen or phase.number in chosen):
+            seconds = measured.arrays[measure][rows].sum(axis=0)
             seconds = np.maximum(seconds, seconds[run.team.master] if run.team.is_hybrid else 0.0)
             changed.append(replace(phase, io=np.maximum(phase.io - seconds, 0.0)))
     return run.with_phases(changed) if changed else None

@@ -246,6 +246,25 @@ def share_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     return run.with_phases(changed)
 
 
+def start_fewer(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
+    """Start as many processors as there are cores: they share what all compute, and wait for no turn.
+
+    Communication takes what it takes for who is held up least. That needs CPU times: else what looks like computation
+    holds the turns of others, and nothing is known.
+    """
+    cores = run.profile.cores
+    timed = all("cpu_s" in phase.arrays for phase in run.profile.phases)
+    if not cores or run.processors <= cores or not timed:
+        return None
+    changed = []
+    for phase in run.phases:
+        work, shape = phase.work.sum(axis=0) / cores, phase.work.shape
+        moved = np.broadcast_to(phase.transfer.min(axis=0), shape).copy()
+        even = replace(phase, work=np.broadcast_to(work, shape).copy(), alone=np.zeros(shape), transfer=moved)
+        changed.append(replace(even, inner=np.minimum(phase.inner, 0.0)))
+    return run.with_phases(changed)
+
+
 CHANGES: Final[Mapping[tuple[str, str], Change]] = {
     ("rebalance", "ranks"): decompose_by_work,
     ("rebalance", "phases"): balance_each_phase,
@@ -284,4 +303,6 @@ CHANGES: Final[Mapping[tuple[str, str], Change]] = {
     ("io", "asynchronous"): hide_io,
     ("io", "parallel"): share_io,
     ("fsync", "rare"): call_grouping.reduce_fsync,
+    ("ranks", "cores"): start_fewer,
+    ("sleep", "removed"): call_grouping.remove_sleep,
 }

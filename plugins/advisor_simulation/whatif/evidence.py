@@ -28,6 +28,14 @@ _RESULT: Final = (
 _BYTES: Final = (
     "The recording does not show which of the bytes the receivers use; the gain assumes three quarters of them."
 )
+_SLEEPING: Final = (
+    "The recording does not show what the program sleeps for; the gain assumes that nothing outside of it takes that"
+    " long."
+)
+_FEWER: Final = (
+    "No run with as many processors as cores was recorded; the gain assumes that they share the computation evenly, and"
+    " that nothing else takes longer."
+)
 _UNSEEN: Final = (
     "No other rank shows that these messages can be sent before the work that comes first now; the gain assumes it."
 )
@@ -37,6 +45,8 @@ ASSUMPTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("bytes", "fewer"): _BYTES,
     ("collectives", "nonblocking"): _RESULT,
     ("barriers", "fuzzy"): _RESULT,
+    ("sleep", "removed"): _SLEEPING,
+    ("ranks", "cores"): _FEWER,
 }
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.analysis.disturbance import UNREPEATED
 from advisor.model.record_class import dataclass
 from advisor_simulation.whatif.trial import Trial, apply_change
 
@@ -20,6 +21,8 @@ EIGHTY: Final = 1.2816
 #: deviation): by what is changed, from programs of the laboratory with odd seeds.
 REMEDY: Final = 0.05
 REMEDIES: Final[Mapping[str, float]] = {"schedule": 0.1, "serial": 0.4, "io": 0.2, "fsync": 0.2}
+#: Keys of changes by which others compute what one has computed.
+MOVING: Final = frozenset({"rebalance", "schedule", "serial", "threads"})
 #: Instances of a phase from which on their differences are taken for scatter, not for different work.
 ENOUGH: Final = 5
 
@@ -73,7 +76,8 @@ def compare_trials(before: Trial, after: Trial, words: Mapping[str, str]) -> Cha
     """Return the gain of one run over another, which the change ``words`` made.
 
     The interval adds up, as independent: how the gain varies between iterations, how two runs of the same program
-    differ (``noise_s``), the model's own error on the unchanged run, and the doubt about the remedy.
+    differ (``noise_s``), the model's own error on the unchanged run, the doubt about the remedy, and for work that is
+    moved, how much faster or slower it may be elsewhere, where the recording tells (memory and caches are shared).
     """
     gain = before.total_seconds() - after.total_seconds()
     if after.is_replayed:
@@ -82,8 +86,15 @@ def compare_trials(before: Trial, after: Trial, words: Mapping[str, str]) -> Cha
         gain = before.run.total_seconds() - after.run.total_seconds()
         own = float(np.hypot(_gain_noise(before.run, after.run), _model_error(before.run, after.run)))
     doubt = max((REMEDIES.get(name, REMEDY) for name in words), default=REMEDY)
-    spread = float(np.hypot(noise_s(before), EIGHTY * np.hypot(own, doubt * gain)))
+    moved_s = _unrepeated_s(before) if not MOVING.isdisjoint(words) else 0.0
+    spread = float(np.hypot(np.hypot(noise_s(before), moved_s), EIGHTY * np.hypot(own, doubt * gain)))
     return ChangeGain(gain, gain - spread, gain + spread, before, after)
+
+
+def _unrepeated_s(trial: Trial) -> float:
+    """Return by how much the computation of equal work may differ elsewhere, or in another run, seconds."""
+    table = trial.run.profile.counts.get(UNREPEATED)
+    return 0.0 if table is None else float(table.sum())
 
 
 def noise_s(trial: Trial) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 from advisor.advice.counterfactuals import Counterfactual
 from advisor.advice.facts.places import is_significant
 from advisor.model.record_class import dataclass
+from advisor.trace.regions import is_sleep
 from advisor_simulation.whatif.evidence import describe_assumption, find_region, weigh_doubt
 from advisor_simulation.whatif.gains import ChangeGain, compare_trials, noise_s
 from advisor_simulation.whatif.reasons import OF_RUNS
@@ -35,6 +36,9 @@ RESERVED_SHARE: Final = 0.25
 NEARLY: Final = 0.9
 #: A change that wins less than this part of what it wins alone, is one for seconds that better ones win.
 REPETITION: Final = 0.25
+#: Changes that some recordings tell.
+FEWER: Final = ("ranks", "cores")
+SLEEP: Final = ("sleep", "removed")
 #: Items at most.
 MOST: Final = 6
 
@@ -82,8 +86,13 @@ def simulate_candidates(
     return [_build_counterfactual(search, number, chosen) for number in range(len(candidates))]
 
 
-def _is_beyond_recording(change: Mapping[str, str]) -> bool:
-    """Return whether no recording tells what a change wins."""
+def _is_beyond_recording(search: _Search, change: Mapping[str, str]) -> bool:
+    """Return whether the recording can't tell what a change wins."""
+    profile = search.trial.run.profile
+    if FEWER in change.items():  # without CPU times, what looks like computation holds the turns of others
+        return not all("cpu_s" in phase.arrays for phase in profile.phases)
+    if SLEEP in change.items():  # what was not a call to sleep may be a page fault, a lock, a pipe
+        return not any(is_sleep(region.name) for region in profile.regions)
     return any(word in OF_RUNS for word in change.items())
 
 
@@ -92,7 +101,7 @@ def _try_each_alone(search: _Search) -> None:
     promised = [candidate.ceiling_s * candidate.typical_fraction for candidate in search.candidates]
     for number in sorted(range(len(promised)), key=lambda number: -promised[number]):
         key = search.keys[number]
-        if key in search.alone or _is_beyond_recording(search.candidates[number].change):
+        if key in search.alone or _is_beyond_recording(search, search.candidates[number].change):
             continue
         if not search.budget.can_afford(search.trial, RESERVED_SHARE):
             return
@@ -163,7 +172,7 @@ def _find_best(search: _Search, wins: Mapping[Key, float]) -> int | None:
 
 def _build_counterfactual(search: _Search, number: int, chosen: _ChosenChanges) -> Counterfactual | None:
     key = search.keys[number]
-    if _is_beyond_recording(search.candidates[number].change):
+    if _is_beyond_recording(search, search.candidates[number].change):
         return None
     if key not in search.alone:
         return Counterfactual(0.0, 0.0, 0.0, simulated=False)

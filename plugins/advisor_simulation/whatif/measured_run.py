@@ -136,7 +136,9 @@ def build_run(profile: Profile) -> MeasuredRun | None:
     inside = sum(float(phase.durations().sum()) for phase in phases)
     waits = kinds.wait.terms if kinds.wait.is_known else ()
     errors = [
-        _unexplained_seconds(run, _charge_loads(phase, waits, team, _outside_teams(phase, profile))[0])
+        _unexplained_seconds(
+            run, _sum_signed(phase, waits), _charge_loads(phase, waits, team, _outside_teams(phase, profile))[0]
+        )
         for run, phase in zip(phases, profile.phases, strict=True)
     ]
     return MeasuredRun(profile, team, phases, profile.actual_s - inside, float(sum(errors)))
@@ -203,12 +205,15 @@ def _charge_loads(
     return load, alone
 
 
-def _unexplained_seconds(run: PhaseRun, waits: FloatArray) -> float:
-    """Return by how much a phase misses its time if the inner wait is what the deciding processors are charged (Q, I),
-    seconds."""
-    who = run.load.argmax(axis=0)
-    wait = waits[who, np.arange(run.load.shape[1])]
-    return abs(float((run.inner - wait).sum()))
+def _unexplained_seconds(run: PhaseRun, own: FloatArray, charged: FloatArray) -> float:
+    """Return by how much a phase misses its time if the inner wait is what the deciding processors recorded, seconds.
+
+    A thread's part of what the first one of its rank waits for its team is between nothing, where that thread is what
+    it waits for, and all: ``own`` (Q, I) to ``charged`` (Q, I).
+    """
+    who, each = run.load.argmax(axis=0), np.arange(run.load.shape[1])
+    inner, least, most = (float(seconds.sum()) for seconds in (run.inner, own[who, each], charged[who, each]))
+    return max(least - inner, inner - most, 0.0)
 
 
 def _relaxed_time(phases: Sequence[PhaseRun], processors: int) -> float:

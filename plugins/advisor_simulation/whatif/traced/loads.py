@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.trace.regions import is_sleep
 from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.traced.rows import OWN, WAIT, ReplayRows
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.whatif.measured_run import MeasuredRun, PhaseRun
 
@@ -77,6 +80,17 @@ def _load_ratio(old: PhaseRun, new: PhaseRun | None, little: float) -> FloatArra
     if float((has - had)[ratio > MOST].sum()) > little:
         return None
     return np.minimum(ratio, MOST)
+
+
+def remove_sleep(rows: ReplayRows, chosen: npt.NDArray[np.bool_]) -> ReplayRows | None:
+    """Return the rows without time in calls that put the caller to sleep: it goes on as soon as messages let it."""
+    sleeps = np.array([*map(is_sleep, rows.program.names), False])
+    gone = chosen & rows.op_mask(Op.BURST) & sleeps[rows.region]
+    if not gone.any():
+        return None
+    cost = rows.cost.copy()
+    cost[gone, OWN] = 0.0
+    return replace(rows, cost=cost, value=np.where(gone, 0.0, rows.value))
 
 
 def scale_speed(rows: ReplayRows, processor: float, network: float) -> ReplayRows:

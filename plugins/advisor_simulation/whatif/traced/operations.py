@@ -29,6 +29,7 @@ from advisor_simulation.whatif.traced import (
     rows,
     sharing,
     transfers,
+    unnamed,
     work,
 )
 
@@ -83,6 +84,7 @@ REWRITES: Final[Mapping[tuple[str, str], Rewrite]] = {
     ("reductions", "fused"): collectives.merge_collectives,
     ("collectives", "grouped"): collectives.merge_collectives,
     ("phases", "fused"): collectives.drop_barriers,
+    ("sleep", "removed"): loads.remove_sleep,
 }
 
 
@@ -220,7 +222,7 @@ def build_operations(run: MeasuredRun, trace: Trace) -> TracedOperations | None:
         program = conversion.find_program(trace)
         if program.left_out or not len(program.source) + len(program.collectives) or _loses_messages(program):
             return None
-        made = completing.split_waits(rows.build_rows(program))
+        made = unnamed.tell_by_calls(completing.split_waits(rows.build_rows(program)))
         time_s = rows.replay_rows(made).time_s
     except AdvisorError:
         return None

@@ -52,7 +52,10 @@ def move_work(
         factor = _among_all(rows, place[0], chosen)
     else:
         found = [unit for unit in find_units(rows, *place, chosen, levels) if unit.phase not in serial]
-        moving = [unit for unit in found if not (_lightened(rows, unit) or (unit.served and word[0] == "schedule"))]
+        fixed = word[0] == "schedule"  # what is handed out already, and what only one rank has, is not scheduled
+        moving = [
+            unit for unit in found if not (_lightened(rows, unit) or (fixed and (unit.served or _is_alone(unit))))
+        ]
         for unit, each in zip(moving, FACTORS[word](moving), strict=True):
             factor[unit.at] = each[rows.line[unit.at], unit.turn]
     if not (np.abs(factor - 1.0) > NOTHING).any():
@@ -81,6 +84,12 @@ def _lightened(rows: ReplayRows, unit: Unit) -> bool:
     """Return whether an earlier change gave work of a phase to ranks that only waited in it: that is done once."""
     recorded = rows.program.value[rows.key[unit.at].astype(np.int64)]
     return float(unit.seconds.sum()) < UNMOVED * float(recorded.sum())
+
+
+def _is_alone(unit: Unit) -> bool:
+    """Return whether one of several ranks does all of a unit."""
+    each = unit.seconds.sum(axis=1)
+    return len(each) > 1 and float(each.max()) >= ALONE * float(each.sum())
 
 
 def _towards(mean: FloatArray | float, own: FloatArray) -> FloatArray:
@@ -147,7 +156,8 @@ def _again(found: Sequence[Unit]) -> Sequence[FloatArray]:
 
 
 def _among_all(rows: ReplayRows, phase: IntArray, chosen: Mask) -> FloatArray:
-    """Share what one rank computes alone in a region; the others do their parts beside their own work in that phase.
+    """Share what one rank computes alone in a region. The others do their parts while they wait for it, as far as they
+    have less to do than who has most in that phase; the rest comes beside their own work.
 
     Who writes for all is no serial computation: more writers win by other rules.
     """
@@ -166,6 +176,8 @@ def _among_all(rows: ReplayRows, phase: IntArray, chosen: Mask) -> FloatArray:
             [part[alone].sum() - part[alone & (each.argmax(axis=1) == rank)].sum() for rank in range(ranks)]
         )
         own = np.bincount(line[~lone], seconds[~lone], minlength=ranks)
+        total = each.sum(axis=0)
+        more = np.maximum(more - (total.max() - total), 0.0)
         busy = own > IDLE * own.mean()
         factor[at[~lone]] *= (1.0 + np.divide(more, own, out=np.zeros(ranks), where=busy))[line[~lone]]
     return factor

@@ -135,9 +135,9 @@ def find_units(
 
 
 def computing_mask(rows: ReplayRows) -> Mask:
-    """Return which rows are computations of ranks; reading and writing files is none, and moves by other rules."""
-    files = np.array([*(classify_region(name)[1] == Role.IO for name in rows.program.names), False])
-    found: Mask = rows.op_mask(Op.BURST) & (rows.line < rows.program.ranks) & ~files[rows.region]
+    """Return which rows are computations of ranks; reading, writing and sleeping are none, and go by other rules."""
+    others = np.array([*(classify_region(name)[1] in (Role.IO, Role.OS) for name in rows.program.names), False])
+    found: Mask = rows.op_mask(Op.BURST) & (rows.line < rows.program.ranks) & ~others[rows.region]
     return found
 
 
