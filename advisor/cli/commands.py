@@ -78,6 +78,7 @@ HELP: Final = {
     "mcp": "serve a coding agent: measure, advise, prove (Model Context Protocol over stdio)",
     "tune": "try compiler flags, threads, binding and other settings, and measure what they win",
     "bisect": "find the commit that changed the run time or a gap, in spite of noise",
+    "completion": "print the completion script for bash, zsh or fish",
 }
 
 

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from advisor.cli.command_tree import CommandEntry, CommandOption
 
 NAME = "completion"
-HELP = "print the completion script for bash, zsh or fish"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
