@@ -7,6 +7,8 @@ from math import log2
 from typing import TYPE_CHECKING
 
 from advisor.model.errors import UsageError
+from advisor_simulation.model.checks import iterate_steps
+from advisor_simulation.model.records import Messages
 
 if TYPE_CHECKING:
     from advisor.analysis.machines import Machine
@@ -52,6 +54,9 @@ def resolve_costs(model: Model, machine: Machine | None, processors: int, finite
     cache = machine.caches.get("L1") if machine else None
     line = int(own.line or (cache.line if cache and cache.line else LINE))
     sets, ways = _cache_geometry(own, machine, line) if finite else (0, 0)
+    network = machine.network if machine else None
+    if sends_messages(model) and (network is None or not network.latency or not network.bandwidth):
+        assumed.append("messages")
     return MachineCosts(
         second=second, hit=own.hit, memory=memory, near=near, far=far, line=line,
         node=own.node or _node_size(machine, processors), barrier=_barrier_cost(own, machine, processors, second,
@@ -59,6 +64,12 @@ def resolve_costs(model: Model, machine: Machine | None, processors: int, finite
         signal=own.signal, dispatch=own.dispatch, fork=own.fork, sets=sets, ways=ways,
         latency=_message_latency(machine, second), per_byte=_message_byte(machine, second), assumed=tuple(assumed),
     )  # fmt: skip
+
+
+def sends_messages(model: Model) -> bool:
+    """Return whether a model has steps that send messages."""
+    bodies = (model.control, *model.procedures.values())
+    return any(isinstance(step, Messages) for body in bodies for step in iterate_steps(body))
 
 
 def _cycle_seconds(machine: Machine | None) -> float:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from advisor.extension.commands import Argument
 from advisor.model.errors import InputError, UsageError
@@ -15,6 +17,10 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from advisor.extension.commands import CommandRegistry, CommandServices
+
+
+#: A variable that is set for a command, as recordings write it in front.
+_SETTING: Final = re.compile(r"[A-Za-z_]\w*=")
 
 
 def register_command(registry: CommandRegistry) -> None:
@@ -69,10 +75,13 @@ def _model_program(args: Namespace, services: CommandServices) -> Report:
         if not isinstance(command, str):
             raise InputError(args.run, "does not tell the command that was run; give it behind --")
         words = words or shlex.split(command)
+    settings = list(takewhile(_SETTING.match, words))
+    words = words[len(settings) :]
+    variables = dict(one.split("=", 1) for one in settings)
     program = find_program(words, Path.cwd())
     if program is None:
         raise UsageError(f"{shlex.join(words)}: no program is in it that could be traced")
-    report, text = build_report(words, program, args, services)
+    report, text = build_report(words, variables, program, args, services)
     if args.save:
         _save_text(args.save, text)
     return report

@@ -141,6 +141,8 @@ def trace_addresses(
             words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
             env={**os.environ, **extra}, timeout=LIMIT_S, check=False,
         )  # fmt: skip
+    except OSError as error:
+        raise UsageError(f"{words[0]} can't be started: {error.strerror}") from None
     except subprocess.TimeoutExpired:
         raise UsageError(
             f"{program.name} took longer than {LIMIT_S:g} s under the tracer; try a smaller problem"

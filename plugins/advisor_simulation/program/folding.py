@@ -173,14 +173,16 @@ def fold_phase(
     """
     whole = _join_events(events)
     made = FoldedPhase(accesses=len(whole.path), unplaced=_count_unplaced(whole))
-    whole = whole.select_rows(whole.data >= 0)
+    if (whole.data < 0).any():
+        whole = whole.select_rows(whole.data >= 0)
     around = 0 if fresh else _count_loops_around(whole, paths)
     paths = [path[around:] for path in paths] + [()]
-    whole, paths = _unroll_repeats(replace(whole, turns=whole.turns[:, around:]), paths)
+    deepest = max((len(paths[number]) for number in np.unique(whole.path).tolist()), default=0)
+    whole, paths = _unroll_repeats(replace(whole, turns=whole.turns[:, around : around + deepest]), paths)
     tops = np.array([path[0] if path else NO_LOOP for path in paths])[whole.path]
     found = {top: float(whole.place[tops == top].min()) for top in np.unique(tops).tolist()}
     for top in sorted(found, key=lambda one: found[one]):
-        part = whole.select_rows(tops == top)
+        part = whole.select_rows(tops == top) if len(found) > 1 else whole
         if not fresh:
             part.turns[:, 0] -= _first_turns(part)[part.processor]
         weighed = _weigh_share(events, len(part.path) / max(len(whole.path), 1)) if around or not fresh else None
@@ -328,8 +330,10 @@ def _find_indices(events: _Events, paths: Sequence[tuple[int, ...]]) -> tuple[In
 
 def _group_rows(events: _Events) -> list[IntArray]:
     """Return the rows of each reference: of one path, instruction and object; those with most rows first."""
-    order = np.lexsort((np.arange(len(events.path)), events.stores, events.data, events.number, events.path))
-    keys = np.c_[events.path, events.number, events.data, events.stores][order]
+    # all of these are small numbers, and numbers of 16 bits are sorted by counting
+    small = [one.astype(np.int16) for one in (events.stores, events.data, events.number, events.path)]
+    order = np.lexsort(small)
+    keys = np.stack(small, axis=1)[order]
     edges = np.flatnonzero(np.r_[True, (keys[1:] != keys[:-1]).any(axis=1)]) if len(keys) else np.zeros(0, np.int64)
     groups = np.split(order, edges[1:]) if len(edges) else []
     return sorted(groups, key=lambda rows: -len(rows))

@@ -161,10 +161,11 @@ def compare_misses(
     if not traced.ranked and model.processors not in (None, 1):
         return []
     names, log = simulate_plain(model, folder, processors, cache)
-    counted = count_misses(command, traced.image.path, cache, scratch, {"OMP_NUM_THREADS": "1"})
+    variables = {**traced.variables, "OMP_NUM_THREADS": "1"}
+    counted = count_misses(command, traced.image.path, cache, scratch, variables)
     alone = traced
     if not traced.ranked and folded.processors > 1:
-        alone = retrace_program(traced, command, user_cache, scratch, {"OMP_NUM_THREADS": "1"})
+        alone = retrace_program(traced, command, user_cache, scratch, variables)
     shares = _share_misses(alone, cache, user_cache)
     measured: dict[str, float] = {}
     for address, counts in counted.items():

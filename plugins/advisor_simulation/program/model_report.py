@@ -27,7 +27,7 @@ from advisor_simulation.program.program_model import fold_program, trace_program
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from advisor.extension.commands import CommandServices
     from advisor.model.reports import Cell, Part
@@ -42,13 +42,13 @@ _RECORDING_S: Final = 3600.0
 
 
 def build_report(
-    command: Sequence[str], program: Path, args: Namespace, services: CommandServices
+    command: Sequence[str], variables: Mapping[str, str], program: Path, args: Namespace, services: CommandServices
 ) -> tuple[Report, str]:
-    """Return the report on a program, and its model as text."""
+    """Return the report on a program that a command runs with some ``variables``, and its model as text."""
     cache = services.user_folder("cache")
     with tempfile.TemporaryDirectory(prefix="gapwatch-") as scratch:
         folder = Path(scratch)
-        traced = trace_program(command, program, cache, folder, args.limit or DEFAULT_LIMIT, args.source)
+        traced = trace_program(command, program, cache, folder, args.limit or DEFAULT_LIMIT, args.source, variables)
         folded = fold_program(traced, cache)
         target = args.save or folder / f"{program.name}.yaml"
         trace = _record_messages(command, args, services, folder) if traced.ranked else None

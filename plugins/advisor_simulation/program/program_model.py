@@ -45,13 +45,17 @@ _FEW_UNPLACED: Final = 0.01
 
 @dataclass(frozen=True, slots=True)
 class TracedProgram:
-    """A traced run of a program: its code, processes, and their objects by name, in one numbering."""
+    """A traced run of a program: its code, processes, and their objects by name, in one numbering.
+
+    ``variables`` were set for it beside those of this process.
+    """
 
     image: ElfImage
     code: ProgramCode
     processes: tuple[TracedProcess, ...]
     names: tuple[str, ...]
     objects: tuple[tuple[DataObject, ...], ...]
+    variables: Mapping[str, str]
 
     @property
     def ranked(self) -> bool:
@@ -76,6 +80,7 @@ def trace_program(
     folder: Path,
     limit: int = DEFAULT_LIMIT,
     source: Path | None = None,
+    variables: Mapping[str, str] | None = None,
 ) -> TracedProgram:
     """Run a command with its program under the tracer; raises ``UsageError`` or ``InputError`` where that can't be.
 
@@ -84,10 +89,10 @@ def trace_program(
     image = read_elf(program)
     code = read_program_code(image)
     first = min((address for _, address, _ in image.segments), default=0) & -4096
-    processes = trace_addresses(command, program, first, code.write_places(), cache, folder, limit)
+    processes = trace_addresses(command, program, first, code.write_places(), cache, folder, limit, variables)
     objects = tuple(find_objects(image, one, source) for one in processes)
     names = dict.fromkeys(one.name for found in objects for one in found)
-    return TracedProgram(image, code, processes, tuple(names), objects)
+    return TracedProgram(image, code, processes, tuple(names), objects, variables or {})
 
 
 def retrace_program(
@@ -98,7 +103,13 @@ def retrace_program(
     own = folder / "again"
     own.mkdir()
     processes = trace_addresses(
-        command, traced.image.path, first, traced.code.write_places(), cache, own, variables=variables
+        command,
+        traced.image.path,
+        first,
+        traced.code.write_places(),
+        cache,
+        own,
+        variables={**traced.variables, **variables},
     )
     known = set(traced.names)
     objects = tuple(

@@ -148,6 +148,7 @@ def build_report(args: Namespace, services: CommandServices) -> Report:
     asked, impossible = _select_candidates(setting, args.action)
     total, processors = units.format_seconds(bench.total_seconds(model)), units.format_count(count, "processor")
     parts: list[Part] = [Text(f"The model takes {total} on {processors}."), *describe_missing_inputs(model)]
+    parts += [Text(f"{note.text[:1].upper()}{note.text[1:]}.") for note in bench.simulated_profile(model).notes]
     made = []
     with services.show_progress("simulating changes", len(asked)) as progress:
         for number, candidate in enumerate(asked, 1):

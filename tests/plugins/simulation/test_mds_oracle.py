@@ -126,7 +126,8 @@ def test_both_simulators_agree(
     for sub, first, count, write in references:
         oracle.refer(place[sub], sub, first, count, write)
     columns = [np.array(column, dtype=np.int64) for column in zip(*references, strict=True)] or [np.zeros(0, int)] * 4
-    made = ReferenceStream(columns[1], columns[2], columns[3].astype(bool), columns[0], 0, 8)
+    array = np.zeros(len(columns[0]), dtype=np.int32)
+    made = ReferenceStream(columns[1], columns[2], columns[3].astype(bool), columns[0], 0, 8, array)
     state = make_caches(LINE * LINES, LINE, PROCESSORS, *(() if ways is None else (1, ways)))
     found = simulate_references(state, made, np.array(place), MissPrices(MEMORY, NEAR, FAR, np.array(NODE)))
     assert found.counts.tolist() == oracle.counts.tolist()

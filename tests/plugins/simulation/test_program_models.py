@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 from aml_models import model
+from command_line import run
 from compiled_programs import compile_program
 
 from advisor.collect.binaries.elf_files import read_elf
@@ -18,7 +19,14 @@ from advisor_simulation.model.records import Parallel
 from advisor_simulation.model.world import build_world
 from advisor_simulation.program.code_loops import read_program_code
 from advisor_simulation.program.fitting import LinearForm, fit_linear
-from advisor_simulation.program.model_check import compare_loads, compare_misses, simulate_plain
+from advisor_simulation.program.model_check import (
+    Comparison,
+    compare_loads,
+    compare_misses,
+    compute_error,
+    find_false_sharing,
+    simulate_plain,
+)
 from advisor_simulation.program.model_writing import find_cycles, render_linear
 from advisor_simulation.program.program_model import fold_program, trace_program, write_program_model
 
@@ -117,12 +125,13 @@ def test_its_misses_are_those_of_valgrind(tmp_path: Path, monkeypatch: pytest.Mo
 def test_false_sharing_is_found_where_it_is(
     apart: int, shares: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, *_ = make_model(tmp_path, monkeypatch, COUNTERS, 4, f"-DAPART={apart}")
+    found, traced, folded, _ = make_model(tmp_path, monkeypatch, COUNTERS, 4, f"-DAPART={apart}")
     names, log = simulate_plain(found, tmp_path, 4)
     assert log.transactions is not None
     counts = dict(zip(names, log.transactions.sum(axis=1), strict=True))
     lines = counts["hits"][KINDS.index("false sharing")]
     assert lines > 1000 if shares else lines == 0
+    assert [one.array for one in find_false_sharing(names, log, traced, folded)] == (["hits"] if shares else [])
 
 
 def test_loops_are_found_in_code_with_their_nesting(tmp_path: Path) -> None:
@@ -148,6 +157,26 @@ def test_what_repeats_becomes_loops() -> None:
 def test_linear_functions_as_text() -> None:
     assert render_linear((1, 0, -8), -1, ("i", "j", "p")) == "i - 8 * p - 1"
     assert render_linear((0,), 0, ("i",)) == "0"
+
+
+def test_the_error_of_a_model_is_its_largest_one() -> None:
+    rows = [Comparison("a", 99.0, 100.0), Comparison("b", 5.2, 5.0), Comparison("c", 0.0, 0.0)]
+    assert compute_error(rows) == pytest.approx(0.04)
+    assert compute_error([]) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("model",), "which program?"),
+        (("model", "some-run", "--", "true"), "which of the two"),
+        (("model", "--", "./nothing-here"), "no program is in it"),
+    ],
+)
+def test_what_is_to_be_modelled_must_be_clear(arguments: tuple[str, ...], told: str, tmp_path: Path) -> None:
+    done = run(*arguments, home=tmp_path)
+    assert done.returncode == 2
+    assert told in done.stderr.decode()
 
 
 NESTED = """\
