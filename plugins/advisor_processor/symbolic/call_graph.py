@@ -63,9 +63,9 @@ class CallGraph:
             place, _ = self.places[name]
             declared = self._sources[place].declared.get(name, frozenset())
             found |= {
-                each for each in self.assigned_names(place, name) if each.lstrip("*").partition(".")[0] not in declared
+                each for each in self.assigned_names(place, name) if re.split(r"[.\[]", each)[0].lstrip("*") not in declared
             }
-        return {name for name in found if re.fullmatch(r"\*?[A-Za-z_][\w.]*", name)}
+        return {name for name in found if re.fullmatch(r"\*?[A-Za-z_][\w.]*(\[\d+\])?", name)}
 
     def may_leave(self, body: Block, never: Callable[[Block], bool]) -> frozenset[str]:
         """Return how a loop may be left before its end: ``break`` and ``return``; blocks that ``never`` ran do not."""
