@@ -47,6 +47,7 @@ NAVIGATION = {
         "docs/computation",
         "docs/quality",
         "docs/validation",
+        "docs/studies",
     ),
     "Plugins": ("docs/plugins", "plugins/README"),
     "Background": ("docs/glossary", "docs/design", "docs/decisions/README", "docs/dependencies", "examples/index"),

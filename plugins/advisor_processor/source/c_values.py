@@ -82,14 +82,19 @@ def find_assignments(node: Node) -> Iterator[Assignment]:
         elif one.type == "assignment_expression":
             operator = node_text(one.child_by_field_name("operator")).removesuffix("=")
             left, right = (node_text(one.child_by_field_name(key)) for key in ("left", "right"))
-            if "[" not in left:
+            if _is_tracked(left):
                 yield Assignment(left.replace("->", "."), f"({left}) {operator} ({right})" if operator else right)
         elif one.type == "update_expression":
             name = node_text(one.child_by_field_name("argument"))
-            if "[" not in name:
+            if _is_tracked(name):
                 yield Assignment(
                     name.replace("->", "."), f"{name} {node_text(one.child_by_field_name('operator'))[0]} 1"
                 )
+
+
+def _is_tracked(written: str) -> bool:
+    """Return whether what is assigned is a name, a member, or an element with a number for a subscript."""
+    return "[" not in written or re.fullmatch(r"\w+\[\d+\]", written) is not None
 
 
 def _array_value(node: Node) -> str:

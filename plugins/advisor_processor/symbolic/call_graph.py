@@ -62,10 +62,9 @@ class CallGraph:
         for name in self._reach(frozenset(called & set(self.places))):
             place, _ = self.places[name]
             declared = self._sources[place].declared.get(name, frozenset())
-            found |= {
-                each for each in self.assigned_names(place, name) if each.lstrip("*").partition(".")[0] not in declared
-            }
-        return {name for name in found if re.fullmatch(r"\*?[A-Za-z_][\w.]*", name)}
+            names = self.assigned_names(place, name)
+            found |= {each for each in names if re.split(r"[.\[]", each)[0].lstrip("*") not in declared}
+        return {name for name in found if re.fullmatch(r"\*?[A-Za-z_][\w.]*(\[\d+\])?", name)}
 
     def may_leave(self, body: Block, never: Callable[[Block], bool]) -> frozenset[str]:
         """Return how a loop may be left before its end: ``break`` and ``return``; blocks that ``never`` ran do not."""

@@ -193,8 +193,12 @@ class Composition:
         return self._results.get((name, tuple(re.sub(r"\s", "", each) for each in written)))
 
     def element_value(self, name: str, subscripts: Sequence[Any]) -> Any:  # noqa: ANN401
-        """Return the value of an element of an array, which is not known."""
-        return None
+        """Return the value of an element with a number for a subscript, which counts as a variable of its own."""
+        if len(subscripts) != 1 or subscripts[0] is None or not subscripts[0].is_Integer:
+            return None
+        element = f"{name}[{subscripts[0]}]"
+        frame = self._frames[-1]
+        return frame.variables.get(element, self._globals.get(element))
 
     def is_nonnegative(self, value: Any) -> Any:  # noqa: ANN401
         """Return 1 where a value is zero or more, else 0."""
@@ -215,7 +219,7 @@ class Composition:
     def _set(self, name: str, value: Any) -> None:  # noqa: ANN401
         frame = self._frames[-1]
         declared = self._sources[frame.source].declared.get(frame.function, frozenset())
-        local = name.partition(".")[0].lstrip("*") in declared or name in frame.variables
+        local = re.split(r"[.\[]", name)[0].lstrip("*") in declared or name in frame.variables
         (frame.variables if local else self._globals)[name] = value
         if isinstance(value, Memory):
             self.memory[frame.function, name] = value.args[0]
