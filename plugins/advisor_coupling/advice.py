@@ -38,7 +38,7 @@ def build_findings(profile: Profile, bounds: Sequence[Bound], trace: Trace | Non
         lost = sum(loss.excess.value for loss in known.chains)
         left = max(1.0 - known.better_order.saved.value / lost, 0.0) if lost > 0 else 1.0
     losing = {loss.coupling.chain: loss for loss in known.chains}
-    for one in known.model.couplings:
+    for one in dict.fromkeys((*known.model.couplings, *(loss.coupling for loss in known.chains))):
         loss = losing.get(one.chain)
         if loss is None and not (sentences.is_claimed(one) and len(one.chain) == 2):
             continue

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 from advisor_coupling import newest, transitions
 from advisor_coupling.arrangements import find_best_order
 from advisor_coupling.cases import Metric
-from advisor_coupling.model import TOLERANCE, build_case_model
+from advisor_coupling.intervals import Estimate
+from advisor_coupling.model import TOLERANCE, Coupling, build_case_model, judge_coupling
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,8 +17,7 @@ if TYPE_CHECKING:
     from advisor.model.records import Profile
     from advisor_coupling.arrangements import Arrangement
     from advisor_coupling.cases import Chain
-    from advisor_coupling.intervals import Estimate
-    from advisor_coupling.model import CaseModel, Coupling
+    from advisor_coupling.model import CaseModel
     from advisor_coupling.results import ExperimentDocument, Reason
     from advisor_coupling.transitions import CacheLevel
 
@@ -156,16 +156,31 @@ def select_losses(model: CaseModel) -> list[tuple[Coupling, Estimate]]:
     of it does.
     """
     size = model.case.size
-    whole = next(iter(model.couplings_of_length(size)), None)
+    whole = _find_whole_loop(model)
     if whole is not None and whole.verdict in ("constructive", "no coupling beyond noise"):
         return []
     losing = {frozenset(one.chain): one for one in model.couplings if one.verdict == "destructive"}
+    if whole is not None and whole.verdict == "destructive":
+        losing.setdefault(frozenset(whole.chain), whole)
     loops = [_split_chain(tuple((start + step) % size for step in range(size)), losing, {}) for start in range(size)]
     best = max(loops, key=lambda chains: (_sum_excess(chains), -len(chains)))
     share = 1.0
     if whole is not None and whole.value.has_interval and best:
         share = min(1.0, whole.excess.high / _sum_excess(best))
     return [(one, one.excess.scale_by(share)) for one in sorted(best, key=lambda one: -one.excess.value)]
+
+
+def _find_whole_loop(model: CaseModel) -> Coupling | None:
+    """Return the coupling of all kernels: as measured, else of the program itself against the sum of its kernels."""
+    measured = next(iter(model.couplings_of_length(model.case.size)), None)
+    error = model.predictions[0].error
+    if measured is not None or model.application is None or error is None or not error.has_interval:
+        return measured
+    whole = model.application.value
+    value = Estimate(*(1 / (1 + end) for end in (error.value, error.high, error.low)))
+    excess = Estimate(*(-end * whole for end in (error.value, error.high, error.low)))
+    spread = max((one.spread for one in model.couplings), default=0.0)
+    return Coupling(tuple(range(model.case.size)), value, excess, spread, judge_coupling(value, spread, model.metric))
 
 
 def _split_chain(

@@ -50,6 +50,16 @@ def test_pairs_that_share_a_kernel_never_explain_more_than_the_loop_loses() -> N
     assert sum(seconds for _, seconds in lost_chains(case)) == pytest.approx(100 * 0.015, rel=0.05)
 
 
+def test_where_only_pairs_were_run_the_program_itself_stands_for_the_loop() -> None:
+    """Each of four neighbouring pairs loses a fifth, the program two fifths: two pairs side by side explain half."""
+    pairs = made_up([0.01] * 4, {2: [1.2] * 4}, noise=0.002)
+    slow = replace(pairs, application={"seconds": 1.4 * pairs.application["seconds"]})
+    ((name, seconds),) = lost_chains(slow)
+    assert name == "a,b,c,d"
+    assert seconds == pytest.approx(100 * 0.016, rel=0.05)
+    assert lost_chains(pairs) == []  # as fast as its kernels by themselves
+
+
 def worst_of(case: CouplingCase, **more: Any) -> losses.ChainLoss:  # noqa: ANN401
     found = losses.compute_losses(replace(DOCUMENT, **more), [build_case_model(case)], {}, 1)
     assert found is not None
