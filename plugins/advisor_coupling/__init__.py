@@ -3,6 +3,7 @@
 from advisor_coupling.hooks import (
     advisor_api,
     advisor_commands,
+    advisor_document,
     advisor_expected_gain,
     advisor_facts,
     advisor_findings,
@@ -12,6 +13,7 @@ from advisor_coupling.hooks import (
 __all__ = [
     "advisor_api",
     "advisor_commands",
+    "advisor_document",
     "advisor_expected_gain",
     "advisor_facts",
     "advisor_findings",
