@@ -98,9 +98,10 @@ class LiveScreen:
             advice = StoredHistory(self._state).update_item_states(event.advice)
             self._programs[event.advice.profile.program] = watch_screen.ProgramScreen(event.number, advice, change)
         elif isinstance(event, FileSettled):
-            self._troubles += (
-                [watch_screen.render_quarantine_line(event.path, event.reason)] if event.state == "quarantined" else []
-            )
+            if event.state == "quarantined":
+                self._troubles.append(watch_screen.render_quarantine_line(event.path, event.reason))
+            elif event.state == "ingested":
+                self._troubles.append(watch_screen.render_document_line(event.path, event.reason))
         elif isinstance(event, Remark):
             self._troubles.append(event.text)
         del self._troubles[:-_TROUBLES]

@@ -67,6 +67,10 @@ class _LineWatcher:
             output.write_output(
                 self._page.clean_remark(watch_screen.render_quarantine_line(event.path, event.reason)) + "\n"
             )
+        elif isinstance(event, FileSettled) and event.state == "ingested":
+            output.write_output(
+                self._page.clean_remark(watch_screen.render_document_line(event.path, event.reason)) + "\n"
+            )
         elif isinstance(event, Remark):
             output.write_output(self._page.clean_remark(event.text) + "\n")
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _CHUNK = 1 << 20
+#: What is larger is no document that plugins keep.
+_LARGEST_DOCUMENT_B = 64 << 20
 
 
 class _AskedPlugin:
@@ -71,8 +73,10 @@ def handle(task: dict[str, Any], at: Callable[[str, str], None]) -> object:
 
 def identify_files(
     host: PluginHost, root: Path, folder: Path, names: Sequence[str]
-) -> dict[str, list[str] | str | None]:
+) -> dict[str, list[str] | dict[str, str | None] | str | None]:
     """Return the unit that each file of a directory belongs to, as path and reader; None for what is no profile.
+
+    For a file that is no run and that a plugin knows it is what it is, and of which program.
 
     A reader that takes a directory, the folder or one above it up to ``root``, takes its files in there. For a file
     that can't be looked into for now it is the reason.
@@ -81,7 +85,19 @@ def identify_files(
     for place in _iterate_folders(root, folder):
         for reader, _ in host.sniff_all(place):
             taken.setdefault(reader, place)
-    return {name: _explain_unreadable(folder / name) or _find_unit(host, folder / name, taken) for name in names}
+    return {
+        name: _explain_unreadable(folder / name)
+        or _find_unit(host, folder / name, taken)
+        or _identify_document(host, folder / name)
+        for name in names
+    }
+
+
+def _identify_document(host: PluginHost, path: Path) -> dict[str, str | None] | None:
+    if path.name == sidecar.NAME or path.stat().st_size > _LARGEST_DOCUMENT_B:
+        return None
+    found = host.identify_document(path)
+    return None if found is None else {"plugin": found[0], "words": found[1].words, "program": found[1].program}
 
 
 def _explain_unreadable(path: Path) -> str | None:

@@ -65,11 +65,15 @@ class UnitCandidate:
 
 @dataclass(frozen=True, slots=True)
 class IdentifiedFiles:
-    """The units that files of a directory belong to, those that are no profiles, and why others can't be seen now."""
+    """The units that files of a directory belong to, those that are no profiles, and why others can't be seen now.
+
+    ``documents`` are files that plugins know though they are no runs, each with its outcome and its program.
+    """
 
     units: tuple[UnitCandidate, ...]
     foreign: Mapping[bytes, FileSignature]
     out_of_reach: Mapping[bytes, str]
+    documents: tuple[tuple[UnitCandidate, UnitOutcome, str | None], ...] = ()
 
 
 def identify_units(ask: Ask, root: Path, folder: Path, files: Mapping[bytes, FileSignature]) -> IdentifiedFiles:
@@ -81,16 +85,23 @@ def identify_units(ask: Ask, root: Path, folder: Path, files: Mapping[bytes, Fil
     units: dict[tuple[str, str], dict[bytes, FileSignature]] = {}
     foreign: dict[bytes, FileSignature] = {}
     hidden: dict[bytes, str] = {}
+    documents = []
     for name, signature in files.items():
         unit = answer.get(os.fsdecode(name))
         if isinstance(unit, list) and len(unit) == 2:
             units.setdefault((str(unit[0]), str(unit[1])), {})[name] = signature
+        elif isinstance(unit, dict):
+            path, program = folder / os.fsdecode(name), unit.get("program")
+            known = UnitCandidate(root, path, str(unit.get("plugin")), {folder: {name: signature}})
+            outcome = UnitOutcome(path, "ingested", str(unit.get("words")))
+            documents.append((known, outcome, program if isinstance(program, str) else None))
         elif isinstance(unit, str):
             hidden[name] = unit
         else:
             foreign[name] = signature
     found = [UnitCandidate(root, Path(path), reader, {folder: mine}) for (path, reader), mine in units.items()]
-    return IdentifiedFiles(tuple(sorted(found, key=lambda unit: (_first_write_ns(unit), unit.path))), foreign, hidden)
+    units_in_order = tuple(sorted(found, key=lambda unit: (_first_write_ns(unit), unit.path)))
+    return IdentifiedFiles(units_in_order, foreign, hidden, tuple(documents))
 
 
 def _first_write_ns(unit: UnitCandidate) -> int:
@@ -130,6 +141,17 @@ class UnitIntake:
             for folder, files in unit.files.items():
                 FileStates(connection).store_files(folder, files, outcome.state, outcome.reason, place)
         return outcome
+
+    def repeat_advice(
+        self, root: Path, program: str, ask: Ask, now: datetime
+    ) -> tuple[UnitCandidate, UnitOutcome] | None:
+        """Advise anew on the newest run of a program, of which more is known now; None where it is not there."""
+        with self._writer.lend_connection() as connection:
+            runs = RunStore(connection)
+            newest = runs.list_entries(program, 1)
+            units = runs.units_of_run(newest[0].number) if newest else ()
+        unit = next((UnitCandidate(root, one.path, one.reader, {}) for one in units if one.path.exists()), None)
+        return None if unit is None else (unit, self.ingest_unit(unit, ask, now))
 
     def _read_unit(self, unit: UnitCandidate, ask: Ask) -> _NewRun | UnitOutcome:
         """Return the run that a unit belongs to, or that it is a duplicate.

@@ -133,6 +133,10 @@ class ReaderPool:
                 FileStates(connection).store_files(folder, others, "ignored", _UNKNOWN)
                 FileStates(connection).store_files(folder, stamps, "ignored", _STAMP)
         units: list[tuple[UnitCandidate, UnitOutcome]] = []
+        for document, outcome, program in found.documents:
+            units.append((document, self._store_document(folder, document, outcome)))
+            again = self._repeat_advice(root, program) if program else None
+            units += [again] if again is not None else []
         for candidate in found.units:
             try:
                 done = self._read_unit(candidate)
@@ -180,6 +184,19 @@ class ReaderPool:
         finally:
             with self._lock:
                 self._taken.discard(whole.path)
+
+    def _store_document(self, folder: Path, document: UnitCandidate, outcome: UnitOutcome) -> UnitOutcome:
+        """Note of a file that plugins know what it is."""
+        with self._writer.transaction(lasting=False) as connection:
+            FileStates(connection).store_files(folder, document.files[folder], outcome.state, outcome.reason)
+        self._settling.forget_files(folder, document.files[folder])
+        return outcome
+
+    def _repeat_advice(self, root: Path, program: str) -> tuple[UnitCandidate, UnitOutcome] | None:
+        """Advise anew on the newest run of a program that a document tells of."""
+        self._own.lost = set()
+        found = self._intake.repeat_advice(root, program, self._ask_worker, datetime.now(UTC))
+        return found if found is not None and found[1].run is not None else None
 
     def _complete_unit(self, candidate: UnitCandidate) -> UnitCandidate | None:
         [folder] = candidate.files

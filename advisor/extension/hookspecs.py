@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from advisor.advice.facts import Fact
     from advisor.analysis.machines import Machine
     from advisor.extension.commands import CommandRegistry
-    from advisor.model.records import Advice, Bound, Finding, Gap, Profile, Recommendation
+    from advisor.model.records import Advice, Bound, Finding, Gap, KnownDocument, Profile, Recommendation
     from advisor.trace.events import Trace
 
 GROUP = "advisor"
@@ -52,6 +52,15 @@ def advisor_trace(path: Path) -> Trace:
     """Return the events recorded at ``path``; only of readers whose format holds events, and that read it.
 
     Raises ``InputError`` with file and place where the data are damaged.
+    """
+
+
+@hookspec
+def advisor_document(path: Path) -> KnownDocument | None:
+    """Return what a file in a watched directory is that no reader takes; None where the plugin does not know it.
+
+    Results of experiments, studies and models are such files. The plugin keeps of it what later advice needs; advice on
+    the newest run of the program that it names is then made again. Looks at content, and at no more of it than it must.
     """
 
 

@@ -308,6 +308,14 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownDocument:
+    """A file that is no run and tells something of runs: what it is, in ``words``, and the program it is about."""
+
+    words: str
+    program: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """One condition that was met: the fact, its value, the threshold, and how the fact is computed."""
 

@@ -67,6 +67,11 @@ def render_run_line(number: int, advice: Advice, page: Page) -> str:
     return page.clean_remark(f"run {number}: {profile.program}{build}: {elapsed}: {what}")
 
 
+def render_document_line(path: Path, words: str) -> str:
+    """Return what is said of a file that is no run, and that a plugin knows."""
+    return f"{path} is {words}"
+
+
 def render_quarantine_line(path: Path, reason: str) -> str:
     """Return one line on a profile that cannot be read; the reason may begin with its path."""
     return f"set aside: {reason if reason.startswith(f'{path}:') else f'{path}: {reason}'}"

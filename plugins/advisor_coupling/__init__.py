@@ -3,6 +3,7 @@
 from advisor_coupling.hooks import (
     advisor_api,
     advisor_commands,
+    advisor_document,
     advisor_facts,
     advisor_findings,
     advisor_rules,
@@ -11,6 +12,7 @@ from advisor_coupling.hooks import (
 __all__ = [
     "advisor_api",
     "advisor_commands",
+    "advisor_document",
     "advisor_facts",
     "advisor_findings",
     "advisor_rules",

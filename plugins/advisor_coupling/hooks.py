@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from advisor.advice.facts import Fact
     from advisor.extension.commands import CommandRegistry, CommandServices
-    from advisor.model.records import Bound, Finding, Profile
+    from advisor.model.records import Bound, Finding, KnownDocument, Profile
     from advisor.model.reports import Report
     from advisor.trace.events import Trace
 
@@ -33,6 +33,17 @@ _ARGUMENTS = (
 def advisor_commands(register: CommandRegistry) -> None:
     """Register ``gapwatch couple``."""
     register("couple", "measure which kernels hurt or help each other, and predict from it", _ARGUMENTS, _run_couple)
+
+
+@hookimpl
+def advisor_document(path: Path) -> KnownDocument | None:
+    """Return that a file holds measured couplings, which are kept for advice on their program."""
+    with path.open("rb") as stream:
+        if b"gapwatch/coupling/" not in stream.read(4096):
+            return None
+    from advisor_coupling import newest
+
+    return newest.keep_results(path)
 
 
 @hookimpl

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.model.errors import InputError
+from advisor.model.records import KnownDocument
+from advisor.support.atomic_write import atomic_write
 from advisor_coupling import result_files, results
 from advisor_coupling.model import build_case_model
 
@@ -45,3 +47,20 @@ def build_models(place: ResultFile) -> tuple[CaseModel, ...]:
     """Return the models of the cases in a file, for seconds."""
     document = read_document(place)
     return tuple(build_case_model(case) for case in results.build_cases(document)) if document else ()
+
+
+def keep_results(path: Path) -> KnownDocument:
+    """Keep an experiment where advice looks for it, unless a newer one of its program is there; return what it is.
+
+    Raises ``InputError`` where it can't be read.
+    """
+    document = results.read_results(path)
+    kept = result_files.kept_file(document.program)
+    known = read_document(place) if (place := result_files.stat_file(kept)) is not None else None
+    if document.runs and (known is None or not known.runs or known.runs[-1].started < document.runs[-1].started):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_write(kept) as partial:
+            partial.write_bytes(path.read_bytes())
+    kernels, cases = len(document.kernels), len(document.cases)
+    words = f"the couplings of {kernels} kernels of {document.program} at {cases} point{'' if cases == 1 else 's'}"
+    return KnownDocument(words, document.program)

@@ -42,11 +42,17 @@ def find_result_files() -> list[ResultFile]:
     folders = [system_folder("data") / FOLDER]
     with suppress(OSError):  # the current directory may be gone
         folders.insert(0, Path.cwd())
-    found = [_stat_file(path) for folder in folders for path in sorted(folder.glob(f"*{SUFFIX}"))[:MOST]]
+    found = [stat_file(path) for folder in folders for path in sorted(folder.glob(f"*{SUFFIX}"))[:MOST]]
     return [place for place in found if place is not None]
 
 
-def _stat_file(path: Path) -> ResultFile | None:
+def kept_file(program: str) -> Path:
+    """Return where the experiment of a program is kept for advice."""
+    return system_folder("data") / FOLDER / file_name(program)
+
+
+def stat_file(path: Path) -> ResultFile | None:
+    """Return a file as it is now; None where it is not there."""
     try:
         state = path.stat()
     except OSError:

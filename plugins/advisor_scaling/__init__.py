@@ -3,10 +3,19 @@
 from advisor_scaling.hooks import (
     advisor_api,
     advisor_commands,
+    advisor_document,
     advisor_facts,
     advisor_findings,
     advisor_rules,
     advisor_services,
 )
 
-__all__ = ["advisor_api", "advisor_commands", "advisor_facts", "advisor_findings", "advisor_rules", "advisor_services"]
+__all__ = [
+    "advisor_api",
+    "advisor_commands",
+    "advisor_document",
+    "advisor_facts",
+    "advisor_findings",
+    "advisor_rules",
+    "advisor_services",
+]

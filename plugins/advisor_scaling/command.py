@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.model.errors import UsageError
+from advisor.model.records import KnownDocument
 from advisor.model.reports import Code, Column, Report, Table, Text
 from advisor_scaling import collect, extrap_files, locality_sections, plots, scale_sections, study, targets
 
@@ -70,6 +71,19 @@ def read_studies(paths: Sequence[Path], services: CommandServices) -> list[Scali
             profiles += services.read_all(path)
             done(number)
     return [*studies, *([collect.from_profiles(profiles)] if profiles else [])]
+
+
+def describe_measurements(path: Path) -> KnownDocument | None:
+    """Return what a file of Extra-P is; None where its measurements are no study, raises ``InputError`` for damage."""
+    try:
+        studies = collect.from_measurements(extrap_files.read_measurements(path), path)
+    except UsageError:
+        return None
+    first = studies[0]
+    ends = zip(first.parameters, first.points.min(axis=0), first.points.max(axis=0), strict=True)
+    spans = "; ".join(f"{name} = {low:g} to {high:g}" for name, low, high in ends)
+    words = f"a scaling study at {len(first.points)} points ({spans}); gapwatch scale {path.name} models it"
+    return KnownDocument(words)
 
 
 def select_named_series(each: ScalingStudy, names: Sequence[str]) -> ScalingStudy:

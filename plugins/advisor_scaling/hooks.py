@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from advisor.advice.facts import Fact
     from advisor.extension.commands import CommandRegistry, CommandServices
-    from advisor.model.records import Advice, Finding, Gap, Profile
+    from advisor.model.records import Advice, Finding, Gap, KnownDocument, Profile
     from advisor.model.reports import Report
 
 advisor_api = 1
@@ -58,6 +58,18 @@ def _run_scale(args: Namespace, services: CommandServices) -> Report:
     from advisor_scaling.command import run_scale
 
     return run_scale(args, services)
+
+
+@hookimpl
+def advisor_document(path: Path) -> KnownDocument | None:
+    """Return that a file holds a scaling study, in one of Extra-P's formats."""
+    from advisor_scaling import extrap_files
+
+    if not extrap_files.is_extrap_file(path):
+        return None
+    from advisor_scaling.command import describe_measurements
+
+    return describe_measurements(path)
 
 
 @hookimpl

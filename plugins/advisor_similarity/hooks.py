@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from advisor.advice.earlier_runs import AppliedAction
     from advisor.extension.commands import CommandRegistry, CommandServices
-    from advisor.model.records import Finding, Gap, Profile
+    from advisor.model.records import Finding, Gap, KnownDocument, Profile
     from advisor.model.reports import Report
 
 advisor_api = 1
@@ -91,6 +91,19 @@ def _run_suite(args: Namespace, services: CommandServices) -> Report:
     from advisor_similarity.suite_command import run_suite
 
     return run_suite(args, services)
+
+
+@hookimpl
+def advisor_document(path: Path) -> KnownDocument | None:
+    """Return that a file holds workloads of an oracle machine, which are kept in the user's library."""
+    with path.open("rb") as stream:
+        head = stream.read(4096)
+    if not head.lstrip().startswith(b"[") or b'"centroid"' not in head:
+        return None
+    from advisor.support.disk_cache import system_folder
+    from advisor_similarity import library
+
+    return library.keep_workloads(path, system_folder("data"))
 
 
 @hookimpl

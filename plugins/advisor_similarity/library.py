@@ -11,6 +11,7 @@ import msgspec
 import numpy as np
 
 from advisor.model.errors import InputError
+from advisor.model.records import KnownDocument
 from advisor_similarity.classes import COARSE, FINE_NAMES
 from advisor_similarity.experience import TriedActions, from_applied
 from advisor_similarity.features import Features, advice_features
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 OWN: Final = "workloads.json"
 _LARGEST_B: Final = 64 << 20
+#: Workloads of a file that are named, at most.
+_NAMED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,21 @@ def store_entry(folder: Path, entry: LibraryEntry) -> None:
     part = folder / f"{OWN}.{os.getpid()}"
     part.write_bytes(msgspec.json.format(msgspec.json.encode(tuple(known.values()))))
     part.replace(folder / OWN)
+
+
+def keep_workloads(path: Path, folder: Path) -> KnownDocument:
+    """Keep the workloads of a file in the library at ``folder``, each with where it came from; return what they are.
+
+    One that the user has under its name stays. Raises ``InputError`` where the file is no library.
+    """
+    found = _read_entries(path)
+    folder.mkdir(parents=True, exist_ok=True)
+    known = {one.name for one in load_own(folder)}
+    for entry in found:
+        if entry.name not in known:
+            store_entry(folder, replace(entry, about=entry.about or f"from {path}"))
+    many = f"{len(found)} workload{'' if len(found) == 1 else 's'}"
+    return KnownDocument(f"{many} of an oracle machine ({', '.join(one.name for one in found[:_NAMED])})")
 
 
 def build_entry(workload: Workload, name: str, about: str = "", matrix: Cells = ()) -> LibraryEntry:

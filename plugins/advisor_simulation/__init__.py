@@ -3,6 +3,7 @@
 from advisor_simulation.hooks import (
     advisor_commands,
     advisor_counterfactuals,
+    advisor_document,
     advisor_expected_gain,
     advisor_facts,
     advisor_findings,
@@ -12,6 +13,7 @@ from advisor_simulation.hooks import (
 __all__ = [
     "advisor_commands",
     "advisor_counterfactuals",
+    "advisor_document",
     "advisor_expected_gain",
     "advisor_facts",
     "advisor_findings",

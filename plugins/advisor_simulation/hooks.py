@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from advisor.advice.facts import Fact
     from advisor.analysis.machines import Machine
     from advisor.extension.commands import CommandRegistry
-    from advisor.model.records import Advice, Finding, Profile, Recommendation
+    from advisor.model.records import Advice, Finding, KnownDocument, Profile, Recommendation
     from advisor.trace.events import Trace
 
 
@@ -30,6 +30,14 @@ def advisor_commands(register: CommandRegistry) -> None:
     model.register_command(register)
     replay.register_command(register)
     whatif.register_command(register)
+
+
+@hookimpl
+def advisor_document(path: Path) -> KnownDocument | None:
+    """Return that a YAML file is a model of a machine, or of an application."""
+    from advisor_simulation.model.documents import identify_model
+
+    return identify_model(path)
 
 
 @hookimpl

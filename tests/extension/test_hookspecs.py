@@ -33,7 +33,7 @@ HOOKS = {
 
 
 def test_the_table_names_every_hook_with_its_arguments() -> None:
-    assert len(HOOKS) == 11
+    assert len(HOOKS) == 12
     rows = re.findall(r"^\| \[`(advisor_\w+\(.*?\))`\]\(hooks/(\w+)\.md\)", PAGE, re.MULTILINE)
     assert sorted(rows) == sorted((call, name) for name, call in HOOKS.items())
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from advisor.advice.counterfactuals import Counterfactual
 from advisor.analysis import soundness
-from advisor.model.records import Finding, Profile
+from advisor.model.records import Finding, KnownDocument, Profile
 from advisor.model.reports import Bars, HeatMap, Report, Series, Table
 from advisor.support import contract
 from advisor.support.contract import ContractError
@@ -131,6 +131,11 @@ def require_fact_value(answer: object) -> float | str | bool | None:
     """Return the value of a fact; None where it is unknown."""
     contract.check_value(answer, float | str | bool | None)
     return cast("float | str | bool | None", answer)
+
+
+def require_document(answer: object) -> KnownDocument | None:
+    """Return what a file is, None where the plugin does not know it."""
+    return None if answer is None else contract.require_record(answer, KnownDocument)
 
 
 def require_files(answer: object) -> tuple[Path, ...]:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from advisor.analysis.machines import Machine
     from advisor.extension.commands import CommandServices
     from advisor.extension.host.discovery import Asking
-    from advisor.model.records import Advice, Bound, Finding, Gap, Profile, Recommendation
+    from advisor.model.records import Advice, Bound, Finding, Gap, KnownDocument, Profile, Recommendation
     from advisor.model.reports import Report
     from advisor.trace.events import Trace
 
@@ -131,6 +131,10 @@ class PluginHost:
             reason = f"is in no format that is known here: {', '.join(known) or 'there is none'}"
             raise UnknownFormatError(path, reason + describe_unknown(path))
         return found
+
+    def identify_document(self, path: Path) -> tuple[str, KnownDocument] | None:
+        """Return the plugin that knows a file that is no run, and what the file is; None where none does."""
+        return next(self._ask_plugins("advisor_document", answers.require_document, path=path), None)
 
     def read_profile(self, found: FoundProfile) -> Profile:
         """Return the run that was found; raises ``InputError`` where the data are damaged or the reader fails."""
