@@ -39,6 +39,7 @@ soak: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m pytest -q benchmarks
+	$(BIN)/python benchmarks/speed_table.py
 
 docs: $(VENV)/.dev
 	cd docs && $(abspath $(BIN))/python -m docsite $(CURDIR)/build/site

@@ -50,7 +50,14 @@ NAVIGATION = {
         "docs/studies",
     ),
     "Plugins": ("docs/plugins", "plugins/README"),
-    "Background": ("docs/glossary", "docs/design", "docs/decisions/README", "docs/dependencies", "examples/index"),
+    "Background": (
+        "docs/glossary",
+        "docs/design",
+        "docs/decisions/README",
+        "docs/dependencies",
+        "docs/speed",
+        "examples/index",
+    ),
     "Project": ("CONTRIBUTING", "CHANGELOG"),
 }
 #: Pages whose folder of pages stands below them.
