@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from advisor.model.records import FloatArray, IntArray
 
 
@@ -23,6 +25,26 @@ def number_values(values: IntArray, limit: int) -> tuple[IntArray, IntArray]:
     among[values] = True
     number = np.cumsum(among) - 1
     return np.flatnonzero(among), number[values]
+
+
+def group_rows(columns: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+    """Return the group of each row of the columns, and the first row of each group, in the order of their values.
+
+    What ``numpy.unique`` with ``axis=0`` says of the stacked columns, without comparing whole rows: columns join one by
+    one to a single number, which is counted anew where it would become too large.
+    """
+    rows = len(columns[0])
+    group, groups = np.zeros(rows, dtype=np.int64), min(rows, 1)
+    for column in columns if rows else ():
+        low, span = int(column.min()), int(column.max()) - int(column.min()) + 1
+        if groups * span > _SPARSE * (rows + 1):
+            different, group = number_values(group, groups)
+            groups = len(different)
+        group, groups = group * span + (column - low), groups * span
+    different, group = number_values(group, groups)
+    first = np.empty(len(different), dtype=np.int64)
+    first[group[::-1]] = np.arange(rows - 1, -1, -1)  # of several rows the first is written last
+    return group, first
 
 
 def sum_by_group(group: IntArray, values: FloatArray, groups: int) -> FloatArray:

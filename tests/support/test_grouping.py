@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.support.grouping import number_values, sum_by_group
+from advisor.support.grouping import group_rows, number_values, sum_by_group
 
 
 def test_sums_adds_by_group() -> None:
@@ -26,3 +26,14 @@ def test_numbered_is_what_unique_gives(values: list[int], limit: int) -> None:
     expected, inverse = np.unique(some, return_inverse=True)
     assert different.tolist() == expected.tolist()
     assert number.tolist() == inverse.tolist()
+
+
+@pytest.mark.parametrize("spread", [1, 3, 1000, 10**9])
+@pytest.mark.parametrize("rows", [0, 1, 2, 500])
+def test_rows_are_grouped_as_numpy_groups_them(rows: int, spread: int) -> None:
+    random = np.random.default_rng(rows + spread)
+    columns = tuple(random.integers(-1, spread, rows) // each for each in (1, 2, 1, max(spread // 3, 1), 5))
+    _, first, group = np.unique(np.stack(columns, axis=1), axis=0, return_index=True, return_inverse=True)
+    mine = group_rows(columns)
+    assert np.array_equal(mine[0], group.reshape(-1))
+    assert np.array_equal(mine[1], first)

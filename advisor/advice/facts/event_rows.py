@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -67,17 +68,21 @@ class EventRows:
     causes: Causes
     calls: CallTable
     rows: npt.NDArray[np.int64]
+    by_category: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict, compare=False, repr=False)
 
     def select_rows(self, category: str, kinds: Collection[str] = (), trait: str | None = None) -> EventRows:
         """Return the rows of a category (and of these kinds, and of calls that have the trait)."""
-        causes, rows = self.causes, self.rows
-        keep = causes.category[rows] == CAUSE_CATEGORIES.index(category)
+        causes = self.causes
+        if category not in self.by_category:  # dozens of facts ask for the same few
+            mine = causes.category[self.rows] == CAUSE_CATEGORIES.index(category)
+            self.by_category[category] = self.rows[mine]
+        rows = self.by_category[category]
         if kinds:
-            numbers = [number for number, name in enumerate(causes.kinds) if name in kinds]
-            keep &= np.isin(causes.kind[rows], numbers)
+            wanted = np.array([name in kinds for name in causes.kinds], dtype=bool)
+            rows = rows[wanted[causes.kind[rows]]]
         if trait is not None:
-            keep &= self.calls.has[trait][causes.call[rows]]
-        return EventRows(causes, self.calls, rows[keep])
+            rows = rows[self.calls.has[trait][causes.call[rows]]]
+        return EventRows(causes, self.calls, rows)
 
     def select_mask(self, chosen: npt.NDArray[np.bool_]) -> EventRows:
         """Return the rows where ``chosen`` (rows,) is true."""
@@ -122,7 +127,7 @@ class EventRows:
     @property
     def processors(self) -> npt.NDArray[np.int64]:
         """The processors that take part, without repetition."""
-        return np.unique(self.causes.processor[self.rows])
+        return np.flatnonzero(np.bincount(self.causes.processor[self.rows] + 1)) - 1
 
     def calls_per_processor(self) -> float:
         """Return the calls per processor that takes part; 0 where none does."""

@@ -17,7 +17,7 @@ from advisor.analysis.gaps import inner_waits
 from advisor.model.record_class import dataclass
 from advisor.model.records import CAUSE_CATEGORIES, UNALIGNED_FILE, Share
 from advisor.model.units import format_bytes
-from advisor.support.grouping import sum_by_group
+from advisor.support.grouping import group_rows, sum_by_group
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,9 +60,7 @@ def group_causes(causes: Causes) -> CauseRows:
     detail = np.full(len(category), -1)
     for name, column in matters.items():
         detail = np.where(category == CAUSE_CATEGORIES.index(name), column, detail)
-    keys = np.stack((category, causes.kind, causes.phase, causes.call, causes.caller, detail), axis=1)
-    _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-    return CauseRows(causes, group.reshape(-1), first)
+    return CauseRows(causes, *group_rows((category, causes.kind, causes.phase, causes.call, causes.caller, detail)))
 
 
 def find_causes(
@@ -75,7 +73,7 @@ def find_causes(
             if letter == "P":
                 found += _idle_thread_shares(source, piece.spread)
             if letter in CATEGORY and rows is not None:
-                found += _cause_shares(source, rows, _compute_claims(source, rows.causes, letter, piece.spread))
+                found += _cause_shares(source, rows, *_compute_claims(source, rows.causes, letter, piece.spread))
             if letter == "X":
                 found += _unnamed_parts(piece.spread, found)
     claimed = sum(share.seconds for share in found)
@@ -84,11 +82,13 @@ def find_causes(
     return tuple(sorted((s for s in scaled if s.seconds > 0), key=lambda share: -share.seconds)[:LIMIT])
 
 
-def _compute_claims(source: AttributionSource, causes: Causes, letter: str, spread: SecondsSpread) -> FloatArray:
-    """Return how many seconds of a gap each row explains, at most."""
+def _compute_claims(
+    source: AttributionSource, causes: Causes, letter: str, spread: SecondsSpread
+) -> tuple[IntArray, FloatArray]:
+    """Return the rows behind a gap, and how many seconds of it each explains at most."""
     chosen = causes.category == CAUSE_CATEGORIES.index(CATEGORY[letter])
     if letter == "X":
-        return _outside_claims(source, causes, chosen, spread)
+        return np.flatnonzero(chosen), _outside_claims(source, causes, chosen, spread)[chosen]
     if letter == "P":
         chosen = chosen & _is_serial(source)[causes.phase]
     inner = np.zeros(len(chosen), dtype=bool)
@@ -98,17 +98,16 @@ def _compute_claims(source: AttributionSource, causes: Causes, letter: str, spre
         chosen = chosen & (inner | ~np.isin(causes.phase, middle))
     rows = np.flatnonzero(chosen & (causes.phase >= 0))
     phase = causes.phase[rows]
-    claims: FloatArray = np.zeros(len(causes.seconds))
-    claims[rows] = causes.seconds[rows] * np.where(inner[rows], 1.0, _row_weights(source, causes, rows, letter))
+    claims: FloatArray = causes.seconds[rows] * np.where(inner[rows], 1.0, _row_weights(source, causes, rows, letter))
     available = np.maximum(source.loads.sum_by_phase(spread), 0.0)
     if letter == "W":
         available = np.minimum(available, np.maximum(source.loads.sum_by_phase(spread) - spread.rest, 0.0))
     if letter in ("L", "M'", "D"):
         imbalance = np.array([each.steady_s + each.dynamic_s for each in source.loads.phases])
-        claims[rows] *= _capped_ratio(available, imbalance)[phase]
-    claimed = sum_by_group(phase, claims[rows], len(available))
-    claims[rows] *= _capped_ratio(available, claimed)[phase]
-    return claims
+        claims *= _capped_ratio(available, imbalance)[phase]
+    claimed = sum_by_group(phase, claims, len(available))
+    claims *= _capped_ratio(available, claimed)[phase]
+    return rows, claims
 
 
 def _capped_ratio(part: FloatArray, whole: FloatArray) -> FloatArray:
@@ -143,7 +142,7 @@ def _decided_share(source: AttributionSource, phase: IntArray, processor: IntArr
     """Return the share of the phase's instances that the processor decides, it or a thread charged with its time."""
     loads = source.loads
     shares = np.zeros(len(phase))
-    for number in np.unique(phase):
+    for number in np.flatnonzero(np.bincount(phase)):
         each = loads.phases[number]
         who = np.full(1, each.slowest) if each.kind == "whole" else each.decider
         if not each.has_work:
@@ -190,9 +189,9 @@ def _idle_thread_shares(source: AttributionSource, spread: SecondsSpread) -> lis
     ]
 
 
-def _cause_shares(source: AttributionSource, rows: CauseRows, claims: FloatArray) -> list[Share]:
-    """Return one share for each cause that explains something."""
-    seconds = sum_by_group(rows.group, claims, len(rows.first))
+def _cause_shares(source: AttributionSource, rows: CauseRows, chosen: IntArray, claims: FloatArray) -> list[Share]:
+    """Return one share for each cause of which the ``chosen`` rows explain something."""
+    seconds = sum_by_group(rows.group[chosen], claims, len(rows.first))
     largest = np.argsort(-seconds, kind="stable")[:LIMIT]
     return [_make_share(source, rows.causes, int(rows.first[i]), float(seconds[i])) for i in largest if seconds[i] > 0]
 
