@@ -51,6 +51,7 @@ _PLACES: Final = {
     "rules": "rules",
     "machines": "machines",
     "plugins": "plugins",
+    "serve": "serve",
     "completion": "completion",
     "mcp": "mcp",
     "tune": "tune",
