@@ -47,6 +47,7 @@ _PLACES: Final = {
     "rules": "rules",
     "machines": "machines",
     "plugins": "plugins",
+    "serve": "serve",
     "completion": "completion",
     "mcp": "mcp",
     "tune": "tune",

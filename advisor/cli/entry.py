@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _WITHOUT_PLUGINS = frozenset(
     (
         "run", "watch", "status", "history", "compare", "applied", "ack", "suppress", "stamp", "export", "backup",
-        "restore", "config",
+        "restore", "config", "serve",
     )
 )  # fmt: skip
 #: Commands that read files of others and need no network.

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import advice_samples as samples
 import pytest
-from screen_driver import add_runs, drive, make_run, rows_of, screen_text, wait_for, wait_for_text
+from run_history import NOW, add_runs, make_run
+from screen_driver import drive, rows_of, screen_text, wait_for, wait_for_text
 from stored_runs import unit
 
 from advisor.cli.screen.actions import ScreenActions
@@ -300,8 +301,6 @@ def test_what_the_daemon_says_stands_below(state: Path) -> None:
 def test_names_are_never_markup(text: str, tmp_path: Path) -> None:
     advice = samples.hostile(text)
     writer = HistoryWriter(tmp_path / "state")
-    from screen_driver import NOW
-
     from advisor.history.run_storage import store_run
 
     with writer.transaction() as connection:
