@@ -46,6 +46,8 @@ void gather(int n, double *restrict y, const double *restrict x, const int *rest
     for (int i = 0; i < n; i++)
         y[at[i]] = 2.0 * x[at[i]];
 }
+double MPI_Mine(double x) { return x + 1.0; }
+double exchange(int n, double x) { for (int i = 0; i < n; i++) x = 0.5 * MPI_Mine(x); return x; }
 double orbit(int n, double x) { for (int i = 0; i < n; i++) x = 3.7 * x * (1.0 - x); return x; }
 void sweep(int n, double *u) { for (int i = 1; i < n; i++) u[i] = 0.5 * (u[i - 1] + u[i + 1]); }
 void update(int n, volatile long *place, const int *x) { for (int i = 0; i < n; i++) *place += x[i]; }
@@ -56,7 +58,7 @@ int main(int argc, char **argv)
     long place = 0;
     add(argc, y, x), power(argc, y, x), column(argc, y, x), divide(argc, y, x), gather(argc, y, x, at);
     update(argc, &place, at), sweep(argc, y);
-    x[1] = orbit(argc, 0.3);
+    x[1] = orbit(argc, 0.3), x[2] = exchange(argc, 0.3);
     printf("%s %g %g\\n", argv[0], sum(argc, y), y[0]);
     return 0;
 }
@@ -180,6 +182,10 @@ def test_loops_behind_hundreds_of_jumps_back_are_weighed(scalar: Path) -> None:
     code = function(scalar, "add")
     deep = tuple(replace(loop, depth=400 + number) for number, loop in enumerate(code.loops))
     assert replace(code, loops=deep).loop_shares() == code.loop_shares()
+
+
+def test_a_loop_that_communicates_is_no_computation(scalar: Path) -> None:
+    assert function(scalar, "exchange").loops == ()
 
 
 def test_calls_are_named(scalar: Path) -> None:

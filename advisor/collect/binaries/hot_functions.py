@@ -131,7 +131,7 @@ def _ratio(part: float, whole: float) -> float:
 def analyze_function(image: ElfImage, symbol: Symbol, source: SourceUnit | None) -> FunctionCode:
     """Return what the code of a function tells; raises ``UsageError`` where it can't be disassembled."""
     code = disassemble(image, symbol.begin, symbol.end)
-    loops = find_inner_loops(code)
+    loops = tuple(loop for loop in find_inner_loops(code) if not _communicates(image, loop))
     inside = [one for one in code if any(loop.begin <= one.address < loop.end for loop in loops)] or list(code)
     scalar, packed, _ = count_arithmetic(code)
     targets = (one.target for one in inside if one.mnemonic == "call")
@@ -147,6 +147,12 @@ def analyze_function(image: ElfImage, symbol: Symbol, source: SourceUnit | None)
         calling_math=frozenset(loop.begin for loop in loops if _calls_math(image, loop)),
         called=frozenset(_name_targets(image, (target for target in targets if target is not None))),
     )
+
+
+def _communicates(image: ElfImage, loop: InnerLoop) -> bool:
+    """Return whether a loop calls MPI: what it takes is no computation, however deep it lies."""
+    names = _name_targets(image, (target for target in loop.calls if target is not None))
+    return any(name.lower().startswith(("mpi_", "pmpi_")) for name in names)
 
 
 def _calls_math(image: ElfImage, loop: InnerLoop) -> bool:

@@ -1,7 +1,8 @@
-"""Computations of programs whose functions were not recorded, told apart by the calls that end them.
+"""Computations of programs whose functions were not recorded, told apart by the collective calls that end them.
 
 A recorder of calls alone knows one region, the program. What computes before a broadcast is not what computes before
-the reduction behind it: ranks have their own shares of each, and one of them may do all of one alone.
+the reduction behind it: ranks have their own shares of each, and one of them may do all of one alone. Messages tell
+nothing of the kind: in a pipeline each rank's work ends in another call.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ WHOLE: Final = 0.99
 
 
 def tell_by_calls(rows: ReplayRows) -> ReplayRows:
-    """Return the rows with a region for the computations before each call, where they lie in one region."""
+    """Return the rows with a region for the computations before each meeting, where they lie in one region."""
     bursts = np.flatnonzero(computing_mask(rows))
     by_region = np.bincount(rows.region[bursts] + 1, rows.seconds[bursts])
     if not len(bursts) or by_region.max() < WHOLE * by_region.sum():
         return rows
     known = len(rows.program.names)
     at = bursts[rows.region[bursts] == int(by_region.argmax()) - 1]
-    calls = np.flatnonzero(~rows.op_mask(Op.BURST) & (rows.call >= 0))
+    calls = np.flatnonzero(rows.op_mask(Op.JOIN) & (rows.call >= 0))
     place = np.searchsorted(calls, at)
     behind = calls[np.minimum(place, len(calls) - 1)] if len(calls) else at
     ended = (place < len(calls)) & (rows.line[behind] == rows.line[at])
