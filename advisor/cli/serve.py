@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import argparse
 
 NAME = "serve"
-HELP = "serve the history as read-only pages and JSON over HTTP"
 _PORT: Final = 8750
 _SHORTEST_TOKEN: Final = 16
 
