@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from advisor_coupling.results import Reason
 
 #: Reasons that a metric puts seconds down to: the gap that these lie in, and the action against them.
-_REASONS: Final[tuple[tuple[Reason, str, str], ...]] = (("messages", "C'", "K-5"), ("imbalance", "L", "K-11"))
+_REASONS: Final[tuple[tuple[Reason, str, str], ...]] = (("messages", "C'", "K-5"), ("imbalance", "L", "K-7"))
 
 
 def build_findings(profile: Profile, bounds: Sequence[Bound], trace: Trace | None) -> list[Finding]:
@@ -79,7 +79,7 @@ def _build_arrangement_finding(run_s: float, known: CouplingLosses, better: Arra
     pairs = ", ".join(known.model.case.chain_label(pair) for pair in better.estimated)
     doubt = f"; {pairs} estimated from the other pairs" if pairs else ""
     text = f"The order {', '.join(kernels)} wins {share} of the run by the couplings of its neighbours{doubt}."
-    part = _build_part(run_s, known, kernels, better.saved, "$", ("K-12",))
+    part = _build_part(run_s, known, kernels, better.saved, "$", ("K-8",))
     basis = "estimated" if better.estimated else part.basis
     part = replace(part, cause="order", basis=basis, source=f"{part.source}, pairs composed in the order named")
     measures = {"saved_s": better.saved.value, "low_s": better.saved.low, "high_s": better.saved.high}
@@ -118,7 +118,7 @@ def _list_actions(known: CouplingLosses, loss: ChainLoss) -> tuple[str, ...]:
         found.append("K-5")
     if known.apart is not None and loss is known.worst:
         found.append("K-3")
-    return tuple(found) if found or not loss.has_no_reason else ("K-10",)
+    return tuple(found) if found or not loss.has_no_reason else ("K-6",)
 
 
 def _build_part(
