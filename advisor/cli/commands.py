@@ -76,11 +76,11 @@ HELP: Final = {
     "rules": "list, show, check or test rules",
     "machines": "list or show machine models, or measure this machine",
     "plugins": "list plugins: origin, purpose, and why any failed to load",
+    "serve": "serve the history as read-only pages and JSON over HTTP",
+    "completion": "print the completion script for bash, zsh or fish",
     "mcp": "serve a coding agent: measure, advise, prove (Model Context Protocol over stdio)",
     "tune": "try compiler flags, threads, binding and other settings, and measure what they win",
     "bisect": "find the commit that changed the run time or a gap, in spite of noise",
-    "serve": "serve the history as read-only pages and JSON over HTTP",
-    "completion": "print the completion script for bash, zsh or fish",
 }
 
 

@@ -51,9 +51,9 @@ class RecordedEvents:
 
 
 class _LocalContext(NamedTuple):
-    """The definitions of a location as bytes, its id maps, and what they mean."""
+    """The definitions of a location as bytes (None: it has none), its id maps, and what they mean."""
 
-    content: bytes
+    content: bytes | None
     id_maps: dict[int, IdMap]
     context: DecodingContext
 
@@ -110,11 +110,11 @@ class EventReader:
         Where those of a location are those of the one before, or map ids alike, so is what comes of them.
         """
         file = archive.definition_file(self._path, identity)
-        content = read_file(file) if file.is_file() else b""
+        content = read_file(file) if file.is_file() else None
         if self._latest is not None and content == self._latest.content:
             return self._latest.context
         known = LocalDefinitions()
-        if content:
+        if content is not None:
             known = read_local_definitions(file, content, self._anchor.definition_chunk)
         if self._latest is not None and known.id_maps == self._latest.id_maps:
             context = self._latest.context._replace(clock=known.clock)
