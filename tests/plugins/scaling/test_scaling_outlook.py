@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from advisor.model.records import Gap, Profile
 
 
-OWN = tuple(f"T-{number}" for number in (*range(1, 7), *range(20, 28)))
+OWN = tuple(f"T-{number}" for number in range(1, 15))
 
 
 def gaps_of(profile: Profile) -> tuple[Gap, ...]:
