@@ -48,6 +48,7 @@ NAVIGATION = {
         "docs/quality",
         "docs/validation",
         "docs/studies",
+        "studies/README",
     ),
     "Plugins": ("docs/plugins", "plugins/README"),
     "Background": (
@@ -58,7 +59,7 @@ NAVIGATION = {
         "docs/speed",
         "examples/index",
     ),
-    "Project": ("CONTRIBUTING", "CHANGELOG"),
+    "Project": ("CONTRIBUTING", "CHANGELOG", "packaging/README"),
 }
 #: Pages whose folder of pages stands below them.
 FOLDERS = {
@@ -73,7 +74,8 @@ FOLDERS = {
 def written() -> dict[str, str]:
     """Return the hand-written pages, by their paths from the root of the repository."""
     top = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
-    patterns = (*top, "docs/*.md", "docs/*/*.md", "plugins/README.md", "examples/*/README.md")
+    folders = ("examples/*/README.md", "packaging/README.md", "plugins/README.md", "studies/README.md")
+    patterns = (*top, "docs/*.md", "docs/*/*.md", *folders)
     found = [path for pattern in patterns for path in sorted(ROOT.glob(pattern))]
     return {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in found}
 

@@ -287,6 +287,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
     driver, chromium = shutil.which("chromedriver"), shutil.which("chromium")
     if not driver or not chromium:
         pytest.skip("no Chromium with its driver: apt-get install chromium chromium-driver")
+    pytest.importorskip("selenium", reason="selenium, which drives Chromium, is not installed")
     from selenium.webdriver import Chrome, ChromeOptions
     from selenium.webdriver.chrome.service import Service
 
