@@ -81,8 +81,9 @@ def terminal_columns() -> int:
     with suppress(ValueError):
         if (stated := int(os.environ.get("COLUMNS", ""))) > 0:
             return stated
-    with suppress(AttributeError, ValueError, OSError):
-        return os.get_terminal_size(sys.__stdout__.fileno()).columns or _USUAL  # type: ignore[union-attr]
+    if sys.__stdout__ is not None:
+        with suppress(ValueError, OSError):
+            return os.get_terminal_size(sys.__stdout__.fileno()).columns or _USUAL
     return _USUAL
 
 

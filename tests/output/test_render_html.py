@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-import shutil
 from dataclasses import replace
 from importlib.resources import files
 from itertools import pairwise
@@ -15,6 +14,7 @@ import advice_samples as samples
 import html5lib
 import numpy as np
 import pytest
+from browsers import start_chromium
 from defusedxml import ElementTree
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -284,23 +284,8 @@ def test_without_its_libraries_the_page_says_what_to_install(monkeypatch: pytest
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
     """Chromium without a window, whose console and requests are kept."""
-    driver, chromium = shutil.which("chromedriver"), shutil.which("chromium")
-    if not driver or not chromium:
-        pytest.skip("no Chromium with its driver: apt-get install chromium chromium-driver")
-    pytest.importorskip("selenium", reason="selenium, which drives Chromium, is not installed")
-    from selenium.webdriver import Chrome, ChromeOptions
-    from selenium.webdriver.chrome.service import Service
-
-    options = ChromeOptions()
-    options.binary_location = chromium
-    home = tmp_path_factory.mktemp("chromium")
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                     f"--user-data-dir={home}"):  # fmt: skip
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    started = Chrome(options=options, service=Service(driver))
-    yield started
-    started.quit()
+    with start_chromium(tmp_path_factory.mktemp("chromium"), browser="ALL", performance="ALL") as started:
+        yield started
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import re
-import shutil
 from dataclasses import replace
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ import advice_samples as samples
 import html5lib
 import numpy as np
 import pytest
+from browsers import start_chromium
 
 from advisor.model.records import Causes, Phase, Processor, Profile
 from advisor.output import rank_pictures
@@ -152,22 +152,8 @@ def test_regions_and_waits_are_maps() -> None:
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
-    driver, chromium = shutil.which("chromedriver"), shutil.which("chromium")
-    if not driver or not chromium:
-        pytest.skip("no Chromium with its driver: apt-get install chromium chromium-driver")
-    pytest.importorskip("selenium", reason="selenium, which drives Chromium, is not installed")
-    from selenium.webdriver import Chrome, ChromeOptions
-    from selenium.webdriver.chrome.service import Service
-
-    options = ChromeOptions()
-    options.binary_location = chromium
-    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                     f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):  # fmt: skip
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    started = Chrome(options=options, service=Service(driver))
-    yield started
-    started.quit()
+    with start_chromium(tmp_path_factory.mktemp("chromium"), browser="ALL") as started:
+        yield started
 
 
 def test_keys_and_mouse_move_and_zoom(browser: WebDriver, tmp_path: Path) -> None:
