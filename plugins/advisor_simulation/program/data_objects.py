@@ -258,16 +258,3 @@ def _count_range(die: DIE) -> int:
 def _size_of(kind: DIE | None) -> int:
     size = kind.attributes.get("DW_AT_byte_size") if kind is not None else None
     return int(size.value) if size is not None and isinstance(size.value, int) else 0
-
-
-def locate_address(objects: Sequence[DataObject], low: int, high: int) -> int:
-    """Return the number of the object that holds all addresses from ``low`` to ``high``, -1 for none."""
-    begin, end = 0, len(objects)
-    while begin < end:
-        middle = (begin + end) // 2
-        if objects[middle].address <= low:
-            begin = middle + 1
-        else:
-            end = middle
-    place = begin - 1
-    return place if place >= 0 and high < objects[place].end else -1

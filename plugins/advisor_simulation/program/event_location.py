@@ -97,10 +97,6 @@ class EventLocator:
             found.append(((*found[parent],) if parent >= 0 else ()) + (self._state.path_loop[number],))
         return found
 
-    def enter_thread(self) -> None:
-        """Begin outside of all loops."""
-        self._state.size = 0
-
     def hold_loops(self) -> bytes:
         """Return which loops the thread is in, and begin outside of all loops."""
         held = bytes(self._state)[: 8 + 3 * 4 * _ENTRIES]
