@@ -1,8 +1,14 @@
-"""Quantum ESPRESSO: the clocks that its programs print at their end (``clocks_handler.f90``), of the first rank."""
+"""Quantum ESPRESSO: the clocks that its programs print (``clocks_handler.f90``), of the first rank.
+
+Every program prints them in a form of its own: the clock of the run first or last, groups with or without headings,
+results in between, some clocks several times. So each line that is a clock is taken where it stands, and the last
+value of a clock is the one that counts: clocks only grow.
+"""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.timing_tables.table import TimingRow, TimingTable
@@ -12,18 +18,26 @@ from advisor.model.units import format_share
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from advisor.formats.plain_text import PlainText
 
-_PROGRAM: Final = re.compile(r" +Program (\S+) v\.\S+ +starts on +(\S+) at +(.{8})")
+_PROGRAM: Final = re.compile(r" +Program (\S+) +v\.\S*(?: +\([^()]{1,80}\))? +starts (?:on +(\S+) at {1,2}([ \d]\d:[ \d]\d:[ \d]\d))?")
 _RANKS: Final = re.compile(r" +Parallel version \((?:MPI|MPI & OpenMP)\), running on +(\d{1,9}) process")
 _TASKS: Final = re.compile(r" +Number of MPI processes: +(\d{1,9})$")
 _THREADS: Final = re.compile(r" +Threads/MPI process: +(\d{1,9})$")
 _TIME: Final = r"((?: *\d+h *\d+m| *\d+m *[\d.]+s| *[\d.]+s))"
-_ROW: Final = re.compile(rf" {{5}}(\S+) *:{_TIME} CPU{_TIME} WALL(?: \( *(\d+) calls\))?$")
-_CALLED: Final = re.compile(r" {5}Called by (\S+?):$")
-_HEADING: Final = re.compile(r" {5}(?:General routines|Parallel routines|EXX routines|.* routines:?)$")
-_PARALLEL: Final = re.compile(r" {5}Parallel routines")
+_ROW: Final = re.compile(rf" {{4,6}}(\S.{{0,60}}?) *:{_TIME} CPU{_TIME} WALL(?: \( *(\d+) calls\))?\s*$")
+#: What is meant as a clock.
+_CLOCK: Final = re.compile(r" {4,6}\S.{0,60}?:[ \d.hms]*\ds CPU .* WALL")
+_CALLED: Final = re.compile(r" {5,6}Called by (\S+?):\s*$")
+_COMMON: Final = re.compile(r" {5,6}\S.* routines:?\s*$")
+_PARALLEL: Final = re.compile(r" {5,6}Parallel routines")
+_ON_DEVICE: Final = re.compile(r" +[\d.]+s GPU +\(")
 _PARTS: Final = re.compile(r"(?:(\d+)h)? *(?:(\d+)m)? *(?:([\d.]+)s)?$")
+#: Times are printed with two digits behind the point.
+_SLACK: Final = 1.01
+_SLACK_S: Final = 0.02
 
 
 def parse(text: PlainText) -> TimingTable:
@@ -32,23 +46,21 @@ def parse(text: PlainText) -> TimingTable:
     found = None if opening is None else _PROGRAM.match(text.lines[opening])
     if found is None:
         raise InputError(text.path, "the program of Quantum ESPRESSO does not say who it is")
-    wall_s, end, total = None, None, found[1]
-    for line in text.find_lines(_ROW):
-        row = _ROW.match(text.lines[line])
-        if row is not None and row[1] == total:
-            wall_s, end = _parse_time(text, row[3], line), line
-    if wall_s is None or end is None:
+    clocks, parallel_s = _collect_clocks(text)
+    names = [clock.name.casefold() for clock in clocks]
+    if found[1].casefold() not in names:
         raise InputError(text.path, "the output ends before the clock of the whole run")
-    rows, parallel_s = _parse_rows(text, end)
+    whole = names.index(found[1].casefold())
+    wall_s = clocks[whole].mean_s
     ranks = _find_number(text, _TASKS) or _find_number(text, _RANKS) or 1  # the latter are cores where threads run
     notes = []
     if ranks > 1:
         share = f"; its parallel routines take {format_share(parallel_s / wall_s)} of the run" if parallel_s else ""
         notes.append(Note("one rank of many", f"the clocks are those of the first rank alone{share}"))
     return TimingTable(
-        tool="Quantum ESPRESSO", program=f"{total.lower()}", wall_s=wall_s, rows=rows, ranks=ranks,
-        threads=_find_number(text, _THREADS) or 1, language="fortran", started=f"{found[2]} {found[3]}",
-        notes=tuple(notes), hides_waiting=True,
+        tool="Quantum ESPRESSO", program=f"{found[1].lower()}", wall_s=wall_s, rows=_keep_fitting(clocks, whole),
+        ranks=ranks, threads=_find_number(text, _THREADS) or 1, language="fortran",
+        started=f"{found[2]} {found[3]}" if found[2] else None, notes=tuple(notes), hides_waiting=True,
     )  # fmt: skip
 
 
@@ -58,38 +70,81 @@ def _find_number(text: PlainText, pattern: re.Pattern[str]) -> int | None:
     return int(found[1]) if found else None
 
 
-def _parse_rows(text: PlainText, end: int) -> tuple[tuple[TimingRow, ...], float]:
-    """Return the clocks before ``end`` below those that call them, and the seconds of the parallel routines."""
-    first = text.find_line(_ROW)
-    rows: list[TimingRow] = []
+def _collect_clocks(text: PlainText) -> tuple[list[TimingRow], float]:
+    """Return the clocks below those that call them, and the seconds of the parallel routines.
+
+    What calls the clocks of a group is told by its heading, else by its first clock where that was listed before.
+    Routines that many others call are not listed: their seconds are in those of the callers.
+    """
+    clocks: list[TimingRow] = []
     numbers: dict[str, int] = {}
-    parent, listed, parallel_s = -1, True, 0.0
-    for line in range(first if first is not None else end, end):
-        called, row = _CALLED.match(text.lines[line]), _ROW.match(text.lines[line])
+    parallel_s = 0.0
+    for heading, group in _iterate_groups(text):
+        called, parent = _CALLED.match(heading), -1
+        if _COMMON.match(heading):
+            parallel_s += sum(row.mean_s for row in group) if _PARALLEL.match(heading) else 0.0
+            continue
         if called:
-            parent, listed = _find_caller(numbers, called[1])
-        elif _HEADING.match(text.lines[line]):
-            listed = False
-        elif row and not listed:
-            parallel_s += _parse_time(text, row[3], line) if _is_below_parallel(text, line) else 0.0
-        elif row:
-            seconds = _parse_time(text, row[3], line)
+            parent = _find_caller(numbers, called[1])
+            if parent < 0:
+                continue
+        for place, row in enumerate(group):
+            known = numbers.get(row.name)
+            if known is not None:
+                clocks[known] = replace(clocks[known], mean_s=max(clocks[known].mean_s, row.mean_s))
+                parent = known if place == 0 and not called else parent
+            else:
+                numbers[row.name] = len(clocks)
+                clocks.append(replace(row, parent=parent))
+    return clocks, parallel_s
+
+
+def _iterate_groups(text: PlainText) -> Iterator[tuple[str, list[TimingRow]]]:
+    """Yield the clocks that follow each other without a gap, and the line before them."""
+    group: list[TimingRow] = []
+    heading = ""
+    for line, words in enumerate(text.lines):
+        row = _ROW.match(words)
+        if row is not None:
             calls = text.parse_number(row[4], line) if row[4] else float("nan")
-            numbers[row[1]] = len(rows)
-            rows.append(TimingRow(row[1], seconds, parent=parent, role=Role.USER, calls=calls))
-        elif text.lines[line].strip():
+            group.append(TimingRow(row[1], _parse_time(text, row[3], line), role=Role.USER, calls=calls))
+        elif _CLOCK.match(words):
             raise text.make_error(line, "no line of the clocks")
-    return tuple(rows), parallel_s
+        elif not (group and _ON_DEVICE.match(words)):
+            if group:
+                yield heading, group
+            group, heading = [], words
+    if group:
+        yield heading, group
 
 
-def _find_caller(numbers: dict[str, int], name: str) -> tuple[int, bool]:
-    """Return the row of the caller and whether it is listed; ``*egterg`` stands for the solver that was used."""
-    found = next((n for known, n in numbers.items() if known == name or known.endswith(name.lstrip("*"))), None)
-    return (found, True) if found is not None else (-1, False)
+def _find_caller(numbers: dict[str, int], name: str) -> int:
+    """Return the row of the caller, -1 where it is not listed; ``*egterg`` stands for the solver that was used."""
+    return next((n for known, n in numbers.items() if known == name or known.endswith(name.lstrip("*"))), -1)
 
 
-def _is_below_parallel(text: PlainText, line: int) -> bool:
-    return any(_PARALLEL.match(text.lines[n]) for n in range(max(line - 10, 0), line))
+def _keep_fitting(clocks: list[TimingRow], whole: int) -> tuple[TimingRow, ...]:
+    """Return the clocks but that of the run; of those that do not fit into their caller, none of the largest.
+
+    A routine is listed below one caller, and other callers may have it as well: then its seconds are not its caller's.
+    """
+    place, left = {whole: -1}, {-1: clocks[whole].mean_s}
+    smallest = sorted(range(len(clocks)), key=lambda n: clocks[n].mean_s)
+    fitting = set()
+    for n in smallest:
+        parent = clocks[n].parent
+        parent = -1 if parent == whole else parent
+        room = left.setdefault(parent, clocks[parent].mean_s)
+        if n != whole and clocks[n].mean_s <= _SLACK * room + _SLACK_S:
+            left[parent] = room - clocks[n].mean_s
+            fitting.add(n)
+    rows: list[TimingRow] = []
+    for n, clock in enumerate(clocks):
+        parent = -1 if clock.parent == whole else clock.parent
+        if n in fitting and (parent == -1 or parent in place):
+            place[n] = len(rows)
+            rows.append(replace(clock, parent=place.get(parent, -1)))
+    return tuple(rows)
 
 
 def _parse_time(text: PlainText, cell: str, line: int) -> float:
