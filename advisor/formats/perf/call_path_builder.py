@@ -12,7 +12,7 @@ import numpy as np
 from advisor.analysis.soundness import REGION_LIMIT
 from advisor.formats.perf import events
 from advisor.formats.perf.notes import SampledRun, build_notes
-from advisor.formats.perf.processes import find_processes
+from advisor.formats.perf.processes import count_samples, find_processes
 from advisor.formats.perf.sites import CodeRegion, find_site
 from advisor.model.errors import InputError
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
@@ -34,6 +34,8 @@ _COUNTS: Final = {
 _LAST: Final = re.compile(r"\d{1,12}\.\d{1,9}")
 #: Times are printed to a microsecond.
 _SAME: Final = 2e-6
+#: By so many samples the run may be longer than the time from the first to the last.
+_FENCE: Final = 1.01
 #: So many characters of its name the kernel keeps of a process.
 _COMM: Final = 15
 _OTHERS: Final = CodeRegion("other functions")
@@ -67,9 +69,12 @@ def build_call_paths(scripts: Sequence[PerfScript], path: Path) -> CallPaths:
     if not cells.node:
         raise InputError(path, "the samples have neither times nor periods that tell how long anything took")
     shape = (len(regions), len(processes.lanes))
-    actual_s = _compute_span(processes)
     wall, user = (_sum_cells(cells, shape, "", kernel) for kernel in (True, False))
     timed = bool(wall.any())
+    actual_s = _compute_span(processes)
+    if actual_s is not None and timed:
+        actual_s, scale = _fit_run(actual_s, wall, processes, is_exact=any(map(events.is_clock, timing)))
+        wall, user = scale * wall, scale * user
     return CallPaths(
         program=processes.program,
         executable=_executable(scripts, processes.program),
@@ -80,7 +85,7 @@ def build_call_paths(scripts: Sequence[PerfScript], path: Path) -> CallPaths:
         wall_s=wall if timed and actual_s is not None else None,
         cpu_s=user if timed else None,
         counts={name: _sum_cells(cells, shape, name, True) for name in sorted(set(cells.count) - {""})},
-        actual_s=float("nan") if actual_s is None else actual_s,
+        actual_s=float("nan") if actual_s is None or not timed else actual_s,
         status="estimated",
         started=_find_start_time(scripts),
         cores=_find_cores(scripts),
@@ -160,6 +165,19 @@ def _compute_span(processes: ProgramThreads) -> float | None:
     whole = max(last for _, last in spans) - min(first for first, _ in spans)
     longest = whole if together else max(last - first for first, last in spans)
     return longest if longest > 0 else None
+
+
+def _fit_run(span: float, wall: FloatArray, processes: ProgramThreads, is_exact: bool) -> tuple[float, float]:
+    """Return the seconds of the run, and what seconds on processors have to be multiplied with to fit in.
+
+    A sample stands for the time before it, so the run began up to a sample before the first. No thread runs longer
+    than the run: where the seconds of a sample are an estimate, the busiest thread shows that they are less.
+    """
+    busiest = int(wall.sum(axis=0).argmax())
+    seconds = float(wall[:, busiest].sum())
+    each = seconds / max(count_samples(processes.lanes[busiest].thread), 1)
+    run = min(max(span, seconds), span + _FENCE * each)
+    return run, 1.0 if is_exact or seconds <= run else run / seconds
 
 
 def _find_truncated(scripts: Sequence[PerfScript]) -> list[str]:

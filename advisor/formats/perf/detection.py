@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
+import zlib
 from pathlib import Path
 from typing import Final
 
@@ -15,13 +17,14 @@ _MOST: Final = 20_000
 _NUMBERS: Final = re.compile(r"\d+")
 #: The first line: process, time, event and the first function, or another record of perf.
 _SAMPLE: Final = re.compile(
-    rb" *\S[^\n]{0,31}? +\d{1,10}(/\d{1,10})? +(\[\d{3,6}\] +)?([.dDXxnNpPHhsbBGi]{4,7} +)?"
-    rb"(\d{1,12}\.\d{6,9}: *(\d{1,18} +)?([A-Za-z][\w./:=,@-]*: *)?(\n\t *|\n\n|(?<= ))[0-9a-f]{4,16}[ \n]"
+    rb" *\S[^\n]{0,31}?[ \t]+\d{1,10}(/\d{1,10})? +(\[\d{3,6}\] +)?([.dDXxnNpPHhsbBGi]{4,7} +)?"
+    rb"(\d{1,12}\.\d{6,9}: *(\d{1,18} +)?([A-Za-z][\w./:=,@-]*: *)?(\n\s*|\n\n|(?<= ))[0-9a-f]{3,16}[ \t\n]"
     rb"|\d{1,12}\.\d{6,9}: *(\d{1,18} +)?[A-Za-z][\w./:=,@-]*: *(\n\n|\n\t)"
-    rb"|(\d{1,18} +)?[A-Za-z][\w./:=,@-]*: *(\n\t *|(?<= ))[0-9a-f]{4,16}[ \n]"
+    rb"|(\d{1,18} +)?[A-Za-z][\w./:=,@-]*: *(\n\s*|(?<= ))[0-9a-f]{3,16}[ \t\n]"
     rb"|\d{1,12}\.\d{6,9}: PERF_RECORD_)"
 )
 _HEADER: Final = re.compile(rb"# ========\n# captured on")
+_GZIP: Final = b"\x1f\x8b"
 
 
 def is_data(path: Path) -> bool:
@@ -33,14 +36,19 @@ def is_data(path: Path) -> bool:
 def is_script(path: Path) -> bool:
     """Return whether the file at ``path`` is what ``perf script`` prints."""
     with path.open("rb") as stream:
-        head = stream.read(_FIRST)
-        if b"\0" in head:
+        head = stream.read(_FIRST + _HEAD)
+    if head.startswith(_GZIP):
+        try:
+            with gzip.open(path) as unpacked:
+                head = unpacked.read(_FIRST + _HEAD)
+        except (EOFError, zlib.error):
             return False
-        if _HEADER.match(head):
-            head += stream.read(_HEAD)
-            head = re.sub(rb"\A(#[^\n]*\n|\n)*", b"", head)
-            return not head or _SAMPLE.match(head) is not None
-        return _SAMPLE.match(head) is not None
+    if b"\0" in head[:_FIRST]:
+        return False
+    if _HEADER.match(head):
+        head = re.sub(rb"\A(#[^\n]*\n|\n)*", b"", head)
+        return not head or _SAMPLE.match(head) is not None
+    return _SAMPLE.match(head[:_FIRST]) is not None
 
 
 def find_files(directory: Path) -> list[Path]:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from advisor.formats.perf.samples import PerfScript, SampledThread
+    from advisor.model.records import FloatArray
 
 #: Their periods are nanoseconds on a processor.
 _CLOCKS: Final = frozenset({"cpu-clock", "task-clock"})
@@ -41,7 +42,8 @@ def seconds_per_period(scripts: Sequence[PerfScript], threads: Sequence[SampledT
     """Return the seconds that one period of ``event`` stands for.
 
     A period of a clock is a nanosecond. Of cycles, and of samples without their periods, the median of the seconds from
-    one sample of a thread to its next, by period: a thread runs most of the time in which it is sampled often. None
+    one sample of a thread to its next, by period: a thread runs most of the time in which it is sampled often. Samples
+    weigh as much as their periods: perf begins with periods of one cycle, which take as long as the interrupt. None
     where no thread has two samples with times.
     """
     if is_clock(event) and all(script.has_periods for script in scripts):
@@ -49,4 +51,11 @@ def seconds_per_period(scripts: Sequence[PerfScript], threads: Sequence[SampledT
     pairs = [thread.interval[event] for thread in threads if event in thread.interval]
     since, periods = (np.concatenate([np.asarray(pair[n]) for pair in pairs] or [np.zeros(0)]) for n in (0, 1))
     known = periods > 0
-    return float(np.median(since[known] / periods[known])) if known.any() else None
+    return _weighted_median(since[known] / periods[known], periods[known]) if known.any() else None
+
+
+def _weighted_median(values: FloatArray, weights: FloatArray) -> float:
+    """Return the value that has half of the weight below it."""
+    order = np.argsort(values, kind="stable")
+    total = np.cumsum(weights[order])
+    return float(np.mean([values[order][np.searchsorted(total, total[-1] / 2, side)] for side in ("left", "right")]))

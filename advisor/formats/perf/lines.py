@@ -11,11 +11,15 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-SAMPLE: Final = re.compile(
+_THREAD: Final = (
     rb"\s*(?P<comm>\S.*?)\s+(?P<pid>\d{1,10})(?:/(?P<tid>\d{1,10}))?\s+(?:\[(?P<cpu>\d{1,6})\]\s+)?"
-    rb"(?:[.dDXxnNpPHhsbBGi]{4,7}\s+)?(?:(?P<time>\d{1,12}\.\d{1,9}):\s*)?"
-    rb"(?:(?:(?P<period>\d{1,18})\s+)?(?P<event>[A-Za-z]\S*?):(?=\s|$)\s*)?(?P<rest>.*)"
+    rb"(?:[.dDXxnNpPHhsbBGi]{4,7}\s+)?"
 )
+_TIME: Final = rb"(?P<time>\d{1,12}\.\d{1,9}):\s*"
+_EVENT: Final = rb"(?:(?:(?P<period>\d{1,18})\s+)?(?P<event>[A-Za-z]\S*?):(?=\s|$)\s*)?(?P<rest>.*)"
+SAMPLE: Final = re.compile(_THREAD + rb"(?:" + _TIME + rb")?" + _EVENT)
+#: The same with a time: before it the name of a thread may hold numbers.
+TIMED_SAMPLE: Final = re.compile(_THREAD + _TIME + _EVENT)
 #: What starts a line that tells of something else than a sample.
 RECORD: Final = b"PERF_RECORD_"
 LOST: Final = b"PERF_RECORD_LOST"

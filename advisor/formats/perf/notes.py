@@ -25,16 +25,20 @@ if TYPE_CHECKING:
 PENALTIES: Final = {
     "sampled": 0.05,
     "few samples": 0.2,
+    "hardly any samples": 0.5,
     HIDDEN: 0.1,
     "MPI told by library": 0.05,
     "order of ranks": 0.05,
     "threads or processes": 0.1,
     "samples lost": 0.2,
     "samples missing": 0.3,
+    "file may be cut off": 0.1,
     "period estimated": 0.05,
     "blocked time not sampled": 0.05,
 }
 _FEW: Final = 100
+#: With less of a thread, a region with half of the time is known to no better than a third of itself.
+_HARDLY: Final = 20
 #: From this share of the run on, time off the processors is worth a note.
 _BLOCKED: Final = 0.1
 _NAMED: Final = 4
@@ -75,7 +79,8 @@ def _note_samples(found: SampledRun) -> Iterator[Note]:
         yield _make_note("sampled", how + f"of a thread is known to some {format_share(min(tenth, 1.0))} of itself")
     if number < _FEW * each:
         how = f"only {number:,} samples of {each} threads"
-        yield _make_note("few samples", how, "perf record -F 999, and a larger problem")
+        name = "few samples" if number >= _HARDLY * each else "hardly any samples"
+        yield _make_note(name, how, "perf record -F 999, and a larger problem")
     clock = any(map(is_clock, found.timing)) and all(script.has_periods for script in found.scripts)
     if found.timing and not clock:
         how = "what a sample stands for is the median time from one sample of a thread to the next"
@@ -87,6 +92,10 @@ def _note_samples(found: SampledRun) -> Iterator[Note]:
     if found.truncated_files:
         names = ", ".join(found.truncated_files[:_NAMED])
         yield _make_note("samples missing", f"{names}: the last sample is earlier than the header says")
+    cut = [script.path.name for script in found.scripts if script.is_cut]
+    if cut and not found.truncated_files:
+        how = f"{', '.join(cut[:_NAMED])}: the file ends within a sample; others may be missing"
+        yield _make_note("file may be cut off", how)
     if any(script.has_lost_samples for script in found.scripts):
         yield _make_note("samples lost", "perf says that it lost samples", "perf record with a lower frequency (-F)")
 
@@ -122,6 +131,9 @@ def _note_processes(found: SampledRun) -> Iterator[Note]:
         yield _make_note(
             "other programs", "left out: " + ", ".join(f"{name} ({count:,} samples)" for name, count in most)
         )
+    idle = sum(script.idle_samples for script in found.scripts)
+    if idle:
+        yield _make_note("idle processors", f"{idle:,} samples of processors without work are left out")
     if processes.helper_threads:
         yield _make_note(
             "helper threads", f"{processes.helper_threads} threads with {processes.helper_samples} samples are left out"

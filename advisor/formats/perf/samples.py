@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import re
+import zlib
 from array import array
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import IO, TYPE_CHECKING, Final, cast
 
-from advisor.formats.perf.lines import LOST, RECORD, SAMPLE, StackFrame, parse_frame
+from advisor.formats.perf.lines import LOST, RECORD, SAMPLE, TIMED_SAMPLE, StackFrame, parse_frame
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
 
 #: A place in the source below its frame, which perf prints where asked to.
 _SOURCE: Final = re.compile(rb"  (\S*:\d+|\S+\[[0-9a-f]+\])\s*")
+#: A frame without indentation: an address, a name and a file.
+_BARE: Final = re.compile(rb"[0-9a-f]{4,16} \S.* \([^()]*\)\s*")
+_GZIP: Final = b"\x1f\x8b"
 #: A stack is told apart to this depth from its innermost function.
 _DEPTH: Final = 512
 _LINE: Final = 1 << 20
@@ -43,11 +48,17 @@ class SampledThread:
     last_times: dict[str, float] = field(default_factory=dict)
 
 
+#: What stands for the sample of an idle processor while its frames are read.
+_IDLE: Final = (SampledThread(0, 0), "idle", 0.0)
+
+
 @dataclass(slots=True)
 class PerfScript:
     """All of a file: its threads by process and thread id, and which fields it has.
 
-    ``header`` holds what perf says about the machine, where that was printed.
+    ``header`` holds what perf says about the machine, where that was printed. ``is_cut`` is whether the file ends
+    within a sample, which may lack frames, and other samples may be missing. ``idle_samples`` are those of processors
+    without work, which belong to no thread.
     """
 
     path: Path
@@ -60,26 +71,37 @@ class PerfScript:
     has_stacks: bool = False
     has_objects: bool = False
     has_periods: bool = True
+    is_cut: bool = False
+    idle_samples: int = 0
 
 
 def read_script(path: Path) -> PerfScript:
     """Return the samples of the file at ``path``; raises ``InputError`` with the line of what is damaged."""
     reading = _ScriptReader(PerfScript(path))
-    number = 0
+    script = reading.script
     try:
-        with path.open("rb") as stream:
+        with open_script(path) as stream:
             for number, line in enumerate(stream, 1):
-                if not line.endswith(b"\n") or len(line) > _LINE:
-                    raise InputError(path, "the last line is cut off or too long", f"line {number}")
-                if not reading.add_line(line):
+                if len(line) > _LINE:
+                    raise InputError(path, "the line is too long", f"line {number}")
+                script.is_cut = not line.endswith(b"\n")
+                if not script.is_cut and not reading.add_line(line):
                     raise InputError(path, f"is no sample of perf: {line[:80]!r}", f"line {number}")
-    except OSError as error:
-        raise InputError(path, error.strerror or str(error)) from error
-    if reading.has_open_stack:
-        raise InputError(path, "the file ends within a sample: the blank line behind it is missing", f"line {number}")
-    if not reading.script.samples:
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(path, f"cannot be read: {error}") from error
+    script.is_cut = reading.finish() or script.is_cut
+    if not script.samples:
         raise InputError(path, "there are no samples")
-    return reading.script
+    if not script.threads:
+        raise InputError(path, "all samples are of idle processors")
+    return script
+
+
+def open_script(path: Path) -> IO[bytes]:
+    """Return the file at ``path``, opened for reading, and unpacked where gzip packed it."""
+    with path.open("rb") as stream:
+        packed = stream.read(2) == _GZIP
+    return cast("IO[bytes]", gzip.open(path)) if packed else path.open("rb")
 
 
 class _ScriptReader:
@@ -92,15 +114,16 @@ class _ScriptReader:
         self._stack: list[int] = []
         self._sample: tuple[SampledThread, str, float] | None = None
 
-    @property
-    def has_open_stack(self) -> bool:
-        """Whether the frames of a sample are not complete."""
-        return self._sample is not None
+    def finish(self) -> bool:
+        """Count the last sample, and return whether the blank line behind it is missing."""
+        is_open = self._sample is not None
+        self._end_sample()
+        return is_open
 
     def add_line(self, line: bytes) -> bool:
         """Take in a line and return whether it is understood."""
         if self._sample is not None:
-            if line.startswith(b"\t"):
+            if line.startswith((b"\t", b"    ")) or self._is_bare_frame(line):
                 self._push_frame(line)
                 return True
             if line.strip() and self._stack:
@@ -113,13 +136,18 @@ class _ScriptReader:
             return True
         return self._begin_sample(line) or _SOURCE.fullmatch(line) is not None
 
+    def _is_bare_frame(self, line: bytes) -> bool:
+        """Return whether a line is a frame that something stripped of its indentation."""
+        return _BARE.fullmatch(line) is not None
+
     def _read_header_line(self, line: bytes) -> None:
         key, colon, value = line[1:].decode("utf-8", "replace").partition(" : ")
         if colon and len(self.script.header) < 100:
             self.script.header[key.strip()] = value.strip()
 
     def _begin_sample(self, line: bytes) -> bool:
-        found = SAMPLE.fullmatch(line.strip(b"\n"))
+        bare = line.strip(b"\n")
+        found = TIMED_SAMPLE.fullmatch(bare) or SAMPLE.fullmatch(bare)
         if found is None:
             return False
         rest = found["rest"]
@@ -128,6 +156,11 @@ class _ScriptReader:
             return True
         if found["time"] is None and found["event"] is None:
             return False
+        if int(found["tid"] or found["pid"]) == 0:  # the task of a processor that has nothing to do
+            self.script.idle_samples += 1
+            self.script.samples += 1
+            self._sample = None if rest.strip() else _IDLE
+            return True
         event = (found["event"] or b"samples").decode("utf-8", "replace")
         thread = self._require_thread(int(found["pid"]), found["tid"], found["comm"])
         period = 1.0 if found["period"] is None else float(found["period"])
@@ -173,7 +206,7 @@ class _ScriptReader:
             self._stack.append(frame)
 
     def _end_sample(self) -> None:
-        if self._sample is not None:
+        if self._sample is not None and self._sample is not _IDLE:
             thread, event, period = self._sample
             self.script.has_stacks = self.script.has_stacks or len(self._stack) > 1
             _count_sample(thread, event, tuple(self._stack), period)

@@ -47,9 +47,10 @@ def cut_at_library_calls(paths: CallPaths) -> CutTree:
     owner, caller = np.arange(count), np.full(count, -1)
     threaded = np.zeros(count, dtype=bool)
     works = np.array([node.role in WORKING for node in paths.nodes], dtype=bool)
+    concurrent = _has_threads_without_regions(paths)
     for n, node in enumerate(paths.nodes):
         above = node.parent
-        threaded[n] = node.role == Role.OMP_PARALLEL or (above >= 0 and bool(threaded[above]))
+        threaded[n] = concurrent or node.role == Role.OMP_PARALLEL or (above >= 0 and bool(threaded[above]))
         if above < 0:
             continue
         inside = not works[owner[above]] and paths.nodes[owner[above]].role != Role.OMP_LOCK
@@ -60,6 +61,14 @@ def cut_at_library_calls(paths: CallPaths) -> CutTree:
     calls = np.flatnonzero((owner == np.arange(count)) & ~works)
     waits = {kind: _add_to_owners(seconds, owner) for kind, seconds in paths.waits.items()}
     return CutTree(owner, caller, calls, threaded, wall, paths.visits, _sum_moved_bytes(paths, owner), waits)
+
+
+def _has_threads_without_regions(paths: CallPaths) -> bool:
+    """Return whether threads run beside the first ones without parallel regions: then nothing is known to be serial."""
+    workers = np.array([processor.thread > 0 for processor in paths.processors])
+    if not workers.any() or paths.wall_s is None or any(node.role == Role.OMP_PARALLEL for node in paths.nodes):
+        return False
+    return bool(paths.wall_s[:, workers].any())
 
 
 def _add_to_owners(seconds: FloatArray, owner: IntArray) -> FloatArray:

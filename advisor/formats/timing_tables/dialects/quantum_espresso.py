@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     from advisor.formats.plain_text import PlainText
 
-_PROGRAM: Final = re.compile(r" +Program (\S+) +v\.\S*(?: +\([^()]{1,80}\))? +starts (?:on +(\S+) at {1,2}([ \d]\d:[ \d]\d:[ \d]\d))?")
+_PROGRAM: Final = re.compile(
+    r" +Program (\S+) +v\.\S*(?: +\([^()]{1,80}\))? +starts (?:on +(\S+) at {1,2}([ \d]\d:[ \d]\d:[ \d]\d))?"
+)
 _RANKS: Final = re.compile(r" +Parallel version \((?:MPI|MPI & OpenMP)\), running on +(\d{1,9}) process")
 _TASKS: Final = re.compile(r" +Number of MPI processes: +(\d{1,9})$")
 _THREADS: Final = re.compile(r" +Threads/MPI process: +(\d{1,9})$")

@@ -1,0 +1,56 @@
+"""The accounting of GROMACS on many ranks: rows are means over ranks of a kind, and need not add up exactly."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from advisor.formats import timing_tables
+from advisor.model.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+TITLE = "     R E A L   C Y C L E   A N D   T I M E   A C C O U N T I N G\n\n"
+RULE = "-" * 77 + "\n"
+HEAD = (
+    " Computing:          Num   Num      Call    Wall time         Giga-Cycles\n"
+    "                     Ranks Threads  Count      (s)         total sum    %\n"
+)
+LOST = " Part of the total run time spent waiting due to load imbalance: 5.0%.\n\n"
+
+
+def row(name: str, ranks: int, wall_s: float, calls: int = 100) -> str:
+    return f" {name:19}{ranks:5}{1:5}{calls:11}{wall_s:12.3f}{wall_s * 9:15.3f}   1.0\n"
+
+
+def log(total_s: float, *rows: str, on: str = "On 4 MPI ranks\n\n", before: str = "") -> str:
+    total = f" Total                                  {total_s:12.3f}{900:15.3f} 100.0\n"
+    return before + TITLE + on + HEAD + RULE + "".join(rows) + RULE + total + RULE + "Finished mdrun on rank 0 \n"
+
+
+def test_rows_that_take_longer_than_the_run_fit_into_it(tmp_path: Path) -> None:
+    output = tmp_path / "md.log"
+    output.write_text(log(100.0, row("Force", 4, 60), row("Comm. energies", 4, 43)))
+    profile = timing_tables.advisor_read(output)
+    assert profile.actual_s == pytest.approx(100)
+    output.write_text(log(100.0, row("Force", 4, 60), row("Comm. energies", 4, 53)))
+    with pytest.raises(InputError, match="add up to 113 s"):
+        timing_tables.advisor_read(output)
+
+
+def test_the_slowest_rank_of_forces_does_not_exceed_the_run(tmp_path: Path) -> None:
+    both = "On 3 MPI ranks doing PP, and\non 1 MPI rank doing PME\n\n"
+    rows = (
+        row("Force", 3, 70),
+        row("Wait + Comm. F", 3, 30),
+        row("PME mesh *", 1, 60),
+        row("PME wait for PP *", 1, 40),
+    )
+    output = tmp_path / "md.log"
+    output.write_text(log(100.0, *rows, on=both, before=LOST))
+    profile = timing_tables.advisor_read(output)
+    assert profile.actual_s == pytest.approx(100)
+    wall = profile.phases[0].arrays["wall_s"].sum(axis=(0, 2))
+    assert wall == pytest.approx([100] * 4)
