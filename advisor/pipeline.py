@@ -205,7 +205,7 @@ def study_run(
     options.stage(f"asking plugins about {profile.program}")
     findings = _collect_findings(profile, levels, found, host, known)
     computation = describe_computation(profile, levels)
-    findings = (*findings, *([computation] if computation else []))
+    findings = (*findings, *([computation] if computation else []), *_list_hot_spots(profile, grade))
     accounts = gaps.build_accounts(found, levels, findings)
     extra = facts.add_finding_values(host.collect_facts(known.events), findings)
     wanted = need_computation(profile, levels, found)
@@ -253,12 +253,22 @@ class _RunContext:
 def _without_times(profile: Profile, levels: tuple[Bound, ...], host: PluginHost, known: _RunContext) -> Advice:
     """Return what can be said about a run of which only counts or CPU times are known: nothing has a share of it."""
     grade = quality.grade_profile(profile, levels, ())
-    findings = _collect_findings(profile, levels, (), host, known)
+    findings = (*_collect_findings(profile, levels, (), host, known), *_list_hot_spots(profile, grade))
     return Advice(
         profile, known.events.add_note(grade), levels, (), add_modelled_efficiencies(compute_efficiencies(profile),
         findings), findings, (),
         Total(0.0), (), (), "insufficient evidence", (*known.earlier.problems, *host.problems),
     )  # fmt: skip
+
+
+def _list_hot_spots(profile: Profile, grade: Grade) -> list[Finding]:
+    """Return where most was counted, for a run of which no more can be said."""
+    if grade.letter != "F":
+        return []
+    from advisor.advice.hot_spots import describe_hot_spots
+
+    found = describe_hot_spots(profile)
+    return [found] if found else []
 
 
 def _collect_findings(

@@ -20,6 +20,7 @@ from advisor.output.wording import (
     describe_bound,
     describe_gap,
     describe_grade,
+    describe_hot_spots,
     describe_how,
     describe_processors,
     describe_target,
@@ -110,6 +111,8 @@ def _render_next_actions(advice: Advice) -> Iterator[str]:
         bound = describe_bound(advice)
         silent = advice.verdict == "nothing significant" and bound
         yield f"**{_escape_markdown(bound)}**" if silent else f"**{advice.verdict.capitalize()}.**"
+        if known := describe_hot_spots(advice):
+            yield _escape_markdown(known)
         return
     yield f"**To do next** (combined saving: up to {numbers.format_duration(advice.total.ceiling_s)}):"
     if meant := describe_target(advice):

@@ -18,6 +18,7 @@ from advisor.output.wording import (
     describe_bound,
     describe_gap,
     describe_grade,
+    describe_hot_spots,
     describe_processors,
     group_unavailable_bounds,
     group_unknown_bounds,
@@ -129,6 +130,8 @@ def _render_insufficient(advice: Advice, page: Page) -> list[Text]:
     lines = render_paragraph("Not enough evidence for advice.", page, "bold red")
     for note in _worst_notes(advice):
         lines += render_bullet(page.clean_remark(note.text), page)
+    if known := describe_hot_spots(advice):
+        lines += render_paragraph(page.clean_remark(f"What is known: {known}"), page)
     return lines
 
 

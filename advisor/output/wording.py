@@ -70,6 +70,11 @@ def describe_bound(advice: Advice) -> str:
     return next((finding.text for finding in advice.findings if finding.kind == "computation"), "")
 
 
+def describe_hot_spots(advice: Advice) -> str:
+    """Return where most was counted, of a run of which no more can be said; nothing of others."""
+    return next((finding.text for finding in advice.findings if finding.kind == "hot spots"), "")
+
+
 def describe_gap(gap: Gap) -> str:
     """Return what a gap costs; of a merged one, what it holds together."""
     words = [GAPS.get(member, member) for member in gap.members or (gap.name,)]

@@ -99,8 +99,10 @@ def _half_range(values: list[float]) -> float | None:
 
 def _read_google(root: JsonNode) -> MeasuredSuite:
     fields = _require(root, "context", "benchmarks")
-    context = _require(fields["context"], "executable")
+    context = _require(fields["context"])
+    executable = _optional_text(context, "executable") or ""
     found: dict[str, tuple[list[float], list[float]]] = {}
+    summed_up: dict[str, dict[str, float]] = {}
     failed: list[str] = []
     for node in fields["benchmarks"].require_items():
         each = _require(node, "name")
@@ -108,9 +110,14 @@ def _read_google(root: JsonNode) -> MeasuredSuite:
         if "error_occurred" in each or "error_message" in each:
             failed.append(name)
             continue
-        if _optional_text(each, "run_type") == "aggregate" or "real_time" not in each:
+        if "real_time" not in each:
             continue
         unit_s = _UNITS[_require(node, "time_unit")["time_unit"].require_choice(_UNITS)]
+        if _optional_text(each, "run_type") == "aggregate":
+            if _optional_text(each, "aggregate_unit") != "percentage":
+                kind = _optional_text(each, "aggregate_name") or ""
+                summed_up.setdefault(name, {})[kind] = _seconds(each["real_time"], unit_s)
+            continue
         walls, cpus = found.setdefault(name, ([], []))
         walls.append(_seconds(each["real_time"], unit_s))
         if "cpu_time" in each and each.get("threads", each["name"]).value in (1, each["name"].value):
@@ -124,10 +131,16 @@ def _read_google(root: JsonNode) -> MeasuredSuite:
         )
         for name, (walls, cpus) in found.items()
     )
+    # --benchmark_report_aggregates_only
+    benchmarks += tuple(
+        MeasuredBenchmark(name, middle, None, kinds["stddev"] / middle if "stddev" in kinds and middle > 0 else None)
+        for name, kinds in summed_up.items()
+        if name not in found and (middle := kinds.get("median", kinds.get("mean"))) is not None
+    )
     return MeasuredSuite(
         "Google Benchmark",
         benchmarks,
-        context["executable"].require_text().rsplit("/", 1)[-1],
+        executable.rsplit("/", 1)[-1],
         _optional_text(context, "date"),
         _optional_text(context, "host_name"),
         context["num_cpus"].require_whole(1) if "num_cpus" in context else None,
@@ -178,7 +191,7 @@ def _read_hyperfine(root: JsonNode) -> MeasuredSuite:
 
 #: What the documents of each tool hold at their ends, and what reads them.
 _TOOLS: Final[dict[str, tuple[tuple[bytes, ...], Callable[[JsonNode], MeasuredSuite]]]] = {
-    "Google Benchmark": ((b'"context"', b'"executable"', b'"benchmarks"', b'"real_time"'), _read_google),
+    "Google Benchmark": ((b'"context"', b'"benchmarks"', b'"real_time"', b'"cpu_time"'), _read_google),
     "pytest-benchmark": ((b'"machine_info"', b'"benchmarks"', b'"stats"'), _read_pytest),
     "hyperfine": ((b'"results"', b'"command"', b'"median"', b'"stddev"'), _read_hyperfine),
 }

@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from advisor.formats.call_stacks.stacks import StackProfile
 
 #: A folded stack and its number; a semicolon before the number is one of a table.
-STACK_LINE: Final = re.compile(r"(\S.*?)(?<!;) +(\d{1,18})$")
+STACK_LINE: Final = re.compile(r"(\S.*?)(?<!;) +(\d{1,18}(?:\.\d{1,9})?)$")
 #: How many lines are looked at for folded stacks, and how many must be there.
 _GLANCE: Final = 200
 _ENOUGH: Final = 3
 _SPEEDSCOPE: Final = b"https://www.speedscope.app/file-format-schema.json"
-_PYINSTRUMENT: Final = (b'"root_frame"', b'"sample_count"', b'"duration"')
+_PYINSTRUMENT: Final = (b'"sample_count"', b'"duration"')
+_PYINSTRUMENT_FRAMES: Final = (b'"root_frame"', b'"frame_tree"', b'"frame_records"')
 _CPROFILE: Final = b"ncalls  tottime  percall  cumtime  percall filename:lineno(function)"
 #: Statistics of cProfile: a dictionary whose first key is a tuple of three, the first of them a text.
 _DICT, _TUPLE, _TEXTS = b"{", b")\x03", b"zZaAu"
@@ -51,19 +52,27 @@ def _begins_with_statistics(ends: bytes) -> bool:
     return bare[:1] == _DICT and bare[1:3] == _TUPLE and bare[3:4] in [bytes([text]) for text in _TEXTS]
 
 
+def _begins_as_session(ends: bytes) -> bool:
+    """Return whether the file is a session of pyinstrument in any of its forms."""
+    return all(mark in ends for mark in _PYINSTRUMENT) and any(mark in ends for mark in _PYINSTRUMENT_FRAMES)
+
+
 def _begins_with_stacks(ends: bytes) -> bool:
     """Return whether the first lines are stacks: all with a number at their end, most with several functions."""
-    lines = ends[:HEAD].decode("utf-8", "replace").split("\n")[:-1][:_GLANCE]
-    stacks = [line for line in lines if line.strip() and not line.strip().isdigit()]
-    if len(stacks) < _ENOUGH or not all(STACK_LINE.match(line.strip("\r")) for line in stacks):
+    lines = ends[:HEAD].decode("utf-8", "replace").split("\n")
+    stacks = [line for line in lines[:_GLANCE] if line.strip() and not line.strip().isdigit()]
+    if len(stacks) > _ENOUGH and not STACK_LINE.match(stacks[-1].strip("\r")):  # cut off, by the file or the glance
+        stacks = stacks[:-1]
+    if not stacks or not all(STACK_LINE.match(line.strip("\r")) for line in stacks):
         return False
-    return sum(";" in line for line in stacks) * 2 >= len(stacks)
+    deep = sum(";" in line for line in stacks)
+    return deep * 2 >= len(stacks) if len(stacks) >= _ENOUGH else all(line.count(";") > 1 for line in stacks)
 
 
 #: The surest to be recognized first.
 FORMATS: Final = (
     StackFormat("speedscope", lambda ends: _SPEEDSCOPE in ends, 1.0),
-    StackFormat("pyinstrument", lambda ends: all(mark in ends for mark in _PYINSTRUMENT), 1.0),
+    StackFormat("pyinstrument", _begins_as_session, 1.0),
     StackFormat("cprofile_text", lambda ends: _CPROFILE in ends, 0.9),
     StackFormat("pstats", _begins_with_statistics, 0.8),
     StackFormat("folded", _begins_with_stacks, 0.6),

@@ -1,4 +1,7 @@
-"""Pyinstrument's JSON (``-r json``): a tree of Python functions with the seconds that passed in each."""
+"""Pyinstrument's JSON: the seconds that passed in each Python function.
+
+A tree (``-r json``, or the data of an HTML report) or a list of samples (``-r session``, ``.pyisession``).
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 
     from advisor.support.strict_json import JsonNode
 
+#: What stands for the file of a thread.
+_THREAD: Final = "<thread>"
 _PROGRAM: Final = "Program: "
 #: What the times of functions may exceed those of what contains them by, seconds.
 _SLACK_S: Final = 1e-4
@@ -22,8 +27,9 @@ _SLACK_S: Final = 1e-4
 
 def parse(path: Path) -> StackProfile:
     """Return the tree of the session; raises ``InputError`` with the place of what is wrong."""
-    root = strict_json.parse_json(path, read_content(path)).require_fields()
-    missing = {"start_time", "duration", "root_frame"} - root.keys()
+    document = strict_json.parse_json(path, read_content(path)).require_fields()
+    root = document["session"].require_fields() if "session" in document else document
+    missing = {"start_time", "duration"} - root.keys()
     if missing:
         raise InputError(path, f"the session lacks {min(missing)!r}")
     told = root.get("target_description") or root.get("program")
@@ -40,8 +46,31 @@ def parse(path: Path) -> StackProfile:
         started=datetime.datetime.fromtimestamp(start, datetime.UTC).isoformat(timespec="seconds"),
         language="python",
     )
-    _add_frames(found, root["root_frame"])
+    tree = document.get("root_frame", document.get("frame_tree"))
+    if tree is not None:
+        _add_frames(found, tree)
+    elif "frame_records" in root:
+        _add_records(found, root["frame_records"])
+    else:
+        raise InputError(path, "the session holds no frames")
     return found
+
+
+def _add_records(found: StackProfile, records: JsonNode) -> None:
+    """Add samples: the frames of a stack, outermost first, and the seconds that it stands for."""
+    for record in records.require_items():
+        parts = record.require_items()
+        if len(parts) != 2:
+            raise record.make_error("a stack and its seconds are expected")
+        stack = tuple(_parse_identifier(node.require_text()) for node in parts[0].require_items())
+        found.add_spent(tuple(frame for frame in stack if frame is not None), 0, parts[1].require_number(0.0))
+
+
+def _parse_identifier(text: str) -> Frame | None:
+    """Return the frame of ``name\\0file\\0line``, with attributes behind ``\\1``; None for a thread."""
+    name, _, place = text.split("\1")[0].partition("\0")
+    file, _, line = place.partition("\0")
+    return None if file == _THREAD else Frame(name, file or None, int(line) if line.isdecimal() else None)
 
 
 def _add_frames(found: StackProfile, root: JsonNode) -> None:
@@ -53,6 +82,9 @@ def _add_frames(found: StackProfile, root: JsonNode) -> None:
         name = fields["function"].require_text() if "function" in fields else ""
         file = fields["file_path"].require_text() if "file_path" in fields else None
         line = fields["line_no"].require_whole() if "line_no" in fields else 0
+        if "identifier" in fields:
+            frame = _parse_identifier(fields["identifier"].require_text()) or Frame("[thread]")
+            name, file, line = frame.name, frame.file, frame.line or 0
         seconds = fields["time"].require_number(0.0) if "time" in fields else 0.0
         children = fields["children"].require_items() if "children" in fields else []
         inside = sum(

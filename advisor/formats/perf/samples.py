@@ -89,7 +89,7 @@ def read_script(path: Path) -> PerfScript:
                     raise InputError(path, f"is no sample of perf: {line[:80]!r}", f"line {number}")
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(path, f"cannot be read: {error}") from error
-    script.is_cut = reading.finish() or script.is_cut
+    script.is_cut = reading.end_last_sample() or script.is_cut
     if not script.samples:
         raise InputError(path, "there are no samples")
     if not script.threads:
@@ -114,7 +114,7 @@ class _ScriptReader:
         self._stack: list[int] = []
         self._sample: tuple[SampledThread, str, float] | None = None
 
-    def finish(self) -> bool:
+    def end_last_sample(self) -> bool:
         """Count the last sample, and return whether the blank line behind it is missing."""
         is_open = self._sample is not None
         self._end_sample()

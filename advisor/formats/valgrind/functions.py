@@ -63,7 +63,7 @@ def build_functions(dumps: Sequence[ValgrindDump]) -> FunctionList:
         np.minimum.at(line, functions[some], dump.line[some])
     keys = list(known)
     communicates = any(is_communication_function(key[2]) for key in keys)
-    library = np.array([_is_library(key, communicates) for key in keys])
+    library = np.array([_is_library(key, communicates) for key in keys], dtype=bool)
     nodes = tuple(_build_node(key, int(first), bool(one)) for key, first, one in zip(keys, line, library, strict=True))
     if len(nodes) <= REGION_LIMIT:
         return FunctionList(nodes, library, of_places, 0)

@@ -20,6 +20,7 @@ from advisor.output.wording import (
     describe_bound,
     describe_gap,
     describe_grade,
+    describe_hot_spots,
     describe_how,
     describe_processors,
     find_base_bound,
@@ -159,7 +160,7 @@ def _describe_verdict(advice: Advice) -> list[str]:
         return ["Nothing significant in input and output, and nothing else was recorded."]
     if advice.verdict == "nothing significant" and (bound := describe_bound(advice)):
         return [f"No gap above the computation calls for an action. {clean_text(bound)}"]
-    return [text for text in (texts[advice.verdict],) if text]
+    return [text for text in (texts[advice.verdict], clean_text(describe_hot_spots(advice))) if text]
 
 
 def _build_item(item: Recommendation) -> dict[str, Any]:

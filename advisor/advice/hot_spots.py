@@ -1,0 +1,59 @@
+"""Where a run spends what was counted, where no more can be said of it: without times, or without evidence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.model.records import Finding
+from advisor.model.reports import Bar, Bars
+from advisor.model.units import format_share
+
+if TYPE_CHECKING:
+    from advisor.model.records import FloatArray, Profile
+
+KIND: Final = "hot spots"
+_LISTED: Final = 5
+#: Regions with less than this are not worth a name.
+_LEAST: Final = 0.02
+#: Times, then counts, the nearest to time first, and what they are called.
+_TIMES: Final = {"wall_s": "Time", "cpu_s": "CPU time"}
+_COUNTS: Final = {
+    "cycles": "Cycles", "instructions": "Instructions", "samples": "Samples", "operations": "Operations",
+    "flops": "Floating-point operations",
+}  # fmt: skip
+
+
+def describe_hot_spots(profile: Profile) -> Finding | None:
+    """Return which regions have most of the time, else of what was counted; None where no region stands out."""
+    found = _select_measure(profile)
+    if found is None:
+        return None
+    words, table = found
+    shares = table / table.sum()
+    largest = [int(row) for row in np.argsort(-shares, kind="stable")[:_LISTED] if shares[row] >= _LEAST]
+    if not largest:
+        return None
+    names = [f"{profile.regions[row].name} {format_share(float(shares[row]))}" for row in largest]
+    bars = tuple(Bar(profile.regions[row].name, float(shares[row])) for row in largest)
+    return Finding(
+        "hot_spots", KIND, "run", f"{words} by region: {', '.join(names)}.",
+        {"share": float(shares[largest[0]])}, (Bars(words, "share", bars),),
+    )  # fmt: skip
+
+
+def _select_measure(profile: Profile) -> tuple[str, FloatArray] | None:
+    """Return what was measured of each region (R,), in words and numbers."""
+    for name, words in _TIMES.items():
+        table = np.zeros(len(profile.regions))
+        for phase in profile.phases:
+            if name in phase.arrays:
+                table[phase.regions] += phase.arrays[name].sum(axis=(1, 2))
+        if table.sum() > 0:
+            return words, table
+    for name, words in _COUNTS.items():
+        counted = profile.counts.get(name)
+        if counted is not None and counted.sum() > 0:
+            return words, np.asarray(counted.sum(axis=1))
+    return None

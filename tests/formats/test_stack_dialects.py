@@ -1,0 +1,98 @@
+"""Call stacks as people keep them: without a last line end, with fractions, in pyinstrument's other documents."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from advisor.formats import benchmarks, call_stacks
+from advisor.model.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.model.records import Profile
+
+META = {"start_time": 1.7e9, "duration": 2.0, "sample_count": 3, "target_description": "Program: run.py"}
+THREAD, MAIN, WORK = "MainThread\0<thread>\07", "main\0run.py\03", "work\0run.py\09"
+
+
+def read_text(path: Path, text: str) -> Profile:
+    path.write_text(text, newline="")
+    assert call_stacks.advisor_sniff(path) is not None
+    return call_stacks.advisor_read(path)
+
+
+def seconds(profile: Profile) -> dict[str, float]:
+    wall = profile.phases[0].arrays["wall_s"].sum(axis=(1, 2))
+    rows = profile.phases[0].regions.tolist()
+    return {profile.regions[row].name: float(value) for row, value in zip(rows, wall, strict=True) if value}
+
+
+@pytest.mark.parametrize(
+    ("text", "samples"),
+    [
+        ("a;b;c 1\na;b;d 4\na;b 5", 10),
+        ("a;b;c 1\r\na;b;d 4\r\na;b 5\r\n", 10),
+        ("a;b;c 31.5\na;b;d 0.25\na;b 5\n", 36.75),
+        ("prog;main;solve 81\nprog;main;read 88\n", 169),
+        ("a;b;c 1\na;b;d 4\na;b 5\na;b", 10),  # cut off
+    ],
+)
+def test_folded_stacks(tmp_path: Path, text: str, samples: float) -> None:
+    profile = read_text(tmp_path / "out.folded", text)
+    assert profile.counts["samples"].sum() == samples
+    assert any(note.name == "file may be cut off" for note in profile.notes) == (not text.endswith("\n"))
+
+
+def test_other_texts_are_no_stacks(tmp_path: Path) -> None:
+    for text in ("one; two 3\n", "a;b 1\n", "x 1\ny 2\nz 3\n"):
+        (tmp_path / "notes.txt").write_text(text)
+        assert call_stacks.advisor_sniff(tmp_path / "notes.txt") is None
+
+
+def test_a_comparison_is_no_profile(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="compares two profiles"):
+        read_text(tmp_path / "diff.folded", "a;b;c 1 2\na;b;d 4 3\na;b 5 5\n")
+
+
+def test_sessions_of_pyinstrument(tmp_path: Path) -> None:
+    records: dict[str, Any] = META | {
+        "frame_records": [[[THREAD, MAIN + "\1l4"], 0.5], [[THREAD, MAIN + "\1l4", WORK + "\1l9"], 1.5]]
+    }
+    tree = {"session": META, "frame_tree": {"identifier": MAIN, "time": 2.0, "children": [
+        {"identifier": WORK, "time": 1.5, "children": []}]}}  # fmt: skip
+    for document in (records, tree):
+        profile = read_text(tmp_path / "s.pyisession", json.dumps(document))
+        assert profile.program == "run.py"
+        assert profile.actual_s == 2
+        assert seconds(profile) == {"main": 0.5, "work": 1.5}
+
+
+def test_threads_of_speedscope_run_beside_each_other(tmp_path: Path) -> None:
+    thread = {"type": "sampled", "unit": "seconds", "startValue": 0, "endValue": 4, "samples": [[0], [1]]}
+    document = {
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "shared": {"frames": [{"name": "f"}, {"name": "g"}]},
+        "profiles": [thread | {"name": name, "weights": weights} for name, weights in (("a", [3, 1]), ("b", [1, 3]))],
+    }
+    profile = read_text(tmp_path / "two.json", json.dumps(document))
+    assert len(profile.processors) == 2
+    assert all(region.threaded for region in profile.regions)
+
+
+def test_google_benchmarks_of_every_version(tmp_path: Path) -> None:
+    old = {"name": "BM_Sum", "iterations": 100, "real_time": 5e6, "cpu_time": 5e6, "time_unit": "ns"}
+    (tmp_path / "old.json").write_text(json.dumps({"context": {"num_cpus": 4}, "benchmarks": [old]}))
+    assert benchmarks.advisor_read(tmp_path / "old.json").actual_s > 0
+    summed_up = [
+        old | {"name": f"BM_Sum_{kind}", "run_name": "BM_Sum", "run_type": "aggregate", "aggregate_name": kind,
+               "aggregate_unit": unit, "real_time": value, "time_unit": "ms"}
+        for kind, unit, value in (("mean", "time", 6), ("median", "time", 5), ("cv", "percentage", 0.1))
+    ]  # fmt: skip
+    (tmp_path / "sum.json").write_text(json.dumps({"context": {}, "benchmarks": summed_up}))
+    profile = benchmarks.advisor_read(tmp_path / "sum.json")
+    assert [region.name for region in profile.regions] == ["BM_Sum"]
+    assert seconds(profile) == seconds(benchmarks.advisor_read(tmp_path / "old.json"))
