@@ -143,9 +143,16 @@ def _group_runs(
             _with_code(name_run(merging.merge_recordings(run), paths[0]), paths, options),
             tuple(places[id(r)] for r in run),
         )
-        for run in merging.group_by_run(recordings)
+        for run in merging.group_by_run(recordings, _find_folders(paths, places))
     ]
     return sorted(runs, key=lambda one: listed_runs.run_order(one[0], one[1])), tuple(problems)
+
+
+def _find_folders(paths: Sequence[Path], places: Mapping[int, FoundProfile]) -> dict[int, Path]:
+    """Return the folder of each recording below a path that is searched; paths that the user lists are of one run."""
+    if len(paths) > 1:
+        return {}
+    return {number: found.path if found.path.is_dir() else found.path.parent for number, found in places.items()}
 
 
 def _with_code(run: Profile, paths: Sequence[Path], options: Options) -> Profile:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -215,3 +216,42 @@ def test_of_several_runs_the_nearest_in_time_is_taken_and_the_newest_comes_last(
     log = io_log(started="2026-11-19T10:00:01+00:00")
     runs = merging.group_by_run([new, log, old])
     assert [[one.run for one in run] for run in runs] == [["old", "i1"], ["new"]]
+
+
+def test_recordings_without_a_name_need_more_to_belong_together() -> None:
+    led = trace(run="a", started="2026-11-19T10:00:00")
+    table = io_log(program="", actual_s=1.2 * led.actual_s)
+    assert len(merging.group_by_run([led, table])) == 1
+    assert len(merging.group_by_run([led, replace(table, actual_s=1.6 * led.actual_s + 0.1)])) == 2
+    assert len(merging.group_by_run([led, io_log(actual_s=1.6 * led.actual_s + 0.1)])) == 1, "both name the program"
+
+
+def test_a_recording_without_a_name_goes_to_none_of_several_runs() -> None:
+    old, new = trace(run="old"), trace(run="new")
+    assert sorted(len(run) for run in merging.group_by_run([old, new, io_log(program="")])) == [1, 1, 1]
+    dated = replace(new, started="2026-11-20T10:00:00")
+    log = io_log(program="", started="2026-11-20T10:00:01")
+    assert sorted(len(run) for run in merging.group_by_run([old, dated, log])) == [1, 2]
+
+
+def test_recordings_without_a_name_belong_to_the_folder_they_lie_in() -> None:
+    led, table = trace(), io_log(program="")
+    for there, runs in (("a", 1), ("a/log", 1), (".", 1), ("b", 2)):
+        folders = {id(led): PurePath("top/a"), id(table): PurePath("top") / there}
+        assert len(merging.group_by_run([led, table], folders)) == runs, there
+
+
+@pytest.mark.parametrize(
+    ("started", "runs"),
+    [
+        ("2026-11-20T10:00:20", 1),
+        ("2026-11-20T18:30:20", 1),  # the clock of another zone
+        ("2026-11-20T10:07:00", 2),
+        ("2026-11-20T18:37:00", 2),
+        ("2026-11-23T10:00:00", 2),
+    ],
+)
+def test_runs_one_after_the_other_stay_apart(started: str, runs: int) -> None:
+    led = trace(started="2026-11-20T10:00:00")
+    assert led.actual_s < 60
+    assert len(merging.group_by_run([led, io_log(started=started)])) == runs

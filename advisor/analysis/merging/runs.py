@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import datetime
 from pathlib import PurePath
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.analysis.measures import derive_quantities
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from advisor.model.records import IntArray, Profile
 
@@ -21,19 +22,36 @@ _COMM: Final = 15
 #: Two recordings of which one took so many times as long as the other, and this much more, are of different runs.
 LONGER: Final = 2.0
 SLACK_S: Final = 1.0
+#: The same where one of the two does not name its program.
+NAMELESS_LONGER: Final = 1.25
+NAMELESS_SLACK_S: Final = 0.1
+#: Clocks of zones differ by multiples of this, and by no more than the day and the hours around the date line.
+_ZONE_STEP_S: Final = 900.0
+_ZONES_S: Final = 26 * 3600.0
+#: Tools note the start, the end, or when they wrote their file.
+_START_SLACK_S: Final = 60.0
 #: What tools write that know the number of a host only.
 _NUMBERED: Final = re.compile(r"[0-9a-f]{8}|[0-9]+")
 
 
-def group_by_run(recordings: Sequence[Profile]) -> list[list[Profile]]:
+def group_by_run(recordings: Sequence[Profile], folders: Mapping[int, PurePath] | None = None) -> list[list[Profile]]:
     """Return the recordings by run, the oldest run first, and those without a run time before all others.
 
     Recordings of one run come from different readers, and agree on program, build, parameters and, as far as they are
     timed, on the number of ranks. Of several runs that a recording could belong to, it goes to the one nearest in time.
+    One without the name of its program lies in the same folder (``folders`` maps the ids of recordings to theirs) as
+    the others or in one around them, and belongs to none where several fit and no time of start tells which.
     """
     runs: list[list[Profile]] = []
+    places = folders or {}
     for recording in sorted(recordings, key=recording_weight, reverse=True):
-        fitting = [run for run in runs if all(_is_same_run(recording, other) for other in run)]
+        fitting = [
+            run
+            for run in runs
+            if all(_is_same_run(recording, other) and _lies_together(recording, other, places) for other in run)
+        ]
+        if len(fitting) > 1 and not recording.program:
+            fitting = [run for run in fitting if math.isfinite(_start_distance(recording, run[0]))]
         if fitting:
             min(fitting, key=lambda run: _start_distance(recording, run[0])).append(recording)
         else:
@@ -75,6 +93,14 @@ def _is_same_run(one: Profile, other: Profile) -> bool:
     )
 
 
+def _lies_together(one: Profile, other: Profile, folders: Mapping[int, PurePath]) -> bool:
+    """Return whether both name their programs, or lie in one folder, or one in a folder around the other's."""
+    here, there = folders.get(id(one)), folders.get(id(other))
+    if (one.program and other.program) or here is None or there is None:
+        return True
+    return here.is_relative_to(there) or there.is_relative_to(here)
+
+
 def _differ(one: Profile, other: Profile) -> bool:
     """Return whether two recordings can't be of one run: of nobody's name on other ranks, elsewhere, or far longer."""
     nameless = not (one.program and other.program) and one.ranks != other.ranks
@@ -82,9 +108,25 @@ def _differ(one: Profile, other: Profile) -> bool:
     elsewhere = bool(here and there) and here.isdisjoint(there)
     longer = False
     if one.has_run_time and other.has_run_time:
+        named = one.program and other.program
+        share, slack = (LONGER, SLACK_S) if named else (NAMELESS_LONGER, NAMELESS_SLACK_S)
         short, long = sorted((one.actual_s, other.actual_s))
-        longer = long > LONGER * short + SLACK_S
-    return nameless or elsewhere or longer
+        longer = long > share * short + slack
+    return nameless or elsewhere or longer or _started_apart(one, other)
+
+
+def _started_apart(one: Profile, other: Profile) -> bool:
+    """Return whether one run was over before the other began, whatever the zones of the clocks.
+
+    Tools write times of their zone, often without naming it: what is left of the distance beside a difference of zones
+    has to be within the run.
+    """
+    distance = _start_distance(one, other)
+    longest = max((run.actual_s for run in (one, other) if run.has_run_time), default=math.inf)
+    if not math.isfinite(distance + longest):
+        return False
+    beside = min(distance % _ZONE_STEP_S, -distance % _ZONE_STEP_S)
+    return distance > _ZONES_S + longest or beside > longest + _START_SLACK_S
 
 
 def _host_names(run: Profile) -> set[str]:
@@ -107,5 +149,5 @@ def _start_distance(one: Profile, other: Profile) -> float:
     try:
         first, second = (datetime.fromisoformat(run.started or "").replace(tzinfo=None) for run in (one, other))
     except ValueError:
-        return float("inf")
+        return math.inf
     return abs((first - second).total_seconds())
