@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import marshal
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -96,3 +97,16 @@ def test_google_benchmarks_of_every_version(tmp_path: Path) -> None:
     profile = benchmarks.advisor_read(tmp_path / "sum.json")
     assert [region.name for region in profile.regions] == ["BM_Sum"]
     assert seconds(profile) == seconds(benchmarks.advisor_read(tmp_path / "old.json"))
+
+
+def test_functions_that_were_entered_before_the_profiler_was_switched_on(tmp_path: Path) -> None:
+    """One call of ``g`` has no caller that cProfile knows."""
+    outer, inner = ("run.py", 1, "f"), ("run.py", 9, "g")
+    table = {outer: (1, 1, 0.5, 2.0, {}), inner: (11, 11, 1.5, 1.5, {outer: (10, 10, 1.25, 1.25)})}
+    (tmp_path / "out.pstats").write_bytes(marshal.dumps(table))
+    profile = call_stacks.advisor_read(tmp_path / "out.pstats")
+    assert seconds(profile) == {"f": 0.5, "g": 1.5}
+    table[inner] = (9, 9, 1.5, 1.5, {outer: (10, 10, 1.25, 1.25)})
+    (tmp_path / "out.pstats").write_bytes(marshal.dumps(table))
+    with pytest.raises(InputError, match="do not add up"):
+        call_stacks.advisor_read(tmp_path / "out.pstats")

@@ -6,12 +6,16 @@ import gzip
 import sqlite3
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from advisor.extension import host
 from advisor.extension.host.unknown_files import describe_unknown, identify_file
 from advisor.model.errors import UnknownFormatError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CONTENTS: dict[str, tuple[bytes, str, str]] = {
     "app.gz": (gzip.compress(b'{"a": 1, "b": [2]}'), "JSON with a, b, packed by gzip", "gunzip"),
@@ -58,3 +62,11 @@ def test_what_is_nobodys_says_nothing(tmp_path: Path) -> None:
     (tmp_path / "noise").write_bytes(b"\x00\x01\x02\xff" * 10)
     assert describe_unknown(tmp_path / "noise") == ""
     assert describe_unknown(tmp_path / "absent") == ""
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_logs_of_old_darshan(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    (tmp_path / "app.darshan.gz").write_bytes(pack(b"2.06" + bytes(400)))
+    told = describe_unknown(tmp_path / "app.darshan.gz")
+    assert "a log of Darshan 1 or 2" in told
+    assert "gunzip" not in told

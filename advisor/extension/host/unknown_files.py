@@ -46,6 +46,10 @@ _MAGIC: Final = (
     (b"\x89PNG", FileKind("a picture (PNG)")),
     (b"\xc1\x1f\xfc\xc1", FileKind("a trace in CTF")),
 )
+_DARSHAN: Final = re.compile(rb"[12]\.\d\d\x00{4}")
+#: Formats that nothing converts any more, and what is left to do.
+_OLD_DARSHAN: Final = FileKind("a log of Darshan 1 or 2, which Darshan 3 reads no more: record the program anew")
+_REFUSED: Final = frozenset({_OLD_DARSHAN})
 #: Files that tools name, and nothing in which is documented.
 _SUFFIXES: Final = {
     ".nsys-rep": FileKind("a report of Nsight Systems", "nsys export --type sqlite {path}"),
@@ -104,15 +108,24 @@ def identify_file(path: Path) -> FileKind | None:
     if path.suffix in _SUFFIXES:
         return _SUFFIXES[path.suffix]
     if head.startswith(b"\x1f\x8b"):
-        inner = _identify_text(_unpack_head(path))
+        inner = _identify_content(_unpack_head(path))
+        if inner and inner.command is None and inner in _REFUSED:
+            return FileKind(f"{inner.name} (packed by gzip)")
         name = f"{inner.name}, packed by gzip" if inner else "packed by gzip"
         return FileKind(name, _UNPACK.format(tool="gunzip"))
     if head.startswith(b"\x7fELF") and len(head) > 17:
         order: Literal["little", "big"] = "little" if head[5] == 1 else "big"
         kind = int.from_bytes(head[16:18], order)
         return FileKind(_ELF_TYPES.get(kind, "an ELF file"), "gapwatch run -- {path}" if kind in (2, 3) else None)
+    return _identify_content(head)
+
+
+def _identify_content(head: bytes) -> FileKind | None:
+    """Return the kind of a file that begins with ``head``."""
     if head[257:262] == b"ustar":
         return FileKind("a tar archive", _UNPACK.format(tool="tar xf"))
+    if _DARSHAN.match(head):
+        return _OLD_DARSHAN
     return next((kind for begin, kind in _MAGIC if head.startswith(begin)), None) or _identify_text(head)
 
 
