@@ -424,7 +424,8 @@ def _decide_verdict(
     if ranked.recommendations:
         return "advice"
     io_alone = derive_quantities(profile).all_but_io
-    doubts = (quality.HIDDEN,) if io_alone else (quality.HIDDEN, quality.UNTOLD)
+    unseen = (quality.HIDDEN, quality.DEVICES_UNSEEN)
+    doubts = unseen if io_alone else (*unseen, quality.UNTOLD)
     hidden = any(note.name in doubts for note in grade.notes)
     hidden |= io_alone and max((gap.share for gap in found), default=0.0) > MERGED_SHARE
     hidden |= _disturbed_share(profile, found) > MERGED_SHARE

@@ -9,6 +9,7 @@ import numpy as np
 from advisor.formats import rank_extremes
 from advisor.formats.caliper import checks, over_ranks, run_globals, times
 from advisor.formats.caliper.cells import OTHER, RecordCells
+from advisor.formats.caliper.devices import note_unseen_devices
 from advisor.formats.caliper.metrics import select_metrics, units_of
 from advisor.formats.caliper.tables import RegionPath, RegionPaths
 from advisor.formats.rank_files import compare_origins
@@ -79,6 +80,7 @@ def build_call_paths(tables: Sequence[RecordTable], path: Path) -> CallPaths:
         parameters=run_globals.select_parameters(told),
         notes=(
             *checks.build_notes(cells, nodes, wall, summed, extremes is not None),
+            *note_unseen_devices(told, nodes),
             *compare_origins([run_globals.read_origin(table.file.name, table.globals) for table in tables]),
         ),
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.analysis.quality import DEVICES_UNSEEN
 from advisor.formats.otf2 import archive, definition_contents
 from advisor.formats.otf2.anchor import read_anchor
 from advisor.formats.otf2.codes import PARADIGMS
@@ -30,7 +31,6 @@ _STREAM: Final = 2  # the type of locations that are streams of accelerators
 _OF_DEVICES: Final = {
     "CUDA": "cuda", "HIP": "hip", "OPENACC": "openacc", "OPENMP_TARGET": "openmp-target", "OPENCL": "opencl",
 }  # fmt: skip
-UNSEEN: Final = "device activity not recorded"
 HOW_SCOREP: Final = (
     "SCOREP_CUDA_ENABLE=yes, SCOREP_HIP_ENABLE=yes or SCOREP_OPENACC_ENABLE=yes records what the device does"
 )
@@ -50,7 +50,7 @@ def note_unseen_devices(definitions: Definitions) -> tuple[Note, ...]:
     words = (
         f"the program calls {', '.join(models)}, and what the devices did is not in the trace: time in which the host "
     )
-    return (Note(UNSEEN, f"{words}waits for them counts as computation", 0.45, HOW_SCOREP),)
+    return (Note(DEVICES_UNSEEN, f"{words}waits for them counts as computation", 0.45, HOW_SCOREP),)
 
 
 def has_device_streams(definitions: Definitions) -> bool:
