@@ -57,7 +57,7 @@ class _Profile:
     def __init__(self, fields: Fields, path: Path) -> None:
         self.path = path
         self.fields = fields
-        self.strings = [text.decode("utf-8", "surrogateescape") for text in fields.messages(_STRING)]
+        self.strings = [text.decode("utf-8", "surrogateescape") for text in fields.list_messages(_STRING)]
         self.mappings = self._read_table(_MAPPING)
         self.functions = self._read_table(_FUNCTION)
         self.frames = {number: self._name_frames(place) for number, place in self._read_table(_LOCATION).items()}
@@ -65,8 +65,8 @@ class _Profile:
 
     def _read_table(self, number: int) -> dict[int, Fields]:
         """Return the messages of a table by their id."""
-        messages = (read_fields(message) for message in self.fields.messages(number))
-        return {message.number(1): message for message in messages}
+        messages = (read_fields(message) for message in self.fields.list_messages(number))
+        return {message.find_number(1): message for message in messages}
 
     def _text(self, index: int) -> str:
         if not 0 <= index < len(self.strings):
@@ -75,27 +75,27 @@ class _Profile:
 
     def _name_frames(self, place: Fields) -> tuple[tuple[Frame, ...], bool]:
         """Return the functions at a location, outermost first, and whether their names are known."""
-        lines = [read_fields(line) for line in place.messages(4)]
+        lines = [read_fields(line) for line in place.list_messages(4)]
         frames = []
         for line in reversed(lines):
-            function = self.functions.get(line.number(1))
+            function = self.functions.get(line.find_number(1))
             if function is None:
-                raise InputError(self.path, f"damaged: there is no function {line.number(1)}")
-            name = self._text(function.number(2)) or self._text(function.number(3))
-            start = function.number(5)
-            frames.append(Frame(name or "not named", self._text(function.number(4)) or None, start or None))
+                raise InputError(self.path, f"damaged: there is no function {line.find_number(1)}")
+            name = self._text(function.find_number(2)) or self._text(function.find_number(3))
+            start = function.find_number(5)
+            frames.append(Frame(name or "not named", self._text(function.find_number(4)) or None, start or None))
         if frames:
             return tuple(frames), True
-        mapping = self.mappings.get(place.number(2))
-        library = self._text(mapping.number(5)).rsplit("/", 1)[-1] if mapping else ""
+        mapping = self.mappings.get(place.find_number(2))
+        library = self._text(mapping.find_number(5)).rsplit("/", 1)[-1] if mapping else ""
         return (Frame(f"[{library or 'unknown'}]"),), False
 
     def build_stacks(self) -> StackProfile:
         """Return the samples of the kind that tells best where time passed."""
         column, unit, factor = self._choose_column()
         threads: dict[object, int] = {}
-        samples = [self._read_sample(message, column, threads) for message in self.fields.messages(_SAMPLE)]
-        duration_s = self.fields.number(_DURATION) * 1e-9
+        samples = [self._read_sample(message, column, threads) for message in self.fields.list_messages(_SAMPLE)]
+        duration_s = self.fields.find_number(_DURATION) * 1e-9
         total = sum(amount for _, _, amount in samples) * factor
         alone = total > duration_s * _ROUNDING * max(len(threads), 1) and duration_s > 0
         found = StackProfile(
@@ -116,18 +116,22 @@ class _Profile:
 
     def _choose_column(self) -> tuple[int, Unit, float]:
         """Return which value of the samples to read, what it is, and the seconds (or samples) of one."""
-        types = [read_fields(message) for message in self.fields.messages(_SAMPLE_TYPE)]
-        kinds = [(self._text(each.number(1)), self._text(each.number(2))) for each in types]
+        types = [read_fields(message) for message in self.fields.list_messages(_SAMPLE_TYPE)]
+        kinds = [(self._text(each.find_number(1)), self._text(each.find_number(2))) for each in types]
         for name, unit in _TIMES[:2]:
             for column, (kind, measure) in enumerate(kinds):
                 if kind == name and measure in _UNITS:
                     return column, unit, _UNITS[measure]  # type: ignore[return-value]
-        period = read_fields(self.fields.messages(_PERIOD_TYPE)[-1]) if self.fields.messages(_PERIOD_TYPE) else None
-        period_kind = (self._text(period.number(1)), self._text(period.number(2))) if period else ("", "")
+        period = (
+            read_fields(self.fields.list_messages(_PERIOD_TYPE)[-1])
+            if self.fields.list_messages(_PERIOD_TYPE)
+            else None
+        )
+        period_kind = (self._text(period.find_number(1)), self._text(period.find_number(2))) if period else ("", "")
         for column, (kind, measure) in enumerate(kinds):
             if kind in ("samples", "sample") and measure == "count":
-                if period_kind[0] == "cpu" and period_kind[1] in _UNITS and self.fields.number(_PERIOD) > 0:
-                    return column, "cpu_s", _UNITS[period_kind[1]] * self.fields.number(_PERIOD)
+                if period_kind[0] == "cpu" and period_kind[1] in _UNITS and self.fields.find_number(_PERIOD) > 0:
+                    return column, "cpu_s", _UNITS[period_kind[1]] * self.fields.find_number(_PERIOD)
                 return column, "samples", 1.0
         named = ", ".join(f"{kind} ({measure})" for kind, measure in kinds) or "nothing"
         raise InputError(self.path, f"holds {named[:200]}, which does not tell where time passed; record a CPU profile")
@@ -137,13 +141,13 @@ class _Profile:
     ) -> tuple[tuple[Frame, ...], int, float]:
         """Return the stack of a sample, outermost function first, its thread, and its value."""
         sample = read_fields(message)
-        values = sample.varints(2)
+        values = sample.list_numbers(2)
         if column >= len(values):
             raise InputError(self.path, f"damaged: a sample holds {len(values)} values")
         value = float(values[column] - (1 << 64) if values[column] >> 63 else values[column])
         stack: list[Frame] = []
         named = False
-        for place in reversed(sample.varints(1)):
+        for place in reversed(sample.list_numbers(1)):
             if place not in self.frames:
                 raise InputError(self.path, f"damaged: there is no location {place}")
             frames, known = self.frames[place]
@@ -154,9 +158,9 @@ class _Profile:
         return tuple(stack), self._find_thread(sample, threads), value
 
     def _find_thread(self, sample: Fields, threads: dict[object, int]) -> int:
-        for label in (read_fields(message) for message in sample.messages(3)):
-            if self._text(label.number(1)) in _THREAD_LABELS:
-                number = threads.setdefault((label.number(2), label.number(3)), len(threads))
+        for label in (read_fields(message) for message in sample.list_messages(3)):
+            if self._text(label.find_number(1)) in _THREAD_LABELS:
+                number = threads.setdefault((label.find_number(2), label.find_number(3)), len(threads))
                 if number >= _MOST_THREADS:
                     raise InputError(self.path, f"more than {_MOST_THREADS:,} threads")
                 return number
@@ -170,14 +174,14 @@ class _Profile:
 
     def _find_program(self) -> str:
         first = next(iter(self.mappings.values()), None)
-        return self._text(first.number(5)).rsplit("/", 1)[-1] if first else ""
+        return self._text(first.find_number(5)).rsplit("/", 1)[-1] if first else ""
 
     def _find_start(self) -> str | None:
-        seconds = self.fields.number(_TIME) * 1e-9
+        seconds = self.fields.find_number(_TIME) * 1e-9
         if not 0 < seconds < _LATEST_S:
             return None
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
     def _find_language(self) -> str | None:
-        files = [self._text(function.number(4)) for function in self.functions.values()]
+        files = [self._text(function.find_number(4)) for function in self.functions.values()]
         return "go" if any(name.endswith(".go") for name in files) else None

@@ -38,15 +38,15 @@ class Fields:
         """Take a text, a message or packed numbers."""
         self._bytes.setdefault(field, []).append(value)
 
-    def number(self, field: int) -> int:
+    def find_number(self, field: int) -> int:
         """Return the last number of a field, 0 without one."""
         return self._numbers.get(field, [0])[-1]
 
-    def messages(self, field: int) -> list[bytes]:
+    def list_messages(self, field: int) -> list[bytes]:
         """Return the texts or messages of a field."""
         return self._bytes.get(field, [])
 
-    def varints(self, field: int) -> list[int]:
+    def list_numbers(self, field: int) -> list[int]:
         """Return the numbers of a field that is repeated, packed or not."""
         packed = [value for message in self._bytes.get(field, ()) for value in read_varints(message)]
         return self._numbers.get(field, []) + packed

@@ -140,7 +140,7 @@ def expand_grammar(rules: dict[int, npt.NDArray[np.int32]], calls: int, path: Pa
     """Return the numbers of all calls in their order; raises ``InputError`` for a grammar that has no end."""
     expanded: dict[int, npt.NDArray[np.int64]] = {}
 
-    def expand(rule: int, depth: int) -> npt.NDArray[np.int64]:
+    def expand_rule(rule: int, depth: int) -> npt.NDArray[np.int64]:
         if rule in expanded:
             return expanded[rule]
         if depth > _DEEPEST or rule not in rules:
@@ -150,7 +150,7 @@ def expand_grammar(rules: dict[int, npt.NDArray[np.int32]], calls: int, path: Pa
         for symbol, times in rules[rule].tolist():
             if symbol >= calls or not 1 <= times <= MOST_CALLS:
                 raise InputError(path, f"damaged: there is no call {symbol}, or {times} of them")
-            piece = expand(symbol, depth + 1) if symbol < 0 else np.array([symbol], dtype=np.int64)
+            piece = expand_rule(symbol, depth + 1) if symbol < 0 else np.array([symbol], dtype=np.int64)
             size += len(piece) * times
             if size > MOST_CALLS:
                 raise InputError(path, f"holds more than {MOST_CALLS:,} calls")
@@ -158,7 +158,7 @@ def expand_grammar(rules: dict[int, npt.NDArray[np.int32]], calls: int, path: Pa
         expanded[rule] = np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int64)
         return expanded[rule]
 
-    return expand(_START, 0)
+    return expand_rule(_START, 0)
 
 
 def read_times(path: Path, calls: int, resolution_s: float) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
