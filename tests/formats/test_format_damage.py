@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import damage
 import pytest
 
-from advisor.formats import benchmarks, call_stacks, ipm, slurm, timemory, timing_tables
+from advisor.formats import benchmarks, call_stacks, ipm, kokkos_timer, slurm, timemory, timing_tables
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -28,6 +28,8 @@ SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
     ("call_stacks/go.prof", call_stacks, 5),
     ("call_stacks/threads.pb", call_stacks, 60),
     ("ipm/heat.xml", ipm, 20),
+    ("kokkos_timer/ranks/node-25027.json", kokkos_timer, 40),
+    ("kokkos_timer/node-25024.dat", kokkos_timer, 60),
     ("slurm/sacct.txt", slurm, 60),
     ("slurm/seff.txt", slurm, 40),
     ("timemory/wall.tree.json", timemory, 60),
@@ -52,7 +54,7 @@ SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
 )
 NAMES = [name for name, _, _ in SAMPLES]
 #: Formats that have no end: a file that stops behind a line is a whole one.
-ENDLESS = ("call_stacks/raw.folded", "slurm/sacct.txt")
+ENDLESS = ("call_stacks/raw.folded", "kokkos_timer/node-25024.dat", "slurm/sacct.txt")
 
 
 @pytest.mark.parametrize(("name", "reader", "silent"), SAMPLES, ids=NAMES)
