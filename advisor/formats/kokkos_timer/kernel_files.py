@@ -1,4 +1,4 @@
-"""The two kinds of files of the simple kernel timer (``kp_kernel_timer.cpp``, ``kp_kernel_info.h``): records and JSON."""
+"""The files of the simple kernel timer (``kp_kernel_timer.cpp``, ``kp_kernel_info.h``): binary records, or JSON."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _begins_with_record(head: bytes) -> bool:
     if len(head) < 8 + _HEAD.size + _TAIL.size:
         return False
     wall_s, length, size = struct.unpack_from("<dII", head)
-    return 0 <= wall_s < _LONGEST_S and length == size + 4 + _TAIL.size and 0 < size < _LONGEST_NAME
+    return bool(0 <= wall_s < _LONGEST_S and length == size + 4 + _TAIL.size and 0 < size < _LONGEST_NAME)
 
 
 def list_processes(folder: Path) -> list[Path]:
