@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import damage
 import pytest
 
-from advisor.formats import benchmarks, call_stacks, ipm, slurm, timing_tables
+from advisor.formats import benchmarks, call_stacks, ipm, kokkos_timer, slurm, timemory, timing_tables
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -25,9 +25,20 @@ SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
     ("call_stacks/pyinstrument.json", call_stacks, 60),
     ("call_stacks/speedscope.json", call_stacks, 60),
     ("call_stacks/raw.folded", call_stacks, 100),
+    ("call_stacks/go.prof", call_stacks, 5),
+    ("call_stacks/threads.pb", call_stacks, 60),
     ("ipm/heat.xml", ipm, 20),
+    ("kokkos_timer/ranks/node-25027.json", kokkos_timer, 40),
+    ("kokkos_timer/node-25024.dat", kokkos_timer, 60),
     ("slurm/sacct.txt", slurm, 60),
     ("slurm/seff.txt", slurm, 40),
+    ("timemory/wall.tree.json", timemory, 60),
+    ("timemory/wall_clock.json", timemory, 60),
+    ("timing_tables/craypat.txt", timing_tables, 30),
+    ("timing_tables/nwchem.out", timing_tables, 20),
+    ("timing_tables/openfoam.log", timing_tables, 30),
+    ("timing_tables/openfoam-profiling.txt", timing_tables, 30),
+    ("timing_tables/performance-report.txt", timing_tables, 20),
     ("timing_tables/lammps.log", timing_tables, 5),
     ("timing_tables/gromacs-pme.log", timing_tables, 5),
     ("timing_tables/cp2k.out", timing_tables, 20),
@@ -43,7 +54,7 @@ SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
 )
 NAMES = [name for name, _, _ in SAMPLES]
 #: Formats that have no end: a file that stops behind a line is a whole one.
-ENDLESS = ("call_stacks/raw.folded", "slurm/sacct.txt")
+ENDLESS = ("call_stacks/raw.folded", "kokkos_timer/node-25024.dat", "slurm/sacct.txt")
 
 
 @pytest.mark.parametrize(("name", "reader", "silent"), SAMPLES, ids=NAMES)

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from advisor.analysis import bounds, gaps, loads, quality, soundness
 from advisor.formats import timing_tables
+from advisor.formats.plain_text import read_ends, read_plain_text
+from advisor.formats.timing_tables.dialect_list import find_dialect
 from advisor.model.errors import InputError
 from advisor.model.records import RANKS_ADDED_UP, Gap, Profile
 from advisor.support import contract
+
+if TYPE_CHECKING:
+    from advisor.formats.timing_tables.table import TimingTable
 
 HERE = Path(__file__).parents[1] / "profiles" / "timing_tables"
 #: Ranks, run time, and the seconds of some rows as the files print them (means over ranks).
@@ -32,6 +38,11 @@ EXPECTED: dict[str, tuple[int, float, dict[str, float]]] = {
     "tiny-profiler.txt": (8, 7.504, {"Solver::advance()": 4.411, "FillBoundary_finish()": 2.407}),
     "dealii-statistics.txt": (6, 12.44, {"Assemble": 2.842, "Exchange ghost values": 2.012}),
     "dealii-summary.txt": (1, 88.8, {"Assemble": 19.7, "Solve": 3.03}),
+    "craypat.txt": (24, 10.929, {"sphexa::sph::computeIADImpl<>": 2.592, "MPI_Recv": 0.436}),
+    "performance-report.txt": (16, 92.0, {"Compute": 32.2, "MPI: collective calls": 40.48, "I/O: writes": 9.2}),
+    "openfoam.log": (1, 35.0, {"time steps": 24.46, "not on a core": 7.16}),
+    "openfoam-profiling.txt": (1, 59.1, {"fvMatrix::solve.p": 55.1, "functionObjects.write": 1.0}),
+    "nwchem.out": (1, 5.5, {"not on a core": 0.9}),
 }
 
 
@@ -204,3 +215,83 @@ def test_mistakes_name_their_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is no number") as caught:
         timing_tables.advisor_read(tmp_path / "out.txt")
     assert f"line {line}" in str(caught.value)
+
+
+def test_craypat_names_ranks_and_tells_samples_in_seconds() -> None:
+    """Samples every 10 ms: 43.6 of them in MPI_Recv are 0.436 s; pe.7 is least in it (13), pe.23 most (441)."""
+    table = read_table("craypat.txt")
+    receive = next(row for row in table.rows if row.name == "MPI_Recv")
+    assert (receive.least_at, receive.most_at) == (7, 23)
+    assert (receive.least_s, receive.most_s) == pytest.approx((0.13, 4.41))
+    assert sum(row.mean_s for row in table.rows) == pytest.approx(10.76, abs=0.03), "groups are not counted twice"
+    assert table.shortest_s == pytest.approx(10.90189)
+
+
+def test_waiting_that_craypat_measures(tmp_path: Path) -> None:
+    """Tracing reports hold seconds; ``f(sync)`` is the waiting before the collective ``f``."""
+    (tmp_path / "lite.txt").write_text(CRAYPAT_LITE)
+    profile = timing_tables.advisor_read(tmp_path / "lite.txt")
+    rows = [region.name for region in profile.regions]
+    arrays = {name: array[:, :, 0].mean(axis=1) for name, array in profile.phases[0].arrays.items()}
+    assert profile.ranks == 16
+    assert profile.actual_s == pytest.approx(2100)
+    assert arrays["wait_s"][rows.index("mpi_alltoallv_(sync)")] == pytest.approx(594.643642)
+    assert arrays["transfer_s"][rows.index("mpi_waitall_")] == pytest.approx(33.035489)
+    assert arrays["wall_s"][rows.index("MPI: other functions")] == pytest.approx(58.51139 - 33.035489)
+
+
+def test_the_mean_computation_is_known_where_nothing_hides_in_it() -> None:
+    profile = timing_tables.advisor_read(HERE / "performance-report.txt")
+    assert set(profile.phases[0].arrays) == {"wall_s", "cpu_s", "io_s"}
+    levels = {bound.name: bound.seconds for bound in bounds.compute_bounds(profile, None)}
+    assert levels["I"] == pytest.approx(32.2)
+    assert levels["IPC"] is None
+
+
+def test_openfoam_tells_start_up_and_long_steps() -> None:
+    profile = timing_tables.advisor_read(HERE / "openfoam.log")
+    notes = {note.name: note.text for note in profile.notes}
+    assert "4 of 39 steps" in notes["steps of different length"]
+    assert profile.outside["start-up"].sum() == pytest.approx(3.4, abs=0.05)
+    assert profile.started == "2021-03-05T09:12:40"
+
+
+def read_table(name: str) -> TimingTable:
+    found = find_dialect(read_ends(HERE / name))
+    assert found is not None
+    return found.parse(read_plain_text(HERE / name))
+
+
+CRAYPAT_LITE = """\
+CrayPat/X:  Version 6.4.5 Revision 87dd5b8  01/23/17 15:37:24
+Experiment:                   lite  lite/gpu
+Number of PEs (MPI ranks):      16
+Numbers of Threads per PE:   1,114
+Execution start time:  Tue Mar 28 15:15:55 2017
+
+Avg Process Time:     2,100 secs
+
+Table 1:  Profile by Function Group and Function
+
+  Time% |         Time |  Imb. Time |  Imb. |        Calls |Group
+        |              |            | Time% |              | Function
+        |              |            |       |              |  PE=HIDE
+
+ 100.0% | 2,086.808412 |         -- |    -- | 18,723,148.8 |Total
+|-----------------------------------------------------------------------------
+|  59.2% | 1,236.266484 | 110.728787 |  8.8% |          1.0 |USER
+||----------------------------------------------------------------------------
+||  59.2% | 1,236.266484 | 110.728787 |  8.8% |          1.0 |main
+||============================================================================
+|  31.8% |   664.415775 |         -- |    -- |     35,648.0 |MPI_SYNC
+||----------------------------------------------------------------------------
+||  28.5% |   594.643642 | 100.768091 | 16.9% |      5,470.0 |mpi_alltoallv_(sync)
+||============================================================================
+|   2.8% |    58.511390 |         -- |    -- | 14,458,788.1 |MPI
+||----------------------------------------------------------------------------
+||   1.6% |    33.035489 |   3.623399 | 10.5% |    128,490.0 |mpi_waitall_
+|=============================================================================
+
+Program invocation:
+  /apps/cp2k.psmp H2O-256.inp
+"""

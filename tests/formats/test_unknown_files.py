@@ -24,6 +24,13 @@ CONTENTS: dict[str, tuple[bytes, str, str]] = {
     "gmon.out": (b"gmon\x01\x00\x00\x00", "raw data of gprof", "gprof -b ./PROGRAM"),
     "a.h5": (b"\x89HDF\r\n\x1a\n" + bytes(8), "HDF5", ""),
     "r.nsys-rep": (b"\x01\x02\x03", "a report of Nsight Systems", "nsys export"),
+    "a.lz4": (b"\x04\x22\x4d\x18" + bytes(20), "packed by lz4", "unlz4"),
+    "app.ap2": (b"\x01\x02\x00", "data of CrayPat", "pat_report"),
+    "r000hs.vtune": (b"\x01\x02\x00", "a result of VTune", "vtune -report summary -r"),
+    "heat_4p.map": (b"\x01\x02\x00" + bytes(9), "a recording of Linaro MAP", "perf-report"),
+    "app.js.map": (b'{"version": 3}\n', "JSON with version", ""),
+    "out.prof": (bytes(8) + b"\x03" + bytes(23), "raw data of gperftools", "pprof -proto"),
+    "x.nc": (b"CDF\x02" + bytes(9), "NetCDF", ""),
     "a.xml": (b'<?xml version="1.0"?>\n<!-- x -->\n<sprites n="1"/>', "XML of sprites", ""),
     "notes.txt": (b"the solver is slow\n", "a text that begins with 'the solver is slow'", ""),
     "core": (b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x04\x00" + bytes(40), "a core dump", ""),
@@ -56,6 +63,16 @@ def test_the_message_names_it(tmp_path: Path) -> None:
     for place in (path, tmp_path / "a b"):
         with pytest.raises(UnknownFormatError, match=r"raw data of gprof: gprof -b ./PROGRAM '.*a b/gmon.out'"):
             loaded.find_profiles(place)
+
+
+def test_folders_of_tools_are_named_by_what_they_hold(tmp_path: Path) -> None:
+    for folder, file, words in (
+        ("r000hs", "r000hs.vtune", "a result of VTune: vtune -report summary -r"),
+        ("app+pat+1-2s", "index.ap2", "data of CrayPat: pat_report"),
+    ):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / file).write_bytes(b"\x01\x02\x00")
+        assert words in describe_unknown(tmp_path / folder)
 
 
 def test_what_is_nobodys_says_nothing(tmp_path: Path) -> None:

@@ -31,6 +31,9 @@ _MAGIC: Final = (
     (b"BZh", FileKind("packed by bzip2", _UNPACK.format(tool="bunzip2"))),
     (b"\xfd7zXZ\x00", FileKind("packed by xz", _UNPACK.format(tool="unxz"))),
     (b"\x28\xb5\x2f\xfd", FileKind("packed by zstd", _UNPACK.format(tool="unzstd"))),
+    (b"\x04\x22\x4d\x18", FileKind("packed by lz4", _UNPACK.format(tool="unlz4"))),
+    (b"\x1f\x9d", FileKind("packed by compress", _UNPACK.format(tool="uncompress"))),
+    (b"7z\xbc\xaf\x27\x1c", FileKind("a 7z archive", _UNPACK.format(tool="7z x"))),
     (b"PK\x03\x04", FileKind("a zip archive", _UNPACK.format(tool="unzip"))),
     (b"PERFILE2", FileKind("a recording of perf", "perf script -i {path} > perf.txt")),
     (b"gmon", FileKind("raw data of gprof", "gprof -b ./PROGRAM {path} > gprof.txt")),
@@ -42,6 +45,15 @@ _MAGIC: Final = (
     (b"PAR1", FileKind("Parquet")),
     (b"ARROW1", FileKind("Arrow")),
     (b"\x93NUMPY", FileKind("an array of NumPy")),
+    (b"CDF\x01", FileKind("NetCDF")),
+    (b"CDF\x02", FileKind("NetCDF")),
+    (b"CDF\x05", FileKind("NetCDF")),
+    (
+        bytes(8) + b"\x03" + bytes(7),
+        FileKind("raw data of gperftools", "pprof -proto ./PROGRAM {path} > profile.pb.gz"),
+    ),
+    (b"\xcf\xfa\xed\xfe", FileKind("a Mach-O program or library")),
+    (b"MZ", FileKind("a program for Windows")),
     (b"%PDF-", FileKind("PDF")),
     (b"\x89PNG", FileKind("a picture (PNG)")),
     (b"\xc1\x1f\xfc\xc1", FileKind("a trace in CTF")),
@@ -55,12 +67,24 @@ _SUFFIXES: Final = {
     ".nsys-rep": FileKind("a report of Nsight Systems", "nsys export --type sqlite {path}"),
     ".qdrep": FileKind("a report of Nsight Systems", "nsys export --type sqlite {path}"),
     ".ncu-rep": FileKind("a report of Nsight Compute", "ncu --import {path} --csv --page raw > ncu.csv"),
-    ".ap2": FileKind("data of CrayPat"),
-    ".xf": FileKind("raw data of CrayPat"),
+    ".ap2": FileKind("data of CrayPat", "pat_report {path} > craypat.txt"),
+    ".xf": FileKind("raw data of CrayPat", "pat_report {path} > craypat.txt"),
+    ".vtune": FileKind(
+        "a result of VTune", "vtune -report summary -r {path} -format csv -csv-delimiter comma > vtune.csv"
+    ),
+    ".advixe": FileKind("a result of Intel Advisor"),
+    ".pftrace": FileKind("a trace of Perfetto"),
+    ".perfetto-trace": FileKind("a trace of Perfetto"),
+    ".slog2": FileKind("a trace of Jumpshot"),
+    ".sts": FileKind("a trace of Charm++'s Projections"),
     ".mpit": FileKind("raw data of Extrae", "mpi2prv -f TRACE.mpits -o trace.prv"),
     ".mpits": FileKind("raw data of Extrae", "mpi2prv -f {path} -o trace.prv"),
     ".edf": FileKind("a trace of TAU", "tau_treemerge.pl && tau2otf2 tau.trc tau.edf app"),
     ".jfr": FileKind("a recording of Java Flight Recorder", "jfrconv -o collapsed {path} stacks.folded"),
+}
+#: Names that other tools give to texts as well.
+_BINARY_SUFFIXES: Final = {
+    ".map": FileKind("a recording of Linaro MAP", "perf-report {path}"),
 }
 _ELF_TYPES: Final = {1: "an ELF object file", 2: "an ELF program", 3: "an ELF program or library", 4: "a core dump"}
 _XML_ROOT: Final = re.compile(
@@ -107,6 +131,8 @@ def identify_file(path: Path) -> FileKind | None:
         return FileKind("an empty file")
     if path.suffix in _SUFFIXES:
         return _SUFFIXES[path.suffix]
+    if path.suffix in _BINARY_SUFFIXES and _identify_text(head) is None:
+        return _BINARY_SUFFIXES[path.suffix]
     if head.startswith(b"\x1f\x8b"):
         inner = _identify_content(_unpack_head(path))
         if inner and inner.command is None and inner in _REFUSED:

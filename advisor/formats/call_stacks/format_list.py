@@ -24,6 +24,10 @@ _PYINSTRUMENT: Final = (b'"sample_count"', b'"duration"')
 _PYINSTRUMENT_FRAMES: Final = (b'"root_frame"', b'"frame_tree"', b'"frame_records"')
 _CPROFILE: Final = b"ncalls  tottime  percall  cumtime  percall filename:lineno(function)"
 #: Statistics of cProfile: a dictionary whose first key is a tuple of three, the first of them a text.
+#: The fields of a profile of pprof and their wire types: numbers, and messages or texts with their length.
+_LENGTH: Final = 2
+_PPROF_FIELDS: Final = {n: _LENGTH if n in (1, 2, 3, 4, 5, 6, 11) else 0 for n in range(1, 16)}
+_LONGEST_KIND: Final = 8
 _DICT, _TUPLE, _TEXTS = b"{", b")\x03", b"zZaAu"
 
 
@@ -57,6 +61,35 @@ def _begins_as_session(ends: bytes) -> bool:
     return all(mark in ends for mark in _PYINSTRUMENT) and any(mark in ends for mark in _PYINSTRUMENT_FRAMES)
 
 
+def _begins_with_profile(ends: bytes) -> bool:
+    """Return whether the file begins with fields of pprof's message, in any order, kinds of samples among them."""
+    place = found = 0
+    kinds = False
+    head = ends[:HEAD]
+    while place < len(head):
+        number, kind = head[place] >> 3, head[place] & 7
+        if _PPROF_FIELDS.get(number) != kind:
+            break
+        value, place = _read_varint(head, place + 1)
+        if kind == _LENGTH:
+            kinds |= number == 1 and head[place : place + 1] == b"\x08" and 2 <= value <= _LONGEST_KIND
+            place += value
+        found += 1
+    # a tail may follow the head, and then the last field is not whole
+    return kinds and found >= _ENOUGH and (place >= len(head) - 1)
+
+
+def _read_varint(content: bytes, place: int) -> tuple[int, int]:
+    """Return a number of seven bits a byte, and where it ends."""
+    value = shift = 0
+    while place < len(content) and shift < 64:
+        value |= (content[place] & 0x7F) << shift
+        place, shift = place + 1, shift + 7
+        if content[place - 1] < 0x80:
+            break
+    return value, place
+
+
 def _begins_with_stacks(ends: bytes) -> bool:
     """Return whether the first lines are stacks: all with a number at their end, most with several functions."""
     lines = ends[:HEAD].decode("utf-8", "replace").split("\n")
@@ -75,5 +108,6 @@ FORMATS: Final = (
     StackFormat("pyinstrument", _begins_as_session, 1.0),
     StackFormat("cprofile_text", lambda ends: _CPROFILE in ends, 0.9),
     StackFormat("pstats", _begins_with_statistics, 0.8),
+    StackFormat("pprof", _begins_with_profile, 0.8),
     StackFormat("folded", _begins_with_stacks, 0.6),
 )

@@ -67,6 +67,7 @@ def build_call_paths(table: TimingTable, path: Path) -> CallPaths:
         wall_s=wall,
         visits=_count_visits(table, ranks),
         shortest_s=shortest,
+        waits=_collect_waits(table, wall),
         counts=_collect_counts(table, ranks),
         actual_s=max(table.wall_s, float(wall.sum(axis=0).max())),
         status="estimated" if table.averages_ranks or not exact else "measured",
@@ -137,6 +138,12 @@ def _compute_own_seconds(table: TimingTable, nodes: tuple[CallPathNode, ...], ra
     return own
 
 
+def _collect_waits(table: TimingTable, wall: FloatArray) -> dict[str, FloatArray]:
+    """Return the seconds (nodes, ranks) that the library itself measured as waiting, by kind; empty without any."""
+    only_waits = np.array([False, *(row.only_waits for row in table.rows)])
+    return {"collective": np.where(only_waits[:, None], wall, 0.0)} if only_waits.any() else {}
+
+
 def _count_visits(table: TimingTable, ranks: int) -> FloatArray | None:
     """Return the calls of each rank (nodes, ranks), None where the table lacks them for some rows."""
     calls = np.array([1.0, *(row.calls for row in table.rows)])
@@ -183,7 +190,8 @@ def _describe_ranks(table: TimingTable, ranks: int, spread: bool) -> Iterator[No
         for row, role in zip(table.rows, roles, strict=True)
         if role in CALLS and (row.parent < 0 or roles[row.parent] not in CALLS)
     ]
-    if ranks > 1 and any(math.isnan(row.least_s) and row.mean_s > _SHARE * table.wall_s for row in calls):
+    open_calls = [row for row in calls if math.isnan(row.least_s) and not row.only_waits]
+    if ranks > 1 and any(row.mean_s > _SHARE * table.wall_s for row in open_calls):
         text = "what ranks wait in communication is not told from what communication takes"
         yield Note(HIDDEN, text, 0.1, trace)
     elif table.hides_waiting and ranks > 1:

@@ -28,6 +28,7 @@ class Dialect(NamedTuple):
 
 
 DIALECTS: Final = (
+    Dialect("CrayPat", b"CrayPat/X:  Version", "craypat"),
     Dialect("LAMMPS", b"MPI task timing breakdown:", "lammps"),
     Dialect("GROMACS", b"R E A L   C Y C L E   A N D   T I M E   A C C O U N T I N G", "gromacs"),
     Dialect("Teuchos", b"TimeMonitor results over ", "teuchos"),
@@ -39,6 +40,10 @@ DIALECTS: Final = (
     Dialect("PETSc", b"<petscroot>", "petsc_xml"),
     Dialect("PETSc", PETSC_COLUMNS, "petsc_csv"),
     Dialect("PETSc", b"PETSc Performance Summary: ---", "petsc_text"),
+    Dialect("OpenFOAM", b" s  ClockTime = ", "openfoam_log"),
+    Dialect("OpenFOAM", b"\nprofiling\n{\n    trigger0\n", "openfoam_profiling"),
+    Dialect("NWChem", b"Northwest Computational Chemistry Package (NWChem)", "nwchem"),
+    Dialect("Performance Reports", b"-bound in this configuration", "performance_reports"),
     Dialect("Quantum ESPRESSO", b"This program is part of the open-source Quantum ESPRESSO suite", "quantum_espresso"),
 )
 

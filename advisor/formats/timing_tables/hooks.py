@@ -10,6 +10,7 @@ from advisor.model.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from advisor.formats.timing_tables.table import TimingTable
     from advisor.model.records import Profile
     from advisor.trace.callpaths.records import CallPaths
 
@@ -26,23 +27,30 @@ def advisor_sniff(path: Path) -> float | None:
     return _SURE if find_dialect(read_ends(path)) else None
 
 
-def read_call_paths(path: Path) -> CallPaths:
-    """Return the timing table in the file at ``path``; raises ``InputError`` with the line of what is damaged."""
+def _read_table(path: Path) -> TimingTable:
     from advisor.formats.plain_text import read_ends, read_plain_text
-    from advisor.formats.timing_tables.call_path_builder import build_call_paths
     from advisor.formats.timing_tables.dialect_list import find_dialect
 
     dialect = find_dialect(read_ends(path))
     if dialect is None:
         raise InputError(path, "holds no timing table of a library that is known here")
-    return build_call_paths(dialect.parse(read_plain_text(path)), path)
+    return dialect.parse(read_plain_text(path))
+
+
+def read_call_paths(path: Path) -> CallPaths:
+    """Return the timing table in the file at ``path``; raises ``InputError`` with the line of what is damaged."""
+    from advisor.formats.timing_tables.call_path_builder import build_call_paths
+
+    return build_call_paths(_read_table(path), path)
 
 
 @hookimpl
 def advisor_read(path: Path) -> Profile:
     """Return the run that the timing table at ``path`` tells of; raises ``InputError`` where it is damaged."""
+    from advisor.formats.timing_tables.call_path_builder import build_call_paths
     from advisor.formats.timing_tables.unknown_balance import drop_unknown_times
     from advisor.trace.callpaths.profile import from_call_paths
 
-    paths = read_call_paths(path)
-    return drop_unknown_times(from_call_paths(paths, path))
+    table = _read_table(path)
+    profile = from_call_paths(build_call_paths(table, path), path)
+    return drop_unknown_times(profile, hides_waiting=table.hides_waiting)

@@ -23,7 +23,8 @@ class TimingRow:
     and ``most_at`` the ranks that take them (-1: not known). ``parent`` is the index of the row that contains this one
     (-1: the run). ``role`` says what the row does where the library says so; without it the name tells. ``calls`` is
     the number of calls of a rank, NaN where it is not known; ``counts`` holds other counts of all ranks together, by
-    the names of ``Profile.counts``. ``ranks_s`` are the seconds of each rank where the table holds them.
+    the names of ``Profile.counts``. ``ranks_s`` are the seconds of each rank where the table holds them. ``only_waits``
+    is whether the library measured the row as waiting for other ranks and nothing else.
     """
 
     name: str
@@ -37,6 +38,7 @@ class TimingRow:
     calls: float = math.nan
     counts: Mapping[str, float] = field(default_factory=dict)
     ranks_s: tuple[float, ...] = ()
+    only_waits: bool = False
 
     @property
     def is_spread_known(self) -> bool:

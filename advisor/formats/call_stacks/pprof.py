@@ -1,0 +1,187 @@
+"""pprof's profiles (``profile.proto``): samples of call stacks in Go, C++ with gperftools, Rust, Node.js and others."""
+
+from __future__ import annotations
+
+import math
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Final
+
+from advisor.formats.call_stacks.protobuf_reader import Fields, WireError, read_fields
+from advisor.formats.call_stacks.stacks import Frame, StackProfile
+from advisor.formats.plain_text import read_content
+from advisor.model.errors import InputError
+from advisor.model.records import Note
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.formats.call_stacks.stacks import Unit
+
+_SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRING = 1, 2, 3, 4, 5, 6
+_TIME, _DURATION, _PERIOD_TYPE, _PERIOD = 9, 10, 11, 12
+_UNITS: Final = {"nanoseconds": 1e-9, "microseconds": 1e-6, "milliseconds": 1e-3, "seconds": 1.0}
+#: Kinds of samples that tell where time passed, best first; others are of memory, locks and threads.
+_TIMES: Final = (("cpu", "cpu_s"), ("wall", "wall_s"), ("samples", "samples"), ("sample", "samples"))
+#: Labels of samples that name the thread, as writers call it.
+_THREAD_LABELS: Final = frozenset({"thread id", "thread_id", "tid", "thread"})
+_LATEST_S: Final = 1 << 34
+_MOST_THREADS: Final = 4096
+#: Samples miss or exceed the duration of the run by no more than this share.
+_ROUNDING: Final = 1.05
+_NO_NAMES: Final = Note(
+    "functions without names",
+    "most samples hold addresses and no names of functions: they are shown by library",
+    0.2,
+    "pprof -proto ./PROGRAM PROFILE > named.pb.gz",
+)
+_TOGETHER: Final = Note(
+    "threads added up",
+    "the samples of all threads are added up and exceed the time of the run: shares are known, seconds of a thread not",
+    0.2,
+)
+_NO_DURATION: Final = Note("duration not stated", "the profile does not state how long the run took", 0.1)
+
+
+def parse(path: Path) -> StackProfile:
+    """Return the stacks in the profile; raises ``InputError`` for what is damaged or tells nothing of time."""
+    content = read_content(path)
+    try:
+        return _Profile(read_fields(content), path).build_stacks()
+    except WireError as error:
+        raise InputError(path, f"damaged: {error}", f"byte {error.offset}") from None
+
+
+class _Profile:
+    """The tables of a profile, and the samples in their terms."""
+
+    def __init__(self, fields: Fields, path: Path) -> None:
+        self.path = path
+        self.fields = fields
+        self.strings = [text.decode("utf-8", "surrogateescape") for text in fields.list_messages(_STRING)]
+        self.mappings = self._read_table(_MAPPING)
+        self.functions = self._read_table(_FUNCTION)
+        self.frames = {number: self._name_frames(place) for number, place in self._read_table(_LOCATION).items()}
+        self.unnamed = 0.0
+
+    def _read_table(self, number: int) -> dict[int, Fields]:
+        """Return the messages of a table by their id."""
+        messages = (read_fields(message) for message in self.fields.list_messages(number))
+        return {message.find_number(1): message for message in messages}
+
+    def _text(self, index: int) -> str:
+        if not 0 <= index < len(self.strings):
+            raise InputError(self.path, f"damaged: there is no string {index}")
+        return self.strings[index]
+
+    def _name_frames(self, place: Fields) -> tuple[tuple[Frame, ...], bool]:
+        """Return the functions at a location, outermost first, and whether their names are known."""
+        lines = [read_fields(line) for line in place.list_messages(4)]
+        frames = []
+        for line in reversed(lines):
+            function = self.functions.get(line.find_number(1))
+            if function is None:
+                raise InputError(self.path, f"damaged: there is no function {line.find_number(1)}")
+            name = self._text(function.find_number(2)) or self._text(function.find_number(3))
+            start = function.find_number(5)
+            frames.append(Frame(name or "not named", self._text(function.find_number(4)) or None, start or None))
+        if frames:
+            return tuple(frames), True
+        mapping = self.mappings.get(place.find_number(2))
+        library = self._text(mapping.find_number(5)).rsplit("/", 1)[-1] if mapping else ""
+        return (Frame(f"[{library or 'unknown'}]"),), False
+
+    def build_stacks(self) -> StackProfile:
+        """Return the samples of the kind that tells best where time passed."""
+        column, unit, factor = self._choose_column()
+        threads: dict[object, int] = {}
+        samples = [self._read_sample(message, column, threads) for message in self.fields.list_messages(_SAMPLE)]
+        duration_s = self.fields.find_number(_DURATION) * 1e-9
+        total = sum(amount for _, _, amount in samples) * factor
+        alone = total > duration_s * _ROUNDING * max(len(threads), 1) and duration_s > 0
+        found = StackProfile(
+            tool="pprof",
+            unit="samples" if alone and unit == "wall_s" else unit,
+            spent={},
+            wall_s=duration_s if duration_s > 0 and not alone and unit != "samples" else math.nan,
+            threads=max(len(threads), 1),
+            program=self._find_program(),
+            started=self._find_start(),
+            language=self._find_language(),
+            notes=tuple(self._describe(alone, duration_s, total / factor if factor else 0.0)),
+        )
+        for stack, thread, amount in samples:
+            if amount > 0 and stack:
+                found.add_spent(stack, thread, amount * (1.0 if found.unit == "samples" else factor))
+        return found
+
+    def _choose_column(self) -> tuple[int, Unit, float]:
+        """Return which value of the samples to read, what it is, and the seconds (or samples) of one."""
+        types = [read_fields(message) for message in self.fields.list_messages(_SAMPLE_TYPE)]
+        kinds = [(self._text(each.find_number(1)), self._text(each.find_number(2))) for each in types]
+        for name, unit in _TIMES[:2]:
+            for column, (kind, measure) in enumerate(kinds):
+                if kind == name and measure in _UNITS:
+                    return column, unit, _UNITS[measure]  # type: ignore[return-value]
+        period = (
+            read_fields(self.fields.list_messages(_PERIOD_TYPE)[-1])
+            if self.fields.list_messages(_PERIOD_TYPE)
+            else None
+        )
+        period_kind = (self._text(period.find_number(1)), self._text(period.find_number(2))) if period else ("", "")
+        for column, (kind, measure) in enumerate(kinds):
+            if kind in ("samples", "sample") and measure == "count":
+                if period_kind[0] == "cpu" and period_kind[1] in _UNITS and self.fields.find_number(_PERIOD) > 0:
+                    return column, "cpu_s", _UNITS[period_kind[1]] * self.fields.find_number(_PERIOD)
+                return column, "samples", 1.0
+        named = ", ".join(f"{kind} ({measure})" for kind, measure in kinds) or "nothing"
+        raise InputError(self.path, f"holds {named[:200]}, which does not tell where time passed; record a CPU profile")
+
+    def _read_sample(
+        self, message: bytes, column: int, threads: dict[object, int]
+    ) -> tuple[tuple[Frame, ...], int, float]:
+        """Return the stack of a sample, outermost function first, its thread, and its value."""
+        sample = read_fields(message)
+        values = sample.list_numbers(2)
+        if column >= len(values):
+            raise InputError(self.path, f"damaged: a sample holds {len(values)} values")
+        value = float(values[column] - (1 << 64) if values[column] >> 63 else values[column])
+        stack: list[Frame] = []
+        named = False
+        for place in reversed(sample.list_numbers(1)):
+            if place not in self.frames:
+                raise InputError(self.path, f"damaged: there is no location {place}")
+            frames, known = self.frames[place]
+            named |= known
+            if known or not stack or stack[-1] != frames[-1]:
+                stack.extend(frames)
+        self.unnamed += 0.0 if named else max(value, 0.0)
+        return tuple(stack), self._find_thread(sample, threads), value
+
+    def _find_thread(self, sample: Fields, threads: dict[object, int]) -> int:
+        for label in (read_fields(message) for message in sample.list_messages(3)):
+            if self._text(label.find_number(1)) in _THREAD_LABELS:
+                number = threads.setdefault((label.find_number(2), label.find_number(3)), len(threads))
+                if number >= _MOST_THREADS:
+                    raise InputError(self.path, f"more than {_MOST_THREADS:,} threads")
+                return number
+        return 0
+
+    def _describe(self, alone: bool, duration_s: float, total: float) -> list[Note]:
+        notes = [_TOGETHER] if alone else []
+        if duration_s <= 0:
+            notes.append(_NO_DURATION)
+        return [*notes, _NO_NAMES] if self.unnamed > 0.5 * total > 0 else notes
+
+    def _find_program(self) -> str:
+        first = next(iter(self.mappings.values()), None)
+        return self._text(first.find_number(5)).rsplit("/", 1)[-1] if first else ""
+
+    def _find_start(self) -> str | None:
+        seconds = self.fields.find_number(_TIME) * 1e-9
+        if not 0 < seconds < _LATEST_S:
+            return None
+        return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
+    def _find_language(self) -> str | None:
+        files = [self._text(function.find_number(4)) for function in self.functions.values()]
+        return "go" if any(name.endswith(".go") for name in files) else None
