@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.facts.of_code import code_seconds
+from advisor.analysis.disturbance import OTHERS
 from advisor.analysis.measures import recording_command
 from advisor.model import policy
 from advisor.model.gap_parts import GapPart
@@ -61,9 +62,13 @@ def describe_computation(profile: Profile, bounds: Sequence[Bound]) -> Finding |
     """Return a sentence on what the computation is bound by; None where it is less than half of the run."""
     values = {bound.name: bound.seconds for bound in bounds}
     seconds = values.get("I")
-    if not profile.has_run_time or seconds is None or seconds < policy.COMPUTATION_SHARE * profile.actual_s:
+    if not profile.has_run_time or seconds is None:
         return None
-    whole = f"Computation takes {format_share(seconds / profile.actual_s)} of the run"
+    own_s = profile.actual_s - _foreign_seconds(profile)
+    if own_s <= 0 or seconds < policy.COMPUTATION_SHARE * own_s:
+        return None
+    of_what = "the run" if own_s == profile.actual_s else "what other programs left of the run"
+    whole = f"Computation takes {format_share(min(seconds / own_s, 1.0))} of {of_what}"
     shares = _code_shares(profile)
     named = sorted(((share, fact) for fact, share in (shares or {}).items() if share >= policy.CODE_KIND), reverse=True)
     if any(values.get(name) is not None for name in _MACHINE_BOUNDS):
@@ -81,6 +86,12 @@ def describe_computation(profile: Profile, bounds: Sequence[Bound]) -> Finding |
     measures = {"share": seconds / profile.actual_s} | {fact: share for share, fact in named}
     parts = tuple(_build_part(profile, fact, share * seconds) for share, fact in named)
     return Finding("code", KIND, "I", text, measures, explains=parts)
+
+
+def _foreign_seconds(profile: Profile) -> float:
+    """Return the seconds of the run in which other programs held the cores, a mean over the processors."""
+    outside = profile.outside.get(OTHERS)
+    return float(outside.mean()) if outside is not None else 0.0
 
 
 def _build_part(profile: Profile, fact: str, seconds: float) -> GapPart:

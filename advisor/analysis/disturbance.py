@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 #: The part of the run in which other programs held the cores, outside of all phases.
 OTHERS: Final = "other programs"
 #: Counts, in the row of the program: the longest delay of each instance of a phase, summed up; the run-queue delay of
-#: each thread; what the machine's cores did for others; and the imbalance that a second run may not show: all seconds.
+#: each thread, and the part of it in calls for input and output; what the machine's cores did for others; and the
+#: imbalance that a second run may not show: all seconds.
 LONGEST_DELAY, QUEUE_DELAY, TAKEN = "delay.longest_s", "delay.queue_s", "delay.taken_s"
+IO_DELAY: Final = "delay.io_s"
 UNREPEATED: Final = "delay.unrepeated_s"
 #: Counts, in the row of the program: the cores that each process may use, in the column of its first thread.
 BOUND_CORES: Final = "cores.bound"
-#: Gaps that such delays lengthen; computation is measured by CPU clocks, and the rest is not waited for.
+#: Gaps that such delays lengthen; computation is measured by CPU clocks, and the rest is not waited for. Input and
+#: output are lengthened by what delays their calls.
 DISTURBED_GAPS: Final = frozenset({"C'", "L", "M'", "D", "S'", "W"})
 #: Gaps that cores of different speed make as well: caches, memory and clocks are shared, and pages lie as they may.
 UNEVEN_GAPS: Final = frozenset({"L", "M'", "D", "W"})
@@ -49,11 +52,20 @@ def doubtful_seconds(profile: Profile, gap: str, share: float = 1.0) -> float:
 
     In a part of the run with this ``share`` of its computation cores differ by so much less; a delay may be anywhere.
     """
+    if gap == "O":
+        return _io_delay_seconds(profile)
     if gap not in DISTURBED_GAPS:
         return 0.0
     table = profile.counts.get(UNREPEATED)
     uneven_s = float(table.sum()) if table is not None and gap in UNEVEN_GAPS else 0.0
     return disturbance_seconds(profile) + share * uneven_s
+
+
+def _io_delay_seconds(profile: Profile) -> float:
+    """Return the seconds that processors had no core in calls for input and output, a mean; 0 where they are few."""
+    table = profile.counts.get(IO_DELAY)
+    seconds = float(table.sum()) / len(profile.processors) if table is not None else 0.0
+    return seconds if seconds >= _LEAST_SHARE * profile.actual_s else 0.0
 
 
 def describe_disturbance(seconds: float) -> str:

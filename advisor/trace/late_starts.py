@@ -27,8 +27,10 @@ def note_late_starts(trace: Trace) -> Note | None:
     """Return a note on ranks whose first thread begins parallel regions long after others of its team; else None.
 
     A team is started by its first thread. If that one then waits while another works, they share a core: launchers
-    that bind each process to one core do that.
+    that bind each process to one core do that. Where CPU clocks were read, they tell who had no core, and why.
     """
+    if trace.cpu_timed:
+        return None
     process = ranks_of_locations(trace)
     parallel = np.isin(roles_of_regions(trace), TEAM_ROLES)
     if not parallel.any() or len(np.unique(process)) == len(process):

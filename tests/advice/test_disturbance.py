@@ -17,6 +17,7 @@ from advisor.advice.rules.matching import find_possible
 from advisor.analysis import bounds, gaps
 from advisor.analysis.disturbance import (
     DISTURBED_GAPS,
+    IO_DELAY,
     LONGEST_DELAY,
     OTHERS,
     QUEUE_DELAY,
@@ -50,6 +51,17 @@ def unbalanced(longest_s: float) -> Profile:
 def sheet_of(profile: Profile) -> FactSheet:
     levels = bounds.compute_bounds(profile, None)
     return facts.collect_facts(profile, levels, gaps.attribute_gaps(profile, levels))
+
+
+def test_input_and_output_are_known_down_to_what_delayed_their_calls() -> None:
+    profile = unbalanced(7.0)
+    (step,) = profile.phases
+    io_s = np.full_like(step.arrays["io_s"], 0.1)
+    step = replace(step, arrays={**step.arrays, "io_s": io_s, "wait_s": step.arrays["wait_s"] - io_s})
+    for delay_s, low in ((0.0, 1.0), (0.1, 1.0), (0.4, 0.6), (2.0, 0.0)):
+        counts = {**profile.counts, IO_DELAY: np.full((1, 2), delay_s)}
+        span = sheet_of(replace(profile, phases=(step,), counts=counts)).run.gap_span("O")
+        assert (span.low, span.high) == pytest.approx((low, 1.0)), f"{delay_s} s: less than 1 % of the run is nothing"
 
 
 def test_a_gap_is_known_down_to_what_others_cannot_have_made() -> None:

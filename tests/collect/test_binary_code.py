@@ -51,6 +51,22 @@ double exchange(int n, double x) { for (int i = 0; i < n; i++) x = 0.5 * MPI_Min
 double orbit(int n, double x) { for (int i = 0; i < n; i++) x = 3.7 * x * (1.0 - x); return x; }
 void sweep(int n, double *u) { for (int i = 1; i < n; i++) u[i] = 0.5 * (u[i - 1] + u[i + 1]); }
 void update(int n, volatile long *place, const int *x) { for (int i = 0; i < n; i++) *place += x[i]; }
+void shortest(int n, int *path, const int *row, int *through)
+{
+    for (int i = 0; i < n; i++)
+        path[i] = path[i] < *through + row[i] ? path[i] : *through + row[i];
+}
+int largest(int n, const int *x) { int m = 0; for (int i = 0; i < n; i++) m = x[i] > m ? x[i] : m; return m; }
+void running(int n, int *x) { for (int i = 1; i < n; i++) x[i] += x[i - 1]; }
+unsigned hash(int n, const unsigned char *x)
+{
+    unsigned h = 5381;
+    for (int i = 0; i < n; i++)
+        h = 31 * h + x[i];
+    return h;
+}
+int search(int n, const int *x, int wanted) { int i = 0; while (i < n && x[i] != wanted) i++; return i; }
+void copy(int n, volatile int *y, const int *x) { for (int i = 0; i < n; i++) y[i] = x[i]; }
 int main(int argc, char **argv)
 {
     double y[9] = {argc}, x[5000] = {1};
@@ -151,17 +167,24 @@ def test_code_without_optimization_is_recognized_by_its_stack(tmp_path: Path, co
         ("gather", "index"),
         ("orbit", "recurrence"),
         ("sweep", "recurrence"),
+        ("shortest", "overlap"),
+        ("largest", "overlap"),
+        ("running", None),
+        ("hash", None),
+        ("search", None),
+        ("copy", None),
     ],
 )
-def test_the_reason_why_a_loop_is_scalar(scalar: Path, name: str, reason: str) -> None:
+def test_the_reason_why_a_loop_is_scalar(scalar: Path, name: str, reason: str | None) -> None:
     (loop,) = function(scalar, name).loops
     assert loop.scalar_reason == reason
 
 
-def test_a_vectorized_loop_has_no_reason_and_its_remainder_is_none(optimized: Path) -> None:
+@pytest.mark.parametrize("name", ["add", "largest"])
+def test_a_vectorized_loop_has_no_reason_and_its_remainder_is_none(optimized: Path, name: str) -> None:
     image = read_elf(optimized)
-    code = function(optimized, "add")
-    assert any(loop.packed for loop in code.loops)
+    code = function(optimized, name)
+    assert any(loop.is_vector for loop in code.loops)
     lines = {place: (None, None) for loop in code.loops for place in loop.arithmetic}
     assert all(loop.scalar_reason is None for loop in code.without_remainders(lines).loops)
     assert image.machine == "EM_X86_64"

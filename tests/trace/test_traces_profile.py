@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -182,7 +183,7 @@ def test_teams_are_booked_in_the_iteration_that_starts_them() -> None:
     assert profile.causes.count[of_teams].sum() == 3
 
 
-def one_core(late_s: float) -> Profile:
+def one_core(late_s: float, *, cpu_timed: bool = False) -> Profile:
     """Two threads; the first begins its part ``late_s`` after the other, which works 0.5 s: then they take turns."""
     lines = [Line(0).enter(0.0, "main"), Line(0, 1)]
     for turn in range(10):
@@ -190,7 +191,11 @@ def one_core(late_s: float) -> Profile:
         lines[1].call(turn + 0.1, turn + 0.6, "parallel")
         lines[0].call(turn + 0.1 + late_s, turn + 0.3 + late_s, "parallel")
         lines[0].add(turn + 0.9, Kind.JOIN).collective(turn + 0.9, turn + 1.0, "MPI_Barrier")
-    return from_trace(build(*lines))
+    return from_trace(replace(build(*lines), cpu_timed=cpu_timed))
+
+
+def test_where_cpu_clocks_were_read_a_late_start_says_nothing_about_shared_cores() -> None:
+    assert "threads share cores" not in {note.name for note in one_core(0.5, cpu_timed=True).notes}
 
 
 def test_threads_that_take_turns_wait_for_a_core_and_no_bound_exceeds_the_run() -> None:

@@ -156,6 +156,12 @@ def _io_processors(source: FactSource) -> float | None:
     return len(source.events.select_rows("io").processors) / len(source.profile.processors)
 
 
+def _metadata_calls(source: FactSource) -> float | None:
+    if source.events is None:
+        return None
+    return source.events.select_rows("io", (), io_calls.METADATA).calls_per_processor()
+
+
 def _is_io_by_one(source: FactSource) -> bool | None:
     if source.events is None:
         return None
@@ -192,6 +198,7 @@ VALUES: Final[dict[str, Compute]] = {
     "io.forced_share": _forced_share,
     "io.forced_B": _bytes_between_forcing,
     "io.metadata_share": partial(_seconds_share, "io", (), io_calls.METADATA),
+    "io.metadata_calls": _metadata_calls,
     "io.one_processor": _is_io_by_one,
     "io.mpi_io": _uses_mpi_io,
 }

@@ -242,6 +242,7 @@ _INPUT_OUTPUT: Final = (
         io.shared_share             | share  | reads and writes in files that several processors access / all
         io.processors_share         | share  | processors that do input or output / all
         io.metadata_share           | share  | seconds in open, close, stat and the like / all input and output
+        io.metadata_calls           | count  | calls of open, close, stat and the like / who makes them
         io.one_processor            | yes/no | one of several processors spends at least 90 % of the input and output
         io.mpi_io                   | yes/no | files are accessed through MPI
         io.data_share               | share  | seconds in reads and writes / all input and output

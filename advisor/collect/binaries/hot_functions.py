@@ -56,7 +56,7 @@ class FunctionCode:
 
         They compute the same lines; where no lines are known, they are taken for such.
         """
-        vectors = [one for one in self.loops if one.packed > one.scalar]
+        vectors = [one for one in self.loops if one.is_vector]
         covered = {lines.get(address) for one in vectors for address in one.arithmetic}
         kept = [
             one

@@ -10,6 +10,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from advisor.collect.binaries.integer_loops import LARGEST_B, find_packed_integers, find_scalar_integers
 from advisor.collect.binaries.registers import find_step_places, find_steps, find_writes, whole_register
 from advisor.model.record_class import dataclass
 
@@ -67,7 +68,8 @@ class InnerLoop:
     ``far`` in steps of pages, and ``indexed`` at addresses that were loaded or computed anew. ``fixed_updates`` are
     stores to the same place in every iteration. ``recurs`` says that an iteration needs what one before it computed,
     other than as a term of a sum. ``arithmetic`` are the addresses of instructions that compute, ``calls`` the targets
-    of calls, None for one through a pointer.
+    of calls, None for one through a pointer. Of loops without floating-point arithmetic, ``integers`` and
+    ``packed_integers`` are the instructions that compute with one integer of an array, or several, at a time.
     """
 
     begin: int
@@ -89,10 +91,23 @@ class InnerLoop:
     recurs: bool
     calls: tuple[int | None, ...]
     arithmetic: tuple[int, ...]
+    integers: int = 0
+    packed_integers: int = 0
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether most of what it computes is done with vectors."""
+        return self.packed > self.scalar or self.packed_integers > self.integers
 
     @property
     def scalar_reason(self) -> ScalarReason | None:
-        """Why the loop works on one number at a time, None where it has vectors or computes nothing."""
+        """Why the loop works on one number at a time, None where it has vectors or computes nothing.
+
+        Of loops over integers only what vectors would help is told: most others search, sort or count.
+        """
+        if self.integers and not self.packed_integers:
+            holds = self.calls or self.recurs or self.indexed or self.strided or self.branches or self.fixed_updates
+            return None if holds or self.locked else "overlap"
         if not self.scalar or self.packed >= self.scalar:
             return None
         if self.calls:
@@ -182,6 +197,9 @@ def _describe_loop(body: Sequence[Instruction], depth: int) -> InnerLoop:
         elif isinstance(step, str) or _is_sparse(members, step):
             strided += len(members)
             far += len(members) if not isinstance(step, str) and step % _PAGE_B == 0 else 0
+    floating = tuple(one.address for one in body if is_arithmetic(one))
+    integers = () if floating else find_scalar_integers(body, _walking(body, steps, writes))
+    packed_integers = () if floating else find_packed_integers(body)
     jumps = [one for one in body[:-1] if one.jumps and one.mnemonic != "jmp"]
     calls = [one for one in body if one.mnemonic == "call"]
     return InnerLoop(
@@ -203,8 +221,21 @@ def _describe_loop(body: Sequence[Instruction], depth: int) -> InnerLoop:
         ordered_sums=_count_ordered_sums(body),
         recurs=recurs,
         calls=tuple(one.target for one in calls),
-        arithmetic=tuple(one.address for one in body if is_arithmetic(one)),
+        arithmetic=floating or packed_integers or integers,
+        integers=len(integers),
+        packed_integers=len(packed_integers),
     )
+
+
+def _walking(body: Sequence[Instruction], steps: Mapping[str, int | str], writes: Mapping[str, int]) -> frozenset[int]:
+    """Return the addresses of instructions that access the next small number of an array in each iteration."""
+    found = set()
+    for one in body:
+        access = None if is_on_stack(one) else _read_access(one)
+        step = None if access is None else _step_of(access.terms, steps, writes)
+        if access is not None and isinstance(step, int) and step and access.size <= LARGEST_B:
+            found.add(one.address)
+    return frozenset(found)
 
 
 def _read_access(one: Instruction) -> Access | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,11 @@ def assemble_trace(recording: Recording) -> Trace:
         id(process): {number: files.setdefault(name, len(files)) for number, name in process.files.items()}
         for process in recording.processes
     }
-    parts = [thread_columns(thread, regions, tables[id(thread.process)], comms) for thread in recording.threads]
+    threads = Counter(id(thread.process) for thread in recording.threads)
+    parts = [
+        thread_columns(thread, regions, tables[id(thread.process)], comms, alone=threads[id(thread.process)] == 1)
+        for thread in recording.threads
+    ]
     columns: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
     columns["time_s"] = (columns["time_s"] - begin_ns(recording)) / 1e9
     first = recording.processes[0]

@@ -37,9 +37,12 @@ class _Part:
 
 
 def thread_columns(
-    thread: RecordedThread, regions: RegionTable, files: dict[int, int], comms: Communicators
+    thread: RecordedThread, regions: RegionTable, files: dict[int, int], comms: Communicators, *, alone: bool
 ) -> Columns:
-    """Return the columns of ``Trace`` for a thread; times are nanoseconds of the first process's clock."""
+    """Return the columns of ``Trace`` for a thread; times are nanoseconds of the first process's clock.
+
+    ``alone`` says that no other thread of its process counts, whatever it has created.
+    """
     records = thread.records
     calls = np.flatnonzero(records["kind"] == CALL)
     region = regions.of_calls(thread.process, records[calls])
@@ -58,7 +61,7 @@ def thread_columns(
     forking = np.where(records["kind"][teams] == FORK, np.uint8(Kind.FORK), np.uint8(Kind.JOIN))
     begin, finish = _life(thread, start, end)
     own = ROOT if thread.span.number == 0 or len(teams_of(thread)) else THREAD
-    beside_others = _time_beside_others(thread, start, end, finish)
+    beside_others = np.zeros(0, dtype=np.int64) if alone else _time_beside_others(thread, start, end, finish)
     parts = [
         _part(np.array([begin]), Kind.ENTER, np.array([own]), None),
         _part(beside_others[:1], Kind.ENTER, np.full(len(beside_others[:1]), TEAM), None),

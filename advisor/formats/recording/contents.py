@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from advisor.formats.recording.helper_threads import split_helper_threads
 from advisor.model.errors import InputError
 from advisor.trace.recordings.command import read_command
 from advisor.trace.recordings.layout import JOIN, RECORD, map_records, map_samples
@@ -42,7 +43,10 @@ class RecordedThread:
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """The processes that count, their threads, what addresses stand for, and the processes that were left out."""
+    """The processes that count, their threads, what addresses stand for, and the processes that were left out.
+
+    ``helpers`` are threads that libraries keep in reserve: they are no processors of the run.
+    """
 
     path: Path
     processes: tuple[Process, ...]
@@ -50,6 +54,7 @@ class Recording:
     places: Places
     others: tuple[Process, ...]
     command: RunCommand | None = None
+    helpers: tuple[RecordedThread, ...] = ()
 
 
 def read_recording(path: Path) -> Recording:
@@ -58,11 +63,12 @@ def read_recording(path: Path) -> Recording:
     if not everything:
         raise InputError(path, "no recording here (*.process)")
     chosen = _chosen(everything)
-    threads = tuple(_until_full(list(_threads(chosen))))
+    working, helpers = split_helper_threads(_threads(chosen))
+    threads = tuple(_until_full(working))
     if not any(len(thread.records) for thread in threads):
         raise InputError(path, "the recording holds no events: no process got so far")
     others = tuple(process for process in everything if process not in chosen)
-    return Recording(path, tuple(chosen), threads, read_places(path), others, read_command(path))
+    return Recording(path, tuple(chosen), threads, read_places(path), others, read_command(path), tuple(helpers))
 
 
 def _chosen(processes: list[Process]) -> list[Process]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from advisor.analysis.disturbance import LONGEST_DELAY, OTHERS, QUEUE_DELAY, TAKEN, describe_disturbance
+from advisor.analysis.disturbance import IO_DELAY, LONGEST_DELAY, OTHERS, QUEUE_DELAY, TAKEN, describe_disturbance
 from advisor.model.records import Note
 from advisor.model.units import format_share
-from advisor.trace.recordings.layout import STATE
-from advisor.trace.regions import NO_CORE_NAME
+from advisor.trace.events import Role
+from advisor.trace.recordings.layout import CALL, STATE
+from advisor.trace.regions import NO_CORE_NAME, classify_region
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from advisor.formats.recording.contents import RecordedThread, Recording
     from advisor.model.records import FloatArray, Phase, Profile
     from advisor.trace.recordings.processes import Process
@@ -51,8 +54,10 @@ def set_aside_delay(profile: Profile, recording: Recording) -> Profile:
         arrays = {name: values[~mine] for name, values in phase.arrays.items()}
         phases.append(_shortened(replace(phase, regions=phase.regions[~mine], arrays=arrays), delay.max(axis=0)))
     outside = {**profile.outside, OTHERS: delay_s} if rows else profile.outside
-    queue_s = _queue_delay(profile, recording)
+    queue_s, io_s = _queue_delay(profile, recording)
     counts = {**profile.counts, **_delay_counts(profile, queue_s, longest_s, delay_s), **_taken(profile, recording)}
+    counts[IO_DELAY] = np.zeros_like(counts[QUEUE_DELAY])
+    counts[IO_DELAY][_own_row(profile)] = io_s
     found = replace(profile, phases=tuple(phases), outside=outside, counts=counts)
     return replace(found, notes=(*profile.notes, *_note(found, recording)))
 
@@ -67,16 +72,44 @@ def _shortened(phase: Phase, longest_s: FloatArray) -> Phase:
     return replace(phase, duration_s=np.maximum(phase.duration_s - longest_s, least))
 
 
-def _queue_delay(profile: Profile, recording: Recording) -> FloatArray:
-    """Return the run-queue delay of each processor, in calls and outside, as far as the kernel tells."""
+def _queue_delay(profile: Profile, recording: Recording) -> tuple[FloatArray, FloatArray]:
+    """Return the run-queue delay of each processor, of all its time and of its input and output, seconds."""
     found = np.zeros(len(profile.processors))
+    in_io = np.zeros(len(profile.processors))
     columns = {(one.rank, one.thread): q for q, one in enumerate(profile.processors)}
     for thread in recording.threads:
         q = columns.get((thread.rank, thread.span.number))
         states = thread.records[thread.records["kind"] == STATE]
         if q is not None and len(states) > 1 and (states["size"] >= 0).all():
             found[q] += max(int(states["size"][-1]) - int(states["size"][0]), 0) / 1e9
-    return found
+            in_io[q] += _delay_in_io(thread, states)
+    return found, in_io
+
+
+def _delay_in_io(thread: RecordedThread, states: npt.NDArray[Any]) -> float:
+    """Return for how long at most calls for input and output had no core, seconds.
+
+    The kernel's run-queue delay is read every 20 ms at most, and whenever the thread was off its core: what it grew by
+    between two readings was in such calls for no longer than these took there.
+    """
+    names = thread.process.functions
+    numbers = [number for number, name in names.items() if classify_region(name)[1] == Role.IO]
+    records = thread.records
+    calls = records[(records["kind"] == CALL) & (records["end_ns"] > 0) & np.isin(records["function"], numbers)]
+    if not len(calls):
+        return 0.0
+    order = np.argsort(calls["start_ns"], kind="stable")
+    end = np.maximum.accumulate(calls["end_ns"][order].astype(np.int64))
+    start = np.maximum(
+        calls["start_ns"][order].astype(np.int64), np.r_[0, end[:-1]]
+    )  # calls inside of others count once
+    length = np.maximum(end - start, 0)
+    until = np.cumsum(length)
+    at = np.searchsorted(start, states["start_ns"].astype(np.int64), side="right")
+    moment = states["start_ns"].astype(np.int64)
+    before = np.r_[0, until][at] - np.where(at > 0, np.maximum(end[at - 1] - moment, 0), 0)
+    grown = np.diff(states["size"].astype(np.int64))
+    return float(np.minimum(np.maximum(grown, 0), np.maximum(np.diff(before), 0)).sum()) / 1e9
 
 
 def _delay_counts(

@@ -21,7 +21,8 @@ _NAMED: Final = 4
 
 def trace_notes(recording: Recording) -> tuple[Note, ...]:
     """Return the notes on a recording, the gravest first."""
-    return (*_of_death(recording), *_of_limit(recording), *_of_missing_ranks(recording), *_of_cost(recording))
+    doubts = (*_of_death(recording), *_of_limit(recording), *_of_missing_ranks(recording))
+    return (*doubts, *_of_helpers(recording), *_of_cost(recording))
 
 
 def _of_death(recording: Recording) -> Iterator[Note]:
@@ -60,6 +61,14 @@ def _of_missing_ranks(recording: Recording) -> Iterator[Note]:
     there = len({process.rank for process in recording.processes})
     if wanted > there:
         yield Note("ranks missing", f"{wanted - there} of {wanted} ranks left no recording", 0.3)
+
+
+def _of_helpers(recording: Recording) -> Iterator[Note]:
+    """Yield how many threads are no processors of the run."""
+    count = len(recording.helpers)
+    if count:
+        who = "1 thread that only waited to be asked is" if count == 1 else f"{count} threads that only waited to be asked are"
+        yield Note("helper threads", f"{who} left out; libraries such as OpenBLAS keep them in reserve")
 
 
 def _of_cost(recording: Recording) -> Iterator[Note]:

@@ -1,0 +1,55 @@
+"""Threads that a library keeps in reserve and never uses: no processors of the run.
+
+Libraries start a pool when they are loaded (OpenBLAS in every Python program that imports NumPy, runtimes of languages,
+progress of messages). Counted as processors, such threads turn a serial program into one with idle cores.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.formats.recording.columns import teams_of
+from advisor.trace.events import Role
+from advisor.trace.recordings.layout import CALL
+from advisor.trace.regions import classify_region
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.formats.recording.contents import RecordedThread
+
+#: A thread that uses less of the CPU time of its process's busiest one works for nobody.
+LEAST_USED: Final = 0.01
+#: What such a thread does besides: it waits to be asked.
+_WAITS: Final = frozenset({Role.OMP_LOCK, Role.OMP_BARRIER, Role.OS, Role.THREAD, Role.LOCAL})
+
+
+def split_helper_threads(
+    threads: Sequence[RecordedThread],
+) -> tuple[list[RecordedThread], list[RecordedThread]]:
+    """Return the threads that work, and those beside the first one of their process that only wait to be asked.
+
+    A thread of an OpenMP team is no helper however little it does: the program asked for it.
+    """
+    busiest: dict[int, int] = {}
+    for one in threads:
+        busiest[id(one.process)] = max(busiest.get(id(one.process), 0), _used_ns(one) or 0)
+    helpers = [one for one in threads if _is_helper(one, busiest[id(one.process)])]
+    left_out = {id(one) for one in helpers}
+    return [one for one in threads if id(one) not in left_out], helpers
+
+
+def _used_ns(thread: RecordedThread) -> int | None:
+    span = thread.span
+    return None if span.end_cpu_ns is None else span.end_cpu_ns - span.begin_cpu_ns
+
+
+def _is_helper(thread: RecordedThread, busiest_ns: int) -> bool:
+    used = _used_ns(thread)
+    if thread.span.number == 0 or used is None or used >= LEAST_USED * busiest_ns or len(teams_of(thread)):
+        return False
+    called = np.unique(thread.records["function"][thread.records["kind"] == CALL]).tolist()
+    names = (thread.process.functions.get(number, "") for number in called)
+    return all(classify_region(name)[1] in _WAITS for name in names)
