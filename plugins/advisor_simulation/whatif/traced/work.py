@@ -58,12 +58,13 @@ _SCALE: Final = 1.4826
 class NoiseLevels:
     """How equal computations scatter, as relative standard deviations: ``by_region``, and what is ``usual`` elsewhere.
 
-    ``shares`` are those of the ranks in each region, relative to the median rank; ``run_s`` is the standard deviation
-    of the run's time that the scatter makes.
+    ``shares`` are those of the ranks in each region, relative to the median rank; ``usual_shares`` the same, less
+    exactly, of small regions as well; ``run_s`` is the standard deviation of the run's time that the scatter makes.
     """
 
     by_region: Mapping[int, float] = field(default_factory=dict)
     shares: Mapping[int, FloatArray] = field(default_factory=dict)
+    usual_shares: Mapping[int, FloatArray] = field(default_factory=dict)
     usual: float = 0.0
     run_s: float = 0.0
 
@@ -152,7 +153,9 @@ def _build_unit(
     structure, noise = split_noise(seconds, repeats)
     if seconds.shape[1] < ENOUGH:
         noise = levels.find_level(region)
-        structure = _shrink_scatter(_drop_outliers(seconds, levels.shares.get(region), noise), noise)
+        usual = _drop_outliers(seconds, levels.shares.get(region, levels.usual_shares.get(region)), noise)
+        disturbed = np.maximum(seconds - usual, 0.0)
+        return Unit(number, at, turn, seconds, _shrink_scatter(usual, noise), noise, disturbed, region, repeats)
     outlying = np.maximum(seconds - structure, 0.0)
     size = seconds.mean()
     disturbed = np.where(outlying > LEAST_FAR * size, outlying, 0.0) if noise < 0 else np.zeros_like(seconds)
@@ -246,7 +249,30 @@ def measure_noise(rows: ReplayRows, phase: IntArray, instance: IntArray) -> Nois
     usual = float(np.median(list(by_region.values()))) if by_region else 0.0
     parts = [by_region.get(unit.region, usual) * float(unit.seconds.sum()) / np.sqrt(unit.repeats) for unit in found]
     run_s = float(np.sqrt(np.sum(np.square(parts)))) / rows.program.ranks
-    return NoiseLevels(by_region, shares, usual, run_s)
+    return NoiseLevels(by_region, shares, _usual_shares(rows, phase[recorded], instance[recorded]), usual, run_s)
+
+
+def _usual_shares(rows: ReplayRows, phase: IntArray, instance: IntArray) -> dict[int, FloatArray]:
+    """Return what each rank usually computes in a region, relative to the median rank (ranks,), by region.
+
+    Of those in which every rank computes alike in most of several instances, whatever their phases: also of regions
+    that are too small for units of their own, in which one disturbance would pass for work.
+    """
+    at = np.flatnonzero(computing_mask(rows) & (rows.region >= 0) & (phase >= 0))
+    ranks = rows.program.ranks
+    shares: dict[int, FloatArray] = {}
+    for region in np.unique(rows.region[at]).tolist():
+        mine = at[rows.region[at] == region]
+        site, number = np.unique(np.stack([phase[mine], instance[mine]]), axis=1, return_inverse=True)
+        each = np.zeros((ranks, site.shape[1]))
+        np.add.at(each, (rows.line[mine], number.ravel()), rows.seconds[mine])
+        usual = np.median(each, axis=1)
+        if site.shape[1] < ENOUGH or not (usual > 0).all():
+            continue
+        away = np.median(np.abs(each / usual[:, None] - 1.0), axis=1)
+        if float(away.max()) <= LEAST_FAR:
+            shares[region] = usual / np.median(usual)
+    return shares
 
 
 def main_region(region: npt.NDArray[np.int32], seconds: FloatArray) -> int:
