@@ -38,11 +38,11 @@ def _shared_cores(traced: TracedOperations) -> Finding:
     limit = traced.limit
     if limit is not None:
         text = (
-            f"never more than {limit.count} of the {limit.ranks} ranks of a host make progress at a time: the more of "
+            f"never more than {limit.cores} of the {limit.ranks} ranks of a host make progress at a time: the more of "
             "them compute, the longer equal computations take, as on too few cores (or with a memory that so many "
             "fill); how long they compute does not tell how much they do"
         )
-        return Finding(_PLUGIN, "shared cores", "ranks", text, {"cores": limit.count, "ranks": limit.ranks})
+        return Finding(_PLUGIN, "shared cores", "ranks", text, {"cores": limit.cores, "ranks": limit.ranks})
     text = (
         "equal computations last one turn longer, or two, now on this rank and now on that: ranks take turns on too "
         "few cores, so that how long they compute does not tell how much they do; --cores says how many there were"

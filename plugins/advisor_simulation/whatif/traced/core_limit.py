@@ -33,9 +33,9 @@ TRIES: Final = 16
 
 
 class CoreLimit(NamedTuple):
-    """Never more than ``count`` of the ``ranks`` of a host make progress; they need ``busy_s`` for that at least."""
+    """Never more than ``cores`` of the ``ranks`` of a host make progress; they need ``busy_s`` for that at least."""
 
-    count: int
+    cores: int
     ranks: int
     busy_s: float
 

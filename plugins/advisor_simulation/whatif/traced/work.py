@@ -39,6 +39,10 @@ LEAST_FAR: Final = 0.1
 #: Where so large a part of the passes holds something far out, or so much is far out, that is how the program works.
 REGULAR: Final = 0.6
 OFTEN: Final = 0.05
+#: The part of the passes in which as many ranks have as much more, up to this scatter, where that is how work wanders.
+EACH_PASS: Final = 0.9
+AS_MUCH: Final = 0.2
+LEAST_MORE: Final = 0.02
 #: Instances from which on a rest can be told from the rank's share.
 ENOUGH: Final = 4
 #: A rank with less than this share of the mean work has nothing to do.
@@ -302,10 +306,25 @@ def split_noise(seconds: FloatArray, repeats: int) -> tuple[FloatArray, float]:
     if far.any() and (float(far.any(axis=0).mean()) >= REGULAR or float(far.mean()) > OFTEN):
         return structure, float(away.std())
     noise = float(away[~far].std())
+    if not far.any() and _is_handed_around(away):
+        return structure, noise
     structure[working] = (
         fit * _smooth_rest(np.where(far, 1.0, rest), trends) if noise <= NOISE else np.where(far, fit, work)
     )
     return structure, -noise if far.any() else noise
+
+
+def _is_handed_around(away: FloatArray) -> bool:
+    """Return whether in each pass as many ranks have as much more than usual.
+
+    Noise hits now none and now some, now harder. ``away`` (ranks, passes) is what lies above the usual, relative to the
+    mean.
+    """
+    more = away > max(FAR * _SCALE * float(np.median(np.abs(away))), LEAST_MORE)
+    counts = np.bincount(more.sum(axis=0))
+    if counts.argmax() == 0 or counts.max() < EACH_PASS * more.shape[1]:
+        return False
+    return bool(away[more].std() <= AS_MUCH * away[more].mean())
 
 
 def _shrink_scatter(seconds: FloatArray, noise: float) -> FloatArray:
