@@ -35,8 +35,8 @@ class Counterfactual:
     ``further_s`` what the change wins behind those before it. A change that wins its seconds only in the place of a
     better one names that one's number in ``instead_of``. ``assumed`` says what the recording does not show and the
     gain depends on; ``region`` names the region of the program that the change is about, where that is known, and is
-    None where the change is about several. One that is not ``simulated`` could have been, but the others took all the
-    work that a run may cost.
+    None where the change is about several, the ``regions``, those with most seconds first. One that is not
+    ``simulated`` could have been, but the others took all the work that a run may cost.
     """
 
     gain_s: float
@@ -48,3 +48,4 @@ class Counterfactual:
     assumed: str = ""
     region: str | None = ""
     simulated: bool = True
+    regions: tuple[str, ...] = ()

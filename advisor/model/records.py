@@ -365,8 +365,9 @@ class TargetSeconds:
 class Recommendation:
     """One action at one place, with what it can win at most and what speaks for it.
 
-    ``more_phases`` are those in which it wins something as well, besides ``phase`` that is shown. ``target`` is what it
-    can win at most in the run that the program is meant for, where that is predicted.
+    ``more_phases`` are those in which it wins something as well, besides ``phase`` that is shown; ``more_regions`` have
+    to be changed as well as ``region`` for what it is expected to win. ``target`` is what it can win at most in the run
+    that the program is meant for, where that is predicted.
     """
 
     rank: int
@@ -398,6 +399,7 @@ class Recommendation:
     state: str = "new"
     more_phases: tuple[str, ...] = ()
     target: TargetSeconds | None = None
+    more_regions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

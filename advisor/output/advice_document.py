@@ -215,6 +215,7 @@ def _build_recommendation(item: Recommendation) -> Json:
         ],
         "state": item.state,
         "fingerprint": item.fingerprint,
+        **({"more_regions": list(item.more_regions)} if item.more_regions else {}),
         **({"target": {"point": item.target.point, "seconds": item.target.seconds}} if item.target else {}),
     }
 

@@ -146,7 +146,7 @@ def describe_place(item: Recommendation, places: dict[str, str], page: Page) -> 
     if item.file:
         source = places[item.file] + (f":{item.line}" if item.line is not None else "")
     if item.region:
-        parts.append(places[item.region] + (f" at {source}" if source else ""))
+        parts.append(places[item.region] + (f" at {source}" if source else "") + _describe_more(item, page))
     elif source:
         parts.append(source)
     if item.phase:
@@ -154,6 +154,13 @@ def describe_place(item: Recommendation, places: dict[str, str], page: Page) -> 
     if item.processors:
         parts.append(_describe_processors(item.processors, page))
     return "; ".join(parts) or "the whole run"
+
+
+def _describe_more(item: Recommendation, page: Page) -> str:
+    """Return the other regions that have to be changed as well: one or two by name, else how many."""
+    if len(item.more_regions) > _SHOWN_PHASES - 1:
+        return f" and {len(item.more_regions)} other regions"
+    return "".join(f" and {page.clean_name(name)}" for name in item.more_regions)
 
 
 def _describe_phases(names: Sequence[str]) -> str:

@@ -60,7 +60,7 @@ def _items(code: Code, wall_s: float, advice: Advice) -> list[Item]:
     groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Recommendation]] = {}
     for each in advice.recommendations:
         meant = tuple(meanings().get(each.action, (each.action,)))
-        groups.setdefault((meant, places(code, each.region)), []).append(each)
+        groups.setdefault((meant, places(code, each.region, each.more_regions)), []).append(each)
     items = []
     for members in groups.values():
         first = members[0]
@@ -69,7 +69,8 @@ def _items(code: Code, wall_s: float, advice: Advice) -> list[Item]:
         whole = len(expected) == len(ranges) == len(members)
         items.append(
             Item(
-                first.action, first.region or first.phase or "", gain_of(code, wall_s, first.action, first.region),
+                first.action, first.region or first.phase or "",
+                gain_of(code, wall_s, first.action, first.region, first.more_regions),
                 sum(expected) if whole else None,
                 (sum(low for low, _ in ranges), sum(high for _, high in ranges)) if whole else None,
                 sum(each.ceiling_s for each in members), len(members),

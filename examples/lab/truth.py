@@ -13,6 +13,8 @@ from lab.remedies import REMEDIES, RUN_REMEDIES, apply
 from lab.world import run
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lab.world import Code
 
 HERE: Final = Path(__file__).resolve().parent
@@ -50,19 +52,20 @@ def gains(code: Code, wall_s: float) -> list[Gain]:
     return sorted(found, key=lambda gain: -gain.seconds)
 
 
-def places(code: Code, region: str | None) -> tuple[str, ...]:
-    """Return the phases that a region of an item of advice belongs to; none is all of them."""
+def places(code: Code, region: str | None, more: Sequence[str] = ()) -> tuple[str, ...]:
+    """Return the phases that the regions of an item of advice belong to; none is all of them."""
+    regions = [name for name in (region, *more) if name]
     return tuple(
         phase.name
         for number, phase in enumerate(code.phases)
-        if region and (region in phase.regions() or f"@{code.shape}.c:{4 + number}" in region)
+        if any(name in phase.regions() or f"@{code.shape}.c:{4 + number}" in name for name in regions)
     )
 
 
-def gain_of(code: Code, wall_s: float, action: str, region: str | None) -> float:
-    """Return the seconds that an action wins at a region: what the changed program needs less."""
+def gain_of(code: Code, wall_s: float, action: str, region: str | None, more: Sequence[str] = ()) -> float:
+    """Return the seconds that an action wins at its regions: what the changed program needs less."""
     changed: Code | None = code
-    scope = places(code, region)
+    scope = places(code, region, more)
     for remedy in meanings().get(action, []):
         changed = apply(changed or code, remedy, scope) or changed
     return 0.0 if changed is code or changed is None else wall_s - run(changed).wall_s

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: Changes of calls that lie in many phases, of which one alone may change nothing.
 _REPEATED: Final = frozenset({"barriers", "reductions", "phases", "threads"})
+#: What a change counts that no simulation could try, beside those that win in one: as likely as not it wins nothing.
+_UNTRIED: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ def judge_drafts(matches: RuleMatches, profile: Profile, book: GapBudget, judge:
         if won is None or not won.simulated:
             others += [one for one in (draft, *same) if (one.match.action.id, id(one.match.site)) in fired]
         elif won.order >= 0:
-            chosen[number] = _move_to_region(_set_gain(draft, won, conflicting), won.region, profile)
+            chosen[number] = _place_draft(_set_gain(draft, won, conflicting), won, profile)
             for other in same:
                 chosen[number] = _add_alternative(chosen[number], other)
         if won is not None and won.order < 0 and won.instead_of < 0:
@@ -120,13 +122,18 @@ def _set_gain(draft: Draft, won: Counterfactual, conflicting: set[str]) -> Draft
     return replace(draft, recommendation=better, further_s=won.further_s)
 
 
-def _move_to_region(draft: Draft, name: str | None, profile: Profile) -> Draft:
-    """Return the draft at the region that the change is about; where it is several, at the one that the rule names."""
-    region = next((each for each in profile.regions if name and each.name == name), None)
-    if region is None or region.name == draft.recommendation.region:
-        return draft
-    made = replace(draft.recommendation, region=region.name, file=region.file, line=region.line)
-    return replace(draft, recommendation=made)
+def _place_draft(draft: Draft, won: Counterfactual, profile: Profile) -> Draft:
+    """Return the draft at the region that the change is about, with the others where it is about several.
+
+    The one that the rule names comes first if it is one of them.
+    """
+    made, regions = draft.recommendation, won.regions or ((won.region,) if won.region else ())
+    if regions and made.region not in regions:
+        region = next((each for each in profile.regions if each.name == regions[0]), None)
+        if region is not None:
+            made = replace(made, region=region.name, file=region.file, line=region.line)
+    more = tuple(name for name in won.regions if name != made.region)
+    return replace(draft, recommendation=replace(made, more_regions=more))
 
 
 def _add_alternative(draft: Draft, other: Draft) -> Draft:
@@ -146,7 +153,7 @@ def order_judgement(found: Judgement, profile: Profile, outlook: Outlook) -> lis
     worth = [
         draft
         for draft in found.others
-        if is_significant(draft.recommendation.ceiling_s, profile.actual_s, simulated=profile.is_simulated)
+        if is_significant(_typical_s(draft), profile.actual_s, simulated=profile.is_simulated)
         or matters_later(draft, outlook)
     ]
     left = sorted(worth, key=lambda draft: draft.sort_key)
@@ -161,7 +168,13 @@ def order_judgement(found: Judgement, profile: Profile, outlook: Outlook) -> lis
 
 def _usual_s(draft: Draft) -> float:
     """Return the seconds that a change usually wins, as sure as that is: as measured, else by its typical fraction."""
+    sure = draft.recommendation.confidence * (1.0 if draft.recommendation.basis == "experiment" else _UNTRIED)
+    return _typical_s(draft) * sure
+
+
+def _typical_s(draft: Draft) -> float:
+    """Return the seconds that a change usually wins where it works: as measured, else by its typical fraction."""
     made = draft.recommendation
     if made.basis == "experiment":
-        return (made.expected_s or 0.0) * made.confidence
-    return made.ceiling_s * draft.match.action.typical_fraction * made.confidence
+        return made.expected_s or 0.0
+    return made.ceiling_s * draft.match.action.typical_fraction

@@ -30,11 +30,19 @@ def build_findings(profile: Profile, trace: Trace) -> tuple[Finding, ...]:
     if trial is None or trial.traced is None:
         return ()
     if trial.traced.shared_cores:
-        return (_shared_cores(),)
+        return (_shared_cores(trial.traced),)
     return (*_disturbed(trial.traced, profile), *_slow_core(trial.traced, profile))
 
 
-def _shared_cores() -> Finding:
+def _shared_cores(traced: TracedOperations) -> Finding:
+    limit = traced.limit
+    if limit is not None:
+        text = (
+            f"never more than {limit.cores} of the {limit.ranks} ranks of a host make progress at a time: the more of "
+            "them compute, the longer equal computations take, as on too few cores (or with a memory that so many "
+            "fill); how long they compute does not tell how much they do"
+        )
+        return Finding(_PLUGIN, "shared cores", "ranks", text, {"cores": limit.cores, "ranks": limit.ranks})
     text = (
         "equal computations last one turn longer, or two, now on this rank and now on that: ranks take turns on too "
         "few cores, so that how long they compute does not tell how much they do; --cores says how many there were"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import policy
+from advisor_simulation.whatif.changes import HIDDEN
 from advisor_simulation.whatif.traced.operations import EARLY
 
 if TYPE_CHECKING:
@@ -14,9 +15,12 @@ if TYPE_CHECKING:
 
     Words = tuple[tuple[str, str], ...]
 
-#: What a gain counts that depends on something unseen; results of collectives are mostly needed at once.
-ASSUMED: Final = 0.6
+#: What a gain counts that depends on something unseen, which is as likely as not; results of collectives are mostly
+#: needed at once.
+ASSUMED: Final = 0.5
 RARELY: Final = 0.3
+#: A region that has this part of a change, or more, has to be changed as well.
+PART: Final = 0.05
 _OVERLAP: Final = (
     "The recording does not show which of the work that follows needs these messages; the gain assumes that four fifths"
     " of it can be done before they are there."
@@ -50,26 +54,36 @@ ASSUMPTIONS: Final[Mapping[tuple[str, str], str]] = {
 }
 
 
-def find_region(words: Words, before: Trial, after: Trial) -> str | None:
-    """Return the region that a change of who computes what is about, None for several; nothing for other changes."""
+def find_regions(words: Words, before: Trial, after: Trial) -> tuple[str, ...]:
+    """Return the regions that a change of who computes what is about, most seconds first; none for other changes.
+
+    Where one has nearly all of the seconds it is that one.
+    """
     kinds = {word[0] for word in words}
-    if before.traced is not None and after.traced is not None and not kinds.isdisjoint(("rebalance", "schedule")):
-        return before.traced.changed_region(after.traced)
-    if "threads" not in kinds:
-        return ""
-    new = {phase.number: phase for phase in after.run.phases}
     won: dict[str, float] = {}
-    for phase in before.run.phases:
-        if phase.number in new and new[phase.number] is not phase:
-            name = before.run.find_main_region(phase.number)
-            won[name] = won.get(name, 0.0) + float((phase.durations() - new[phase.number].durations()).sum())
-    most = max(won, key=lambda name: won[name], default="")
-    return most if not won or won[most] >= policy.NEAR_EQUAL * sum(won.values()) else None
+    if before.traced is not None and after.traced is not None and not kinds.isdisjoint(("rebalance", "schedule")):
+        won = before.traced.moved_seconds(after.traced)
+    elif "threads" in kinds:
+        new = {phase.number: phase for phase in after.run.phases}
+        for phase in before.run.phases:
+            if phase.number in new and new[phase.number] is not phase:
+                name = before.run.find_main_region(phase.number)
+                gain_s = float((phase.durations() - new[phase.number].durations()).sum())
+                won[name] = won.get(name, 0.0) + gain_s
+    total = sum(won.values())
+    order = sorted((name for name in won if won[name] >= PART * total > 0), key=lambda name: -won[name])
+    return tuple(order[:1] if order and won[order[0]] >= policy.NEAR_EQUAL * total else order)
 
 
 def weigh_doubt(words: Words) -> float:
     """Return what a gain counts in the order (0 to 1) that depends on what the recording does not show."""
     return RARELY if any(ASSUMPTIONS.get(word) is _RESULT for word in words) else ASSUMED
+
+
+def raise_high(words: Words, gain_s: float) -> float:
+    """Return what a change wins at most where all of the work that follows hides it, not the share that is assumed."""
+    hiding = any(ASSUMPTIONS.get(word) in (_OVERLAP, _RESULT) for word in words)
+    return gain_s / HIDDEN if hiding else gain_s
 
 
 def describe_assumption(trial: Trial, words: Words, phases: set[int]) -> str:

@@ -25,6 +25,8 @@ REMEDIES: Final[Mapping[str, float]] = {"schedule": 0.1, "serial": 0.4, "io": 0.
 MOVING: Final = frozenset({"rebalance", "schedule", "serial", "threads"})
 #: Instances of a phase from which on their differences are taken for scatter, not for different work.
 ENOUGH: Final = 5
+#: The doubt where ranks share cores: replays give each its own.
+SHARED: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,8 @@ def compare_trials(before: Trial, after: Trial, words: Mapping[str, str]) -> Cha
         gain = before.run.total_seconds() - after.run.total_seconds()
         own = float(np.hypot(_gain_noise(before.run, after.run), _model_error(before.run, after.run)))
     doubt = max((REMEDIES.get(name, REMEDY) for name in words), default=REMEDY)
+    if before.traced is not None and before.traced.shared_cores:
+        doubt = max(doubt, SHARED)
     moved_s = _unrepeated_s(before) if not MOVING.isdisjoint(words) else 0.0
     spread = float(np.hypot(np.hypot(noise_s(before), moved_s), EIGHTY * np.hypot(own, doubt * gain)))
     return ChangeGain(gain, gain - spread, gain + spread, before, after)

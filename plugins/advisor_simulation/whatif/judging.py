@@ -15,8 +15,9 @@ from advisor.advice.counterfactuals import Counterfactual
 from advisor.advice.facts.places import is_significant
 from advisor.model.record_class import dataclass
 from advisor.trace.regions import is_sleep
-from advisor_simulation.whatif.evidence import describe_assumption, find_region, weigh_doubt
+from advisor_simulation.whatif.evidence import describe_assumption, find_regions, raise_high, weigh_doubt
 from advisor_simulation.whatif.gains import ChangeGain, compare_trials, noise_s
+from advisor_simulation.whatif.placing import is_well_placed
 from advisor_simulation.whatif.reasons import OF_RUNS
 from advisor_simulation.whatif.trial import Trial, apply_change, find_trial
 from advisor_simulation.whatif.work_budget import WorkBudget
@@ -39,6 +40,9 @@ REPETITION: Final = 0.25
 #: Changes that some recordings tell.
 FEWER: Final = ("ranks", "cores")
 SLEEP: Final = ("sleep", "removed")
+MAPPING: Final = ("mapping", "neighbours")
+#: A change that no recording tells at all: which bytes their receivers use.
+BYTES: Final = ("bytes", "fewer")
 #: Items at most.
 MOST: Final = 6
 
@@ -54,6 +58,7 @@ class _Search:
     alone: dict[Key, ChangeGain | None] = field(default_factory=dict)
     assumed: dict[Key, str] = field(default_factory=dict)
     budget: WorkBudget = field(default_factory=WorkBudget)
+    well_placed: bool = False
 
     def is_worth_making(self, key: Key, gain_s: float) -> bool:
         """Return whether a change that wins so much behind better ones is worth its effort, and no repetition."""
@@ -80,20 +85,28 @@ def simulate_candidates(
     if trial is None or not (trial.is_replayed or trial.run.processors > profile.ranks):
         return None
     keys = [(tuple(candidate.change.items()), candidate.phases) for candidate in candidates]
-    search = _Search(trial, candidates, keys, noise_s(trial))
+    search = _Search(trial, candidates, keys, noise_s(trial), well_placed=_are_well_placed(trial, candidates))
     _try_each_alone(search)
     chosen = _choose_changes(search)
     return [_build_counterfactual(search, number, chosen) for number in range(len(candidates))]
 
 
+def _are_well_placed(trial: Trial, candidates: Sequence[Candidate]) -> bool:
+    """Return whether ranks share hosts as they should; False where no candidate is about that."""
+    asked = any(MAPPING in candidate.change.items() for candidate in candidates)
+    return asked and trial.traced is not None and is_well_placed(trial.traced.rows.program)
+
+
 def _is_beyond_recording(search: _Search, change: Mapping[str, str]) -> bool:
     """Return whether the recording can't tell what a change wins."""
     profile = search.trial.run.profile
+    if MAPPING in change.items() and search.well_placed:
+        return False  # ranks that exchange much share hosts already
     if FEWER in change.items():  # without CPU times, what looks like computation holds the turns of others
         return not all("cpu_s" in phase.arrays for phase in profile.phases)
     if SLEEP in change.items():  # what was not a call to sleep may be a page fault, a lock, a pipe
         return not any(is_sleep(region.name) for region in profile.regions)
-    return any(word in OF_RUNS for word in change.items())
+    return BYTES in change.items() or any(word in OF_RUNS for word in change.items())
 
 
 def _try_each_alone(search: _Search) -> None:
@@ -180,11 +193,13 @@ def _build_counterfactual(search: _Search, number: int, chosen: _ChosenChanges) 
     if found is None:
         return Counterfactual(0.0, 0.0, 0.0)
     low_s = min(found.low_s, found.expected_s, 0.0 if search.assumed[key] else np.inf)
-    alone = Counterfactual(found.expected_s, low_s, found.high_s, assumed=search.assumed[key])
+    high_s = max(found.high_s, raise_high(key[0], found.expected_s))
+    alone = Counterfactual(found.expected_s, low_s, high_s, assumed=search.assumed[key])
     for place, (one, gain_s) in enumerate(chosen.made):
         if one == number:
-            region = find_region(key[0], found.unchanged, found.changed)
-            return replace(alone, order=place, further_s=gain_s, region=region)
+            regions = find_regions(key[0], found.unchanged, found.changed)
+            region = regions[0] if len(regions) == 1 else None if regions else ""
+            return replace(alone, order=place, further_s=gain_s, region=region, regions=regions)
     if is_significant(found.expected_s, search.trial.run.profile.actual_s):
         return replace(alone, instead_of=chosen.instead_of.get(key, -1))
     return alone

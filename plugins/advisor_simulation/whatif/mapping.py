@@ -17,7 +17,7 @@ from advisor.model.units import format_quantity, format_seconds
 from advisor_simulation.replay import calibration, conversion, outcome
 from advisor_simulation.replay.network import Network, from_machine
 from advisor_simulation.replay.network_options import parse_quantity
-from advisor_simulation.whatif.placing import place_by_exchange, sum_outside
+from advisor_simulation.whatif.placing import exchanged_bytes, place_by_exchange, sum_outside
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -67,13 +67,6 @@ def _node_network(args: Namespace, services: CommandServices) -> Network:
 
 def _describe_costs(network: Network) -> str:
     return f"{format_seconds(network.latency_s)} and {format_quantity(network.bandwidth, 'bandwidth')}"
-
-
-def exchanged_bytes(program: Program) -> FloatArray:
-    """Return the bytes that go from each rank to each (ranks, ranks)."""
-    moved = np.zeros((program.ranks, program.ranks))
-    np.add.at(moved, (program.source, program.target), program.sizes)
-    return moved
 
 
 def build_mappings(moved: FloatArray, per_node: int) -> dict[str, IntArray]:

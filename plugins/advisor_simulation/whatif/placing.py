@@ -9,10 +9,13 @@ import numpy as np
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model.records import IntArray
+    from advisor.model.records import FloatArray, IntArray
+    from advisor_simulation.replay.program import Program
 
 #: Passes over all, in which those that fit better elsewhere change places.
 PASSES: Final = 8
+#: Another mapping keeps at least this share of what leaves nodes inside, or is not worth the change.
+LEAST_MOVED: Final = 0.05
 
 
 def place_by_exchange(exchanged: npt.NDArray[np.generic], per_node: int) -> IntArray:
@@ -35,9 +38,32 @@ def place_by_exchange(exchanged: npt.NDArray[np.generic], per_node: int) -> IntA
     return place
 
 
+def exchanged_bytes(program: Program) -> FloatArray:
+    """Return the bytes that go from each rank to each (ranks, ranks)."""
+    moved = np.zeros((program.ranks, program.ranks))
+    np.add.at(moved, (program.source, program.target), program.sizes)
+    return moved
+
+
 def sum_outside(exchanged: npt.NDArray[np.generic], node: IntArray) -> float:
     """Return how much of ``exchanged`` (n, n) goes from one node to another; ``node`` (n,) is where each is."""
     return float(np.asarray(exchanged, dtype=np.float64)[node[:, None] != node[None, :]].sum())
+
+
+def is_well_placed(program: Program) -> bool:
+    """Return whether no other mapping of ranks to the same hosts keeps much more of what they exchange inside.
+
+    Where hosts are not known, or hold different numbers of ranks, nothing is known of other mappings.
+    """
+    hosts, exchanged = program.hosts, exchanged_bytes(program)
+    names, node = np.unique([name or "" for name in hosts], return_inverse=True)
+    counts = np.bincount(node)
+    if None in hosts or len(hosts) != len(exchanged) or (counts != counts[0]).any():
+        return False
+    if len(names) == 1:
+        return True
+    better = place_by_exchange(exchanged, int(counts[0])) // int(counts[0])
+    return sum_outside(exchanged, better) >= (1.0 - LEAST_MOVED) * sum_outside(exchanged, node)
 
 
 def _grow_nodes(both: npt.NDArray[np.float64], per_node: int) -> IntArray:

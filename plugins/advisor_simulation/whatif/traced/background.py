@@ -58,8 +58,14 @@ def _own_times(rows: ReplayRows, these: Mask) -> ReplayRows:
 
 
 def hide_collectives(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
-    """Let collective operations that move data go on while the processors compute."""
-    return hide_rows(rows, chosen & ~role_mask(rows, Role.BARRIER) & rows.op_mask(Op.JOIN))
+    """Let reductions go on while the processors compute.
+
+    What other collectives deliver (a transpose, a broadcast, a gather) is data that the next computation is about.
+    """
+    reducing = np.array([*("reduce" in name.lower() for name in rows.program.collectives.name), False])
+    joins = chosen & rows.op_mask(Op.JOIN)
+    joins[joins] = reducing[rows.link[joins]]
+    return hide_rows(rows, joins)
 
 
 def hide_barriers(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:

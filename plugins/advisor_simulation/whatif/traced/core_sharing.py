@@ -29,6 +29,9 @@ WHOLE: Final = 0.9
 TURN_SHARE: Final = 0.1
 #: Ranks that are in one step in more than this part of the passes keep it.
 STEADY: Final = 0.85
+#: The part of the passes that has the same number of ranks in each step, and the part in which ranks change places.
+SAME_STEPS: Final = 0.8
+EXCHANGED: Final = 0.05
 
 
 def are_cores_shared(found: Iterable[Unit], hosts: IntArray) -> bool:
@@ -53,4 +56,20 @@ def _takes_turns(seconds: FloatArray) -> bool:
     several = once >= TURN_SHARE and more >= TURN_SHARE
     behind_one = abs(step - usual) <= EQUAL * usual and once >= TURN_SHARE
     steady = np.mean([np.bincount(row).max() / len(row) for row in turns.astype(np.int64)])
-    return bool(whole.mean() >= WHOLE and (several or behind_one) and steady <= STEADY)
+    changing = (several or behind_one) and steady <= STEADY
+    return bool(whole.mean() >= WHOLE and (changing or _change_places(turns)))
+
+
+def _change_places(turns: FloatArray) -> bool:
+    """Return whether as many ranks are in each step in most passes, and ranks change places between them.
+
+    Work that wanders does so, too, if it is one rank that has more: several have to be late, or by several steps.
+    """
+    steps, number = np.unique(np.sort(turns, axis=0), axis=1, return_inverse=True)
+    counts = np.bincount(number.ravel())
+    usual = int(counts.argmax())
+    alike = turns[:, number.ravel() == usual]
+    _, times = np.unique(alike, axis=1, return_counts=True)
+    several = steps[:, usual].max() > 1 or (steps[:, usual] > 0).sum() > 1
+    exchanged = 1.0 - times.max() / alike.shape[1]
+    return bool(several and counts[usual] >= SAME_STEPS * turns.shape[1] and exchanged >= EXCHANGED)

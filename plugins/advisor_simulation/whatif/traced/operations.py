@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model import policy
 from advisor.model.errors import AdvisorError
 from advisor.model.record_class import dataclass
 from advisor.trace.events import Role
@@ -21,6 +20,7 @@ from advisor_simulation.whatif.traced import (
     background,
     collectives,
     completing,
+    core_limit,
     core_sharing,
     loads,
     messages,
@@ -99,7 +99,8 @@ class TracedOperations:
     """The operations of a run: ``rows``, how long they take, and the phase and instance of each recorded one.
 
     ``noise`` is how much equal computations of it scatter. Where ranks take turns on ``shared_cores``, how long they
-    compute tells nothing of how much they do.
+    compute tells nothing of how much they do; where the recording shows how many make progress at a time, that is the
+    ``limit``, and no change of messages or meetings makes the run shorter than these need.
     """
 
     rows: ReplayRows
@@ -107,6 +108,7 @@ class TracedOperations:
     site: tuple[IntArray, IntArray]
     noise: work.NoiseLevels = field(default_factory=work.NoiseLevels)
     shared_cores: bool = False
+    limit: core_limit.CoreLimit | None = None
 
     @staticmethod
     def is_rewrite(word: tuple[str, str]) -> bool:
@@ -146,7 +148,9 @@ class TracedOperations:
 
     def scale_speed(self, processor: float, network: float) -> TracedOperations:
         """Return the operations on processors and a network so many times as fast."""
-        return self._replay_rows(loads.scale_speed(self.rows, processor, network))
+        limit = self.limit
+        faster = replace(self, limit=limit and limit._replace(busy_s=limit.busy_s / processor))
+        return faster._replay_rows(loads.scale_speed(self.rows, processor, network))
 
     def build_profile(self) -> Profile:
         """Return the profile of the replayed operations."""
@@ -174,16 +178,13 @@ class TracedOperations:
                 largest[unit.phase] = unit
         return {phase: unit.seconds.shape[1] for phase, unit in largest.items()}
 
-    def changed_region(self, after: TracedOperations) -> str | None:
-        """Return the region whose computation changes in a run with the same rows, None where several do."""
+    def moved_seconds(self, after: TracedOperations) -> dict[str, float]:
+        """Return the seconds of computation that differ in a run with the same rows, by region; none where rows do."""
         if len(after.rows) != len(self.rows):
-            return ""
+            return {}
         moved = np.abs(after.rows.seconds - self.rows.seconds) * self.rows.op_mask(Op.BURST)
         by_region = np.bincount(self.rows.region + 1, moved)[1:]
-        most = int(by_region.argmax()) if len(by_region) else 0
-        if not by_region.sum() > 0:
-            return ""
-        return self.rows.program.names[most] if by_region[most] >= policy.NEAR_EQUAL * by_region.sum() else None
+        return {self.rows.program.names[n]: float(by_region[n]) for n in np.flatnonzero(by_region)}
 
     def shows_order(self, run: MeasuredRun, phases: set[int]) -> bool:
         """Return whether ranks show others that these can send earlier."""
@@ -211,7 +212,8 @@ class TracedOperations:
         return self.site[0][recorded], self.site[1][recorded]
 
     def _replay_rows(self, made: ReplayRows) -> TracedOperations:
-        return replace(self, rows=made, time_s=rows.run_time_s(made, EXPECTED_REPLAYS))
+        least_s = 0.0 if self.limit is None else min(self.limit.busy_s, self.time_s)
+        return replace(self, rows=made, time_s=max(rows.run_time_s(made, EXPECTED_REPLAYS), least_s))
 
 
 def build_operations(run: MeasuredRun, trace: Trace) -> TracedOperations | None:
@@ -232,7 +234,10 @@ def build_operations(run: MeasuredRun, trace: Trace) -> TracedOperations | None:
     found = TracedOperations(made, time_s, site, work.measure_noise(made, *site))
     hosts = {name: number for number, name in enumerate(dict.fromkeys(one.host for one in run.profile.processors))}
     of_rank = np.array([hosts[one.host] for one in run.profile.processors])
-    return replace(found, shared_cores=core_sharing.are_cores_shared(found.find_units(), of_rank))
+    units = list(found.find_units())
+    limit = core_limit.find_core_limit(made, units, of_rank)
+    shared = limit is not None or core_sharing.are_cores_shared(units, of_rank)
+    return replace(found, shared_cores=shared, limit=limit)
 
 
 def _loses_messages(program: Program) -> bool:

@@ -2,7 +2,8 @@
 
 A message belongs to a pipeline if it is sent behind a computation and received in front of one, with no meeting in
 between, and its two ranks do not exchange: the sender gets nothing from the receiver in that stretch of calls, and the
-receiver sends nothing back before it computes.
+receiver sends nothing back before it computes. Between two meetings there have to be several that depend on each other:
+one that is passed on, or one block after the other. One message that ends a computation is only late.
 """
 
 from __future__ import annotations
@@ -90,7 +91,22 @@ def _find_pipeline_messages(rows: ReplayRows, parts: Stretches, chosen: Mask) ->
     place = np.searchsorted(answers, wanted)
     answered = np.r_[answers, -1][place] == wanted
     found &= np.where(answered, last[place], -1) < receive[known]
-    return known[found]
+    messages = known[found]
+    before_rank = np.r_[0, joins][np.searchsorted(rows.line, np.arange(ranks))]
+    meeting = joins[send[messages]] - before_rank[source[messages]]
+    return messages[_are_in_chains(source[messages], target[messages], meeting)]
+
+
+def _are_in_chains(source: IntArray, target: IntArray, meeting: IntArray) -> Mask:
+    """Return which messages lie between two meetings where one is passed on, or several go the same way."""
+    if not len(meeting):
+        return np.zeros(0, dtype=bool)
+    ways, times = np.unique(np.stack([meeting, source, target]), axis=1, return_counts=True)
+    senders, receivers = ways[:2], ways[[0, 2]]
+    ranks = int(max(source.max(), target.max())) + 1
+    passing = np.isin(senders[0] * ranks + senders[1], receivers[0] * ranks + receivers[1])
+    found: Mask = np.isin(meeting, ways[0, passing | (times > 1)])
+    return found
 
 
 def _add_messages(rows: ReplayRows, found: IntArray) -> ReplayRows:

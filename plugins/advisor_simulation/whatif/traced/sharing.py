@@ -57,7 +57,8 @@ def move_work(
             unit for unit in found if not (_lightened(rows, unit) or (fixed and (unit.served or _is_alone(unit))))
         ]
         for unit, each in zip(moving, FACTORS[word](moving), strict=True):
-            factor[unit.at] = each[rows.line[unit.at], unit.turn]
+            kept = np.divide(unit.disturbed, unit.seconds, out=np.zeros_like(unit.seconds), where=unit.seconds > 0)
+            factor[unit.at] = (each + (1.0 - each) * kept)[rows.line[unit.at], unit.turn]
     if not (np.abs(factor - 1.0) > NOTHING).any():
         return None
     cost = rows.cost.copy()

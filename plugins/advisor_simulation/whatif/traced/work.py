@@ -39,6 +39,10 @@ LEAST_FAR: Final = 0.1
 #: Where so large a part of the passes holds something far out, or so much is far out, that is how the program works.
 REGULAR: Final = 0.6
 OFTEN: Final = 0.05
+#: The part of the passes in which as many ranks have as much more, up to this scatter, where that is how work wanders.
+EACH_PASS: Final = 0.9
+AS_MUCH: Final = 0.2
+LEAST_MORE: Final = 0.02
 #: Instances from which on a rest can be told from the rank's share.
 ENOUGH: Final = 4
 #: A rank with less than this share of the mean work has nothing to do.
@@ -58,12 +62,13 @@ _SCALE: Final = 1.4826
 class NoiseLevels:
     """How equal computations scatter, as relative standard deviations: ``by_region``, and what is ``usual`` elsewhere.
 
-    ``shares`` are those of the ranks in each region, relative to the median rank; ``run_s`` is the standard deviation
-    of the run's time that the scatter makes.
+    ``shares`` are those of the ranks in each region, relative to the median rank; ``usual_shares`` the same, less
+    exactly, of small regions as well; ``run_s`` is the standard deviation of the run's time that the scatter makes.
     """
 
     by_region: Mapping[int, float] = field(default_factory=dict)
     shares: Mapping[int, FloatArray] = field(default_factory=dict)
+    usual_shares: Mapping[int, FloatArray] = field(default_factory=dict)
     usual: float = 0.0
     run_s: float = 0.0
 
@@ -152,7 +157,9 @@ def _build_unit(
     structure, noise = split_noise(seconds, repeats)
     if seconds.shape[1] < ENOUGH:
         noise = levels.find_level(region)
-        structure = _shrink_scatter(_drop_outliers(seconds, levels.shares.get(region), noise), noise)
+        usual = _drop_outliers(seconds, levels.shares.get(region, levels.usual_shares.get(region)), noise)
+        disturbed = np.maximum(seconds - usual, 0.0)
+        return Unit(number, at, turn, seconds, _shrink_scatter(usual, noise), noise, disturbed, region, repeats)
     outlying = np.maximum(seconds - structure, 0.0)
     size = seconds.mean()
     disturbed = np.where(outlying > LEAST_FAR * size, outlying, 0.0) if noise < 0 else np.zeros_like(seconds)
@@ -246,7 +253,30 @@ def measure_noise(rows: ReplayRows, phase: IntArray, instance: IntArray) -> Nois
     usual = float(np.median(list(by_region.values()))) if by_region else 0.0
     parts = [by_region.get(unit.region, usual) * float(unit.seconds.sum()) / np.sqrt(unit.repeats) for unit in found]
     run_s = float(np.sqrt(np.sum(np.square(parts)))) / rows.program.ranks
-    return NoiseLevels(by_region, shares, usual, run_s)
+    return NoiseLevels(by_region, shares, _usual_shares(rows, phase[recorded], instance[recorded]), usual, run_s)
+
+
+def _usual_shares(rows: ReplayRows, phase: IntArray, instance: IntArray) -> dict[int, FloatArray]:
+    """Return what each rank usually computes in a region, relative to the median rank (ranks,), by region.
+
+    Of those in which every rank computes alike in most of several instances, whatever their phases: also of regions
+    that are too small for units of their own, in which one disturbance would pass for work.
+    """
+    at = np.flatnonzero(computing_mask(rows) & (rows.region >= 0) & (phase >= 0))
+    ranks = rows.program.ranks
+    shares: dict[int, FloatArray] = {}
+    for region in np.unique(rows.region[at]).tolist():
+        mine = at[rows.region[at] == region]
+        site, number = np.unique(np.stack([phase[mine], instance[mine]]), axis=1, return_inverse=True)
+        each = np.zeros((ranks, site.shape[1]))
+        np.add.at(each, (rows.line[mine], number.ravel()), rows.seconds[mine])
+        usual = np.median(each, axis=1)
+        if site.shape[1] < ENOUGH or not (usual > 0).all():
+            continue
+        away = np.median(np.abs(each / usual[:, None] - 1.0), axis=1)
+        if float(away.max()) <= LEAST_FAR:
+            shares[region] = usual / np.median(usual)
+    return shares
 
 
 def main_region(region: npt.NDArray[np.int32], seconds: FloatArray) -> int:
@@ -276,10 +306,25 @@ def split_noise(seconds: FloatArray, repeats: int) -> tuple[FloatArray, float]:
     if far.any() and (float(far.any(axis=0).mean()) >= REGULAR or float(far.mean()) > OFTEN):
         return structure, float(away.std())
     noise = float(away[~far].std())
+    if not far.any() and _is_handed_around(away):
+        return structure, noise
     structure[working] = (
         fit * _smooth_rest(np.where(far, 1.0, rest), trends) if noise <= NOISE else np.where(far, fit, work)
     )
     return structure, -noise if far.any() else noise
+
+
+def _is_handed_around(away: FloatArray) -> bool:
+    """Return whether in each pass as many ranks have as much more than usual.
+
+    Noise hits now none and now some, now harder. ``away`` (ranks, passes) is what lies above the usual, relative to the
+    mean.
+    """
+    more = away > max(FAR * _SCALE * float(np.median(np.abs(away))), LEAST_MORE)
+    counts = np.bincount(more.sum(axis=0))
+    if counts.argmax() == 0 or counts.max() < EACH_PASS * more.shape[1]:
+        return False
+    return bool(away[more].std() <= AS_MUCH * away[more].mean())
 
 
 def _shrink_scatter(seconds: FloatArray, noise: float) -> FloatArray:

@@ -1,0 +1,102 @@
+"""How many ranks of a host make progress at a time, as their computations tell: of n that compute, never more than k.
+
+Where ranks share k cores (or the bandwidth of a memory that k of them fill), each goes on at k / n of its speed while n
+of them compute. So equal computations take longer the more ranks compute meanwhile, and what is the same each time is
+not how long they last but their progress: the integral of min(1, k / n). Work that differs does the opposite: who has
+more computes while the others wait already.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.model.records import FloatArray, IntArray
+    from advisor_simulation.whatif.traced.rows import ReplayRows
+    from advisor_simulation.whatif.traced.work import Unit
+
+#: Ranks on a host, and computations of one kind, from which on they tell anything.
+LEAST_RANKS: Final = 3
+LEAST_COUNT: Final = 40
+#: Computations that scatter less (standard deviation of the logarithm) have nothing to explain.
+SCATTER: Final = 0.05
+#: Progress scatters at most so much as time does where ranks share cores.
+EXPLAINED: Final = 0.8
+#: Longer or shorter by more than this factor is something else, and counts as this.
+MOST: Final = 5.0
+#: Numbers of cores that are tried, about.
+TRIES: Final = 16
+
+
+class CoreLimit(NamedTuple):
+    """Never more than ``cores`` of the ``ranks`` of a host make progress; they need ``busy_s`` for that at least."""
+
+    cores: int
+    ranks: int
+    busy_s: float
+
+
+def find_core_limit(rows: ReplayRows, found: Sequence[Unit], hosts: IntArray) -> CoreLimit | None:
+    """Return the limit of the host that is busy longest, None where no host has one.
+
+    ``rows`` are the recorded ones, ``found`` all their units; ``hosts`` (ranks,) says which host each rank is on.
+    """
+    ended = rows.program.end_s
+    if ended is None:
+        return None
+    limits = []
+    for host in np.unique(hosts):
+        ranks = np.flatnonzero(hosts == host)
+        if len(ranks) < LEAST_RANKS:
+            continue
+        kinds = [unit.at[np.isin(rows.line[unit.at], ranks) & (rows.seconds[unit.at] > 0)] for unit in found]
+        limits.append(_fit_limit(rows, [at for at in kinds if len(at)], ended, len(ranks)))
+    return max((limit for limit in limits if limit is not None), key=lambda limit: limit.busy_s, default=None)
+
+
+def _fit_limit(rows: ReplayRows, kinds: Sequence[IntArray], ended: FloatArray, ranks: int) -> CoreLimit | None:
+    telling = [at for at in kinds if len(at) >= LEAST_COUNT and _scatter(rows.line[at], rows.seconds[at]) >= SCATTER]
+    if not telling:
+        return None
+    every = np.concatenate(kinds)
+    end, seconds = ended[rows.key[every].astype(np.int64)], rows.seconds[every]
+    time, active = _count_active(end - seconds, end)
+    before = _sum_scatter([(rows.line[at], rows.seconds[at]) for at in telling])
+    best = (np.inf, 0, 0.0)
+    for count in np.unique(np.geomspace(1, ranks - 1, TRIES).round().astype(int)).tolist():
+        rate = np.minimum(1.0, count / np.maximum(active, 1))
+        done = np.r_[0.0, np.cumsum(np.diff(time) * rate[:-1])]
+
+        def progress(at: IntArray, done: FloatArray = done) -> FloatArray:
+            end = ended[rows.key[at].astype(np.int64)]
+            made: FloatArray = np.interp(end, time, done) - np.interp(end - rows.seconds[at], time, done)
+            return made
+
+        after = _sum_scatter([(rows.line[at], progress(at)) for at in telling])
+        best = min(best, (after, count, float(progress(every).sum()) / count))
+    return CoreLimit(best[1], ranks, best[2]) if best[0] <= EXPLAINED * before else None
+
+
+def _count_active(start: FloatArray, end: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return when computations begin or end, and how many go on from then on."""
+    time = np.r_[start, end]
+    order = np.argsort(time, kind="stable")
+    return time[order], np.cumsum(np.repeat([1, -1], len(start))[order])
+
+
+def _sum_scatter(kinds: Sequence[tuple[IntArray, FloatArray]]) -> float:
+    weights = [len(line) for line, _ in kinds]
+    return float(np.sqrt(np.average([_scatter(*kind) ** 2 for kind in kinds], weights=weights)))
+
+
+def _scatter(line: IntArray, values: FloatArray) -> float:
+    """Return how values scatter around the median of their rank: the standard deviation of the logarithm."""
+    order = np.argsort(line, kind="stable")
+    groups = np.split(values[order], np.flatnonzero(np.diff(line[order])) + 1)
+    centers = [float(np.median(group)) for group in groups]
+    rests = [np.log(np.clip(g / c, 1 / MOST, MOST)) for g, c in zip(groups, centers, strict=True) if c > 0]
+    return float(np.concatenate(rests).std()) if rests else 0.0
