@@ -12,7 +12,7 @@ from advisor.support.grouping import sum_by_group
 from advisor.trace.counts import sum_call_bytes
 from advisor.trace.events import COMMUNICATING, Kind, Role
 from advisor.trace.matching import COLLECTIVE_ROLES
-from advisor.trace.nesting import have_roles, roles_of_regions, select_recorded
+from advisor.trace.nesting import are_task_waits, have_roles, roles_of_regions, select_recorded
 from advisor.trace.waits import KINDS
 
 if TYPE_CHECKING:
@@ -146,7 +146,8 @@ def _cause_kinds(source: CauseSource, call: IntArray, category: str) -> IntArray
         return np.where(joint, NAMED_KINDS.index("collective"), NAMED_KINDS.index("message"))
     barrier = np.where(role == Role.BARRIER, NAMED_KINDS.index("barrier"), NAMED_KINDS.index("thread start"))
     barrier = np.where(role == Role.OMP_BARRIER, NAMED_KINDS.index("thread barrier"), barrier)
-    return np.where(role == Role.OMP_LOCK, NAMED_KINDS.index("lock"), barrier)
+    locks = np.where(role == Role.OMP_LOCK, NAMED_KINDS.index("lock"), barrier)
+    return np.where(are_task_waits(source.trace)[source.calls.region[call]], NAMED_KINDS.index("tasks"), locks)
 
 
 def _bytes_and_targets(trace: Trace, calls: Calls) -> tuple[IntArray, IntArray]:

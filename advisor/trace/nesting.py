@@ -15,6 +15,7 @@ import numpy as np
 from advisor.model.record_class import dataclass
 from advisor.trace.events import Kind, Role, are_kinds
 from advisor.trace.locations import locations_of_events
+from advisor.trace.regions import is_task_wait
 from advisor.trace.unbalanced_calls import find_unbalanced_events
 
 if TYPE_CHECKING:
@@ -206,6 +207,11 @@ def select_recorded(calls: Calls, *kinds: Kind) -> tuple[IntArray, IntArray]:
 def roles_of_regions(trace: Trace) -> IntArray:
     """Return the role of every region."""
     return np.array([region.role for region in trace.regions] or [Role.USER], dtype=np.int64)
+
+
+def are_task_waits(trace: Trace) -> npt.NDArray[np.bool_]:
+    """Return which regions are calls in which a thread has no task to run, or makes new ones."""
+    return np.array([is_task_wait(region.name) for region in trace.regions] or [False], dtype=np.bool_)
 
 
 def have_roles(trace: Trace, region: IntArray | npt.NDArray[np.int32], wanted: Sequence[Role]) -> npt.NDArray[np.bool_]:

@@ -108,6 +108,7 @@ _OPENMP_NAMES = (
     ("atomic", Role.OMP_LOCK),
     ("ordered", Role.OMP_LOCK),
     ("taskwait", Role.OMP_LOCK),
+    ("task creation", Role.OMP_LOCK),
     ("acquire mutex", Role.OMP_LOCK),
 )
 _LOCK_CALLS = _split_words("omp_set_lock omp_set_nest_lock omp_test_lock omp_test_nest_lock")
@@ -161,6 +162,11 @@ def classify_region(name: str, role: str = "FUNCTION", paradigm: str = "USER") -
 def is_sleep(name: str) -> bool:
     """Return whether a region is a call in which a program asks to be put to sleep."""
     return name in _SLEEP_CALLS
+
+
+def is_task_wait(name: str) -> bool:
+    """Return whether a region is a call in which a thread has no task to run, or makes new ones."""
+    return name.removeprefix("!$omp ").removeprefix("OpenMP ").lower().startswith(("taskwait", "task creation"))
 
 
 def parse_source_place(name: str) -> tuple[str, int] | None:

@@ -16,7 +16,7 @@ from advisor.model.record_class import dataclass
 from advisor.trace.counts import sum_call_bytes
 from advisor.trace.events import COMMUNICATING, Role
 from advisor.trace.locations import ranks_of_locations
-from advisor.trace.nesting import claiming_calls, have_roles, roles_of_regions
+from advisor.trace.nesting import are_task_waits, claiming_calls, have_roles, roles_of_regions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -43,6 +43,7 @@ KINDS = (
     "unmatched",
     "thread barrier",
     "lock",
+    "tasks",
     "end of run",
 )
 
@@ -286,6 +287,7 @@ def _estimate_unmatched_waits(
     until = calls.end_s[call] - np.where(same, np.r_[least.seconds, np.inf][place], np.inf)
     locked = roles_of_regions(trace)[calls.region[call]] == Role.OMP_LOCK
     kind = np.where(locked, KINDS.index("lock"), KINDS.index("unmatched"))
+    kind[are_task_waits(trace)[calls.region[call]]] = KINDS.index("tasks")
     return WaitReason(call, until, kind, np.full(len(call), -1), np.ones(len(call), dtype=bool))
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 SERIAL = ("unoptimized", "aliasing", "loop_order", "thrashing", "functions", "allocation", "ordered_sum")
-THREADED = ("false_sharing", "sleeping", "locking")
+THREADED = ("false_sharing", "sleeping", "locking", "small_tasks")
 MPIRUN = ("mpirun", "--oversubscribe", "-n")
 
 

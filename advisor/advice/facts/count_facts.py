@@ -52,10 +52,18 @@ def _bandwidth_share(source: FactSource) -> float | None:
     return moved / (float(source.work.max()) * peak * hosts)
 
 
+def _task_mean_s(source: FactSource) -> float | None:
+    """Return the mean length of a task; None where none was run."""
+    tasks = sum_counts(source, "tasks")
+    return compute_share(sum_counts(source, "task_s"), tasks) if tasks else None
+
+
 VALUES: Final[dict[str, Compute]] = {
     "cache.l1_miss_ratio": partial(_miss_ratio, "L1"),
     "cache.ll_miss_ratio": partial(_miss_ratio, "LL"),
     "memory.bandwidth_share": _bandwidth_share,
+    "omp.task_mean_s": _task_mean_s,
+    "omp.tasks": lambda source: sum_counts(source, "tasks"),
     "processor.vectorized_share": _vectorized_share,
     "processor.false_sharing_share": _false_sharing,
 }

@@ -32,11 +32,12 @@ WAITING_KINDS: Final = {
     "late_receiver": ("late receiver",),
     "collective": ("collective", "late root"),
     "barrier": ("barrier", "end of run"),
-    "thread": ("thread barrier", "lock"),
+    "thread": ("thread barrier", "lock", "tasks"),
+    "task": ("tasks",),
     "lock": ("lock",),
     "unmatched": ("unmatched",),
 }
-THREAD_KINDS: Final = ("thread barrier", "thread start", "lock")
+THREAD_KINDS: Final = ("thread barrier", "thread start", "lock", "tasks")
 
 
 def iterations_with_work(source: FactSource) -> float:

@@ -184,11 +184,21 @@ _WAITING: Final = (
         wait.late_receiver_share | share | waiting of senders for the receive / all waiting
         wait.collective_share    | share | waiting in collectives with data / all waiting
         wait.barrier_share       | share | waiting in barriers and at the end of the run / all waiting
-        wait.thread_share        | share | waiting of threads, in their barriers and for locks / all waiting
+        wait.thread_share        | share | waiting of threads, in their barriers, for locks and tasks / all waiting
         wait.lock_share          | share | waiting of threads for locks and critical sections / all waiting
+        wait.task_share          | share | threads without a task to run, and making tasks / all waiting
         wait.unmatched_share     | share | waiting in messages without a partner in the data / all waiting
         """,
     ),
+)
+
+_TASKS: Final = _parse_facts(
+    "tasks task_s",
+    _TRACE,
+    """
+    omp.tasks       | count | tasks of OpenMP that were run
+    omp.task_mean_s | s     | seconds of tasks, without what they wait and the tasks they run meanwhile / tasks
+    """,
 )
 
 _COMMUNICATION: Final = (
@@ -394,6 +404,7 @@ VOCABULARY: Final[tuple[Fact, ...]] = (
     *_RUN,
     *_LOAD,
     *_WAITING,
+    *_TASKS,
     *_COMMUNICATION,
     *_SYNCHRONIZING,
     *_INPUT_OUTPUT,

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 SOURCES: Final = Path(__file__).parent
-_PARTS: Final = ("core.c", "files.c", "process.c", "samples.c", "posix.c", "threads.c", "openmp.c", "fortran.c")
+_PARTS: Final = (
+    "core.c", "files.c", "process.c", "samples.c", "posix.c", "threads.c", "openmp.c", "tasks.c", "fortran.c",
+)  # fmt: skip
 _FLAGS: Final = (
     "-std=gnu11", "-O2", "-g0", "-fPIC", "-shared", "-fvisibility=default", "-fno-strict-aliasing",
     "-ftls-model=initial-exec", "-fno-builtin", "-Wno-all",

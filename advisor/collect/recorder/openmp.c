@@ -5,6 +5,8 @@
 #define _GNU_SOURCE
 #include "recorder.h"
 
+#include <dlfcn.h>
+#include <execinfo.h>
 #include <stdlib.h>
 
 #include "posix_numbers.h"
@@ -79,15 +81,29 @@ TEAM_RUNTIME(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
     gw_leave(r);                                                                                           \
   }
 
-WAITING(GOMP_barrier, F_omp_barrier, (void), ())
-WAITING(GOMP_loop_end, F_omp_implicit_barrier, (void), ())
-WAITING(GOMP_sections_end, F_omp_implicit_barrier, (void), ())
+/* Where a thread waits it may run tasks meanwhile, whose records lie inside. */
+#define WAITING_WITH_TASKS(name, function, parameters, arguments)                                          \
+  void name parameters {                                                                                   \
+    static void(*real) parameters;                                                                         \
+    if (!real) real = (void(*) parameters)gw_resolve(#name);                                               \
+    struct gw_record *r = gw_self ? gw_open(function, __builtin_return_address(0)) : NULL;                 \
+    gw_depth++;                                                                                            \
+    real arguments;                                                                                        \
+    gw_depth--;                                                                                            \
+    gw_close(r);                                                                                           \
+  }
+
+WAITING_WITH_TASKS(GOMP_barrier, F_omp_barrier, (void), ())
+WAITING_WITH_TASKS(GOMP_loop_end, F_omp_implicit_barrier, (void), ())
+WAITING_WITH_TASKS(GOMP_sections_end, F_omp_implicit_barrier, (void), ())
+WAITING_WITH_TASKS(GOMP_taskwait, F_omp_taskwait, (void), ())
+WAITING_WITH_TASKS(GOMP_taskwait_depend, F_omp_taskwait, (void **depend), (depend))
+WAITING_WITH_TASKS(GOMP_taskgroup_end, F_omp_taskwait, (void), ())
+WAITING_WITH_TASKS(GOMP_taskyield, F_omp_taskwait, (void), ())
 WAITING(GOMP_critical_start, F_omp_critical, (void), ())
 WAITING(GOMP_critical_name_start, F_omp_critical, (void **name), (name))
 WAITING(GOMP_atomic_start, F_omp_atomic, (void), ())
 WAITING(GOMP_ordered_start, F_omp_ordered, (void), ())
-WAITING(GOMP_taskwait, F_omp_taskwait, (void), ())
-WAITING(GOMP_taskgroup_end, F_omp_taskwait, (void), ())
 
 /* OMPT, as far as it is needed here; the numbers are those of the standard. */
 union data {
@@ -96,9 +112,11 @@ union data {
 };
 typedef int (*set_callback)(int, void (*)(void));
 typedef void (*entry)(void);
-enum { PARALLEL_BEGIN = 3, PARALLEL_END = 4, IMPLICIT_TASK = 7, SYNC_REGION = 23, MUTEX_ACQUIRE = 26,
-       MUTEX_ACQUIRED = 27 };
+enum { PARALLEL_BEGIN = 3, PARALLEL_END = 4, TASK_CREATE = 5, TASK_SCHEDULE = 6, IMPLICIT_TASK = 7,
+       SYNC_REGION_WAIT = 16, WORK = 20, SYNC_REGION = 23, MUTEX_ACQUIRE = 26, MUTEX_ACQUIRED = 27 };
 enum { BEGIN = 1, END = 2 };
+/* A thread waits for tasks, and may run some; other kinds of waiting are barriers. */
+#define FOR_TASKS(kind) ((kind) == 5 || (kind) == 6)
 
 static __thread struct {
   struct gw_record *part, *wait;
@@ -137,17 +155,104 @@ static void implicit_task(int endpoint, union data *parallel, union data *task, 
   }
 }
 
+/* Tasks that a thread has begun, each with the call in which it was waiting then. Of a task the runtime keeps where it
+   was created, and whether it has begun. */
+#define BEGUN (1ull << 63)
+#define EXPLICIT (1ull << 62)
+#define DEEPEST 1024
+static __thread struct {
+  struct gw_record *run, *wait;
+  const void *caller;
+} *tasks __attribute__((tls_model("initial-exec")));
+static __thread int task_depth __attribute__((tls_model("initial-exec")));
+
+#define CALLER(task) ((void *)(uintptr_t)((task)->value & 0xffffffffffffu))
+
+static const void *runtime_base, *own_base; /* where the runtime's code and ours are loaded */
+static __thread const void *taskloop __attribute__((tls_model("initial-exec"))); /* that this thread is making tasks of */
+
+static const void *base_of(const void *address) {
+  static __thread const void *last, *base __attribute__((tls_model("initial-exec")));
+  Dl_info info;
+  if (address != last) {
+    base = dladdr(address, &info) ? info.dli_fbase : NULL;
+    last = address;
+  }
+  return base;
+}
+
+/* Of a taskloop runtimes tell a place in their own code: look for who called that. */
+static void work(int kind, int endpoint, union data *parallel, union data *task, uint64_t count, const void *caller) {
+  enum { TASKLOOP = 7 };
+  (void)parallel;
+  (void)task;
+  (void)count;
+  if (kind != TASKLOOP) return;
+  taskloop = NULL;
+  if (endpoint != BEGIN) return;
+  void *frames[16] = {(void *)caller};
+  int found = base_of(caller) == runtime_base ? backtrace(frames, 16) : 1;
+  for (int i = 0; i < found && !taskloop; i++) {
+    const void *base = base_of(frames[i]);
+    if (base != runtime_base && base != own_base) taskloop = frames[i];
+  }
+}
+
+static void task_create(union data *parent, const void *frame, union data *task, int flags, int depends,
+                        const void *caller) {
+  (void)parent;
+  (void)frame;
+  (void)depends;
+  if (!(flags & 4)) return;
+  if (taskloop) caller = taskloop;
+  else if (task_depth > 0 && task_depth < DEEPEST && (!caller || base_of(caller) == runtime_base))
+    caller = tasks[task_depth - 1].caller; /* a task of the runtime's own, which makes some of the taskloop's */
+  task->value = EXPLICIT | ((uint64_t)(uintptr_t)caller & 0xffffffffffffu);
+}
+
+static void task_schedule(union data *before, int status, union data *next) {
+  enum { COMPLETE = 1, CANCELLED = 3 };
+  if (before && before->value & BEGUN && (status == COMPLETE || status == CANCELLED) && task_depth > 0) {
+    before->value = 0;
+    if (--task_depth < DEEPEST) {
+      gw_close_brief(tasks[task_depth].run);
+      mine.wait = tasks[task_depth].wait;
+    }
+  }
+  if (!next || !(next->value & EXPLICIT) || next->value & BEGUN) return;
+  next->value |= BEGUN;
+  gw_attach();
+  if (!tasks && !(tasks = calloc(DEEPEST, sizeof *tasks))) return;
+  if (task_depth < DEEPEST) {
+    tasks[task_depth].run = gw_open(F_omp_task, CALLER(next));
+    tasks[task_depth].wait = mine.wait;
+    tasks[task_depth].caller = CALLER(next);
+    mine.wait = NULL;
+  }
+  task_depth++;
+}
+
 static void sync_region(int kind, int endpoint, union data *parallel, union data *task, const void *caller) {
   (void)task;
   int ends_part = parallel && (kind == 9 || kind == 2) && !caller;
+  if (FOR_TASKS(kind)) return; /* of a group of tasks that is all of it, not only the wait at its end */
   if (endpoint == BEGIN && mine.part && (kind == 9 || (ends_part && mine.index))) {
     gw_close(mine.part); /* the other threads hear of the end only when they are needed again */
     mine.part = NULL;
   } else if (endpoint == BEGIN && mine.part) {
-    unsigned function = kind == 5 || kind == 6 ? F_omp_taskwait : kind == 2 || kind == 8 ? F_omp_implicit_barrier
-                                                                                         : F_omp_barrier;
-    mine.wait = gw_open(function, caller);
+    mine.wait = gw_open(kind == 2 || kind == 8 ? F_omp_implicit_barrier : F_omp_barrier, caller);
   } else if (endpoint == END && mine.wait) {
+    gw_close(mine.wait);
+    mine.wait = NULL;
+  }
+}
+
+static void task_wait(int kind, int endpoint, union data *parallel, union data *task, const void *caller) {
+  (void)parallel;
+  (void)task;
+  if (!FOR_TASKS(kind)) return;
+  if (endpoint == BEGIN) mine.wait = gw_self ? gw_open(F_omp_taskwait, caller) : NULL;
+  else if (mine.wait) {
     gw_close(mine.wait);
     mine.wait = NULL;
   }
@@ -179,7 +284,13 @@ static int initialize(entry (*lookup)(const char *), int device, union data *dat
   set(PARALLEL_BEGIN, (entry)parallel_begin);
   set(PARALLEL_END, (entry)parallel_end);
   set(IMPLICIT_TASK, (entry)implicit_task);
+  runtime_base = base_of((const void *)lookup);
+  own_base = base_of((const void *)initialize);
+  set(TASK_CREATE, (entry)task_create);
+  set(WORK, (entry)work);
+  set(TASK_SCHEDULE, (entry)task_schedule);
   set(SYNC_REGION, (entry)sync_region);
+  set(SYNC_REGION_WAIT, (entry)task_wait);
   set(MUTEX_ACQUIRE, (entry)mutex_acquire);
   set(MUTEX_ACQUIRED, (entry)mutex_acquired);
   return 1;

@@ -8,7 +8,7 @@
   X(pthread_create) X(pthread_join) X(pthread_barrier_wait) X(pthread_mutex_lock) X(pthread_cond_wait)              \
   X(pthread_cond_timedwait)                                                                                         \
   X(omp_parallel) X(omp_barrier) X(omp_implicit_barrier) X(omp_critical) X(omp_atomic) X(omp_ordered)               \
-  X(omp_taskwait) X(omp_lock)
+  X(omp_taskwait) X(omp_lock) X(omp_task) X(omp_task_create) X(omp_taskloop)
 
 #define GW_NUMBER(name) F_##name,
 enum gw_function { GW_FUNCTIONS(GW_NUMBER) GW_FIRST_OF_MPI };

@@ -46,6 +46,7 @@ struct gw_thread {
   uint64_t queue_ns, state_ns;
   uint64_t begin_ns, begin_cpu_ns;
   struct gw_record *previous; /* the last call that ended, None if something came behind it */
+  struct gw_record *lone;     /* the last creation of a task that holds nothing but a run of it */
   int number, schedstat, live, timed;
   pid_t tid;
   void *timer;
@@ -103,6 +104,8 @@ void gw_leave_folded(struct gw_record *record, uint64_t since_ns);
 /* The same for what encloses other calls, such as a parallel region. */
 struct gw_record *gw_open(unsigned function, const void *caller);
 void gw_close(struct gw_record *record);
+/* Close it, and let brief ones that follow each other be one record. */
+void gw_close_brief(struct gw_record *record);
 /* Record something else that happens now, inside of a call or not. */
 struct gw_record *gw_note(unsigned kind, unsigned event);
 /* End a call that brought nothing and joins the one before, if that was the same and just over. */

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.formats.recording.naming import BLOCKED, NO_CORE, ROOT, TEAM, THREAD
+from advisor.formats.recording.tasks import calls_of, nest_tasks, split_waits
 from advisor.trace.events import COLUMNS, Kind
 from advisor.trace.recordings.layout import CALL, FORK, JOIN, MESSAGE, STATE
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from advisor.formats.recording.communicators import Communicators
     from advisor.formats.recording.contents import RecordedThread, Recording
     from advisor.formats.recording.naming import RegionTable
+    from advisor.formats.recording.tasks import TaskNesting
 
     Columns = dict[str, npt.NDArray[Any]]
 
@@ -56,8 +58,18 @@ def thread_columns(
     beside = np.flatnonzero(records["kind"] == MESSAGE)
     beside = beside[records["event"][beside] > 0]
     teams = np.flatnonzero((records["kind"] == FORK) | (records["kind"] == JOIN))
-    entered = _part(start[calls], Kind.ENTER, region, calls)
-    left = _part(end[calls[ended]], Kind.LEAVE, region[ended], calls[ended])
+    until, tasks = end, nest_tasks(thread)
+    pieces: list[_Part] = []
+    resumed: list[_Part] = []
+    entering = region
+    if tasks is not None:
+        until = end.copy()
+        until[tasks.record] = np.where(end[tasks.record] > 0, tasks.end_ns, 0)
+        entering, split = split_waits(thread, tasks, regions, calls, region)
+        pieces = [_part(split.leave_ns, Kind.LEAVE, split.left, None)]
+        resumed = [_part(split.enter_ns, Kind.ENTER, split.entered, None)]
+    entered = _part(start[calls], Kind.ENTER, entering, calls)
+    left = _part(until[calls[ended]], Kind.LEAVE, region[ended], calls[ended])
     forking = np.where(records["kind"][teams] == FORK, np.uint8(Kind.FORK), np.uint8(Kind.JOIN))
     begin, finish = _life(thread, start, end)
     own = ROOT if thread.span.number == 0 or len(teams_of(thread)) else THREAD
@@ -65,13 +77,15 @@ def thread_columns(
     parts = [
         _part(np.array([begin]), Kind.ENTER, np.array([own]), None),
         _part(beside_others[:1], Kind.ENTER, np.full(len(beside_others[:1]), TEAM), None),
+        *pieces,
         entered,
         _Part(start[calls[early]], event[early], _nothing(int(early.sum())), calls[early]),
         _Part(start[beside], records["event"][beside], _nothing(len(beside)), beside),
         _Part(start[teams], forking, _nothing(len(teams)), teams),
-        *_lost_time(thread, start, end, begin, finish),
+        *_lost_time(thread, start, end, begin, tasks),
         _Part(end[done], records["event"][done], _nothing(len(done)), done),
         left,
+        *resumed,
         _part(beside_others[1:], Kind.LEAVE, np.full(len(beside_others[1:]), TEAM), None),
         _part(np.array([finish]), Kind.LEAVE, np.array([own]), None),
     ]
@@ -87,9 +101,7 @@ def begin_ns(recording: Recording) -> int:
 
 def teams_of(thread: RecordedThread) -> npt.NDArray[np.int64]:
     """Return the records in which a thread does its part of a parallel region of OpenMP."""
-    numbers = [number for number, name in thread.process.functions.items() if name == "omp_parallel"]
-    records = thread.records
-    return np.flatnonzero((records["kind"] == CALL) & np.isin(records["function"], numbers))
+    return calls_of(thread, "omp_parallel")
 
 
 def _part(time_ns: npt.NDArray[Any], kind: Kind, region: npt.NDArray[Any], record: npt.NDArray[Any] | None) -> _Part:
@@ -110,7 +122,11 @@ def _life(thread: RecordedThread, start: npt.NDArray[np.int64], end: npt.NDArray
 
 
 def _lost_time(
-    thread: RecordedThread, start: npt.NDArray[np.int64], end: npt.NDArray[np.int64], begin: int, finish: int
+    thread: RecordedThread,
+    start: npt.NDArray[np.int64],
+    end: npt.NDArray[np.int64],
+    begin: int,
+    tasks: TaskNesting | None,
 ) -> list[_Part]:
     """Return the times outside of calls in which the thread had no core or was blocked, as calls of their own.
 
@@ -125,6 +141,8 @@ def _lost_time(
     worker = thread.span.number > 0 and len(teams_of(thread)) > 0
     if worker:  # idle between its parts
         waiting |= _encloses(thread)[at_start]
+    if tasks is not None:
+        waiting |= np.isin(at_start, tasks.taken_up_waiting(end))
     time = np.r_[thread.span.begin_ns, start[at_start], end[at_end]]
     cpu = np.r_[thread.span.begin_cpu_ns, records["cpu_start_ns"][at_start], records["cpu_end_ns"][at_end]].astype(
         np.int64
@@ -171,9 +189,10 @@ def _time_beside_others(
 
 
 def _encloses(thread: RecordedThread) -> npt.NDArray[np.bool_]:
-    """Return which records enclose others: parts of parallel regions, in which threads compute."""
+    """Return which records enclose others: parts of parallel regions, and tasks, in which threads compute."""
     mark = np.zeros(len(thread.records), dtype=np.bool_)
     mark[teams_of(thread)] = True
+    mark[calls_of(thread, "omp_task")] = True
     return mark
 
 

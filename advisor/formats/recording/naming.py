@@ -29,6 +29,9 @@ _OPENMP: Final = {
     "omp_atomic": "!$omp atomic",
     "omp_ordered": "!$omp ordered",
     "omp_taskwait": "!$omp taskwait",
+    "omp_taskloop": "!$omp taskwait",
+    "omp_task": "!$omp task",
+    "omp_task_create": "!$omp task creation",
     "omp_lock": "omp_set_lock",
 }
 #: Regions that stand for no call of the program.
@@ -71,6 +74,15 @@ class RegionTable:
             region = _region(process.functions.get(function, f"function {function}"), frames)
             numbers.append(self.region_number(region))
         return np.array(numbers, dtype=np.int32)[inverse] if numbers else np.zeros(0, dtype=np.int32)
+
+
+def idle_region(regions: RegionTable, number: int) -> int:
+    """Return the number of the region for being idle in a region, between tasks that are run there."""
+    region = regions.regions[number]
+    if region.role == Role.OMP_LOCK:
+        return number
+    name = _OPENMP["omp_taskwait"]
+    return regions.region_number(TraceRegion(name, Role.OMP_LOCK, region.file, region.line))
 
 
 def _region(function: str, frames: tuple[CodePlace, ...]) -> TraceRegion:

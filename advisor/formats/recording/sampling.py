@@ -17,6 +17,7 @@ import numpy as np
 
 from advisor.formats.recording.columns import begin_ns, teams_of
 from advisor.formats.recording.naming import RegionTable, short_path
+from advisor.formats.recording.tasks import nest_tasks, open_at
 from advisor.model.records import Note, Region
 from advisor.model.units import format_share
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
@@ -149,7 +150,12 @@ def _rows_at(
     at = np.searchsorted(parts["start_ns"], time, side="right") - 1
     end = np.where(parts["end_ns"] > 0, parts["end_ns"], np.iinfo(np.uint64).max)
     inside = (at >= 0) & (time < end[np.maximum(at, 0)])
-    return np.where(inside, row[np.maximum(at, 0)], rows)
+    rows = np.where(inside, row[np.maximum(at, 0)], rows)
+    tasks = nest_tasks(thread)
+    if tasks is None:
+        return rows
+    task = open_at(tasks, time.astype(np.int64))
+    return np.where(task >= 0, tasks.find_rows(thread, table, numbers)[np.maximum(task, 0)], rows)
 
 
 def _is_own(profile: Profile) -> bool:
