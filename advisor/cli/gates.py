@@ -2,7 +2,7 @@
 
 ``new`` is crossed by advice that no run of the base build shows, ``regression`` by a gap that has grown since the base
 build by more than repeated runs differ, ``network`` by more latencies, bytes or messages, which hardly vary from run to
-run. Where there is nothing to compare with, that is said, and nothing is crossed.
+run. A gate that cannot be judged is an error, but for the first build: without an earlier one nothing is worse.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def parse_gate(text: str) -> Gate | ChangeGate:
 
 
 def check_gates(gates: Sequence[Gate | ChangeGate], advice: Advice, base: Callable[[], ComparisonBase | None]) -> None:
-    """Raise ``GateCrossed`` with every gate that the run crosses, ``UsageError`` where that can't be told.
+    """Raise ``GateCrossed`` with every gate that the run crosses, else ``UsageError`` where one can't be judged.
 
     ``base`` finds what the run is compared with; it is asked only for gates on what changed.
     """
@@ -92,17 +92,24 @@ def check_gates(gates: Sequence[Gate | ChangeGate], advice: Advice, base: Callab
         why = f": {worst.text}" if worst is not None else ""
         raise UsageError(f"the gate {gates[0].text!r} can't be judged: the grade of this run is F{why}")
     reasons: list[str] = []
+    unjudged: list[str] = []
     for gate in gates:
-        if isinstance(gate, ChangeGate):
-            reasons += _find_changes(gate, advice, base())
-        elif (gap := _find_crossing_gap(gate, advice)) is not None:
-            reasons.append(_explain_crossing(gate, gap))
+        try:
+            if isinstance(gate, ChangeGate):
+                reasons += _find_changes(gate, advice, base())
+            elif (gap := _find_crossing_gap(gate, advice)) is not None:
+                reasons.append(_explain_crossing(gate, gap))
+        except UsageError as error:
+            unjudged.append(str(error))
     if reasons:
+        output.write_messages(*unjudged)
         raise GateCrossed("; ".join(dict.fromkeys(reasons)))
+    if unjudged:
+        raise UsageError("; ".join(dict.fromkeys(unjudged)))
 
 
 def _find_changes(gate: ChangeGate, advice: Advice, base: ComparisonBase | None) -> Iterator[str]:
-    """Yield how the run crosses a gate on what changed; complains where that can't be told."""
+    """Yield how the run crosses a gate on what changed; raises ``UsageError`` where that can't be told."""
     if base is None:
         output.write_messages(f"gate {gate.text!r} skipped: no earlier run of another build")
     elif gate.text == "new":
@@ -119,8 +126,7 @@ def _find_new_items(advice: Advice, base: ComparisonBase) -> Iterator[str]:
 
     sound = [one for one in base.runs if one.verdict != "insufficient evidence"]
     if not sound:
-        output.write_messages(f"gate 'new' skipped: no advice on build {base.change.before}")
-        return
+        raise UsageError(f"gate 'new' cannot be judged: there is no advice on build {base.change.before}")
     for item in find_new_recommendations(advice, sound):
         where = f" at {item.region or item.phase}" if item.region or item.phase else ""
         wins = numbers.format_duration(item.ceiling_s)
@@ -132,8 +138,8 @@ def _find_regressions(base: ComparisonBase) -> Iterator[str]:
 
     change = base.change
     if change.actual.noise_s is None:
-        output.write_messages(
-            f"gate 'regression' skipped: neither {change.after} nor another build was run twice, so the "
+        raise UsageError(
+            f"gate 'regression' cannot be judged: neither {change.after} nor another build was run twice, so the "
             "noise is unknown"
         )
     for grown in change.significant_increases:
@@ -150,11 +156,11 @@ def _find_added_traffic(base: ComparisonBase) -> Iterator[str]:
 
     change = base.change
     if not change.network:
-        output.write_messages("gate 'network' skipped: not all runs of the two builds were traced on as many ranks")
-    elif change.network[0].noise is None:
-        output.write_messages(
-            f"gate 'network' skipped: neither {change.after} nor another build was run twice, so it is unknown whether "
-            "its messages vary"
+        raise UsageError("gate 'network' cannot be judged: not all runs of the two builds were traced on as many ranks")
+    if change.network[0].noise is None:
+        raise UsageError(
+            f"gate 'network' cannot be judged: neither {change.after} nor another build was run twice, so it is "
+            "unknown whether its messages vary"
         )
     for grown in change.added_traffic:
         yield f"{change.after} adds {describe_added_traffic(grown)} since build {change.before}"

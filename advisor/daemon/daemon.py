@@ -16,7 +16,7 @@ from advisor.daemon import throttling
 from advisor.daemon.debounce import FileDebouncer
 from advisor.daemon.events import Backlog, FileSettled, Remark, RunIngested
 from advisor.daemon.inotify_events import InotifyEvents
-from advisor.daemon.reader_pool import ReaderPool
+from advisor.daemon.reader_pool import UNKNOWN, ReaderPool
 from advisor.daemon.retention import HistoryRetention
 from advisor.daemon.root_scanner import RootScanner, scanned_identities
 from advisor.extension.host.discovery import plugin_versions
@@ -95,7 +95,7 @@ class Daemon:
             self._writer.close()
 
     def _begin_session(self) -> None:
-        """Take up what an earlier process left; what an older version could not read gets another try."""
+        """Take up what an earlier process left; what older readers did not know or take gets another try."""
         with self._writer.transaction(lasting=False) as connection:
             RemarkStore(connection).clear_remarks()
         if self._writer.set_aside:
@@ -110,7 +110,11 @@ class Daemon:
         with self._writer.transaction() as connection:
             (known,) = connection.execute("SELECT max(value) FROM meta WHERE name = 'version'").fetchone()
             if known != version:
-                connection.execute("UPDATE files SET state = 'waiting' WHERE state = 'quarantined'")
+                connection.execute(
+                    "UPDATE files SET state = 'waiting', reason = NULL "
+                    "WHERE state = 'quarantined' OR (state = 'ignored' AND reason = ?)",
+                    (UNKNOWN,),
+                )
                 connection.execute("INSERT OR REPLACE INTO meta VALUES ('version', ?)", (version,))
         self._load_waiting_files()
         self._retention.drop_excess_runs()

@@ -42,7 +42,8 @@ _LARGE_B: Final = 256 << 20
 class UnitOutcome:
     """What became of one unit: the state of its files, why, and the run that came of it.
 
-    What is not ``reachable`` could not be read for now; that says nothing about it.
+    What is not ``reachable`` could not be read for now; that says nothing about it. A duplicate is a ``copy`` of what
+    another run was read from.
     """
 
     path: Path
@@ -51,6 +52,7 @@ class UnitOutcome:
     run: int | None = None
     advice: Advice | None = None
     reachable: bool = True
+    copy: ProfileUnit | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +138,15 @@ class UnitIntake:
             read = self._record_failure(unit, failed)
         lasting = isinstance(read, _NewRun) or read.state == "duplicate"
         with self._writer.transaction(lasting=lasting) as connection:
+            runs, states = RunStore(connection), FileStates(connection)
+            if isinstance(read, _NewRun):
+                runs.release_changed_units(read.units)
             outcome = read if isinstance(read, UnitOutcome) else _store_run(connection, unit.path, read, now)
-            place = RunStore(connection).find_unit_number(unit.path)
+            if outcome.copy is not None:
+                runs.add_copy(outcome.copy)
+            place = runs.find_unit_number(unit.path)
             for folder, files in unit.files.items():
-                FileStates(connection).store_files(folder, files, outcome.state, outcome.reason, place)
+                states.store_files(folder, files, outcome.state, outcome.reason, place)
         return outcome
 
     def repeat_advice(
@@ -165,7 +172,7 @@ class UnitIntake:
         with self._writer.lend_connection() as connection:
             held = RunStore(connection).find_duplicate(mine.digest, unit.path)
         if held is not None:
-            return UnitOutcome(unit.path, "duplicate", f"the same as {held}")
+            return UnitOutcome(unit.path, "duplicate", f"the same as {held}", copy=mine)
         advice = advice or self._request_advice(unit.root, (mine,), ask)
         if advice is None:
             raise TaskFailed("fault", "no advice came back")

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 _MODULE: Final = "advisor.daemon.child_tasks"
 #: Tells the children where plugin files are.
 PLUGINS_VARIABLE: Final = "GAPWATCH_PLUGINS"
-_UNKNOWN: Final = "in no format that is known"
+#: Why a file is ignored that no reader takes.
+UNKNOWN: Final = "in no format that is known"
 _STAMP: Final = "says of the profiles beside it which build they are of"
 
 
@@ -130,7 +131,7 @@ class ReaderPool:
             stamps = {name: each for name, each in found.foreign.items() if name == os.fsencode(sidecar.NAME)}
             others = {name: each for name, each in found.foreign.items() if name not in stamps}
             with self._writer.transaction(lasting=False) as connection:
-                FileStates(connection).store_files(folder, others, "ignored", _UNKNOWN)
+                FileStates(connection).store_files(folder, others, "ignored", UNKNOWN)
                 FileStates(connection).store_files(folder, stamps, "ignored", _STAMP)
         units: list[tuple[UnitCandidate, UnitOutcome]] = []
         for document, outcome, program in found.documents:

@@ -93,12 +93,58 @@ class RunStore:
             made = self._connection.execute(f"INSERT INTO runs ({columns}) VALUES ({marks})", values)
             number = int(made.lastrowid or 0)
         for unit in units:
-            self._connection.execute(
-                "INSERT INTO units (path, reader, digest, run) VALUES (?, ?, ?, ?) ON CONFLICT (path) "
-                "DO UPDATE SET reader = excluded.reader, digest = excluded.digest, run = excluded.run",
-                (os.fsencode(unit.path), unit.reader, unit.digest, number),
-            )
+            self._store_unit(unit, number)
         return number
+
+    def add_copy(self, unit: ProfileUnit) -> None:
+        """Note a unit with the content of another one; a run that was read from its path before stays as it was."""
+        self._store_unit(unit, None)
+
+    def _store_unit(self, unit: ProfileUnit, run: int | None) -> None:
+        self._connection.execute(
+            "INSERT INTO units (path, reader, digest, run) VALUES (?, ?, ?, ?) ON CONFLICT (path) "
+            "DO UPDATE SET reader = excluded.reader, digest = excluded.digest, run = excluded.run",
+            (os.fsencode(unit.path), unit.reader, unit.digest, run),
+        )
+
+    def release_changed_units(self, units: Sequence[ProfileUnit]) -> None:
+        """Keep what runs were read from that ``units`` would replace, as other content lies at their paths now.
+
+        Where a copy of the old content is known, the run is the copy's from now on. Where there is none, the run is
+        given up for the new one, and its recordings elsewhere, which are not of that, belong to none any more.
+        """
+        paths = {os.fsencode(one.path): one.digest for one in units}
+        asked = (
+            f"SELECT id, path, digest, run FROM units WHERE run IS NOT NULL AND path IN ({', '.join('?' * len(paths))})"
+        )
+        rows = self._connection.execute(asked, list(paths)).fetchall()
+        for number, path, digest, run in rows:
+            if digest == paths[path]:
+                continue
+            copy = self._find_copy(digest)
+            if copy is None:
+                others = self._connection.execute("SELECT id, path FROM units WHERE run = ?", (run,)).fetchall()
+                for other, place in others:
+                    if place not in paths:
+                        self._set_run(other, None)
+                continue
+            self._set_run(number, None)
+            self._set_run(copy, run)
+            self._connection.execute(
+                "UPDATE files SET state = 'ingested', reason = NULL WHERE unit = ? AND state = 'duplicate'", (copy,)
+            )
+
+    def _find_copy(self, digest: str) -> int | None:
+        """Return the number of a unit with a content of which no run was read, that is there; None without one."""
+        row = self._connection.execute(
+            "SELECT id FROM units WHERE digest = ? AND run IS NULL AND EXISTS "
+            "(SELECT 1 FROM files WHERE unit = units.id AND state = 'duplicate') ORDER BY id LIMIT 1",
+            (digest,),
+        ).fetchone()
+        return None if row is None else int(row[0])
+
+    def _set_run(self, unit: int, run: int | None) -> None:
+        self._connection.execute("UPDATE units SET run = ? WHERE id = ?", (run, unit))
 
     def runs_of_paths(self, paths: Sequence[Path]) -> frozenset[int]:
         """Return the numbers of the runs that were read from any of these paths."""

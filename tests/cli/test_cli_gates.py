@@ -120,22 +120,34 @@ def test_regression_is_what_repeats_do_not_explain() -> None:
         judge("regression", build("v2", slower_s=2.0), *steady)
 
 
+@pytest.mark.parametrize(("gate", "earlier"), [("new", ()), ("regression", (build("v2"),)), ("network", ())])
+def test_the_first_build_passes_and_that_is_said(
+    gate: str, earlier: tuple[Advice, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    judge(gate, build("v2", "a", slower_s=9.0), *earlier)
+    assert capsys.readouterr().err == f"gapwatch: gate '{gate}' skipped: no earlier run of another build\n"
+
+
 @pytest.mark.parametrize(
     ("gate", "earlier", "why"),
     [
-        ("new", (), "no earlier run of another build"),
-        ("regression", (build("v2"),), "no earlier run of another build"),
-        ("regression", (build("v1"),), "neither 4f2c1e nor another build was run twice, so the noise is unknown"),
+        ("regression", (build("v1"),), "neither v2 nor another build was run twice, so the noise is unknown"),
+        ("network", (build("v1"),), "not all runs of the two builds were traced on as many ranks"),
         ("new", (replace(samples.insufficient(), profile=build("v1").profile),), "no advice on build v1"),
     ],
 )
-def test_without_something_to_compare_with_that_is_said(
+def test_a_gate_that_cannot_be_judged_is_an_error(
     gate: str, earlier: tuple[Advice, ...], why: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    judge(gate, build("v2", "a", slower_s=9.0), *earlier)
-    said = capsys.readouterr().err
-    assert said.startswith(f"gapwatch: gate '{gate}' skipped: ")
-    assert why.replace("4f2c1e", "v2") in said
+    now = build("v2", "a", slower_s=9.0)
+    with pytest.raises(UsageError, match=why) as unjudged:
+        judge(gate, now, *earlier)
+    assert str(unjudged.value).startswith(f"gate '{gate}' cannot be judged: ")
+    with pytest.raises(GateCrossed, match="L is"):
+        gates.check_gates(
+            [gates.parse_gate(gate), gates.parse_gate("L > 0.001 %")], now, lambda: find_base(now, earlier)
+        )
+    assert "cannot be judged" in capsys.readouterr().err, "what is crossed goes first, the other is said"
 
 
 def test_runs_on_another_number_of_ranks_are_no_base() -> None:
