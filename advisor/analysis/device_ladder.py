@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 NO_PEAK: Final = "kernels were timed, not counted: how far they are from the device's peak rates is not known"
 COLLECT_PEAK: Final = "ncu --set roofline --csv ./PROGRAM (NVIDIA), rocprof-compute profile -- ./PROGRAM (AMD)"
 COLLECT_RANKS: Final = "record all ranks, and name the directory that holds their traces"
+COLLECT_CALLS: Final = "record the runtime's calls too: ProfilerActivity.CPU, nsys --trace=cuda, rocprofv3 --hip-trace"
 SHORTEST_RUN_S: Final = 0.01
 FEWEST_ITERATIONS: Final = 3
 
@@ -35,8 +36,10 @@ def compute_device_bounds(profile: Profile, use: DeviceUse) -> tuple[Bound, ...]
     for level, above in pairwise(DEVICE_LEVELS[2:]):
         gap = str(level.gap)
         total += float(use.seconds[gap].mean())
-        if above.gap == "imbalance" and "imbalance" in use.reasons:
-            found.append(Bound(level.bound, None, "unavailable", use.reasons["imbalance"], COLLECT_RANKS))
+        next_gap = str(above.gap)
+        if next_gap in use.reasons and next_gap not in use.status:
+            how = COLLECT_RANKS if next_gap == "imbalance" else COLLECT_CALLS
+            found.append(Bound(level.bound, None, "unavailable", use.reasons[next_gap], how))
         else:
             found.append(Bound(level.bound, total, _status(use, gap), use.reasons.get(gap), use.collect))
     return (*found, Bound("actual", profile.actual_s, "measured"))

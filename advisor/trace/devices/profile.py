@@ -17,6 +17,7 @@ from advisor.trace.devices.events import Activity
 from advisor.trace.devices.facts import compute_device_facts
 from advisor.trace.devices.intervals import find_enclosing
 from advisor.trace.devices.replay import replay_changes
+from advisor.trace.devices.start_up import mark_start_up
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,6 +41,7 @@ def profile_devices(trace: DeviceTrace, path: Path, reader: str) -> Profile:
     """Return the profile of ``trace``; raises ``InputError`` for ``path`` where no device did anything."""
     if not len(trace.activities.start_s):
         raise InputError(path, "no activity of a device was recorded, and no operators of a host")
+    trace = mark_start_up(trace)
     operations = collectives.match_operations(trace)
     trace, shift = collectives.align_ranks(trace, operations)
     operations = collectives.match_operations(trace)
@@ -95,13 +97,18 @@ def _judge_levels(trace: DeviceTrace, operations: MatchedOperations) -> tuple[di
     status: dict[str, LevelStatus] = dict.fromkeys(("compute", *DEVICE_GAPS[1:]), "measured")
     reasons: dict[str, str] = {}
     unlinked = float((acts.call < 0).mean())
-    if unlinked > _UNLINKED and not any(device.is_host for device in trace.devices):
+    if not len(trace.calls.start_s):
+        for level in DEVICE_GAPS[DEVICE_GAPS.index("synchronizations") :]:
+            status.pop(level)
+            reasons[level] = "no calls of the host were recorded: why a device was idle is not known"
+    elif unlinked > _UNLINKED and not any(device.is_host for device in trace.devices):
         for level in ("launches", "synchronizations", "data", "host", "startup"):
             status[level] = "estimated"
             reasons[level] = f"{unlinked:.0%} of the activities are not linked to the host call that issued them"
     sends = acts.kind == Activity.COMMUNICATION
     matched = sum(rows.size for rows in operations.members)
     if sends.any() and matched < (1 - _UNMATCHED) * int(sends.sum()):
+        status.pop("imbalance")
         reasons["imbalance"] = "the other devices of these communications are not in the traces, or cannot be matched"
     return status, reasons
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from advisor.model.records import BoolArray, FloatArray, IntArray
     from advisor.trace.devices.events import DeviceTrace
 
+#: The calls of the graph: those that feed devices, and those that start them up.
+_REPLAYED_CALLS: Final = (*DEVICE_CALLS, CallRole.START)
 #: Larger traces are not replayed: calls to devices and activities together.
 MOST_EVENTS: Final = 400_000
 #: An activity that begins this soon after one of another stream ends was waiting for it.
@@ -80,7 +82,7 @@ class RunGraph:
 
 def replay_changes(trace: DeviceTrace, waiting_until_s: FloatArray) -> tuple[DeviceGain, ...]:
     """Return what each change would have won; nothing where the run is too long or can't be reproduced."""
-    feeding = np.isin(trace.calls.role, DEVICE_CALLS)
+    feeding = np.isin(trace.calls.role, _REPLAYED_CALLS)
     if int(feeding.sum()) + len(trace.activities.start_s) > MOST_EVENTS:
         return ()
     graph = build_graph(trace, waiting_until_s)
@@ -101,7 +103,7 @@ def _recorded_length(graph: RunGraph) -> float:
 def build_graph(trace: DeviceTrace, waiting_until_s: FloatArray) -> RunGraph:
     """Return the graph of a run."""
     acts, calls = trace.activities, trace.calls
-    feeding = np.flatnonzero(np.isin(calls.role, DEVICE_CALLS))
+    feeding = np.flatnonzero(np.isin(calls.role, _REPLAYED_CALLS))
     number: IntArray = np.full(len(calls.role) + 1, -1, dtype=np.int64)
     number[feeding] = np.arange(len(feeding))
     start, end = calls.start_s[feeding], calls.end_s[feeding]
@@ -427,7 +429,7 @@ def _balance_devices(trace: DeviceTrace, graph: RunGraph, compute_gain: Callable
     key = acts.device * (len(edges) + 1) + at
     total = np.bincount(key[compute], weights=graph.length_s[compute], minlength=devices * (len(edges) + 1))
     table = total.reshape(devices, len(edges) + 1)
-    even = np.divide(table.mean(axis=0), table, out=np.ones_like(table), where=table > 0).reshape(-1)
+    even = np.divide(table.mean(axis=0), table, out=np.ones(table.shape), where=table > 0).reshape(-1)
     won = compute_gain(replace(graph, length_s=np.where(compute, graph.length_s * even[key], graph.length_s)))
     return DeviceGain("imbalance", won, 0.7 * won, 1.1 * won)
 
