@@ -33,6 +33,8 @@ _ANNOTATED: Final = re.compile(r"ProfilerStep#|enumerate\(DataLoader\)|Optimizer
 #: How TensorFlow, JAX and rocprof call the processes that stand for devices, and their threads that hold kernels.
 _DEVICE: Final = re.compile(r"(?:/device:(?:GPU|TPU):|^GPU ?)(\d+)")
 _NO_KERNELS: Final = re.compile(r"Modules|Steps|Framework|TraceMe|Source|Launch Stats|Scope")
+#: NVIDIA's devices have matrix units from this compute capability on.
+_MATRIX_UNITS: Final = 7
 _MOST_RANKS: Final = 10_000_000
 _US: Final = 1000  # nanoseconds in the unit of the times
 
@@ -116,6 +118,8 @@ class _RankReader:
         for known in properties if isinstance(properties, list) else ():
             if isinstance(known, dict) and isinstance(known.get("numSms"), int) and known["numSms"] > 0:
                 self._multiprocessors[known.get("id")] = known["numSms"]
+                if _to_whole(known.get("computeMajor", -1)) in range(_MATRIX_UNITS):
+                    self._builder.add_count("devices_without_matrix_units", 1)
 
     def _note_metadata(self, event: dict[str, Any]) -> None:
         words = str((event.get("args") or {}).get("name", ""))
