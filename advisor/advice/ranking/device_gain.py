@@ -27,5 +27,6 @@ REPLAYED = frozenset(
     (
         *("synchronizations", "launches", "pinned", "copies", "communication", "imbalance", "data", "allocations"),
         *("startup", "optimizer", "reads", "resident", "batched", "buckets", "half", "host", "host_work"),
+        *("matrix_units", "grids", "fusion"),
     )
 )

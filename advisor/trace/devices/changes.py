@@ -12,6 +12,8 @@ import numpy as np
 
 from advisor.model.devices import DeviceGain
 from advisor.trace.devices.events import Activity, CallRole, Direction
+from advisor.trace.devices.facts import find_plain_products, find_simple_kernels
+from advisor.trace.devices.kernel_facts import FULL_PPM, find_fusible
 from advisor.trace.devices.run_graph import overlap_with_data
 
 if TYPE_CHECKING:
@@ -33,6 +35,9 @@ _PINNED: Final = (0.45, 0.7, 0.25)
 _FUSED: Final = (0.05, 0.2, 0.01)
 #: What of the host's own work between launches is left once it does less: usual, worst and best.
 _LESS_WORK: Final = (0.5, 0.8, 0.2)
+#: What matrix units, and fusion, leave of a kernel's time: usual, worst and best.
+_UNITS: Final = (0.45, 0.75, 0.15)
+_FUSED_LENGTH: Final = (0.5, 0.8, 0.3)
 #: Copies and communications below these sizes cost mostly their start; together they cost it so much less often.
 _SMALL_COPY_B: Final = 64 << 10
 _TOGETHER: Final = (0.15, 0.5, 0.05)
@@ -173,7 +178,7 @@ def _is_named(trace: DeviceTrace, graph: RunGraph, words: str) -> BoolArray:
 def _load_code_before(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> DeviceGain:
     """Return the gain where nothing is loaded, compiled or captured any more while the run is timed."""
     mine = graph.role == CallRole.START
-    won = compute_gain(replace(graph, call_s=np.where(mine, 0.0, graph.call_s)))
+    won = compute_gain(replace(graph, call_s=np.where(mine, 0.0, graph.call_s), issue_s=_scale_issue(graph, mine, 0.0)))
     return DeviceGain("startup", won, 0.5 * won, won)
 
 
@@ -290,9 +295,41 @@ def _lighten_host(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) ->
     return DeviceGain("host_work", *won)
 
 
+def _use_matrix_units(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> DeviceGain:
+    """Return the gain where matrix products that run without matrix units take less than half of their time."""
+    plain = find_plain_products(trace)[trace.activities.name] & (trace.activities.kind == Activity.COMPUTE)
+    won = [
+        compute_gain(replace(graph, length_s=np.where(plain, left * graph.length_s, graph.length_s))) for left in _UNITS
+    ]
+    return DeviceGain("matrix_units", *won)
+
+
+def _fill_grids(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> DeviceGain:
+    """Return the gain where kernels with fewer blocks than multiprocessors use all of those, half-way as a rule."""
+    fill = trace.activities.fill_ppm
+    small = (trace.activities.kind == Activity.COMPUTE) & (fill >= 0) & (fill < FULL_PPM)
+    lost = np.where(small, graph.length_s * (1 - fill / FULL_PPM), 0.0)
+    won = [compute_gain(replace(graph, length_s=graph.length_s - part * lost)) for part in (0.5, 0.2, 0.9)]
+    return DeviceGain("grids", *won)
+
+
+def _fuse_kernels(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> DeviceGain:
+    """Return the gain where kernels by element are part of the one before, and move half as many bytes."""
+    fusible = find_fusible(trace, find_simple_kernels(trace))
+    issuers = np.zeros(len(graph.role) + 1, dtype=bool)
+    issuers[graph.issuer[fusible]] = True
+    launches = issuers[:-1] & (graph.role == CallRole.LAUNCH)
+    won = []
+    for left in _FUSED_LENGTH:
+        shorter = replace(graph, length_s=np.where(fusible, left * graph.length_s, graph.length_s))
+        won.append(compute_gain(_shorten_launches(shorter, launches, 0.0)))
+    return DeviceGain("fusion", *won)
+
+
 #: Each change by the function that makes it.
 CHANGES: Final = (
     _remove_waits, _launch_graphs, _copy_from_pinned, _prefetch_copies, _hide_communication, _balance_devices,
     _load_ahead, _reuse_memory, _load_code_before, _fuse_optimizer, _read_later, _keep_on_device, _join_copies,
     _join_communications, _halve_communication, _overlap_host, _lighten_host,
+    _use_matrix_units, _fill_grids, _fuse_kernels,
 )  # fmt: skip

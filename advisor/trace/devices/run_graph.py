@@ -39,8 +39,8 @@ class RunGraph:
     """The graph in columns; calls are those to devices, -1 stands for none.
 
     Of calls: ``call`` the row in ``DeviceTrace.calls``, ``before`` the call that ended last before, ``gap_s`` the
-    host's work since then, of which ``data_s`` loads data and ``launch_s`` prepares a launch, ``awaits`` the activity it
-    waited for, ``after_s`` what it takes behind that. Of activities: ``issuer``, ``issue_s`` from the issuer's start on,
+    host's work since then, of which ``data_s`` loads data and ``launch_s`` prepares a launch, ``awaits`` the activity
+    it waited for, ``after_s`` what it takes behind that. Of activities: ``issuer``, ``issue_s`` from its start on,
     ``previous`` in the stream, ``other`` in another one, ``delay_s`` and ``behind_s`` after the issue and after those,
     ``length_s`` without waiting for members, ``group`` of its communication.
     """
