@@ -21,22 +21,30 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray, Profile, Status
 
 NO_PEAK: Final = "kernels were timed, not counted: how far they are from the device's peak rates is not known"
+BY_GRIDS: Final = "from the grids of kernels and their names alone: counters tell how far the others are from the peak"
 COLLECT_PEAK: Final = "ncu --set roofline --csv ./PROGRAM (NVIDIA), rocprof-compute profile -- ./PROGRAM (AMD)"
 COLLECT_RANKS: Final = "record all ranks, and name the directory that holds their traces"
+COLLECT_CALLS: Final = "record the runtime's calls too: ProfilerActivity.CPU, nsys --trace=cuda, rocprofv3 --hip-trace"
 SHORTEST_RUN_S: Final = 0.01
 FEWEST_ITERATIONS: Final = 3
 
 
 def compute_device_bounds(profile: Profile, use: DeviceUse) -> tuple[Bound, ...]:
     """Return all bounds of ``DEVICE_LEVELS`` in their order, in seconds."""
-    found = [Bound("R", None, "unavailable", NO_PEAK, COLLECT_PEAK)]
+    if use.peak_s is None:
+        found = [Bound("R", None, "unavailable", NO_PEAK, COLLECT_PEAK)]
+    else:
+        reason = use.reasons.get("kernels", BY_GRIDS)
+        found = [Bound("R", float(use.peak_s.mean()), use.status.get("kernels", "estimated"), reason, COLLECT_PEAK)]
     total = float(use.seconds["compute"].mean())
     found.append(Bound("K", total, _status(use, "compute"), use.reasons.get("compute")))
     for level, above in pairwise(DEVICE_LEVELS[2:]):
         gap = str(level.gap)
         total += float(use.seconds[gap].mean())
-        if above.gap == "imbalance" and "imbalance" in use.reasons:
-            found.append(Bound(level.bound, None, "unavailable", use.reasons["imbalance"], COLLECT_RANKS))
+        next_gap = str(above.gap)
+        if next_gap in use.reasons and next_gap not in use.status:
+            how = COLLECT_RANKS if next_gap == "imbalance" else COLLECT_CALLS
+            found.append(Bound(level.bound, None, "unavailable", use.reasons[next_gap], how))
         else:
             found.append(Bound(level.bound, total, _status(use, gap), use.reasons.get(gap), use.collect))
     return (*found, Bound("actual", profile.actual_s, "measured"))
@@ -57,7 +65,9 @@ def _build_gap(profile: Profile, use: DeviceUse, lower: Bound, upper: Bound) -> 
     levels = DEVICE_LEVELS[names.index(lower.name) + 1 : names.index(upper.name) + 1]
     members = tuple(str(level.gap) for level in levels)
     seconds = (upper.seconds or 0.0) - (lower.seconds or 0.0)
-    by_device: FloatArray = np.sum([use.seconds[name] for name in members], axis=0) / len(use.devices)
+    known = dict(use.seconds)
+    known["kernels"] = known["compute"] - (0.0 if use.peak_s is None else use.peak_s)
+    by_device: FloatArray = np.sum([known[name] for name in members], axis=0) / len(use.devices)
     parts = [cause for cause in use.causes if cause.gap in members]
     phase = profile.phases[0].name
     regions = [Share(cause.name, cause.seconds, phase) for cause in parts]
@@ -79,7 +89,7 @@ def _build_gap(profile: Profile, use: DeviceUse, lower: Bound, upper: Bound) -> 
 
 
 def _iteration_shares(use: DeviceUse, members: Sequence[str], seconds: float) -> tuple[Share, ...]:
-    if not use.iterations:
+    if not use.iterations or "kernels" in members:
         return (Share("the whole run", seconds),)
     each: FloatArray = np.sum([use.iterations[name] for name in members], axis=0).mean(axis=0)
     listed = [Share(f"iteration {number}", float(part)) for number, part in enumerate(each, 1)]

@@ -65,7 +65,8 @@ class DeviceUse:
     ``seconds`` holds for ``compute`` and for each gap of ``DEVICE_GAPS`` but ``kernels`` an array (devices,): over all
     of them a device's seconds are the run's wall time. ``iterations`` holds the same by (devices, iterations), empty
     where none are marked. ``status`` and ``reasons`` tell how sure each is. ``facts`` are the facts ``device.*`` that
-    are known, without the prefix.
+    are known, without the prefix. ``peak_s`` (devices,) is what the kernels would take at the peak of the device, None
+    where nothing tells that.
     """
 
     devices: tuple[str, ...]
@@ -77,3 +78,4 @@ class DeviceUse:
     status: Mapping[str, Literal["measured", "estimated"]] = field(default_factory=dict)
     reasons: Mapping[str, str] = field(default_factory=dict)
     collect: str | None = None
+    peak_s: npt.NDArray[np.float64] | None = None

@@ -19,10 +19,10 @@ REPAIRS = {
     "turns": ("D-5",),
     "pageable": ("D-6", "D-7"),
     "exposed": ("D-8", "D-9"),
-    "straggler": ("D-11",),
+    "straggler": ("D-11", "D-42"),
     "loader": ("D-13",),
     "allocations": ("D-14",),
-    "host": ("D-15",),
+    "host": ("D-15", "D-25"),
 }
 #: A fault costs at least this share of the run, or it is made stronger.
 LEAST = 0.06

@@ -174,3 +174,40 @@ def test_odd_events_are_left_out_or_read(tmp_path: Path, change: dict[str, objec
     profile = advisor_read(path)
     assert profile.devices is not None
     assert all(len(region.name) <= 1000 for region in profile.regions)
+
+
+def test_events_may_stand_far_behind_the_beginning(tmp_path: Path) -> None:
+    document = {"metadata": {"remarks": "x" * 60_000}, **kineto(0)}
+    path = tmp_path / "far.json"
+    path.write_text(json.dumps(document, indent=1))
+    assert advisor_sniff(path) == 0.9
+    path.write_text(json.dumps({"metadata": {"remarks": "x" * 60_000}, "results": []}))
+    assert advisor_sniff(path) is None
+
+
+def test_categories_of_the_first_profilers_are_known(tmp_path: Path) -> None:
+    names = {"kernel": "Kernel", "gpu_memcpy": "Memcpy", "cuda_runtime": "Runtime", "cpu_op": "Operator"}
+    old = kineto(0)
+    for each in old["traceEvents"]:
+        each["cat"] = names.get(each["cat"], "Operator")
+    new = tmp_path / "new.json"
+    new.write_text(json.dumps(kineto(0)))
+    path = tmp_path / "old.json"
+    path.write_text(json.dumps(old))
+    first, second = (advisor_read(each).devices for each in (new, path))
+    assert first is not None
+    assert second is not None
+    assert {name: each.tolist() for name, each in first.seconds.items()} == {
+        name: each.tolist() for name, each in second.seconds.items()
+    }
+    assert second.facts["iterations"] == 2
+
+
+def test_kernels_of_frameworks_that_communicate(tmp_path: Path) -> None:
+    from advisor.trace.devices.events import Activity
+    from advisor.trace.devices.naming import classify_activity
+
+    for name in ("void vllm::cross_device_reduce_1stage<half, 8>", "multimem_all_reduce_kernel<c10::BFloat16>"):
+        assert classify_activity(name) == Activity.COMMUNICATION
+    for name in ("reduce_kernel<512, 1>", "void at::native::vectorized_gather_kernel<16, long>"):
+        assert classify_activity(name) == Activity.COMPUTE

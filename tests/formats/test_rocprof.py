@@ -1,8 +1,12 @@
-"""Tables of rocprofv3, written here as documented, whole and damaged."""
+"""Tables, databases and JSON of rocprofv3, written here as documented, whole and damaged."""
 
 from __future__ import annotations
 
 import csv
+import gzip
+import json
+import sqlite3
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -80,3 +84,147 @@ def test_damage_ends_in_a_message(tmp_path: Path) -> None:
     table.write_text(whole[: len(whole) * 2 // 3].rstrip('"0123456789'))
     with pytest.raises(InputError, match="line"):
         advisor_read(table)
+
+
+SCHEMA = """
+CREATE TABLE rocpd_string_X (id INTEGER PRIMARY KEY, guid TEXT, string TEXT);
+CREATE TABLE rocpd_info_node_X (id INTEGER PRIMARY KEY, hostname TEXT);
+CREATE TABLE rocpd_info_process_X (id INTEGER PRIMARY KEY, nid INTEGER, pid INTEGER);
+CREATE TABLE rocpd_info_agent_X (id INTEGER PRIMARY KEY, type TEXT, extdata JSONB);
+CREATE TABLE rocpd_info_kernel_symbol_X (id INTEGER PRIMARY KEY, kernel_name TEXT, display_name TEXT);
+CREATE TABLE rocpd_event_X (id INTEGER PRIMARY KEY, category_id INTEGER, stack_id INTEGER, correlation_id INTEGER);
+CREATE TABLE rocpd_region_X (id INTEGER PRIMARY KEY, nid INTEGER, pid INTEGER, tid INTEGER, start BIGINT, end BIGINT,
+  name_id INTEGER, event_id INTEGER, extdata JSONB);
+CREATE TABLE rocpd_kernel_dispatch_X (id INTEGER PRIMARY KEY, pid INTEGER, tid INTEGER, agent_id INTEGER,
+  kernel_id INTEGER, queue_id INTEGER, stream_id INTEGER, start BIGINT, end BIGINT, private_segment_size INTEGER,
+  workgroup_size_x INTEGER, workgroup_size_y INTEGER, workgroup_size_z INTEGER, grid_size_x INTEGER,
+  grid_size_y INTEGER, grid_size_z INTEGER, event_id INTEGER);
+CREATE TABLE rocpd_memory_copy_X (id INTEGER PRIMARY KEY, pid INTEGER, start BIGINT, end BIGINT, name_id INTEGER,
+  dst_agent_id INTEGER, src_agent_id INTEGER, size INTEGER, event_id INTEGER);
+CREATE VIEW rocpd_kernel_dispatch AS SELECT * FROM rocpd_kernel_dispatch_X;
+"""
+STRINGS = (
+    "HIP_RUNTIME_API", "KERNEL_DISPATCH", "MARKER_CORE_API", "hipLaunchKernel", "hipDeviceSynchronize",
+    "roctxRangePushA", "MEMORY_COPY_HOST_TO_DEVICE", "HSA_CORE_API", "hsa_signal_wait_scacquire",
+)  # fmt: skip
+
+
+def write_database(path: Path, processes: int = 1) -> Path:
+    """Three steps of each process: a copy of 2 ms, a kernel of 10 ms on a quarter of the device, a wait."""
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(SCHEMA.replace("_X", "_0123abcd"))
+
+        def insert(table: str, *values: object) -> None:
+            places = ", ".join("?" * len(values))
+            database.execute(f"INSERT INTO rocpd_{table}_0123abcd VALUES ({places})", values)
+
+        for number, words in enumerate(STRINGS):
+            insert("string", number, "g", words)
+        insert("info_node", 1, "node7")
+        insert("info_agent", 4, "GPU", '{"cu_count": 128}')
+        insert("info_kernel_symbol", 1, "_Z7stencilPd.kd", "stencil(double*)")
+        event = 0
+        for process in range(1, processes + 1):
+            insert("info_process", process, 1, 4000 + process)
+            for step in range(3):
+                at, link = 20 * MS * step, 10 * step
+                for category, name, begin, end, stack in (
+                    (2, 5, at, at + 18 * MS, 90 + step),
+                    (0, 3, at + 2 * MS + 20_000, at + 2 * MS + 30_000, link + 1),
+                    (7, 8, at + 3 * MS, at + 12 * MS, link + 2),
+                    (0, 4, at + 2 * MS + 40_000, at + 12 * MS + 60_000, link + 2),
+                ):
+                    event += 1
+                    insert("event", event, category, stack, 0)
+                    more = '{"message": "step"}' if category == 2 else "{}"
+                    insert("region", None, 1, process, 7, begin, end, name, event, more)
+                event += 1
+                insert("event", event, 1, link + 1, 0)
+                begin = at + 2 * MS + 40_000
+                insert("kernel_dispatch", None, process, 7, 4, 1, 1, 1, begin, begin + 10 * MS, 64, 64, 1, 1,
+                       64 * 32, 1, 1, event)  # fmt: skip
+                insert("memory_copy", None, process, at + 5000, at + 2 * MS, 6, 4, 0, 1 << 24, None)
+        database.commit()
+    return path
+
+
+def test_seconds_of_a_database(tmp_path: Path) -> None:
+    file = write_database(tmp_path / "4001_results.db")
+    assert advisor_sniff(file) == 1.0
+    profile = advisor_read(file)
+    use = profile.devices
+    assert use is not None
+    assert sum(each.mean() for each in use.seconds.values()) == pytest.approx(profile.actual_s, rel=1e-9)
+    ms = {name: round(float(each[0]) * 1e3, 2) for name, each in use.seconds.items() if each.any()}
+    assert ms["compute"] == 30.0
+    assert ms["copies"] == pytest.approx(5.99, abs=0.01)
+    assert use.facts["iterations"] == 3
+    assert use.facts["sync_calls"] == 3  # HSA's wait lies inside HIP's
+    assert use.facts["small_grid_share"] == 1.0
+    assert use.facts["spill_share"] == 1.0
+    assert use.facts["graph_kernel_share"] == 0.0  # told of kernels that are linked to their calls only
+    assert {processor.host for processor in profile.processors} == {"node7"}
+
+
+def test_processes_of_databases_are_ranks(tmp_path: Path) -> None:
+    write_database(tmp_path / "a_results.db", 2)
+    write_database(tmp_path / "b_results.db")
+    assert advisor_sniff(tmp_path) == 0.95
+    use = advisor_read(tmp_path).devices
+    assert use is not None
+    assert len(use.devices) == 3
+
+
+def test_damaged_databases_end_in_a_message_or_a_run(tmp_path: Path) -> None:
+    whole = write_database(tmp_path / "whole.db").read_bytes()
+    place = tmp_path / "damaged.db"
+    for number in range(1, 40):
+        data = bytearray(whole)
+        data[(len(whole) - 1) * number // 40] ^= 0x41
+        place.write_bytes(bytes(data) if number % 2 else whole[: len(whole) * number // 40])
+        if advisor_sniff(place):
+            with suppress(InputError):
+                advisor_read(place)
+
+
+def write_json(path: Path) -> Path:
+    """What rocprofv3 writes with --output-format json, as far as it is read."""
+    rows = [
+        {"kind": 1, "operation": 0, "thread_id": 7, "correlation_id": {"internal": step + 1}, "start_timestamp": at,
+         "end_timestamp": at + 10_000}
+        for step, at in enumerate(range(0, 36 * MS, 12 * MS))
+    ]  # fmt: skip
+    kernels = [
+        {"kind": 2, "operation": 0, "correlation_id": {"internal": row["correlation_id"]["internal"]},  # type: ignore[index]
+         "start_timestamp": int(str(row["start_timestamp"])) + 20_000, "stream_id": {"handle": 1},
+         "end_timestamp": int(str(row["start_timestamp"])) + 10 * MS + 20_000,
+         "dispatch_info": {"agent_id": {"handle": 9}, "queue_id": {"handle": 3}, "kernel_id": 5,
+                           "private_segment_size": 0, "workgroup_size": {"x": 64, "y": 1, "z": 1},
+                           "grid_size": {"x": 64 * 512, "y": 1, "z": 1}}}
+        for row in rows
+    ]  # fmt: skip
+    strings = [{"kind": "NONE", "operations": []}, {"kind": "HIP_RUNTIME_API", "operations": ["hipLaunchKernel"]}]
+    process = {
+        "metadata": {"node": {"hostname": "node7"}, "pid": 1},
+        "agents": [{"id": {"handle": 9}, "cu_count": 256}],
+        "kernel_symbols": [{"kernel_id": 5, "formatted_kernel_name": "stencil(double*)"}],
+        "strings": {"buffer_records": strings, "marker_api": []},
+        "buffer_records": {"kernel_dispatch": kernels, "hip_api": rows, "memory_copy": [], "marker_api": []},
+    }
+    path.write_bytes(gzip.compress(json.dumps({"rocprofiler-sdk-tool": [process]}).encode()))
+    return path
+
+
+def test_seconds_of_json(tmp_path: Path) -> None:
+    file = write_json(tmp_path / "1_results.json.gz")
+    assert advisor_sniff(file) == 1.0
+    assert advisor_sniff(tmp_path) == 0.95
+    use = advisor_read(file).devices
+    assert use is not None
+    assert float(use.seconds["compute"][0]) == pytest.approx(0.03)
+    assert use.facts["small_grid_share"] == 0.0
+    assert use.peak_s is not None
+    whole = gzip.decompress(file.read_bytes())
+    (tmp_path / "2_results.json").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(InputError, match="cut off"):
+        advisor_read(tmp_path / "2_results.json")

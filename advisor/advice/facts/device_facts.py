@@ -16,7 +16,13 @@ NAMES: Final = (
     "elementwise_share", "matrix_share", "plain_matrix_share", "launch_calls", "launch_s", "sync_calls", "sync_s",
     "sync_wait_share", "allocation_calls", "allocation_s", "graph_launches", "copies", "pageable_share",
     "host_copy_share", "small_copy_share", "communications", "communications_per_iteration", "exposed_share",
-    "median_communication_s", "imbalance", "one_busy_share",
+    "median_communication_s", "imbalance", "one_busy_share", "fusible_share", "small_grid_share", "low_occupancy_share",
+    "spill_share", "compute_streams", "concurrent_share", "graph_kernel_share", "loading_share", "recompilations",
+    "launch_interval_s", "prepare_share", "optimizer_launches", "passes_per_update", "value_reads",
+    "value_reads_per_iteration", "host_allocations", "round_trips_per_kernel", "migration_share", "page_faults",
+    "copy_rate_spread", "point_to_point_share", "communication_s_per_GiB", "float_communication_share",
+    "kernel_count_spread", "same_kernel_spread", "processes_per_device", "bandwidth_bound_share", "latency_bound_share",
+    "excess_sector_share", "divergent_share",
 )  # fmt: skip
 
 

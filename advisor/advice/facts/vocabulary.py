@@ -396,6 +396,36 @@ _DEVICE: Final = _parse_facts(
     device.median_communication_s | s  | median length of a communication, with its waiting
     device.imbalance          | ratio  | max / mean over the devices of the time in which a kernel computes
     device.one_busy_share     | share  | time in which one of several devices is busy / time in which any is
+    device.fusible_share      | share  | seconds in kernels by element directly behind another such / in all kernels
+    device.small_grid_share   | share  | seconds in kernels with fewer blocks than multiprocessors / in all
+    device.low_occupancy_share | share | seconds in full kernels with less than 25 % of the warps that fit / in all
+    device.spill_share        | share  | seconds in kernels whose threads need local memory / in all
+    device.compute_streams    | count  | streams that hold 5 % of a device's kernels' seconds, the most of any device
+    device.concurrent_share   | share  | time in which a device runs several kernels / in which it runs any
+    device.graph_kernel_share | share  | kernels that the launch of a graph started / all whose launch is known
+    device.loading_share      | share  | time in which the host loads or compiles code, or captures a graph / run
+    device.recompilations     | count  | variants of compiled frames (torch.compile) beside the first of each
+    device.launch_interval_s  | s      | median time of the host between a call to the device and the next launch
+    device.prepare_share      | share  | the same, summed / with the launches themselves: Python and framework
+    device.optimizer_launches | count  | launches in a step of the optimizer
+    device.passes_per_update  | count  | forward passes for each step of the optimizer
+    device.value_reads        | count  | values read from the device, mean over the processes
+    device.value_reads_per_iteration | count | the same / iterations
+    device.host_allocations   | count  | calls that allocate, pin or free memory of the host, mean over the processes
+    device.round_trips_per_kernel | ratio | copies to the device or to the host, whichever are fewer / kernels
+    device.migration_share    | share  | time of migrating managed memory / run, mean over the devices
+    device.page_faults        | count  | page faults of managed memory
+    device.copy_rate_spread   | ratio  | highest / lowest rate of large copies of pinned memory, over the devices
+    device.point_to_point_share | share | seconds of communications that send and receive / of all
+    device.communication_s_per_GiB | s | median time that a communication from 1 MiB on takes for 1 GiB, waiting aside
+    device.float_communication_share | share | bytes communicated as 32-bit floats / all bytes communicated
+    device.kernel_count_spread | ratio | most kernels of a device / mean over the devices
+    device.same_kernel_spread | ratio  | seconds in kernels that all devices run equally often, largest / mean
+    device.processes_per_device | count | most processes that use one device
+    device.bandwidth_bound_share | share | seconds in kernels that counters show to be bound by memory / in all
+    device.latency_bound_share | share | seconds in kernels that use neither computation nor memory to 60 % / in all
+    device.excess_sector_share | share | bytes that loads and stores move beside those that threads asked for / all
+    device.divergent_share    | share  | seconds in kernels with fewer than 24 active threads for each warp / in all
     """,
 )
 

@@ -24,5 +24,9 @@ def find_gain(use: DeviceUse, change: Mapping[str, str]) -> ExpectedGain | None:
 
 #: The changes that are replayed; one of them that is not among the gains wins nothing.
 REPLAYED = frozenset(
-    ("synchronizations", "launches", "pinned", "copies", "communication", "imbalance", "data", "allocations")
+    (
+        *("synchronizations", "launches", "pinned", "copies", "communication", "imbalance", "data", "allocations"),
+        *("startup", "optimizer", "reads", "resident", "batched", "buckets", "half", "host", "host_work"),
+        *("matrix_units", "grids", "fusion"),
+    )
 )

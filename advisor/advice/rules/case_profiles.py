@@ -49,6 +49,7 @@ def _build_device_profile(case: Case) -> Profile:
     none = np.zeros(count)
     seconds = dict.fromkeys(("compute", *DEVICE_GAPS[1:]), none)
     seconds |= {name: np.resize(np.array(values), count) for name, values in case.device_seconds.items()}
+    peak = seconds.pop("peak", None)
     length = float(np.sum(list(seconds.values()), axis=0).mean())
     processors = tuple(Processor(rank, 0, "node0", device=0) for rank in range(count))
     causes = tuple(DeviceCause(name, f"{name} of the case", float(each.mean()), 1) for name, each in seconds.items())
@@ -57,7 +58,9 @@ def _build_device_profile(case: Case) -> Profile:
         program=case.id, run=case.id, reader="case", actual_s=length, processors=processors,
         regions=(Region("kernel"),), phases=(Phase("the whole run", "whole", np.arange(1), {"wall_s": table}),),
         status={"wall_s": "measured"}, outside={"idle": length - seconds["compute"]}, paradigms=tuple(case.models),
-        devices=DeviceUse(tuple(f"rank {rank} device" for rank in range(count)), seconds, causes=causes),
+        devices=DeviceUse(
+            tuple(f"rank {rank} device" for rank in range(count)), seconds, causes=causes, peak_s=peak,
+        ),
     )  # fmt: skip
 
 

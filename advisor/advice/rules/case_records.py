@@ -79,8 +79,8 @@ class Case:
 
     ``knows`` says what was measured: all but CPU times, these too, or nothing but the work of the regions.
     ``device_seconds`` makes it a run with devices: seconds of ``compute`` and of each gap of ``DEVICE_LEVELS``, one
-    number for all devices or one for each. ``facts`` gives facts that need counts of the processor, and gaps of the
-    machine bounds.
+    number for all devices or one for each; ``peak`` is what the kernels would take at the peak of the device. ``facts``
+    gives facts that need counts of the processor, and gaps of the machine bounds.
     """
 
     id: str

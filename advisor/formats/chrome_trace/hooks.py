@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _MARKS: Final = re.compile(rb'"(schemaVersion|deviceProperties|distributedInfo|traceEvents)"\s*:')
 _EVENT: Final = re.compile(rb'^\s*\[\s*\{[^{}]*"ph"\s*:')
 _RANK: Final = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*?"rank"\s*:\s*(\d+)')
+#: Programs that call the profiler may write what they please before the events: so far a JSON object is looked into.
+_FAR_BYTES: Final = 1 << 19
 #: More files than this in a directory are not looked into.
 _MOST_FILES: Final = 10_000
 
@@ -38,7 +40,10 @@ def find_rank(path: Path) -> int | None:
 
 def _is_trace(path: Path) -> bool:
     head = read_head(path)
-    return bool(_MARKS.search(head) or _EVENT.match(head))
+    if _MARKS.search(head) or _EVENT.match(head):
+        return True
+    far = head.lstrip()[:1] == b"{"
+    return far and b'"traceEvents"' in read_head(path, _FAR_BYTES)
 
 
 @hookimpl

@@ -22,18 +22,20 @@ _EVENTS: Final = re.compile(r'"traceEvents"\s*:\s*\[')
 _HEAD_BYTES: Final = 8192
 
 
-def read_head(path: Path) -> bytes:
-    """Return the first bytes of a file, unpacked; nothing where it cannot be read."""
+def read_head(path: Path, most: int = _HEAD_BYTES) -> bytes:
+    """Return the first ``most`` bytes of a file, unpacked; nothing where it cannot be read."""
     try:
         with path.open("rb") as stream:
-            start = stream.read(_HEAD_BYTES)
-        return zlib.decompressobj(31).decompress(start, _HEAD_BYTES) if start[:2] == b"\x1f\x8b" else start
+            start = stream.read(most)
+        return zlib.decompressobj(31).decompress(start, most) if start[:2] == b"\x1f\x8b" else start
     except (OSError, zlib.error):
         return b""
 
 
 class EventStream:
-    """The events of one file, and what stands beside them (``header``, complete after the last event)."""
+    """The events of one file, and what stands beside them: ``header``, of which what comes before the events is there
+    from the first event on, the rest after the last.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -47,9 +49,10 @@ class EventStream:
             with self._open() as stream:
                 self._stream = stream
                 before = self._find_events()
+                self._parse_header(f"{before.rstrip().rstrip(',')}}}")
                 yield from self._iterate_objects()
                 after = self._text[self._at :] + self._read_rest()
-                self._parse_header(before, after)
+                self._parse_header("{" + after.strip().removeprefix(","))
         except (OSError, EOFError, zlib.error) as error:
             raise InputError(self._path, f"cannot be unpacked: {error}") from error
         except RecursionError:
@@ -111,12 +114,11 @@ class EventStream:
     def _read_rest(self) -> str:
         return self._stream.read(_CHUNK)
 
-    def _parse_header(self, before: str, after: str) -> None:
-        """Keep what stands before and behind the events, as far as it is sound."""
-        for text in (f"{before.rstrip().rstrip(',')}}}", "{" + after.strip().removeprefix(",")):
-            try:
-                found = json.loads(text)
-            except ValueError:
-                continue
-            if isinstance(found, dict):
-                self.header |= found
+    def _parse_header(self, text: str) -> None:
+        """Keep what stands before or behind the events, as far as it is sound."""
+        try:
+            found = json.loads(text)
+        except ValueError:
+            return
+        if isinstance(found, dict):
+            self.header |= found

@@ -20,11 +20,21 @@ if TYPE_CHECKING:
 
 _ACTIVITIES: Final = frozenset(("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events", "concurrent_kernel"))
 _CALLS: Final = frozenset(("cuda_runtime", "cuda_driver", "hip_runtime", "mtia_runtime", "xpu_runtime", "runtime"))
-_OPERATORS: Final = frozenset(("cpu_op", "Operator"))
+_OPERATORS: Final = frozenset(("cpu_op", "operator"))
+#: What the first profilers with Kineto called the categories (PyTorch 1.8 and 1.9), in lower case.
+_FIRST_CATEGORIES: Final = {"memcpy": "gpu_memcpy", "memset": "gpu_memset", "python": "python_function"}
+#: Bytes of an element of a communication, by the names that PyTorch gives the types.
+_ELEMENT_B: Final = {
+    "Float": 4, "Int": 4, "Double": 8, "Long": 8, "Half": 2, "BFloat16": 2, "Short": 2, "Char": 1, "Byte": 1, "Bool": 1,
+}  # fmt: skip
 _ANNOTATIONS: Final = frozenset(("user_annotation", "cpu_instant_event"))
+#: Ranges that PyTorch marks, among the operators in its first profilers with Kineto.
+_ANNOTATED: Final = re.compile(r"ProfilerStep#|enumerate\(DataLoader\)|Optimizer\.")
 #: How TensorFlow, JAX and rocprof call the processes that stand for devices, and their threads that hold kernels.
 _DEVICE: Final = re.compile(r"(?:/device:(?:GPU|TPU):|^GPU ?)(\d+)")
 _NO_KERNELS: Final = re.compile(r"Modules|Steps|Framework|TraceMe|Source|Launch Stats|Scope")
+#: NVIDIA's devices have matrix units from this compute capability on.
+_MATRIX_UNITS: Final = 7
 _MOST_RANKS: Final = 10_000_000
 _US: Final = 1000  # nanoseconds in the unit of the times
 
@@ -47,6 +57,7 @@ class _RankReader:
         self._own: list[tuple[int, int, int, str]] = []
         self._gloo: list[tuple[int, int, str]] = []
         self._data: list[tuple[int, int, int]] = []
+        self._multiprocessors: dict[Any, int] = {}
 
     def read_rank(self) -> None:
         """Add all events; without activities of a device the operators of the host's threads count as such."""
@@ -54,6 +65,8 @@ class _RankReader:
         self._builder.begin_process()
         bad = 0
         for event in stream.iterate_events():
+            if not self._multiprocessors and "deviceProperties" in stream.header:
+                self._note_devices(stream.header["deviceProperties"])
             try:
                 self._add_event(event)
             except (KeyError, TypeError, ValueError, OverflowError):
@@ -84,7 +97,8 @@ class _RankReader:
             self._note_metadata(event)
         if phase != "X" or "dur" not in event:
             return
-        category, name = event.get("cat", ""), str(event["name"])
+        category, name = str(event.get("cat", "")).lower(), str(event["name"])
+        category = _FIRST_CATEGORIES.get(category, category)
         start = _to_ns(event["ts"])
         end = start + max(_to_ns(event["dur"]), 0)
         args = event.get("args")
@@ -94,11 +108,18 @@ class _RankReader:
         elif category in _CALLS or (category not in _OPERATORS and naming.is_runtime_call(name)):
             correlation = args.get("correlation", args.get("External id", -1))
             self._add_call(event, name, start, end, naming.classify_call(name), _to_whole(correlation))
-        elif category in _OPERATORS:
+        elif category in _OPERATORS and not _ANNOTATED.match(name):
             self._own.append((start, end, self._builder.find_thread(self._thread(event)), name))
             self._add_call(event, name, start, end, CallRole.WORK)
-        elif category in _ANNOTATIONS:
+        elif category in _ANNOTATIONS or category in _OPERATORS:
             self._add_annotation(event, name, start, end)
+
+    def _note_devices(self, properties: object) -> None:
+        for known in properties if isinstance(properties, list) else ():
+            if isinstance(known, dict) and isinstance(known.get("numSms"), int) and known["numSms"] > 0:
+                self._multiprocessors[known.get("id")] = known["numSms"]
+                if _to_whole(known.get("computeMajor", -1)) in range(_MATRIX_UNITS):
+                    self._builder.add_count("devices_without_matrix_units", 1)
 
     def _note_metadata(self, event: dict[str, Any]) -> None:
         words = str((event.get("args") or {}).get("name", ""))
@@ -121,11 +142,32 @@ class _RankReader:
         if kind == Activity.COMMUNICATION:
             members = args.get("Process Group Name", args.get("Process Group Ranks", ""))
             group = f"{members} {args.get('Collective name', name)}"
-        size = args.get("bytes", -1)
+        occupancy = args.get("est. achieved occupancy %")
         self._builder.add_activity(
-            start, end, device, stream, kind, name, size=int(size) if isinstance(size, int | float) else -1,
-            link=_to_whole(args.get("correlation", -1)), group=group,
+            start, end, device, stream, kind, name, size=self._find_size(args),
+            link=_to_whole(args.get("correlation", -1)), group=group, blocks_per_sm=self._find_fill(args, device),
+            occupancy=occupancy / 100 if isinstance(occupancy, int | float) and occupancy > 0 else -1.0,
         )  # fmt: skip
+
+    def _find_size(self, args: dict[str, Any]) -> int:
+        """Return the bytes of a copy or of a communication, -1 where they are not told; note those of floats."""
+        size = args.get("bytes", -1)
+        elements, kind = args.get("In msg nelems"), args.get("dtype")
+        if isinstance(elements, int) and kind in _ELEMENT_B:
+            size = max(elements, _to_whole(args.get("Out msg nelems", -1))) * _ELEMENT_B[kind]
+            self._builder.add_count("communication_bytes", size)
+            self._builder.add_count("float_communication_bytes", size if kind == "Float" else 0)
+        return int(size) if isinstance(size, int | float) else -1
+
+    def _find_fill(self, args: dict[str, Any], device: object) -> float:
+        """Return the blocks of a kernel for each multiprocessor, -1 where grid or device are not told."""
+        told = args.get("blocks per SM")
+        if isinstance(told, int | float) and told > 0:
+            return float(told)
+        grid, count = args.get("grid"), self._multiprocessors.get(device, 0)
+        if count and isinstance(grid, list) and len(grid) == 3 and all(isinstance(each, int) for each in grid):
+            return float(grid[0] * grid[1] * grid[2] / count) or -1.0
+        return -1.0
 
     def _add_call(self, event: dict[str, Any], name: str, start: int, end: int, role: CallRole, link: int = -1) -> None:
         self._builder.add_call(start, end, self._thread(event), role, name, link)

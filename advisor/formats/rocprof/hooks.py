@@ -1,8 +1,9 @@
-"""CSV tables of rocprofv3 (see ``docs/formats/rocprof.md``)."""
+"""Databases, CSV tables and JSON of rocprofv3 (see ``docs/formats/rocprof.md``)."""
 
 from __future__ import annotations
 
 import re
+import zlib
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.model.records import Profile
+    from advisor.trace.devices.events import DeviceTrace
 
 #: One process writes several tables with names that begin alike.
 _TABLE: Final = re.compile(
@@ -19,6 +21,9 @@ _TABLE: Final = re.compile(
 )
 _COLUMNS: Final = (b"Start_Timestamp", b"End_Timestamp", b"Correlation_Id")
 _HEAD_BYTES: Final = 4096
+#: The first key of rocprofv3's JSON stands within so many bytes.
+_MARK_BYTES: Final = 64
+_MAGIC: Final = b"SQLite format 3\0"
 
 
 def group_tables(folder: Path) -> dict[str, dict[str, Path]]:
@@ -40,11 +45,47 @@ def _is_table(path: Path) -> bool:
     return all(column in first for column in _COLUMNS)
 
 
+def list_databases(folder: Path) -> list[Path]:
+    """Return the databases of rocprofv3 in a directory and one level below."""
+    return [path for path in sorted([*folder.glob("*.db"), *folder.glob("*/*.db")]) if _is_database(path)]
+
+
+def list_documents(folder: Path) -> list[Path]:
+    """Return the JSON documents of rocprofv3 in a directory and one level below."""
+    files = [*folder.glob("*results.json*"), *folder.glob("*/*results.json*")]
+    return [path for path in sorted(files) if _is_json(path)]
+
+
+def _read_start(path: Path, most: int) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(most)
+        return zlib.decompressobj(31).decompress(start, most) if start[:2] == b"\x1f\x8b" else start
+    except (OSError, zlib.error):
+        return b""
+
+
+def _is_database(path: Path) -> bool:
+    if not path.is_file() or _read_start(path, len(_MAGIC)) != _MAGIC:
+        return False
+    from advisor.formats.rocprof.rocpd import has_kernels  # only now: SQLite is not loaded for other files
+
+    return has_kernels(path)
+
+
+def _is_json(path: Path) -> bool:
+    return path.is_file() and b'"rocprofiler-sdk-tool"' in _read_start(path, _HEAD_BYTES)[:_MARK_BYTES]
+
+
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
-    """Return 1 for a directory that holds tables of kernels, and for such a table."""
+    """Return 1 for tables of kernels, databases and JSON documents of rocprofv3, and less for directories of them."""
     if path.is_dir():
-        return 0.95 if group_tables(path) else None
+        return 0.95 if group_tables(path) or list_databases(path) or list_documents(path) else None
+    if path.name.endswith((".json", ".json.gz")):
+        return 1.0 if _is_json(path) else None
+    if path.suffix == ".db":
+        return 1.0 if _is_database(path) else None
     match = _TABLE.match(path.name)
     return 1.0 if match and match["kind"] == "kernel" and path.is_file() and _is_table(path) else None
 
@@ -53,14 +94,29 @@ def advisor_sniff(path: Path) -> float | None:
 def advisor_read(path: Path) -> Profile:
     """Return the run recorded at ``path``; a table brings the others of its process.
 
-    Raises ``InputError`` for what is damaged.
+    Where a directory holds the run in several formats the database counts. Raises ``InputError`` for what is damaged.
     """
-    from advisor.formats.rocprof.tables import read_device_trace
     from advisor.trace.devices.profile import profile_devices
 
+    return profile_devices(_read_trace(path), path, "rocprof")
+
+
+def _read_trace(path: Path) -> DeviceTrace:
+    databases = list_databases(path) if path.is_dir() else [path] if path.suffix == ".db" else []
+    if databases:
+        from advisor.formats.rocprof.rocpd import read_databases
+
+        return read_databases(databases)
     processes = group_tables(path if path.is_dir() else path.parent)
     if not path.is_dir():
         processes = {name: tables for name, tables in processes.items() if tables["kernel"] == path}
-    if not processes:
-        raise InputError(path, "no table of kernels (kernel_trace.csv) of rocprofv3 here")
-    return profile_devices(read_device_trace(list(processes.values())), path, "rocprof")
+    if processes:
+        from advisor.formats.rocprof.tables import read_device_trace
+
+        return read_device_trace(list(processes.values()))
+    documents = list_documents(path) if path.is_dir() else [path] if _is_json(path) else []
+    if not documents:
+        raise InputError(path, "no kernels of rocprofv3 here: neither a database, nor kernel_trace.csv, nor JSON")
+    from advisor.formats.rocprof.results_json import read_documents
+
+    return read_documents(documents)

@@ -38,6 +38,8 @@ _LEVEL_OF_ROLE: Final = {
 _FEEDING: Final = (CallRole.LAUNCH, CallRole.COPY, CallRole.ALLOCATE, CallRole.RUNTIME)
 #: A host that issues nothing for longer works for itself; below it prepares the next launch.
 HOST_STRETCH_S: Final = 250e-6
+#: What was issued begins within this time where its stream is free: later it waits for something that is not recorded.
+LATENCY_S: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,8 @@ def _explain_idle(
     level[outside & free] = STARTUP
     level[_is_outside(trace, mine, moment) & np.isin(role, _FEEDING)] = STARTUP
     queued = moment >= issued
-    level[queued] = LAUNCHES
+    waited = idle.end_s[interval] - np.maximum(issued, idle.start_s[interval])
+    level[queued] = np.where(waited <= LATENCY_S, LAUNCHES, STARTUP)[queued]
     level[(level == LAUNCHES) & owners.drained[interval]] = SYNCHRONIZATIONS
     next_name = owners.next_name[interval]
     name: IntArray = np.where(call >= 0, trace.calls.name[call] if len(trace.calls.name) else -1, next_name)

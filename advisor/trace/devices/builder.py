@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _ACTIVITY_COLUMNS = (
     "start", "end", "device", "stream", "kind", "name", "link", "bytes", "direction", "pageable", "channel",
+    "fill", "occupancy", "local",
 )  # fmt: skip
 _CALL_COLUMNS = ("start", "end", "thread", "role", "name", "link")
 
@@ -47,6 +48,7 @@ class DeviceTraceBuilder:
         self.ranks_expected: int | None = None
         self.paradigms: dict[str, None] = {}
         self.copies_recorded = True
+        self._counts: dict[str, float] = {}
         self._names: dict[str, int] = {}
         self._channels: dict[str, int] = {}
         self._devices: list[Device] = []
@@ -82,8 +84,12 @@ class DeviceTraceBuilder:
         self, start: int, end: int, device: object, stream: object, kind: Activity, name: str, *,
         size: int = -1, link: int = -1, group: str = "", is_host: bool = False,
         direction: Direction | None = None, pageable: bool | None = None,
+        blocks_per_sm: float = -1.0, occupancy: float = -1.0, local_bytes: int = -1,
     ) -> None:  # fmt: skip
-        """Add what a device did; ``link`` is the number that its host call has as well, ``group`` names a channel."""
+        """Add what a device did; ``link`` is the number that its host call has as well, ``group`` names a channel.
+
+        ``blocks_per_sm``, ``occupancy`` (a share) and ``local_bytes`` are of kernels, -1 where they are unknown.
+        """
         number = self._own_devices.setdefault((device, is_host), len(self._own_devices))
         copies = kind == Activity.COPY
         found = direction if direction is not None else find_direction(name) if copies else Direction.UNKNOWN
@@ -92,6 +98,7 @@ class DeviceTraceBuilder:
         row = (
             start, end, number, lane, kind, self.find_name(name), link, size, found,
             bool(pageable if pageable is not None else copies and is_pageable(name)), channel,
+            _to_ppm(blocks_per_sm), _to_ppm(occupancy), local_bytes,
         )  # fmt: skip
         _append_row(self._act, row)
 
@@ -99,6 +106,10 @@ class DeviceTraceBuilder:
         """Add a call of a host thread."""
         row = (start, end, self.find_thread(thread), role, self.find_name(name), link)
         _append_row(self._call, row)
+
+    def add_count(self, name: str, amount: float) -> None:
+        """Add to a number of the whole run that neither activities nor calls hold."""
+        self._counts[name] = self._counts.get(name, 0.0) + amount
 
     def add_mark(self, start: int, end: int) -> None:
         """Add an iteration."""
@@ -174,6 +185,9 @@ class DeviceTraceBuilder:
                 acts["direction"],
                 acts["pageable"].astype(bool),
                 acts["channel"],
+                acts["fill"],
+                acts["occupancy"],
+                acts["local"],
             ),
             calls=HostCalls(
                 to_seconds(calls["start"]), to_seconds(calls["end"]), calls["thread"], calls["role"], calls["name"]
@@ -183,9 +197,14 @@ class DeviceTraceBuilder:
             end_s=float(times.max() - base) / 1e9,
             paradigms=tuple(self.paradigms | dict.fromkeys(find_paradigms(self._names))),
             copies_recorded=self.copies_recorded,
+            counts=self._counts,
             notes=tuple(self.notes),
             ranks_expected=self.ranks_expected,
         )
+
+
+def _to_ppm(number: float) -> int:
+    return -1 if number < 0 else round(number * 1e6)
 
 
 def _append_row(table: dict[str, array[int]], row: tuple[int, ...]) -> None:

@@ -79,7 +79,9 @@ class DeviceActivities:
     Times are seconds; ``kind`` is an ``Activity``; ``name`` indexes ``DeviceTrace.names``; ``call`` is the host call
     that issued it (index into ``DeviceTrace.calls``, -1 unknown); ``bytes`` -1 unknown; ``direction`` of copies;
     ``pageable`` marks copies from or to pageable memory; communication of one ``channel`` (-1: none known) is the same
-    operations on all its devices, in order.
+    operations on all its devices, in order. Of kernels, -1 where unknown: ``fill_ppm`` blocks for each multiprocessor
+    and ``occupancy_ppm`` share of the warps that a multiprocessor can hold, both times 10^6; ``local_bytes`` what a
+    thread needs beside its registers.
     """
 
     start_s: FloatArray
@@ -93,6 +95,9 @@ class DeviceActivities:
     direction: IntArray
     pageable: BoolArray
     channel: IntArray
+    fill_ppm: IntArray
+    occupancy_ppm: IntArray
+    local_bytes: IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,8 @@ class DeviceTrace:
 
     ``marks_s`` (iterations + 1,) are the limits of the iterations by the first process, empty where none are marked.
     ``begin_s`` and ``end_s`` limit the run. ``paradigms`` are the programming models seen (``cuda``, ``pytorch`` …).
-    Without ``copies_recorded`` that there are none means nothing.
+    Without ``copies_recorded`` that there are none means nothing. ``counts`` are sums over the processes of what only
+    the reader of the trace can tell (``DeviceTraceBuilder.add_count``).
     """
 
     program: str
@@ -131,6 +137,7 @@ class DeviceTrace:
     ranks_expected: int | None = None
     started: str | None = None
     copies_recorded: bool = True
+    counts: dict[str, float] = field(default_factory=dict)
 
     @property
     def length_s(self) -> float:
@@ -141,4 +148,7 @@ class DeviceTrace:
 def empty_activities() -> DeviceActivities:
     """Return no activities."""
     none, whole = np.zeros(0), np.zeros(0, dtype=np.int64)
-    return DeviceActivities(none, none, whole, whole, whole, whole, whole, whole, whole, np.zeros(0, dtype=bool), whole)
+    flags = np.zeros(0, dtype=bool)
+    return DeviceActivities(
+        none, none, whole, whole, whole, whole, whole, whole, whole, flags, whole, whole, whole, whole
+    )

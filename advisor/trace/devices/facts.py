@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.trace.devices.collectives import find_waiting
 from advisor.trace.devices.events import Activity, CallRole, Direction
 from advisor.trace.devices.intervals import merge_intervals
+from advisor.trace.devices.kernel_facts import compute_kernel_facts, find_fusible, measure_loading
+from advisor.trace.devices.operator_facts import compute_operator_facts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,8 +26,16 @@ SHORT_S: Final = 10e-6
 SMALL_B: Final = 64 << 10
 #: A communication below this size costs mostly its latency.
 SMALL_MESSAGE_B: Final = 1 << 20
+#: A copy or communication from this size on shows the bandwidth of its way.
+LARGE_B: Final = 1 << 20
+#: Facts that only the reader of a trace can count (``DeviceTraceBuilder.add_count``).
+COUNTED: Final = ("page_faults", "processes_per_device")
+_BETWEEN_TWO: Final = re.compile(r"send_?recv|_send|_recv|\bsend\b|\brecv\b|p2p", re.I)
+_MANAGED: Final = re.compile(r"managed|unified|\buvm\b", re.I)
 _TENSOR: Final = re.compile(r"tensorop|16816|1688|884|16832|hmma|imma|wgmma|wmma|xmma|mfma|_MI\d+x\d+", re.I)
+_DOUBLE: Final = re.compile(r"dgemm|zgemm|double|f64|_D_?B_|_DD?_B", re.I)
 _MATRIX: Final = re.compile(r"gemm|Cijk|convolve|conv2d|cudnn.*conv|implicit_convolve|winograd", re.I)
+_BY_ELEMENT: Final = re.compile(r"elementwise_kernel|CUDAFunctor|triton_poi_|\bpointwise", re.I)
 _ELEMENTWISE: Final = re.compile(
     r"elementwise|reduce_kernel|layer_?norm|softmax|CatArrayBatchedCopy|foreach|multi_tensor_apply", re.I
 )
@@ -36,11 +47,15 @@ def compute_device_facts(
     """Return the facts that the trace tells, without the prefix ``device.``."""
     facts = {"devices": float(len(trace.devices)), "busy_share": float(seconds["compute"].mean()) / trace.length_s}
     facts["on_host"] = float(any(device.is_host for device in trace.devices))
-    facts |= _kernel_facts(trace)
+    facts |= _kernel_facts(trace) | compute_kernel_facts(trace)
+    if len(trace.calls.start_s):
+        facts |= compute_operator_facts(trace)
+        facts["loading_share"] = measure_loading(trace) / trace.length_s
     facts |= _call_facts(trace)
     facts |= _copy_facts(trace)
-    facts |= _communication_facts(trace, seconds)
+    facts |= _communication_facts(trace, seconds, find_waiting(trace, operations))
     facts |= _balance_facts(trace, seconds)
+    facts |= {name: amount for name, amount in trace.counts.items() if name in COUNTED}
     iterations = max(len(trace.marks_s) - 1, 0)
     if iterations:
         facts["iterations"] = float(iterations)
@@ -55,7 +70,7 @@ def _kernel_facts(trace: DeviceTrace) -> dict[str, float]:
         return {"kernels": 0.0}
     total = float(length.sum())
     name = acts.name[kernels]
-    matrix, tensor = _seconds_named(trace, _MATRIX, name, length), _seconds_named(trace, _TENSOR, name, length)
+    matrix, plain = _seconds_named(trace, _MATRIX, name, length), find_plain_products(trace)[name]
     found = {
         "kernels": len(length) / len(trace.devices),
         "median_kernel_s": float(np.median(length)),
@@ -63,9 +78,24 @@ def _kernel_facts(trace: DeviceTrace) -> dict[str, float]:
         "elementwise_share": float(_seconds_named(trace, _ELEMENTWISE, name, length).sum()) / total,
         "matrix_share": float(matrix.sum()) / total,
     }
+    fusible = find_fusible(trace, find_simple_kernels(trace))
+    found["fusible_share"] = float((acts.end_s - acts.start_s)[fusible].sum()) / total
     if matrix.sum() > 0:
-        found["plain_matrix_share"] = float(matrix[tensor == 0].sum()) / total
+        found["plain_matrix_share"] = float(length[plain].sum()) / total
     return found
+
+
+def find_plain_products(trace: DeviceTrace) -> BoolArray:
+    """Return which names are of matrix products and convolutions without matrix units, those of doubles aside."""
+    if trace.counts.get("devices_without_matrix_units"):
+        return np.zeros(len(trace.names), dtype=bool)
+    plain: BoolArray = _are_named(trace, _MATRIX) & ~_are_named(trace, _TENSOR) & ~_are_named(trace, _DOUBLE)
+    return plain
+
+
+def find_simple_kernels(trace: DeviceTrace) -> BoolArray:
+    """Return which names are of kernels that change each element of arrays by itself."""
+    return _are_named(trace, _BY_ELEMENT)
 
 
 def _seconds_named(trace: DeviceTrace, pattern: re.Pattern[str], name: FloatArray, length: FloatArray) -> FloatArray:
@@ -98,6 +128,13 @@ def _copy_facts(trace: DeviceTrace) -> dict[str, float]:
     total = float(length[copies].sum())
     if not trace.copies_recorded:
         return {}
+    to_device, to_host = (int((acts.direction == way).sum()) for way in (Direction.TO_DEVICE, Direction.TO_HOST))
+    kernels = int((acts.kind == Activity.COMPUTE).sum())
+    found["round_trips_per_kernel"] = min(to_device, to_host) / max(kernels, 1)
+    managed = acts.kind == Activity.COPY
+    managed &= _are_named(trace, _MANAGED)[acts.name]
+    found["migration_share"] = float(length[managed].sum()) / len(trace.devices) / trace.length_s
+    found |= _find_copy_spread(trace, length)
     if not copies.any():
         return found | {"pageable_share": 0.0, "host_copy_share": 0.0, "small_copy_share": 0.0}
     if total > 0:
@@ -110,7 +147,29 @@ def _copy_facts(trace: DeviceTrace) -> dict[str, float]:
     return found
 
 
-def _communication_facts(trace: DeviceTrace, seconds: Mapping[str, FloatArray]) -> dict[str, float]:
+def _are_named(trace: DeviceTrace, pattern: re.Pattern[str]) -> BoolArray:
+    return np.array([pattern.search(words) is not None for words in trace.names], dtype=bool)
+
+
+def _find_copy_spread(trace: DeviceTrace, length: FloatArray) -> dict[str, float]:
+    """Return how far the devices' rates of large copies from pinned memory differ: the highest / the lowest."""
+    acts = trace.activities
+    large = (acts.kind == Activity.COPY) & ~acts.pageable & (acts.bytes >= LARGE_B) & (length > 0)
+    found = 0.0
+    for way in (Direction.TO_DEVICE, Direction.TO_HOST):
+        some = np.flatnonzero(large & (acts.direction == way))
+        rates = [
+            float(np.median(acts.bytes[mine] / length[mine]))
+            for device in range(len(trace.devices))
+            if len(mine := some[acts.device[some] == device])
+        ]
+        found = max(found, max(rates) / min(rates)) if len(rates) > 1 else found
+    return {"copy_rate_spread": found} if found else {}
+
+
+def _communication_facts(
+    trace: DeviceTrace, seconds: Mapping[str, FloatArray], waiting_until_s: FloatArray
+) -> dict[str, float]:
     acts = trace.activities
     sends = acts.kind == Activity.COMMUNICATION
     found = {"communications": float(sends.sum()) / len(trace.devices)}
@@ -119,6 +178,16 @@ def _communication_facts(trace: DeviceTrace, seconds: Mapping[str, FloatArray]) 
     if sum(lengths) > 0:
         found["exposed_share"] = min(exposed / (sum(lengths) / len(trace.devices)), 1.0)
         found["median_communication_s"] = float(np.median((acts.end_s - acts.start_s)[sends]))
+        between = sends & _are_named(trace, _BETWEEN_TWO)[acts.name]
+        length = acts.end_s - acts.start_s
+        found["point_to_point_share"] = float(length[between].sum() / length[sends].sum())
+        large = sends & (acts.bytes >= LARGE_B)
+        if large.any():
+            moving = (acts.end_s - np.maximum(waiting_until_s, acts.start_s))[large]
+            found["communication_s_per_GiB"] = float(np.median(moving / acts.bytes[large])) * 2**30
+    total = trace.counts.get("communication_bytes", 0.0)
+    if total > 0:
+        found["float_communication_share"] = trace.counts["float_communication_bytes"] / total
     if len(trace.marks_s) > 1:
         found["communications_per_iteration"] = found["communications"] / (len(trace.marks_s) - 1)
     return found
@@ -135,6 +204,7 @@ def _balance_facts(trace: DeviceTrace, seconds: Mapping[str, FloatArray]) -> dic
         return {}
     found = {"imbalance": float(compute.max() / compute.mean()) if compute.mean() > 0 else 1.0}
     acts = trace.activities
+    found |= _compare_kernels(trace)
     busy = [merge_intervals(acts.start_s[acts.device == n], acts.end_s[acts.device == n]) for n in range(len(compute))]
     edges = np.unique(np.concatenate([np.r_[each.start_s, each.end_s] for each in busy]))
     if len(edges) < 2:
@@ -143,4 +213,23 @@ def _balance_facts(trace: DeviceTrace, seconds: Mapping[str, FloatArray]) -> dic
     together = np.sum([each.hold_moments(moment) for each in busy], axis=0)
     some = float(length[together > 0].sum())
     found["one_busy_share"] = float(length[together == 1].sum()) / some if some > 0 else 0.0
+    return found
+
+
+def _compare_kernels(trace: DeviceTrace) -> dict[str, float]:
+    """Return how the devices' kernels differ: in number, and in length where all run a kernel equally often.
+
+    Both are the largest of the devices over their mean.
+    """
+    acts, devices = trace.activities, len(trace.devices)
+    mine = np.flatnonzero(acts.kind == Activity.COMPUTE)
+    key = acts.name[mine] * devices + acts.device[mine]
+    size = len(trace.names) * devices
+    count = np.bincount(key, minlength=size).reshape(-1, devices)
+    seconds = np.bincount(key, weights=(acts.end_s - acts.start_s)[mine], minlength=size).reshape(-1, devices)
+    found = {"kernel_count_spread": float(count.sum(axis=0).max() / count.sum(axis=0).mean())} if count.any() else {}
+    alike = (count > 0).all(axis=1) & (count.max(axis=1) == count.min(axis=1))
+    shared = seconds[alike].sum(axis=0)
+    if shared.sum() >= 0.5 * seconds.sum() > 0:
+        found["same_kernel_spread"] = float(shared.max() / shared.mean())
     return found

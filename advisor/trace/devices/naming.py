@@ -20,6 +20,11 @@ _PATTERNS: Final = (
     (CallRole.ALLOCATE, r"Malloc|Free|MemAlloc|HostAlloc|HostRegister|HostUnregister|MemPool|MemCreate|target_alloc"),
     (CallRole.COPY, r"Memcpy|Memset|MemPrefetch|target_memcpy|omp_target_data_op|async_copy"),
     (CallRole.START, r"ModuleLoad|LibraryLoad|^cuInit|^hipInit|^hsa_init|^nvrtc|^hiprtc|CtxCreate|PrimaryCtxRetain"),
+)
+_GRAPH_START: Final = re.compile(r"GraphInstantiate|GraphUpload|StreamEndCapture|GraphAddNode|GraphAddKernelNode")
+_COMPILES: Final = re.compile(
+    r"backend_compile|XlaCompile|CompiledFxGraph\.compile|compile_fx|inductor_compile|dynamo_timed|_compile\.compile_inner"
+    r"|CompileToBackendResult|PjRtCompile|triton.*compile"
 )  # fmt: skip
 _CALLS: Final = tuple((role, re.compile(pattern)) for role, pattern in _PATTERNS)
 _HOST_COMMUNICATION: Final = re.compile(r"^(gloo:|MPI_|PMPI_|ucc|ucp_)")
@@ -37,6 +42,12 @@ _DIRECTIONS: Final = (
     (Direction.BETWEEN_DEVICES, re.compile(r"PtoP|P2P", re.I)),
     (Direction.ON_DEVICE, re.compile(r"DtoD|D2D|DEVICE_TO_DEVICE|Device -> Device", re.I)),
     (Direction.FILL, re.compile(r"memset|fill", re.I)),
+)
+#: Kernels of communication libraries, and those that frameworks wrote for the collectives of a node.
+_COMMUNICATES: Final = re.compile(
+    r"nccl|rccl|oneccl|msccl|nvshmem|all_?reduce|all_?gather_(into|kernel|base)|reduce_?scatter_(kernel|base|tensor)"
+    r"|all_?to_?all|cross_device_reduce|quickreduce|_two_?shot_|_one_?shot_(all|push|pull)",
+    re.I,
 )
 _INPUT_OUTPUT: Final = frozenset(
     ("read", "write", "pread", "pwrite", "pread64", "pwrite64", "fread", "fwrite", "readv", "writev", "fsync", "fopen")
@@ -56,6 +67,8 @@ def classify_call(name: str) -> CallRole:
     """Return what a host call does."""
     if name.startswith("enumerate(DataLoader)"):
         return CallRole.LOAD_DATA
+    if _COMPILES.search(name):
+        return CallRole.START
     if _HOST_COMMUNICATION.match(name):
         role = classify_region(name)[1] if "MPI_" in name else Role.ALL_TO_ALL
         return {Role.INIT: CallRole.START, Role.FINALIZE: CallRole.START, Role.LOCAL: CallRole.WORK}.get(
@@ -65,6 +78,8 @@ def classify_call(name: str) -> CallRole:
         return CallRole.INPUT_OUTPUT
     if not is_runtime_call(name):
         return CallRole.WORK
+    if _GRAPH_START.search(name):
+        return CallRole.START
     return next((role for role, pattern in _CALLS if pattern.search(name)), CallRole.RUNTIME)
 
 
@@ -73,7 +88,7 @@ def classify_activity(name: str) -> Activity:
     """Return what an activity of a device is: kernels of communication libraries communicate."""
     if _COPY.search(name):
         return Activity.COPY
-    return Activity.COMMUNICATION if re.search(r"nccl|rccl|oneccl|msccl|nvshmem", name, re.I) else Activity.COMPUTE
+    return Activity.COMMUNICATION if _COMMUNICATES.search(name) else Activity.COMPUTE
 
 
 def find_paradigms(names: Iterable[str]) -> tuple[str, ...]:

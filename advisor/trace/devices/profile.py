@@ -14,9 +14,11 @@ from advisor.model.units import format_seconds
 from advisor.support.grouping import sum_by_group
 from advisor.trace.devices import account, collectives
 from advisor.trace.devices.events import Activity
-from advisor.trace.devices.facts import compute_device_facts
+from advisor.trace.devices.facts import compute_device_facts, find_plain_products, find_simple_kernels
 from advisor.trace.devices.intervals import find_enclosing
+from advisor.trace.devices.kernel_facts import estimate_losses
 from advisor.trace.devices.replay import replay_changes
+from advisor.trace.devices.start_up import mark_start_up
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,6 +42,7 @@ def profile_devices(trace: DeviceTrace, path: Path, reader: str) -> Profile:
     """Return the profile of ``trace``; raises ``InputError`` for ``path`` where no device did anything."""
     if not len(trace.activities.start_s):
         raise InputError(path, "no activity of a device was recorded, and no operators of a host")
+    trace = mark_start_up(trace)
     operations = collectives.match_operations(trace)
     trace, shift = collectives.align_ranks(trace, operations)
     operations = collectives.match_operations(trace)
@@ -76,17 +79,39 @@ def measure_device_use(trace: DeviceTrace, operations: MatchedOperations) -> Dev
         kept[level] = kept.get(level, 0) + 1
         if kept[level] <= _MOST_CAUSES:
             causes.append(DeviceCause(level, name, length, count))
+    peak, losses = _find_losses(trace, seconds["compute"])
     status, reasons = _judge_levels(trace, operations)
     return DeviceUse(
         devices=tuple(device.name for device in trace.devices),
         seconds=seconds,
         iterations=account.sum_iterations(trace, pieces),
-        causes=tuple(causes),
+        causes=(*losses, *causes),
+        peak_s=peak,
         facts=compute_device_facts(trace, seconds, operations),
         gains=replay_changes(trace, waiting),
         status=status,
         reasons=reasons,
     )
+
+
+def _find_losses(trace: DeviceTrace, compute_s: FloatArray) -> tuple[FloatArray | None, list[DeviceCause]]:
+    """Return the seconds of the devices' kernels without what is lost in them for sure, and what is lost by name.
+
+    Kernels that run at a time lose together no more than the time that they take together.
+    """
+    lost = estimate_losses(trace, find_plain_products(trace), find_simple_kernels(trace))
+    if lost is None:
+        return None, []
+    acts, devices = trace.activities, len(trace.devices)
+    kernels = acts.kind == Activity.COMPUTE
+    length = np.where(kernels, acts.end_s - acts.start_s, 0.0)
+    total = np.bincount(acts.device, weights=length, minlength=devices)
+    lost = lost * (compute_s / np.maximum(total, 1e-300))[acts.device]
+    by_name = np.bincount(acts.name, weights=lost, minlength=len(trace.names)) / devices
+    count = np.bincount(acts.name[kernels], minlength=len(trace.names))
+    order = np.argsort(-by_name, kind="stable")[:_MOST_CAUSES]
+    causes = [DeviceCause("kernels", trace.names[n], float(by_name[n]), int(count[n])) for n in order if by_name[n] > 0]
+    return compute_s - np.bincount(acts.device, weights=lost, minlength=devices), causes
 
 
 def _judge_levels(trace: DeviceTrace, operations: MatchedOperations) -> tuple[dict[str, LevelStatus], dict[str, str]]:
@@ -95,13 +120,18 @@ def _judge_levels(trace: DeviceTrace, operations: MatchedOperations) -> tuple[di
     status: dict[str, LevelStatus] = dict.fromkeys(("compute", *DEVICE_GAPS[1:]), "measured")
     reasons: dict[str, str] = {}
     unlinked = float((acts.call < 0).mean())
-    if unlinked > _UNLINKED and not any(device.is_host for device in trace.devices):
+    if not len(trace.calls.start_s):
+        for level in DEVICE_GAPS[DEVICE_GAPS.index("synchronizations") :]:
+            status.pop(level)
+            reasons[level] = "no calls of the host were recorded: why a device was idle is not known"
+    elif unlinked > _UNLINKED and not any(device.is_host for device in trace.devices):
         for level in ("launches", "synchronizations", "data", "host", "startup"):
             status[level] = "estimated"
             reasons[level] = f"{unlinked:.0%} of the activities are not linked to the host call that issued them"
     sends = acts.kind == Activity.COMMUNICATION
     matched = sum(rows.size for rows in operations.members)
     if sends.any() and matched < (1 - _UNMATCHED) * int(sends.sum()):
+        status.pop("imbalance")
         reasons["imbalance"] = "the other devices of these communications are not in the traces, or cannot be matched"
     return status, reasons
 

@@ -1,459 +1,49 @@
-"""What changes would have won: the recorded graph of host calls, streams and communications, timed anew.
-
-A host call starts when the call that ended last before it has ended, and after the host's own work between the two. An
-activity starts when it was issued, when the one before it in its stream is over, and when another stream is on which it
-waited; what remains is its own delay. A synchronous call ends when the activity it waited for has. A communication ends
-when its last member has started and the data are moved. Without a change all recorded times come out again.
-"""
+"""What changes would have won: the recorded graph of host calls, streams and communications, timed anew."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.devices import DeviceGain
-from advisor.trace.devices.account import HOST_STRETCH_S
-from advisor.trace.devices.collectives import match_operations
-from advisor.trace.devices.events import DEVICE_CALLS, Activity, CallRole, Direction
-from advisor.trace.devices.intervals import merge_intervals
+from advisor.trace.devices.changes import CHANGES
+from advisor.trace.devices.run_graph import GRAPH_CALLS, build_graph, order_steps, time_graph
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from advisor.model.records import BoolArray, FloatArray, IntArray
+    from advisor.model.devices import DeviceGain
+    from advisor.model.records import FloatArray
     from advisor.trace.devices.events import DeviceTrace
+    from advisor.trace.devices.run_graph import RunGraph
 
 #: Larger traces are not replayed: calls to devices and activities together.
 MOST_EVENTS: Final = 400_000
-#: An activity that begins this soon after one of another stream ends was waiting for it.
-_FOLLOWS_S: Final = 20e-6
-#: What follows may move what follows that: so often at most.
-_PASSES: Final = 50
-#: Less than any recorded time.
-_INSTANT_S: Final = 1e-10
-#: Recorded times may be wrong by this much.
-_RESOLUTION_S: Final = 1e-6
-#: What a call costs that need not wait.
-_CALL_S: Final = 3e-6
 #: The replay of the unchanged run must give its length to this share.
 _FAITHFUL: Final = 0.01
-#: What a graph of launches leaves of their cost on the host: usual, worst and best.
-_GRAPH: Final = (0.1, 0.3, 0.03)
-#: What pinned memory leaves of the time of a pageable copy: usual, worst and best.
-_PINNED: Final = (0.45, 0.7, 0.25)
-
-
-@dataclass(frozen=True, slots=True)
-class RunGraph:
-    """The graph in columns; calls are those to devices, -1 stands for none.
-
-    Of calls: ``before`` the call that ended last before, ``gap_s`` the host's work since then, of which ``data_s``
-    loads data and ``launch_s`` prepares a launch, ``awaits`` the activity it waited for, ``after_s`` what it takes
-    behind that. Of activities: ``issuer``, ``issue_s`` from the issuer's start on, ``previous`` in the stream,
-    ``other`` in another one, ``delay_s`` and ``behind_s`` after the issue and after those, ``length_s`` without waiting
-    for members, ``group`` of its communication.
-    """
-
-    call_start_s: FloatArray
-    call_end_s: FloatArray
-    role: IntArray
-    before: IntArray
-    gap_s: FloatArray
-    data_s: FloatArray
-    launch_s: FloatArray
-    call_s: FloatArray
-    awaits: IntArray
-    after_s: FloatArray
-    start_s: FloatArray
-    end_s: FloatArray
-    issuer: IntArray
-    issue_s: FloatArray
-    previous: IntArray
-    other: IntArray
-    delay_s: FloatArray
-    behind_s: FloatArray
-    length_s: FloatArray
-    group: IntArray
 
 
 def replay_changes(trace: DeviceTrace, waiting_until_s: FloatArray) -> tuple[DeviceGain, ...]:
     """Return what each change would have won; nothing where the run is too long or can't be reproduced."""
-    feeding = np.isin(trace.calls.role, DEVICE_CALLS)
+    feeding = np.isin(trace.calls.role, GRAPH_CALLS)
     if int(feeding.sum()) + len(trace.activities.start_s) > MOST_EVENTS:
         return ()
     graph = build_graph(trace, waiting_until_s)
-    length = time_graph(graph)
+    steps = order_steps(graph)
+    length = time_graph(graph, steps)
     if not length or abs(length - _recorded_length(graph)) > _FAITHFUL * trace.length_s:
         return ()
 
     def compute_gain(changed: RunGraph) -> float:
-        return max(length - time_graph(changed), 0.0)
+        return 0.0 if _are_equal(changed, graph) else max(length - time_graph(changed, steps), 0.0)
 
-    return tuple(found for change in _CHANGES for found in [change(trace, graph, compute_gain)] if found.high_s > 0)
+    return tuple(found for change in CHANGES for found in [change(trace, graph, compute_gain)] if found.high_s > 0)
+
+
+def _are_equal(changed: RunGraph, graph: RunGraph) -> bool:
+    """Return whether a change found nothing to change, which need not be timed."""
+    pairs = ((getattr(changed, each.name), getattr(graph, each.name)) for each in fields(graph))
+    return all(one is other or np.array_equal(one, other) for one, other in pairs)
 
 
 def _recorded_length(graph: RunGraph) -> float:
     return float(max(graph.call_end_s.max(initial=0.0), graph.end_s.max(initial=0.0)))
-
-
-def build_graph(trace: DeviceTrace, waiting_until_s: FloatArray) -> RunGraph:
-    """Return the graph of a run."""
-    acts, calls = trace.activities, trace.calls
-    feeding = np.flatnonzero(np.isin(calls.role, DEVICE_CALLS))
-    number: IntArray = np.full(len(calls.role) + 1, -1, dtype=np.int64)
-    number[feeding] = np.arange(len(feeding))
-    start, end = calls.start_s[feeding], calls.end_s[feeding]
-    rank_of_thread = np.array([thread.rank for thread in trace.threads], dtype=np.int64)
-    rank = rank_of_thread[calls.thread[feeding]] if len(feeding) else feeding
-    before = _find_previous_ends(start, end, rank)
-    gap = start - np.where(before >= 0, end[before] if len(end) else 0.0, 0.0)
-    data = _overlap_with_data(trace, start - gap, start, rank)
-    launch = np.where(gap - data <= HOST_STRETCH_S, np.maximum(gap - data, 0.0), 0.0)
-    issuer = number[acts.call]
-    issued = np.where(issuer >= 0, np.minimum(end[issuer], acts.start_s) if len(end) else 0.0, acts.start_s)
-    issue = np.where(issuer >= 0, issued - (start[issuer] if len(start) else 0.0), issued)
-    previous, other = _find_predecessors(trace, issued)
-    follows = _are_on_host(trace) & ((previous >= 0) | (other >= 0))
-    issued, issue = np.where(follows, -np.inf, issued), np.where(follows, -np.inf, issue)
-    delay, behind = _split_delays(trace, issued, previous, other)
-    ranks = np.array([device.rank for device in trace.devices], dtype=np.int64)
-    awaits, after = _find_awaited(
-        calls.role[feeding], start, end, rank, acts.start_s, acts.end_s, issued, ranks[acts.device]
-    )
-    role = calls.role[feeding]
-    group: IntArray = np.full(len(acts.start_s), -1, dtype=np.int64)
-    count = 0
-    for rows in match_operations(trace).members:
-        group[rows] = np.arange(count, count + len(rows))[:, None]
-        count += len(rows)
-    return RunGraph(
-        start, end, role, before, gap, data, launch, end - start, awaits, after, acts.start_s, acts.end_s,
-        issuer, issue, previous, other, delay, behind, acts.end_s - np.maximum(waiting_until_s, acts.start_s), group,
-    )  # fmt: skip
-
-
-def _find_previous_ends(start: FloatArray, end: FloatArray, rank: IntArray) -> IntArray:
-    """Return for each call the one of its process that ended last before it began, -1 for none."""
-    found: IntArray = np.full(len(start), -1, dtype=np.int64)
-    for each in np.unique(rank).tolist():
-        mine = np.flatnonzero(rank == each)
-        over = np.maximum(end[mine], start[mine] + _INSTANT_S)
-        order = np.argsort(over, kind="stable")
-        by_end = mine[order]
-        place = np.searchsorted(over[order], start[mine], side="right") - 1
-        found[mine] = np.where(place >= 0, by_end[np.maximum(place, 0)], -1)
-    return found
-
-
-def _overlap_with_data(trace: DeviceTrace, start: FloatArray, end: FloatArray, rank: IntArray) -> FloatArray:
-    """Return the seconds between ``start`` and ``end`` in which the process loads data."""
-    calls = trace.calls
-    ranks = np.array([thread.rank for thread in trace.threads], dtype=np.int64)
-    loading = np.flatnonzero(np.isin(calls.role, (CallRole.LOAD_DATA, CallRole.INPUT_OUTPUT)))
-    found = np.zeros(len(start))
-    for each in np.unique(ranks[calls.thread[loading]]).tolist() if len(loading) else ():
-        some = loading[ranks[calls.thread[loading]] == each]
-        known = merge_intervals(calls.start_s[some], calls.end_s[some])
-        edges = np.stack([known.start_s, known.end_s], axis=1).reshape(-1)
-        so_far = np.repeat(np.cumsum(known.end_s - known.start_s), 2)
-        so_far[::2] = np.r_[0.0, so_far[1:-1:2]]
-        mine = rank == each
-        found[mine] = np.interp(end[mine], edges, so_far) - np.interp(start[mine], edges, so_far)
-    return found
-
-
-def _find_predecessors(trace: DeviceTrace, issued: FloatArray) -> tuple[IntArray, IntArray]:
-    """Return for each activity the one before it in its stream, and one of another stream that it waited for."""
-    acts = trace.activities
-    order = np.lexsort((acts.start_s, acts.stream, acts.device))
-    same = (acts.device[order][1:] == acts.device[order][:-1]) & (acts.stream[order][1:] == acts.stream[order][:-1])
-    previous: IntArray = np.full(len(order), -1, dtype=np.int64)
-    previous[order[1:][same]] = order[:-1][same]
-    ready = np.maximum(issued, np.where(previous >= 0, acts.end_s[previous], -np.inf))
-    ready = np.minimum(ready, acts.start_s)
-    other: IntArray = np.full(len(order), -1, dtype=np.int64)
-    late = np.flatnonzero(acts.start_s - ready > _FOLLOWS_S)
-    ranks = np.array([device.rank for device in trace.devices], dtype=np.int64)[acts.device]
-    for each in np.unique(ranks[late]).tolist():
-        mine = np.flatnonzero(ranks == each)
-        by_end = mine[np.argsort(acts.end_s[mine], kind="stable")]
-        here = late[ranks[late] == each]
-        place = np.searchsorted(acts.end_s[by_end], acts.start_s[here] + _RESOLUTION_S, side="right") - 1
-        candidate = by_end[np.maximum(place, 0)]
-        fits = (
-            (place >= 0)
-            & (acts.end_s[candidate] >= acts.start_s[here] - _FOLLOWS_S)
-            & (acts.start_s[candidate] < acts.start_s[here])
-        )
-        other[here[fits]] = candidate[fits]
-    hosted = _are_on_host(trace)
-    other[hosted] = _find_host_causes(trace, previous)[hosted]
-    return previous, other
-
-
-def _are_on_host(trace: DeviceTrace) -> BoolArray:
-    """Return which activities are a host's in place of a device."""
-    return np.array([device.is_host for device in trace.devices], dtype=bool)[trace.activities.device]
-
-
-def _find_host_causes(trace: DeviceTrace, previous: IntArray) -> IntArray:
-    """Return for each activity of a host the one of the other kind it follows, -1 for none.
-
-    Communication starts behind the computation that ended last. Computation waits for communication that ended after
-    the computation before it.
-    """
-    acts = trace.activities
-    found: IntArray = np.full(len(previous), -1, dtype=np.int64)
-    for device in np.unique(acts.device).tolist():
-        for kind in (Activity.COMPUTE, Activity.COMMUNICATION):
-            mine = np.flatnonzero((acts.device == device) & (acts.kind == kind))
-            others = np.flatnonzero((acts.device == device) & (acts.kind != kind))
-            others = others[np.argsort(acts.end_s[others], kind="stable")]
-            place = np.searchsorted(acts.end_s[others], acts.start_s[mine] + _RESOLUTION_S, side="right") - 1
-            if len(others):
-                found[mine] = np.where(place >= 0, others[np.maximum(place, 0)], -1)
-    waited = acts.end_s[found] > np.where(previous >= 0, acts.end_s[previous], -np.inf)
-    return np.where((acts.kind == Activity.COMMUNICATION) | waited, found, -1)
-
-
-def _split_delays(
-    trace: DeviceTrace, issued: FloatArray, previous: IntArray, other: IntArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return how long each activity begins after its issue, and after the activities before it, seconds.
-
-    What came last has its recorded delay. After the other it would have begun as soon as is usual in this run, but not
-    later than it did.
-    """
-    start, end = trace.activities.start_s, trace.activities.end_s
-    done = np.maximum(np.where(previous >= 0, end[previous], -np.inf), np.where(other >= 0, end[other], -np.inf))
-    by_issue = issued >= done
-    after_issue, after_end = start - issued, start - done
-    close = ~by_issue & (after_end < _FOLLOWS_S)
-    usual_issue = float(np.median(after_issue[by_issue])) if by_issue.any() else 0.0
-    usual_end = float(np.median(after_end[close])) if close.any() else 0.0
-    delay = np.where(by_issue, after_issue, np.minimum(after_issue, usual_issue))
-    behind = np.where(by_issue, np.minimum(np.where(np.isinf(after_end), 0.0, after_end), usual_end), after_end)
-    return delay, behind
-
-
-def _find_awaited(
-    role: IntArray, start: FloatArray, end: FloatArray, rank: IntArray,
-    act_start: FloatArray, act_end: FloatArray, issued: FloatArray, act_rank: IntArray,
-) -> tuple[IntArray, FloatArray]:  # fmt: skip
-    """Return which activity each call waited for, the last that ended inside it, and how long it went on after that."""
-    awaits: IntArray = np.full(len(start), -1, dtype=np.int64)
-    after = end - start
-    for each in np.unique(rank).tolist():
-        acts = np.flatnonzero(act_rank == each)
-        by_end = acts[np.argsort(act_end[acts], kind="stable")]
-        blocking = np.isin(role, (CallRole.SYNCHRONIZE, CallRole.COPY, CallRole.ALLOCATE))
-        mine = np.flatnonzero((rank == each) & blocking)
-        place = np.searchsorted(act_end[by_end], end[mine], side="right") - 1
-        some = place >= 0
-        last = by_end[np.maximum(place, 0)]
-        inside = some & (act_end[last] > start[mine]) & (issued[last] <= end[mine])
-        inside &= (role[mine] == CallRole.SYNCHRONIZE) | (end[mine] - act_end[last] < 0.5 * (end[mine] - start[mine]))
-        awaits[mine[inside]] = last[inside]
-        after[mine[inside]] = (end[mine] - act_end[last])[inside]
-    return awaits, after
-
-
-def time_graph(graph: RunGraph) -> float:
-    """Return how long the run of a graph takes, seconds from its begin."""
-    moments = _order_times(graph)
-    times = np.concatenate(moments)
-    kinds = np.repeat(np.arange(4), [len(each) for each in moments])
-    index = np.concatenate([np.arange(len(each)) for each in moments])
-    order = np.lexsort((kinds, times))
-    return _walk(graph, list(zip(kinds[order].tolist(), index[order].tolist(), strict=True)))
-
-
-def _order_times(graph: RunGraph) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return by which moments ends of activities and calls, and starts of calls and activities, are timed.
-
-    Causes come first: of equal moments ends come before starts, and nothing ends at the moment at which it starts.
-    """
-    call_end = np.maximum(graph.call_end_s, graph.call_start_s + _INSTANT_S)
-    start, end = graph.start_s, graph.end_s
-    members = graph.group >= 0
-    for _ in range(_PASSES):
-        before, end = start, np.maximum(end, start + _INSTANT_S)
-        last = np.full(int(graph.group.max(initial=-1)) + 1, -np.inf)
-        np.maximum.at(last, graph.group[members], start[members])
-        end[members] = np.maximum(end[members], last[graph.group[members]] + _INSTANT_S)
-        for cause in (graph.previous, graph.other):
-            start = np.where(cause >= 0, np.maximum(start, end[cause]), start)
-        if len(graph.call_start_s):
-            start = np.where(graph.issuer >= 0, np.maximum(start, graph.call_start_s[graph.issuer]), start)
-        if (start == before).all():
-            break
-    if len(end):
-        call_end = np.where(graph.awaits >= 0, np.maximum(call_end, end[graph.awaits]), call_end)
-    return end, call_end, graph.call_start_s, start
-
-
-def _walk(graph: RunGraph, steps: list[tuple[int, int]]) -> float:
-    call_start, call_end = [0.0] * len(graph.call_start_s), [0.0] * len(graph.call_start_s)
-    begun, done = [0.0] * len(graph.start_s), [0.0] * len(graph.start_s)
-    last_start = [0.0] * (int(graph.group.max(initial=-1)) + 1)
-    before, awaits, issuer, previous, other, group = (
-        column.tolist()
-        for column in (graph.before, graph.awaits, graph.issuer, graph.previous, graph.other, graph.group)
-    )
-    gap, call_s, after, issue = (
-        column.tolist() for column in (graph.gap_s, graph.call_s, graph.after_s, graph.issue_s)
-    )
-    delay, behind, length = (column.tolist() for column in (graph.delay_s, graph.behind_s, graph.length_s))
-    latest = 0.0
-    for kind, n in steps:
-        if kind == 3:
-            ready = issue[n] + delay[n] + (call_start[issuer[n]] if issuer[n] >= 0 else 0.0)
-            if previous[n] >= 0 and done[previous[n]] + behind[n] > ready:
-                ready = done[previous[n]] + behind[n]
-            if other[n] >= 0 and done[other[n]] + behind[n] > ready:
-                ready = done[other[n]] + behind[n]
-            begun[n] = ready
-            if group[n] >= 0 and begun[n] > last_start[group[n]]:
-                last_start[group[n]] = begun[n]
-        elif kind == 0:
-            done[n] = (last_start[group[n]] if group[n] >= 0 else begun[n]) + length[n]
-            latest = max(latest, done[n])
-        elif kind == 2:
-            call_start[n] = gap[n] + (call_end[before[n]] if before[n] >= 0 else 0.0)
-        else:
-            awaited = done[awaits[n]] if awaits[n] >= 0 else -1.0
-            call_end[n] = max(call_start[n], awaited) + after[n] if awaits[n] >= 0 else call_start[n] + call_s[n]
-            latest = max(latest, call_end[n])
-    return latest
-
-
-def _remove_waits(trace: DeviceTrace, graph: RunGraph, compute_gain: Callable[[RunGraph], float]) -> DeviceGain:
-    """Return the gain where no call waits for the device but the last of each process."""
-    reads = (graph.awaits >= 0) & (trace.activities.direction[graph.awaits] == Direction.TO_HOST)
-    waits = (graph.role == CallRole.SYNCHRONIZE) | ((graph.role == CallRole.COPY) & reads)
-    short = np.minimum(graph.call_s, _CALL_S)
-    changed = replace(
-        graph,
-        awaits=np.where(waits, -1, graph.awaits),
-        call_s=np.where(waits, short, graph.call_s),
-    )
-    won = compute_gain(changed)
-    return DeviceGain("synchronizations", won, 0.8 * won, 1.1 * won)
-
-
-def _launch_graphs(trace: DeviceTrace, graph: RunGraph, compute_gain: Callable[[RunGraph], float]) -> DeviceGain:
-    """Return the gain where launches are recorded once and started together."""
-    launches = graph.role == CallRole.LAUNCH
-    won = []
-    for left in _GRAPH:
-        changed = replace(
-            graph,
-            gap_s=graph.gap_s - (1 - left) * np.where(launches, graph.launch_s, 0.0),
-            call_s=np.where(launches, left * graph.call_s, graph.call_s),
-            issue_s=_scale_issue(graph, launches, left),
-        )
-        won.append(compute_gain(changed))
-    return DeviceGain("launches", *won)
-
-
-def _scale_issue(graph: RunGraph, launches: BoolArray, left: float) -> FloatArray:
-    if not len(launches):
-        return graph.issue_s
-    return np.where((graph.issuer >= 0) & launches[graph.issuer], left * graph.issue_s, graph.issue_s)
-
-
-def _copy_from_pinned(trace: DeviceTrace, graph: RunGraph, compute_gain: Callable[[RunGraph], float]) -> DeviceGain:
-    """Return the gain where pageable copies are pinned ones, and no copy keeps the host."""
-    acts = trace.activities
-    pageable = (acts.kind == Activity.COPY) & acts.pageable
-    blocks = graph.role == CallRole.COPY
-    short = np.minimum(graph.call_s, 2 * _CALL_S)
-    won = []
-    for left in _PINNED:
-        changed = replace(
-            graph,
-            length_s=np.where(pageable, left * graph.length_s, graph.length_s),
-            awaits=np.where(blocks, -1, graph.awaits),
-            call_s=np.where(blocks, short, graph.call_s),
-            issue_s=np.minimum(graph.issue_s, np.where((graph.issuer >= 0) & pageable, 2 * _CALL_S, np.inf)),
-        )
-        won.append(compute_gain(changed))
-    return DeviceGain("pinned", *won) if pageable.any() else DeviceGain("pinned", 0.0, 0.0, 0.0)
-
-
-def _prefetch_copies(trace: DeviceTrace, graph: RunGraph, compute_gain: Callable[[RunGraph], float]) -> DeviceGain:
-    """Return the gain where copies from the host run ahead in a stream of their own."""
-    acts = trace.activities
-    moved = (acts.kind == Activity.COPY) & np.isin(acts.direction, (Direction.TO_DEVICE, Direction.TO_HOST))
-    blocks = graph.role == CallRole.COPY
-    previous = graph.previous.copy()
-    for _ in range(8):
-        behind = (previous >= 0) & moved[previous]
-        if not behind.any():
-            break
-        previous[behind] = graph.previous[previous[behind]]
-    changed = replace(
-        graph,
-        previous=previous,
-        other=np.where((graph.other >= 0) & moved[graph.other], -1, graph.other),
-        awaits=np.where(blocks, -1, graph.awaits),
-        call_s=np.where(blocks, np.minimum(graph.call_s, 2 * _CALL_S), graph.call_s),
-    )
-    won = compute_gain(changed) if moved.any() else 0.0
-    return DeviceGain("copies", won, 0.5 * won, won)
-
-
-def _hide_communication(trace: DeviceTrace, graph: RunGraph, compute_gain: Callable[[RunGraph], float]) -> DeviceGain:
-    """Return the gain where computation covers communication: no more of it than there is computation free for it."""
-    sends = trace.activities.kind == Activity.COMMUNICATION
-    won = compute_gain(replace(graph, length_s=np.where(sends, 0.0, graph.length_s)))
-    devices = max(len(trace.devices), 1)
-    free = float((graph.end_s - graph.start_s)[~sends].sum()) / devices
-    covered = min(won, free)
-    return DeviceGain("communication", covered, 0.5 * covered, 1.1 * covered)
-
-
-def _balance_devices(trace: DeviceTrace, graph: RunGraph, compute_gain: Callable[[RunGraph], float]) -> DeviceGain:
-    """Return the gain where in each iteration all devices compute as long as they do on average."""
-    acts = trace.activities
-    compute = acts.kind == Activity.COMPUTE
-    devices = len(trace.devices)
-    if devices < 2:
-        return DeviceGain("imbalance", 0.0, 0.0, 0.0)
-    edges = trace.marks_s[1:-1] if len(trace.marks_s) > 2 else np.zeros(0)
-    at = np.searchsorted(edges, acts.start_s, side="right")
-    key = acts.device * (len(edges) + 1) + at
-    total = np.bincount(key[compute], weights=graph.length_s[compute], minlength=devices * (len(edges) + 1))
-    table = total.reshape(devices, len(edges) + 1)
-    even = np.divide(table.mean(axis=0), table, out=np.ones_like(table), where=table > 0).reshape(-1)
-    won = compute_gain(replace(graph, length_s=np.where(compute, graph.length_s * even[key], graph.length_s)))
-    return DeviceGain("imbalance", won, 0.7 * won, 1.1 * won)
-
-
-def _load_ahead(trace: DeviceTrace, graph: RunGraph, compute_gain: Callable[[RunGraph], float]) -> DeviceGain:
-    """Return the gain where data are there when they are asked for."""
-    behind = graph.behind_s
-    if any(device.is_host for device in trace.devices):
-        acts, ranks = trace.activities, np.array([device.rank for device in trace.devices], dtype=np.int64)
-        late = np.maximum(behind, 0.0)
-        behind = behind - _overlap_with_data(trace, acts.start_s - late, acts.start_s, ranks[acts.device])
-    won = compute_gain(replace(graph, gap_s=graph.gap_s - graph.data_s, behind_s=behind))
-    return DeviceGain("data", won, 0.7 * won, 1.1 * won)
-
-
-def _reuse_memory(trace: DeviceTrace, graph: RunGraph, compute_gain: Callable[[RunGraph], float]) -> DeviceGain:
-    """Return the gain where memory of the device is allocated once."""
-    mine = graph.role == CallRole.ALLOCATE
-    short = np.minimum(graph.call_s, _CALL_S)
-    won = compute_gain(
-        replace(graph, awaits=np.where(mine, -1, graph.awaits), call_s=np.where(mine, short, graph.call_s))
-    )
-    return DeviceGain("allocations", won, 0.8 * won, 1.1 * won)
-
-
-_CHANGES: Final = (
-    _remove_waits, _launch_graphs, _copy_from_pinned, _prefetch_copies, _hide_communication, _balance_devices,
-    _load_ahead, _reuse_memory,
-)  # fmt: skip

@@ -1,0 +1,98 @@
+"""What is start-up of a run with devices: loading of code, captures of graphs, waits for what is not in the trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from advisor.analysis import bounds
+from advisor.trace.devices.builder import DeviceTraceBuilder
+from advisor.trace.devices.events import Activity, CallRole
+from advisor.trace.devices.profile import profile_devices
+from advisor.trace.devices.start_up import CAPTURE
+
+if TYPE_CHECKING:
+    from advisor.model.records import Profile
+
+MS, US = 1_000_000, 1_000
+HERE = Path("run.json")
+
+
+def launch(builder: DeviceTraceBuilder, at: int, took: int, link: int, name: str, kernel: int, length: int) -> None:
+    builder.add_call(at, at + took, "main", CallRole.LAUNCH, "cudaLaunchKernel", link)
+    builder.add_activity(kernel, kernel + length, 0, 7, Activity.COMPUTE, name, link=link)
+
+
+def build(builder: DeviceTraceBuilder) -> Profile:
+    builder.end_process(0, "node", 0, HERE)
+    profile = profile_devices(builder.build_trace(HERE, "test", "test"), HERE, "test")
+    assert profile.devices is not None
+    total = sum(float(each.mean()) for each in profile.devices.seconds.values())
+    assert total == pytest.approx(profile.actual_s, rel=1e-12)
+    return profile
+
+
+def seconds(profile: Profile, level: str) -> float:
+    assert profile.devices is not None
+    return float(profile.devices.seconds[level].mean()) * 1e3
+
+
+def new_builder() -> DeviceTraceBuilder:
+    builder = DeviceTraceBuilder()
+    builder.begin_process()
+    return builder
+
+
+def test_first_launch_that_loads_code_is_start_up() -> None:
+    builder = new_builder()
+    for number in range(20):
+        at = 10 * MS * number
+        took = 5 * MS if number == 10 else 5 * US
+        name = "first" if number < 10 else "second"
+        launch(builder, at, took, number, name, at + took + 5 * US, MS)
+    profile = build(builder)
+    assert seconds(profile, "startup") == pytest.approx(5.0, abs=0.2)
+    assert seconds(profile, "launches") < 1.0
+
+
+def test_second_slow_launch_of_a_kernel_loads_nothing() -> None:
+    builder = new_builder()
+    for number in range(20):
+        at = 10 * MS * number
+        took = 5 * MS if number == 10 else 5 * US
+        launch(builder, at, took, number, "only", at + took + 5 * US, MS)
+    assert seconds(build(builder), "startup") < 0.1
+
+
+def test_capture_of_a_graph_is_start_up() -> None:
+    builder = new_builder()
+    launch(builder, 0, 5 * US, 1, "kernel", 20 * US, MS)
+    builder.add_call(2 * MS, 2 * MS + US, "main", CallRole.RUNTIME, "cudaStreamBeginCapture_v10000")
+    for number in range(30):
+        at = 2 * MS + 10 * US + 100 * US * number
+        builder.add_call(at, at + 5 * US, "main", CallRole.LAUNCH, "cudaLaunchKernel")
+    builder.add_call(6 * MS, 6 * MS + US, "main", CallRole.START, "cudaStreamEndCapture_v10000")
+    launch(builder, 6 * MS + 10 * US, 5 * US, 2, "kernel", 6 * MS + 20 * US, MS)
+    profile = build(builder)
+    assert seconds(profile, "startup") == pytest.approx(4.0, abs=0.1)
+    assert any(cause.name == CAPTURE for cause in profile.devices.causes)  # type: ignore[union-attr]
+
+
+def test_activity_that_waits_for_something_unseen_is_not_slow_to_launch() -> None:
+    builder = new_builder()
+    launch(builder, 0, 5 * US, 1, "kernel", 20 * US, MS)
+    launch(builder, 100 * US, 5 * US, 2, "kernel", 41 * MS + 20 * US, MS)
+    profile = build(builder)
+    assert seconds(profile, "startup") == pytest.approx(40.0, abs=0.1)
+    assert seconds(profile, "launches") < 0.1
+
+
+def test_idle_devices_without_calls_are_not_explained() -> None:
+    builder = new_builder()
+    for number in range(4):
+        builder.add_activity(10 * MS * number, 10 * MS * number + MS, 0, 7, Activity.COMPUTE, "kernel")
+    profile = build(builder)
+    unknown = [bound.name for bound in bounds.compute_bounds(profile) if bound.seconds is None]
+    assert unknown == ["R", "KTCBL", "KTCBLS", "KTCBLSD", "KTCBLSDH"]
