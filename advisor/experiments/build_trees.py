@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 _LEFT_OUT: Final = (".git", ".hg", ".svn", "__pycache__")
 #: Files larger than that are linked instead of copied: inputs, not sources (bytes).
 _LARGE_B: Final = 64 << 20
-_LANGUAGES: Final = ("C", "CXX", "Fortran")
+#: The languages of CMake that have flags.
+LANGUAGES: Final = ("C", "CXX", "Fortran")
 #: Where Meson takes the flags of each language from.
 _FLAG_VARIABLES: Final = ("CFLAGS", "CXXFLAGS", "FFLAGS")
 _CACHE_LINE: Final = re.compile(r"^([A-Za-z_][\w-]*):(BOOL|STRING|PATH|FILEPATH)=(.*)$", re.MULTILINE)
@@ -92,14 +93,14 @@ def _cmake_commands(old: Path, target: Path, flags: str) -> list[list[str]]:
     if source is None:
         raise AdvisorError(f"{old / 'CMakeCache.txt'} names no source directory")
     own = [f"-D{name}={value}" for name, value in cached.items() if _is_option(name, value)]
-    more = [f"-DCMAKE_{language}_FLAGS={flags}" for language in _LANGUAGES]
+    more = [f"-DCMAKE_{language}_FLAGS={flags}" for language in LANGUAGES]
     configure = ["cmake", "-S", source[1], "-B", str(target), "-DCMAKE_BUILD_TYPE=None", *own, *more]
     return [configure, ["cmake", "--build", str(target)]]
 
 
 def _is_option(name: str, value: str) -> bool:
     """Return whether an entry of the cache is one that a user chose: no path into the old tree, no flags."""
-    compilers = tuple(f"CMAKE_{language}_COMPILER" for language in _LANGUAGES)
+    compilers = tuple(f"CMAKE_{language}_COMPILER" for language in LANGUAGES)
     return name in compilers or not (name.startswith("CMAKE_") or name.endswith(("_DIR", "_LIBRARY")) or not value)
 
 

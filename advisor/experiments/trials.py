@@ -14,6 +14,7 @@ from advisor.experiments.processes import read_tail, run_timed
 from advisor.model.errors import AdvisorError, InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     from advisor.experiments.settings import Setting
@@ -21,13 +22,17 @@ if TYPE_CHECKING:
 #: Numbers in output, whose last digits may differ between correct runs.
 _NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?")
 _LOG: Final = "runs.jsonl"
+#: The file of results of the first run, and the numbers of the lines that the second run wrote otherwise.
+_REFERENCE: Final = "reference"
+_VARYING: Final = "varying.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """How results are checked: a command that must succeed, a file that must be as the first run wrote it, or neither.
 
-    ``tolerance`` is how much numbers in the file may differ, relative to the larger.
+    ``tolerance`` is how much numbers in the file may differ, relative to the larger. Lines that differ between the
+    first two runs of the command as it is, such as those of a timer, are not compared.
     """
 
     command: str | None = None
@@ -57,7 +62,6 @@ class TrialRunner:
         self._known = self._read_log()
         self._used: Counter[str] = Counter()
         self._trees: dict[str, BuildTree] = {}
-        self._reference: str | None = None
 
     def run_trial(self, setting: Setting, limit_s: float) -> Trial:
         """Return the next run of a setting, from the list where it was made before; a failure is part of the result.
@@ -116,11 +120,22 @@ class TrialRunner:
             text = file.read_text("utf-8", "replace")
         except OSError as error:
             return f"wrong result: {file.name}: {error.strerror}"
-        reference = self.session / "reference"
+        reference, varying = self.session / _REFERENCE, self.session / _VARYING
         if not reference.exists():
             reference.write_text(text, "utf-8")
             return None
-        return compare_results(reference.read_text("utf-8"), text, check.tolerance)
+        expected = reference.read_text("utf-8")
+        if not varying.exists():
+            lines = find_varying_lines(expected, text, check.tolerance)
+            varying.write_text(json.dumps(lines), "utf-8")
+        return compare_results(expected, text, check.tolerance, set(json.loads(varying.read_text("utf-8"))))
+
+    @property
+    def varying_lines(self) -> list[int]:
+        """The lines of the checked file that differ from run to run, and are not compared."""
+        varying = self.session / _VARYING
+        lines: list[int] = json.loads(varying.read_text("utf-8")) if varying.exists() else []
+        return lines
 
     def _read_log(self) -> dict[str, list[Trial]]:
         found: dict[str, list[Trial]] = {}
@@ -148,18 +163,35 @@ def _parse_numbers(line: str) -> list[float]:
     return [float(one.replace("d", "e").replace("D", "e")) for one in _NUMBER.findall(line)]
 
 
-def compare_results(expected: str, found: str, tolerance: float) -> str | None:
-    """Return the first difference of two results, None for none: text alike, numbers within a relative tolerance."""
-    for number, (first, second) in enumerate(zip(expected.splitlines(), found.splitlines(), strict=False), start=1):
-        if first == second:
-            continue
-        values = [_parse_numbers(line) for line in (first, second)]
-        alike = _NUMBER.sub("#", first).split() == _NUMBER.sub("#", second).split()
-        close = all(
-            abs(one - other) <= tolerance * max(abs(one), abs(other)) for one, other in zip(*values, strict=False)
-        )
-        if not (alike and close):
-            return f"wrong result: line {number} differs"
+def compare_results(expected: str, found: str, tolerance: float, varying: Collection[int] = ()) -> str | None:
+    """Return the first difference of two results, None for none: text alike, numbers within a relative tolerance.
+
+    The lines numbered ``varying``, from 1, are not compared.
+    """
     if len(expected.splitlines()) != len(found.splitlines()):
         return "wrong result: another number of lines"
-    return None
+    pairs = enumerate(zip(expected.splitlines(), found.splitlines(), strict=True), start=1)
+    different = (number for number, (first, second) in pairs if not _is_close(first, second, tolerance))
+    number = next((number for number in different if number not in varying), None)
+    return None if number is None else f"wrong result: line {number} differs"
+
+
+def _is_close(first: str, second: str, tolerance: float) -> bool:
+    if first == second:
+        return True
+    if _NUMBER.sub("#", first).split() != _NUMBER.sub("#", second).split():
+        return False
+    pairs = zip(_parse_numbers(first), _parse_numbers(second), strict=False)
+    return all(abs(one - other) <= tolerance * max(abs(one), abs(other)) for one, other in pairs)
+
+
+def find_varying_lines(first: str, second: str, tolerance: float) -> list[int]:
+    """Return the numbers of the lines that differ between two runs of one command, from 1.
+
+    Raises ``AdvisorError`` where nothing that is alike remains to compare.
+    """
+    lines = list(zip(first.splitlines(), second.splitlines(), strict=False))
+    varying = [number for number, pair in enumerate(lines, start=1) if not _is_close(*pair, tolerance)]
+    if len(first.splitlines()) != len(second.splitlines()) or (lines and len(varying) == len(lines)):
+        raise AdvisorError("two runs of the command as it is wrote different results; check them by --check")
+    return varying

@@ -26,6 +26,8 @@ WORTH: Final = 0.03
 #: A setting that takes so many times as long as the start is ended.
 TOO_SLOW: Final = 2.0
 START: Final = Setting("start")
+#: A run of the start before all others, which tells which results differ from run to run by themselves.
+REFERENCE: Final = Setting("reference")
 _DROPPED: Final = "no gain in the first run"
 
 
@@ -95,6 +97,14 @@ class _Race:
         self.timings.append(timing)
         return timing
 
+    def stop_without_start(self) -> bool:
+        """Return whether the command as it is failed by now: then nothing can be compared with it."""
+        if START.name not in self.broken:
+            return False
+        self.stopped = f"the command as it is does not always work: {self.broken[START.name]}"
+        self.timings = []
+        return True
+
     def median_s(self, name: str) -> float | None:
         times = sorted(one.seconds for one in self.timings if one.setting == name)
         return times[len(times) // 2] if times else None
@@ -113,10 +123,14 @@ def tune_command(
         return None
     race.limit_s = TOO_SLOW * first.seconds + 1.0
     left = _run_first_block(race, settings, first)
+    if race.stop_without_start():
+        return _conclude(race, settings, {})
     effects: dict[str, Effect] = {}
     tests = len(settings) + 1
     while left and race.stopped is None:
         left = _run_block(race, left)
+        if race.stop_without_start():
+            return _conclude(race, settings, {})
         effects = estimate_effects(race.timings, START.name, tests)
         left = _drop_decided(left, settings, effects)
     winners = choose_winners(settings, effects)
@@ -124,6 +138,8 @@ def tune_command(
         combination = combine_settings(winners)
         while race.stopped is None and combination.name not in race.broken:
             _run_block(race, [winners[0], combination])
+            if race.stop_without_start():
+                return _conclude(race, settings, {})
             effects = estimate_effects(race.timings, START.name, tests)
             if combination.name not in effects or effects[combination.name].is_faster:
                 break
@@ -164,12 +180,13 @@ def _drop_decided(left: Sequence[Setting], settings: Sequence[Setting], effects:
 
 
 def choose_winners(settings: Sequence[Setting], effects: dict[str, Effect]) -> list[Setting]:
-    """Return the best certain winner of each kind, the best of all first."""
+    """Return certain winners that share no kind, the best of all first."""
     certain = [one for one in settings if one.name in effects and effects[one.name].is_faster]
     best: dict[str, Setting] = {}
     for one in sorted(certain, key=lambda one: effects[one.name].ratio):
-        best.setdefault(one.kinds[0], one)
-    return list(best.values())
+        if not set(one.kinds) & best.keys():
+            best |= dict.fromkeys(one.kinds, one)
+    return list({one.name: one for one in best.values()}.values())
 
 
 def _conclude(race: _Race, settings: Sequence[Setting], effects: dict[str, Effect]) -> TuningResult:
@@ -191,7 +208,7 @@ def _judge(race: _Race, setting: Setting, effect: Effect | None) -> str:
     if setting.name in race.broken:
         return race.broken[setting.name]
     if effect is None:
-        return "not tried: the budget is spent"
+        return "not known" if START.name in race.broken else "not tried: the budget is spent"
     if effect.is_faster:
         return "faster"
     if effect.is_slower:
