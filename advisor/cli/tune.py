@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import shlex
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -118,7 +119,7 @@ def run_command(args: argparse.Namespace) -> int:
         from advisor.experiments.settings import describe_environment
 
         args.env.write_text(describe_environment(result.best.setting), "utf-8")
-    return report_output.show_report(_build_report(result, words, args, _describe_limits(facts, runner)), args)
+    return report_output.show_report(_build_report(result, words, args, session, _describe_limits(facts, runner)), args)
 
 
 def _open_session(args: argparse.Namespace, words: Sequence[str], folder: Path) -> Path:
@@ -194,7 +195,7 @@ def _describe_limits(facts: ProgramFacts, runner: TrialRunner) -> list[str]:
 
 
 def _build_report(
-    result: TuningResult, words: Sequence[str], args: argparse.Namespace, limits: Sequence[str]
+    result: TuningResult, words: Sequence[str], args: argparse.Namespace, session: Path, limits: Sequence[str]
 ) -> Report:
     from advisor.experiments.settings import describe_environment
     from advisor.model.reports import Code, Report, Text
@@ -210,7 +211,7 @@ def _build_report(
         times = " to ".join(numbers.format_duration(seconds) for seconds in (result.start_s, best.median_s))
         name = best.setting.name
         parts.append(Text(f"{name}: {gain:.2f}x as fast ({low} to {high}), from {times} ({result.runs} runs)."))
-        parts += _describe_winner(best.setting, words, args.build)
+        parts += _describe_winner(best.setting, words, args.build, session)
         if best.setting.variables:
             parts.append(Code("Environment file", "", describe_environment(best.setting).rstrip()))
     if result.stopped:
@@ -218,8 +219,11 @@ def _build_report(
     return Report("", (*parts, *map(Text, limits)))
 
 
-def _describe_winner(setting: Setting, words: Sequence[str], build: str | None) -> list[Code]:
-    """Return the lines that run the command with the winner, and the patch of the makefile where there is one."""
+def _describe_winner(setting: Setting, words: Sequence[str], build: str | None, session: Path) -> list[Code]:
+    """Return the lines that run the command with the winner, and the patch of the makefile where there is one.
+
+    The patch is written into the directory of the session too, since what a terminal shows has lost its tabs.
+    """
     from advisor.experiments.build_changes import describe_reconfiguration, write_makefile_patch
     from advisor.experiments.build_trees import find_build_system
     from advisor.experiments.settings import describe_setting
@@ -232,7 +236,10 @@ def _describe_winner(setting: Setting, words: Sequence[str], build: str | None) 
     parts.append(Code("Lines for a job script", "sh", "\n".join(lines)))
     if build is not None and setting.flags is not None:
         patch = write_makefile_patch(Path.cwd(), build, setting.flags)
-        parts += [Code("Patch of the makefile", "diff", patch.rstrip())] if patch is not None else []
+        if patch is not None:
+            file = session / "makefile.patch"
+            file.write_bytes(patch.encode("utf-8", "surrogateescape"))
+            parts.append(Code(f"Patch of the makefile: patch -p1 < {shlex.quote(str(file))}", "diff", patch.rstrip()))
     return parts
 
 

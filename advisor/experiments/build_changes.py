@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 import shlex
 from typing import TYPE_CHECKING, Final
 
-from advisor.experiments.build_trees import LANGUAGES
+from advisor.experiments.build_trees import list_cmake_flags, list_meson_options, read_cmake_cache
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,10 +44,7 @@ def describe_reconfiguration(system: str, build: Path, flags: str) -> list[str]:
     """Return the lines that set the flags in a build directory of CMake or Meson, and build there."""
     place = shlex.quote(str(build))
     if system == "meson":
-        listed = json.loads((build / "meson-info" / "intro-compilers.json").read_text("utf-8"))
-        options = [f"-D{language}_args={flags}" for language in listed["host"]]
-        return [shlex.join(["meson", "configure", str(build), "-Dbuildtype=plain", *options]), f"ninja -C {place}"]
-    cache = (build / "CMakeCache.txt").read_text("utf-8")
-    languages = [name for name in LANGUAGES if f"\nCMAKE_{name}_COMPILER:" in cache]
-    options = [f"-DCMAKE_{language}_FLAGS={flags}" for language in languages]
-    return [shlex.join(["cmake", "-DCMAKE_BUILD_TYPE=None", *options, str(build)]), f"cmake --build {place}"]
+        return [shlex.join(["meson", "configure", str(build), "-Dbuildtype=plain", *list_meson_options(build, flags)]),
+                f"meson compile -C {place}"]  # fmt: skip
+    options = list_cmake_flags(read_cmake_cache(build), flags)
+    return [shlex.join(["cmake", *options, str(build)]), f"cmake --build {place}"]

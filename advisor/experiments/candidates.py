@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from advisor.model.records import Advice
 
-#: The grade of a recording that tells nothing: what it shows of gaps chooses no setting.
-_NO_EVIDENCE: Final = "F"
+#: Grades of a recording whose seconds are too rough to leave anything out, and of one that tells nothing at all.
+_WEAK, _NO_EVIDENCE = "DF", "F"
 #: Gaps below this share of the run are worth no run.
 LEAST_SHARE: Final = 0.02
 #: The gaps that each kind of setting may shrink; ``I`` stands for the computation itself.
@@ -69,6 +69,7 @@ class ProgramFacts:
     """What decides which settings make sense: the command, whether it can be rebuilt, and what it uses.
 
     ``checked`` says whether results are checked: with another number of ranks, some programs solve another problem.
+    ``threads`` are those of a rank in the recorded run, None without one.
     """
 
     words: tuple[str, ...]
@@ -77,6 +78,7 @@ class ProgramFacts:
     mpi: bool
     cores: int
     checked: bool = False
+    threads: int | None = None
     chooses_schedule: bool = True
     fortran_files: bool = False
     mpi_files: bool = False
@@ -86,6 +88,11 @@ class ProgramFacts:
     def ranks(self) -> int:
         """How many ranks the command starts."""
         return count_ranks(self.words)
+
+    @property
+    def parallel(self) -> bool:
+        """Whether a rank has, or may have, more than one thread."""
+        return self.openmp and self.threads != 1
 
     @property
     def crowded(self) -> bool:
@@ -106,8 +113,9 @@ def describe_program(
     mpi = is_launched(words) and "mpi" in paradigms
     threads = "OMP_NUM_THREADS" in os.environ or any("openmp" in one or "thread" in one for one in paradigms)
     program = find_program(words, folder)
+    used = max(1, len(advice.profile.processors) // advice.profile.ranks) if advice and advice.profile.ranks else None
     return ProgramFacts(
-        tuple(words), rebuilds, threads, mpi, count_cores(), checked, program_uses.can_choose_schedule(program),
+        tuple(words), rebuilds, threads, mpi, count_cores(), checked, used, program_uses.can_choose_schedule(program),
         program_uses.uses_fortran_files(program), program_uses.uses_mpi_files(program),
         advice is not None and advice.profile.devices is not None,
     )  # fmt: skip
@@ -117,7 +125,7 @@ def propose_settings(facts: ProgramFacts, advice: Advice | None, *, fast_math: b
     """Return at most so many settings to try, those with the most seconds at stake first.
 
     Without advice, or where a recording is too weak for any, nothing is known of the stakes, and the order is that of
-    their usual gain.
+    their usual gain. Of a weak recording they give the order, and nothing is left out.
     """
     every = [
         *_propose_flags(facts, fast_math), *_propose_threads(facts), *_propose_ranks(facts), *_propose_binding(facts),
@@ -128,7 +136,8 @@ def propose_settings(facts: ProgramFacts, advice: Advice | None, *, fast_math: b
     if advice is None or not advice.profile.has_run_time or advice.grade.letter == _NO_EVIDENCE:
         return _spread_kinds(every)[:most]
     staked = [replace(one, stake_s=sum_stake(advice, one)) for one in every]
-    worth = [one for one in staked if (one.stake_s or 0.0) >= LEAST_SHARE * advice.profile.actual_s]
+    least = 0.0 if advice.grade.letter in _WEAK else LEAST_SHARE * advice.profile.actual_s
+    worth = [one for one in staked if (one.stake_s or 0.0) >= least]
     return _spread_kinds(sorted(worth, key=lambda one: -(one.stake_s or 0.0)))[:most]
 
 
@@ -204,22 +213,22 @@ def _propose_ranks(facts: ProgramFacts) -> Iterable[Setting]:
 
 def _propose_binding(facts: ProgramFacts) -> Iterable[Setting]:
     if facts.mpi:
-        for words in iterate_bindings(facts.launcher, crowded=facts.crowded, threaded=facts.openmp):
+        for words in iterate_bindings(facts.launcher, crowded=facts.crowded, threaded=facts.parallel):
             yield Setting(" ".join(words), ("binding",), "ranks that move, or share a core", launch=words)
-    if facts.openmp:
+    if facts.parallel:
         yield _of_variables("binding", "threads that move", OMP_PROC_BIND="close", OMP_PLACES="cores")
         yield _of_variables("binding", "threads that share a place", OMP_PROC_BIND="false")
 
 
 def _propose_waiting(facts: ProgramFacts) -> Iterable[Setting]:
     """Yield how threads wait at barriers: asleep where others want the cores, awake where they have them alone."""
-    if facts.openmp:
+    if facts.parallel:
         yield _of_variables("waiting", "threads that wait keep others off the cores", OMP_WAIT_POLICY="passive")
         yield _of_variables("waiting", "threads that wait have to be woken", OMP_WAIT_POLICY="active")
 
 
 def _propose_schedules(facts: ProgramFacts) -> Iterable[Setting]:
-    if facts.openmp and facts.chooses_schedule:  # takes effect in loops with schedule(runtime) only
+    if facts.parallel and facts.chooses_schedule:  # takes effect in loops with schedule(runtime) only
         yield _of_variables("schedule", "uneven iterations", OMP_SCHEDULE="dynamic,8")
         yield _of_variables("schedule", "uneven iterations", OMP_SCHEDULE="guided")
 

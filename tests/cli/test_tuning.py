@@ -16,7 +16,7 @@ from simulated_programs import SimulatedProgram
 
 from advisor import cli
 from advisor.experiments.build_changes import describe_reconfiguration, write_makefile_patch
-from advisor.experiments.build_trees import build_tree
+from advisor.experiments.build_trees import _cmake_commands, build_tree
 from advisor.experiments.candidates import ProgramFacts, describe_program, propose_settings
 from advisor.experiments.mpi_settings import find_costly_collective, iterate_bindings, iterate_mpi_variables
 from advisor.experiments.paired_test import Point, Timing, drop_disturbed, estimate_effects
@@ -317,11 +317,17 @@ def test_meson_builds_are_recognised(tmp_path: Path) -> None:
         pytest.skip(f"{missing[0]} is not installed")
     (tmp_path / "app.c").write_text(PROGRAM.replace("WRONG", "0"), encoding="utf-8")
     (tmp_path / "meson.build").write_text("project('app', 'c')\nexecutable('app', 'app.c')\n", encoding="utf-8")
-    for command in (["meson", "setup", "build"], ["meson", "compile", "-C", "build"]):
+    setup = ["meson", "setup", "build", "-Dc_args=-DMINE=1", "-Db_ndebug=true"]
+    for command in (setup, ["meson", "compile", "-C", "build"]):
         subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
     made = build_tree(("build/app",), tmp_path, tmp_path / "tree", "-O3 -g1", None, 120)
     assert made.words == (str(tmp_path / "tree" / "app"),)
-    assert "-O3 -g1" in (tmp_path / "tree" / "compile_commands.json").read_text(encoding="utf-8")
+    compiled = (tmp_path / "tree" / "compile_commands.json").read_text(encoding="utf-8")
+    assert "-DMINE=1 -O3 -g1" in compiled
+    assert "-DNDEBUG" in compiled
+    for line in describe_reconfiguration("meson", tmp_path / "build", "-O3 -g1"):
+        subprocess.run(line, shell=True, check=True, capture_output=True, cwd=tmp_path)
+    assert "-O3 -g1" in (tmp_path / "build" / "compile_commands.json").read_text(encoding="utf-8")
 
 
 def test_cmake_builds_are_recognised(tmp_path: Path) -> None:
@@ -331,12 +337,19 @@ def test_cmake_builds_are_recognised(tmp_path: Path) -> None:
     source.mkdir()
     (source / "app.c").write_text(PROGRAM.replace("WRONG", "0"), encoding="utf-8")
     (source / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.10)\nproject(app C)\nadd_executable(app app.c)\n", encoding="utf-8"
+        'cmake_minimum_required(VERSION 3.10)\nproject(app C)\noption(WITH_IT "" OFF)\n'
+        'set(FOUND_LIBRARY none CACHE FILEPATH "")\nmark_as_advanced(FOUND_LIBRARY)\n'
+        "if(WITH_IT AND UNTYPED)\nadd_executable(app app.c)\nendif()\n",
+        encoding="utf-8",
     )
-    for command in (["cmake", "-S", str(source), "-B", str(old)], ["cmake", "--build", str(old)]):
+    options = ["-DWITH_IT=ON", "-DUNTYPED=1", "-DCMAKE_C_FLAGS=-DMINE", "-DCMAKE_BUILD_TYPE=Debug"]
+    for command in (["cmake", "-S", str(source), "-B", str(old), *options], ["cmake", "--build", str(old)]):
         subprocess.run(command, check=True, capture_output=True)
     made = build_tree(("build/app", "x"), source, tmp_path / "tree", "-O3", None, 120)
     assert made.words == (str(tmp_path / "tree" / "app"), "x")
+    flags = (tmp_path / "tree" / "CMakeFiles" / "app.dir" / "flags.make").read_text(encoding="utf-8")
+    assert "-DMINE -g -O3" in flags, "what the user chose stays, and the flags come last"
+    assert "FOUND_LIBRARY" not in " ".join(_cmake_commands(old, tmp_path / "other", "-O3")[0])
     with pytest.raises(AdvisorError, match="nothing says how to build"):
         build_tree(("true",), tmp_path, tmp_path / "none", "-O3", None, 60)
     lines = describe_reconfiguration("cmake", old, "-O3 -g1")
@@ -445,6 +458,16 @@ def test_of_a_recording_without_evidence_no_gap_chooses(fig4: Path) -> None:
     advice = load(fig4).advise()
     weak = replace(advice, grade=replace(advice.grade, letter="F"))
     assert all(one.stake_s is None for one in propose_settings(facts(), weak, fast_math=False, most=6))
+    every = len(propose_settings(facts(), weak, fast_math=False, most=99))
+    rough = replace(advice, grade=replace(advice.grade, letter="D"))
+    assert len(propose_settings(facts(), rough, fast_math=False, most=99)) == every
+    good = replace(advice, grade=replace(advice.grade, letter="A"))
+    assert len(propose_settings(facts(), good, fast_math=False, most=99)) < every
+
+
+def test_of_one_thread_nothing_is_bound() -> None:
+    kinds = {one.kinds[0] for one in propose_settings(facts(threads=1), None, fast_math=False, most=99)}
+    assert kinds == {"flags", "threads", "memory"}
 
 
 def test_a_program_says_what_it_uses(tmp_path: Path) -> None:
