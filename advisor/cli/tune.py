@@ -7,6 +7,7 @@ import hashlib
 import os
 import shlex
 import shutil
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,6 +99,7 @@ def run_command(args: argparse.Namespace) -> int:
         raise UsageError("--build says nowhere where the flags go: write {flags}")
     folder = Path.cwd()
     session = _open_session(args, words, folder)
+    until = time.monotonic() + args.budget
     advice = _advise(args, words, folder, session)
     rebuilds = args.build is not None or find_build_system(words, folder) is not None
     checked = args.check is not None or args.check_file is not None
@@ -106,11 +108,14 @@ def run_command(args: argparse.Namespace) -> int:
     settings = candidates.propose_settings(facts, advice, fast_math=args.fast_math, most=most)
     runner = TrialRunner(words, folder, session, args.build, Check(args.check, args.check_file, args.tolerance))
     if args.check_file is not None:
-        first = runner.run_trial(tuning.REFERENCE, args.budget)
+        first = runner.run_trial(tuning.REFERENCE, until - time.monotonic())
         if first.failure is not None:
             raise AdvisorError(f"the command as it is fails: {first.failure}")
-    left = args.runs - (args.check_file is not None)
-    result = tuning.tune_command(runner, settings, left, args.budget, lambda words: output.write_messages(words))
+    left_s = until - time.monotonic()
+    if left_s <= 0:
+        raise AdvisorError("the budget was spent before anything could be tried; give more by --budget")
+    runs = args.runs - (args.check_file is not None)
+    result = tuning.tune_command(runner, settings, runs, left_s, lambda words: output.write_messages(words))
     if result is None:
         raise AdvisorError("the command as it is fails, or its --check does; mend that first")
     if result.best is not None and advice is not None:

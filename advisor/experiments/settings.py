@@ -45,6 +45,11 @@ class Setting:
     stake_s: float | None = None
     actions: tuple[str, ...] = ()
 
+    @property
+    def is_start(self) -> bool:
+        """Whether this is the command as it is."""
+        return not self.kinds
+
     def change_command(self, words: Sequence[str]) -> list[str]:
         """Return the command with the options of this setting."""
         changed = list(words)

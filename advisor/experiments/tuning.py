@@ -34,6 +34,10 @@ _DROPPED: Final = "no gain in the first run"
 class SettingRunner(Protocol):
     """Runs settings; ``trials.TrialRunner`` does it with processes."""
 
+    @property
+    def varying_lines(self) -> Sequence[int]:
+        """The lines of the results that differ between runs of the command as it is."""
+
     def run_trial(self, setting: Setting, limit_s: float) -> Trial:
         """Return the next run of a setting, ended after ``limit_s`` seconds."""
 
@@ -64,7 +68,7 @@ class TuningResult:
 
 @dataclass
 class _Race:
-    """The runs so far; ``broken`` settings with the reason."""
+    """The runs so far; ``broken`` settings with the reason, ``suspects`` with the lines of results that differ."""
 
     runner: SettingRunner
     most_runs: int
@@ -73,6 +77,7 @@ class _Race:
     tell: Tell
     timings: list[Timing] = field(default_factory=list)
     broken: dict[str, str] = field(default_factory=dict)
+    suspects: dict[str, tuple[int, ...]] = field(default_factory=dict)
     block: int = 0
     runs: int = 0
     stopped: str | None = None
@@ -89,13 +94,25 @@ class _Race:
         trial = self.runner.run_trial(setting, left_s if setting is START else min(left_s, self.limit_s))
         self.runs += 1
         self.tell(f"{self.runs}/{self.most_runs} {setting.name}: {trial.failure or f'{trial.seconds:.4g} s'}")
-        if trial.failure:
-            self.broken[setting.name] = trial.failure
-            self.timings = [one for one in self.timings if one.setting != setting.name]
+        if trial.failure and trial.lines and self.block == 0:
+            self.suspects[setting.name] = trial.lines
+        elif trial.failure:
+            self._drop_setting(setting.name, trial.failure)
             return None
         timing = Timing(setting.name, self.block, trial.seconds)
         self.timings.append(timing)
         return timing
+
+    def _drop_setting(self, name: str, failure: str) -> None:
+        self.broken[name] = failure
+        self.timings = [one for one in self.timings if one.setting != name]
+
+    def settle_suspects(self) -> None:
+        """Drop settings whose results differ in lines that runs of the start write alike."""
+        for name, lines in self.suspects.items():
+            wrong = sorted(set(lines) - set(self.runner.varying_lines))
+            if wrong:
+                self._drop_setting(name, f"wrong result: line {wrong[0]} differs")
 
     def stop_without_start(self) -> bool:
         """Return whether the command as it is failed by now: then nothing can be compared with it."""
@@ -153,9 +170,13 @@ def _run_first_block(race: _Race, settings: Sequence[Setting], first: Timing) ->
     """Run each setting once and the start again; return those that gain more than the starts differ, and ``WORTH``."""
     timings = {setting.name: race.run_setting(setting) for setting in settings}
     again = race.run_setting(START) or first
+    race.settle_suspects()
     slow, fast = max(first.seconds, again.seconds), min(first.seconds, again.seconds)
     most = fast * (1 - max(WORTH, min(0.5, slow / fast - 1) / 2))
-    return [one for one in settings if (timing := timings[one.name]) is not None and timing.seconds < most]
+    return [
+        one for one in settings
+        if one.name not in race.broken and (timing := timings[one.name]) is not None and timing.seconds < most
+    ]  # fmt: skip
 
 
 def _run_block(race: _Race, left: Sequence[Setting]) -> list[Setting]:
