@@ -27,6 +27,7 @@ class SimulatedProgram:
         self._random, self._ratios, self._broken = random.Random(seed), ratios, broken or {}
         self._noise, self._drift = noise, drift
         self.runs: list[str] = []
+        self.varying_lines: list[int] = []
 
     def measure_seconds(self, ratio: float) -> float:
         """Return the seconds of one more run."""

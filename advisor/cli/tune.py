@@ -5,7 +5,9 @@ from __future__ import annotations
 import argparse
 import hashlib
 import os
+import shlex
 import shutil
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,9 @@ from advisor.model.errors import AdvisorError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from advisor.experiments.candidates import ProgramFacts
     from advisor.experiments.settings import Setting
+    from advisor.experiments.trials import TrialRunner
     from advisor.experiments.tuning import TriedSetting, TuningResult
     from advisor.model.records import Advice
     from advisor.model.reports import Code, Report, Table
@@ -26,6 +30,8 @@ _RUNS = 25
 #: Settings that are tried: with the two starts of the first block that is eight runs.
 _SETTINGS = 6
 _BUDGET_S = 3600.0
+#: So many lines of results that are not compared are named.
+_LINES = 8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,13 +99,23 @@ def run_command(args: argparse.Namespace) -> int:
         raise UsageError("--build says nowhere where the flags go: write {flags}")
     folder = Path.cwd()
     session = _open_session(args, words, folder)
+    until = time.monotonic() + args.budget
     advice = _advise(args, words, folder, session)
     rebuilds = args.build is not None or find_build_system(words, folder) is not None
-    facts = candidates.describe_program(words, advice, rebuilds)
+    checked = args.check is not None or args.check_file is not None
+    facts = candidates.describe_program(words, folder, advice, rebuilds=rebuilds, checked=checked)
     most = max(2, min(_SETTINGS, args.runs // 3))
     settings = candidates.propose_settings(facts, advice, fast_math=args.fast_math, most=most)
     runner = TrialRunner(words, folder, session, args.build, Check(args.check, args.check_file, args.tolerance))
-    result = tuning.tune_command(runner, settings, args.runs, args.budget, lambda words: output.write_messages(words))
+    if args.check_file is not None:
+        first = runner.run_trial(tuning.REFERENCE, until - time.monotonic())
+        if first.failure is not None:
+            raise AdvisorError(f"the command as it is fails: {first.failure}")
+    left_s = until - time.monotonic()
+    if left_s <= 0:
+        raise AdvisorError("the budget was spent before anything could be tried; give more by --budget")
+    runs = args.runs - (args.check_file is not None)
+    result = tuning.tune_command(runner, settings, runs, left_s, lambda words: output.write_messages(words))
     if result is None:
         raise AdvisorError("the command as it is fails, or its --check does; mend that first")
     if result.best is not None and advice is not None:
@@ -108,7 +124,7 @@ def run_command(args: argparse.Namespace) -> int:
         from advisor.experiments.settings import describe_environment
 
         args.env.write_text(describe_environment(result.best.setting), "utf-8")
-    return report_output.show_report(_build_report(result, words, args), args)
+    return report_output.show_report(_build_report(result, words, args, session, _describe_limits(facts, runner)), args)
 
 
 def _open_session(args: argparse.Namespace, words: Sequence[str], folder: Path) -> Path:
@@ -147,12 +163,10 @@ def _advise(args: argparse.Namespace, words: Sequence[str], folder: Path, sessio
         return None
 
 
-def _store_gain(args: argparse.Namespace, runner: object, advice: Advice, best: Setting, session: Path) -> None:
+def _store_gain(args: argparse.Namespace, runner: TrialRunner, advice: Advice, best: Setting, session: Path) -> None:
     """Note in the history that the winner was applied, and what it won: a recorded run before, and one with it."""
-    from advisor.experiments.trials import TrialRunner
     from advisor.experiments.tuned_history import store_tuned_run
 
-    assert isinstance(runner, TrialRunner)
     if args.advice is not None:
         return
     try:
@@ -170,13 +184,29 @@ def _study(path: Path) -> Advice:
     return pipeline.advise([path], pipeline.Options(rules=user_folders.rule_files()), user_folders.load_host())
 
 
-def _build_report(result: TuningResult, words: Sequence[str], args: argparse.Namespace) -> Report:
-    from advisor.experiments.settings import describe_environment, describe_setting
+def _describe_limits(facts: ProgramFacts, runner: TrialRunner) -> list[str]:
+    """Return what was not compared or not tried, and why."""
+    from advisor.experiments.settings import find_rank_option
+
+    limits = []
+    if runner.varying_lines:
+        lines = ", ".join(map(str, runner.varying_lines[:_LINES])) + (", …" if runner.varying_lines[_LINES:] else "")
+        limits.append(f"Not compared, since they differ from run to run: lines {lines} of the results.")
+    if not facts.checked:
+        limits.append("Results were not checked: --check or --check-file tells a faster run from a wrong one.")
+        if facts.mpi and find_rank_option(facts.words) is not None:
+            limits.append("Other numbers of ranks are tried only with a check: they may solve another problem.")
+    return limits
+
+
+def _build_report(
+    result: TuningResult, words: Sequence[str], args: argparse.Namespace, session: Path, limits: Sequence[str]
+) -> Report:
+    from advisor.experiments.settings import describe_environment
     from advisor.model.reports import Code, Report, Text
     from advisor.output import numbers
 
     parts: list[Text | Table | Code] = [_build_table(result)]
-    checked = args.check or args.check_file
     best = result.best
     if best is None:
         parts.append(Text(f"Nothing to win: no setting is certainly faster ({result.runs} runs)."))
@@ -186,14 +216,36 @@ def _build_report(result: TuningResult, words: Sequence[str], args: argparse.Nam
         times = " to ".join(numbers.format_duration(seconds) for seconds in (result.start_s, best.median_s))
         name = best.setting.name
         parts.append(Text(f"{name}: {gain:.2f}x as fast ({low} to {high}), from {times} ({result.runs} runs)."))
-        parts.append(Code("Lines for a job script", "sh", "\n".join(describe_setting(best.setting, words, args.build))))
+        parts += _describe_winner(best.setting, words, args.build, session)
         if best.setting.variables:
             parts.append(Code("Environment file", "", describe_environment(best.setting).rstrip()))
     if result.stopped:
         parts.append(Text(f"Stopped early: {result.stopped}. The same command resumes with a larger budget."))
-    if not checked:
-        parts.append(Text("Results were not checked: --check or --check-file tells a faster run from a wrong one."))
-    return Report("", tuple(parts))
+    return Report("", (*parts, *map(Text, limits)))
+
+
+def _describe_winner(setting: Setting, words: Sequence[str], build: str | None, session: Path) -> list[Code]:
+    """Return the lines that run the command with the winner, and the patch of the makefile where there is one.
+
+    The patch is written into the directory of the session too, since what a terminal shows has lost its tabs.
+    """
+    from advisor.experiments.build_changes import describe_reconfiguration, write_makefile_patch
+    from advisor.experiments.build_trees import find_build_system
+    from advisor.experiments.settings import describe_setting
+    from advisor.model.reports import Code
+
+    lines, parts = describe_setting(setting, words, build), []
+    system = find_build_system(words, Path.cwd()) if build is None and setting.flags is not None else None
+    if system is not None and setting.flags is not None:
+        lines = [*describe_reconfiguration(*system, setting.flags), *lines]
+    parts.append(Code("Lines for a job script", "sh", "\n".join(lines)))
+    if build is not None and setting.flags is not None:
+        patch = write_makefile_patch(Path.cwd(), build, setting.flags)
+        if patch is not None:
+            file = session / "makefile.patch"
+            file.write_bytes(patch.encode("utf-8", "surrogateescape"))
+            parts.append(Code(f"Patch of the makefile: patch -p1 < {shlex.quote(str(file))}", "diff", patch.rstrip()))
+    return parts
 
 
 def _build_table(result: TuningResult) -> Table:

@@ -20,10 +20,22 @@ if TYPE_CHECKING:
 _LEFT_OUT: Final = (".git", ".hg", ".svn", "__pycache__")
 #: Files larger than that are linked instead of copied: inputs, not sources (bytes).
 _LARGE_B: Final = 64 << 20
-_LANGUAGES: Final = ("C", "CXX", "Fortran")
-#: Where Meson takes the flags of each language from.
-_FLAG_VARIABLES: Final = ("CFLAGS", "CXXFLAGS", "FFLAGS")
-_CACHE_LINE: Final = re.compile(r"^([A-Za-z_][\w-]*):(BOOL|STRING|PATH|FILEPATH)=(.*)$", re.MULTILINE)
+#: The languages of CMake that have flags.
+LANGUAGES: Final = ("C", "CXX", "Fortran")
+_CACHE_LINE: Final = re.compile(
+    r"^([A-Za-z_][\w.+-]*):(BOOL|STRING|PATH|FILEPATH|UNINITIALIZED|INTERNAL)=(.*)$", re.MULTILINE
+)
+#: Variables of CMake itself that users set and that have to hold in another build directory too.
+_CMAKE_OPTIONS: Final = (
+    "CMAKE_PREFIX_PATH", "CMAKE_MODULE_PATH", "CMAKE_TOOLCHAIN_FILE", "CMAKE_BUILD_TYPE", "CMAKE_CXX_STANDARD",
+    "CMAKE_C_STANDARD", "CMAKE_EXE_LINKER_FLAGS", "CMAKE_SHARED_LINKER_FLAGS", "CMAKE_POSITION_INDEPENDENT_CODE",
+)  # fmt: skip
+#: Sections of Meson's options that a user chose, and options of the others.
+_MESON_SECTIONS: Final = ("user", "base", "compiler")
+_MESON_OPTIONS: Final = ("default_library", "wrap_mode", "debug", "prefer_static")
+_ERROR: Final = re.compile(r"\berror\b", re.IGNORECASE)
+#: So much of a line of a build's output is shown (characters).
+_LINE: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +72,9 @@ def build_tree(
     if system is None:
         raise AdvisorError("nothing says how to build: --build \"make CFLAGS='{flags}'\"")
     name, old = system
-    variables = dict.fromkeys(_FLAG_VARIABLES, flags) if name == "meson" else {}
-    for command in _cmake_commands(old, target, flags) if name == "cmake" else _meson_commands(old, target):
-        _run_build(command, folder, target.with_name(f"{target.name}.log"), limit_s, variables)
+    commands = _cmake_commands(old, target, flags) if name == "cmake" else _meson_commands(old, target, flags)
+    for command in commands:
+        _run_build(command, folder, target.with_name(f"{target.name}.log"), limit_s)
     return BuildTree(tuple(_move_paths(words, folder, old, target)), folder)
 
 
@@ -86,38 +98,85 @@ def _copy_or_link(source: str, target: str) -> str:
 
 def _cmake_commands(old: Path, target: Path, flags: str) -> list[list[str]]:
     """Return the commands that configure and build with the options of the old build directory."""
-    cache = (old / "CMakeCache.txt").read_text("utf-8")
-    cached = {name: value for name, _, value in _CACHE_LINE.findall(cache)}
-    source = re.search(r"^CMAKE_HOME_DIRECTORY:INTERNAL=(.*)$", cache, re.MULTILINE)
+    cached = read_cmake_cache(old)
+    source = cached.get("CMAKE_HOME_DIRECTORY")
     if source is None:
         raise AdvisorError(f"{old / 'CMakeCache.txt'} names no source directory")
-    own = [f"-D{name}={value}" for name, value in cached.items() if _is_option(name, value)]
-    more = [f"-DCMAKE_{language}_FLAGS={flags}" for language in _LANGUAGES]
-    configure = ["cmake", "-S", source[1], "-B", str(target), "-DCMAKE_BUILD_TYPE=None", *own, *more]
-    return [configure, ["cmake", "--build", str(target)]]
+    own = [f"-D{name}={value}" for name, value in cached.items() if _is_option(name, cached, old)]
+    configure = ["cmake", "-S", source, "-B", str(target), *own, *list_cmake_flags(cached, flags)]
+    return [configure, ["cmake", "--build", str(target), "--parallel"]]
 
 
-def _is_option(name: str, value: str) -> bool:
-    """Return whether an entry of the cache is one that a user chose: no path into the old tree, no flags."""
-    compilers = tuple(f"CMAKE_{language}_COMPILER" for language in _LANGUAGES)
-    return name in compilers or not (name.startswith("CMAKE_") or name.endswith(("_DIR", "_LIBRARY")) or not value)
+def read_cmake_cache(folder: Path) -> dict[str, str]:
+    """Return the entries of the cache of a build directory of CMake."""
+    text = (folder / "CMakeCache.txt").read_text("utf-8", "replace")
+    return {name: value for name, _, value in _CACHE_LINE.findall(text)}
 
 
-def _meson_commands(old: Path, target: Path) -> list[list[str]]:
+def list_cmake_flags(cached: Mapping[str, str], flags: str) -> list[str]:
+    """Return the options that add ``flags`` behind those that the build directory has for each of its languages."""
+    kind = cached.get("CMAKE_BUILD_TYPE", "")
+    suffix = f"_FLAGS_{kind.upper()}" if kind else "_FLAGS"
+    options = []
+    for language in LANGUAGES:
+        if f"CMAKE_{language}_COMPILER" in cached:
+            names = [f"CMAKE_{language}_FLAGS"] if kind else []
+            options += [f"-D{name}={cached[name]}" for name in names if cached.get(name)]
+            name = f"CMAKE_{language}{suffix}"
+            options.append(f"-D{name}={' '.join((cached.get(name, ''), flags)).strip()}")
+    return options
+
+
+def _is_option(name: str, cached: Mapping[str, str], old: Path) -> bool:
+    """Return whether an entry of the cache is one that a user chose: nothing that was found, no path into the tree.
+
+    What CMake's modules found out, such as flags and libraries of OpenMP, they mark as advanced.
+    """
+    value = cached[name]
+    if not value or str(old) in value or name.endswith("-ADVANCED") or "-" in name:
+        return False
+    if name.startswith("CMAKE_"):
+        return name in _CMAKE_OPTIONS or name in [f"CMAKE_{language}_COMPILER" for language in LANGUAGES]
+    derived = (f"{name}-ADVANCED", f"{name}-STRINGS")
+    return derived[0] not in cached and not name.endswith(("_BINARY_DIR", "_SOURCE_DIR", "_IS_TOP_LEVEL"))
+
+
+def _meson_commands(old: Path, target: Path, flags: str) -> list[list[str]]:
+    """Return the commands that set up and build with the options of the old build directory."""
     stated = json.loads((old / "meson-info" / "meson-info.json").read_text("utf-8"))
     setup = ["meson", "setup", str(target), stated["directories"]["source"], "--buildtype=plain"]
-    return [setup, ["meson", "compile", "-C", str(target)]]
+    return [[*setup, *list_meson_options(old, flags)], ["meson", "compile", "-C", str(target)]]
 
 
-def _run_build(
-    command: Sequence[str], folder: Path, log: Path, limit_s: float, variables: Mapping[str, str] | None = None
-) -> None:
-    run = run_timed(command, folder, log, limit_s, variables)
+def list_meson_options(folder: Path, flags: str) -> list[str]:
+    """Return the options that a build directory of Meson was set up with, ``flags`` behind those of each language."""
+    languages = json.loads((folder / "meson-info" / "intro-compilers.json").read_text("utf-8"))["host"]
+    listed = json.loads((folder / "meson-info" / "intro-buildoptions.json").read_text("utf-8"))
+    known = {one["name"]: one["value"] for one in listed}
+    chosen = {
+        one["name"]: one["value"] for one in listed
+        if (one["section"] in _MESON_SECTIONS or one["name"] in _MESON_OPTIONS) and one.get("machine") != "build"
+    }  # fmt: skip
+    chosen |= {f"{name}_args": [*known.get(f"{name}_args", ()), *flags.split()] for name in languages}
+    return [f"-D{name}={_encode_meson(value)}" for name, value in sorted(chosen.items())]
+
+
+def _encode_meson(value: object) -> str:
+    """Return a value as Meson reads it: lists in brackets, since their elements may hold commas."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return repr(value) if isinstance(value, list) else str(value)
+
+
+def _run_build(command: Sequence[str], folder: Path, log: Path, limit_s: float) -> None:
+    run = run_timed(command, folder, log, limit_s)
     if run.status is None:
-        raise AdvisorError(f"{shlex.join(command)} did not end within the budget")
+        raise AdvisorError(f"{command[0]} did not end within the budget ({log})")
     if run.status:
-        last = read_tail(log).splitlines()[-1:] or [""]
-        raise AdvisorError(f"{shlex.join(command)} failed with status {run.status}: {last[0]}")
+        lines = log.read_text("utf-8", "replace").splitlines()
+        last = read_tail(log).splitlines()[-1:]
+        line = next((line for line in lines if _ERROR.search(line)), "".join(last)).strip()
+        raise AdvisorError(f"{command[0]} failed with status {run.status}: {line[:_LINE]} ({log})")
 
 
 def _move_paths(words: Sequence[str], folder: Path, old: Path, target: Path) -> list[str]:

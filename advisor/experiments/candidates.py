@@ -7,14 +7,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from advisor.collect.binaries.executables import find_program
+from advisor.experiments import program_uses
+from advisor.experiments.mpi_settings import iterate_bindings, iterate_mpi_variables
 from advisor.experiments.settings import (
     Kind,
+    Launcher,
     Setting,
     count_cores,
     count_ranks,
+    find_launcher,
     find_rank_option,
     is_launched,
-    is_open_mpi,
 )
 
 if TYPE_CHECKING:
@@ -22,17 +26,22 @@ if TYPE_CHECKING:
 
     from advisor.model.records import Advice
 
+#: Grades of a recording whose seconds are too rough to leave anything out, and of one that tells nothing at all.
+_WEAK, _NO_EVIDENCE = "DF", "F"
 #: Gaps below this share of the run are worth no run.
 LEAST_SHARE: Final = 0.02
 #: The gaps that each kind of setting may shrink; ``I`` stands for the computation itself.
 _STAKES: Final[Mapping[str, tuple[str, ...]]] = {
-    "flags": ("I", "$", "S", "C"),
+    "flags": ("I", "$", "S", "C", "host"),
     "threads": ("P", "L", "M'", "D", "S'", "W", "O"),
+    "waiting": ("S'", "W", "O", "L", "M'", "D"),
     "schedule": ("L", "M'", "D"),
     "binding": ("O", "L", "M'", "D", "S'", "W"),
     "ranks": ("O", "S'", "W", "C'"),
     "mpi": ("C'", "S'", "W"),
     "memory": ("O", "$"),
+    "io": ("O",),
+    "device": ("launches", "synchronizations", "startup"),
 }
 #: Sets of flags in the order in which they are tried; the one that changes results is tried only on request.
 _FLAGS: Final = ("-O3 -march=native", "-O2", "-O3 -march=native -funroll-loops -flto")
@@ -57,42 +66,78 @@ _LIBRARIES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class ProgramFacts:
-    """What decides which settings make sense: the command, whether it can be rebuilt, and the models that it uses."""
+    """What decides which settings make sense: the command, whether it can be rebuilt, and what it uses.
+
+    ``checked`` says whether results are checked: with another number of ranks, some programs solve another problem.
+    ``threads`` are those of a rank in the recorded run, None without one.
+    """
 
     words: tuple[str, ...]
     rebuilds: bool
     openmp: bool
     mpi: bool
     cores: int
+    checked: bool = False
+    threads: int | None = None
+    chooses_schedule: bool = True
+    fortran_files: bool = False
+    mpi_files: bool = False
+    devices: bool = False
 
     @property
     def ranks(self) -> int:
         """How many ranks the command starts."""
         return count_ranks(self.words)
 
+    @property
+    def parallel(self) -> bool:
+        """Whether a rank has, or may have, more than one thread."""
+        return self.openmp and self.threads != 1
 
-def describe_program(words: Sequence[str], advice: Advice | None, rebuilds: bool) -> ProgramFacts:
-    """Return the facts of a command, from its recorded run where there is one."""
+    @property
+    def crowded(self) -> bool:
+        """Whether there are more ranks than cores."""
+        return self.ranks > self.cores
+
+    @property
+    def launcher(self) -> Launcher | None:
+        """Which launcher starts the ranks, None for none or another one."""
+        return find_launcher(self.words[0]) if self.mpi else None
+
+
+def describe_program(
+    words: Sequence[str], folder: Path, advice: Advice | None, *, rebuilds: bool, checked: bool
+) -> ProgramFacts:
+    """Return the facts of a command run in ``folder``, from its file, and from its recorded run where there is one."""
     paradigms = {one.lower() for one in advice.profile.paradigms} if advice else {"openmp", "mpi"}
     mpi = is_launched(words) and "mpi" in paradigms
     threads = "OMP_NUM_THREADS" in os.environ or any("openmp" in one or "thread" in one for one in paradigms)
-    return ProgramFacts(tuple(words), rebuilds, threads, mpi, count_cores())
+    program = find_program(words, folder)
+    used = max(1, len(advice.profile.processors) // advice.profile.ranks) if advice and advice.profile.ranks else None
+    return ProgramFacts(
+        tuple(words), rebuilds, threads, mpi, count_cores(), checked, used, program_uses.can_choose_schedule(program),
+        program_uses.uses_fortran_files(program), program_uses.uses_mpi_files(program),
+        advice is not None and advice.profile.devices is not None,
+    )  # fmt: skip
 
 
 def propose_settings(facts: ProgramFacts, advice: Advice | None, *, fast_math: bool, most: int) -> list[Setting]:
     """Return at most so many settings to try, those with the most seconds at stake first.
 
-    Without advice nothing is known of the stakes, and the order is that of their usual gain.
+    Without advice, or where a recording is too weak for any, nothing is known of the stakes, and the order is that of
+    their usual gain. Of a weak recording they give the order, and nothing is left out.
     """
     every = [
-        *_propose_flags(facts, fast_math), *_propose_threads(facts), *_propose_ranks(facts),
-        *_propose_binding(facts), *_propose_schedules(facts), *_propose_mpi(facts), *_propose_memory(),
+        *_propose_flags(facts, fast_math), *_propose_threads(facts), *_propose_ranks(facts), *_propose_binding(facts),
+        *_propose_waiting(facts), *_propose_schedules(facts), *_propose_mpi(facts, advice), *_propose_devices(facts),
+        *_propose_io(facts), *_propose_memory(),
     ]  # fmt: skip
     every = [replace(one, actions=_ACTIONS.get(one.kinds[0], ())) for one in every if not _is_set(one)]
-    if advice is None or not advice.profile.has_run_time:
+    if advice is None or not advice.profile.has_run_time or advice.grade.letter == _NO_EVIDENCE:
         return _spread_kinds(every)[:most]
     staked = [replace(one, stake_s=sum_stake(advice, one)) for one in every]
-    worth = [one for one in staked if (one.stake_s or 0.0) >= LEAST_SHARE * advice.profile.actual_s]
+    least = 0.0 if advice.grade.letter in _WEAK else LEAST_SHARE * advice.profile.actual_s
+    worth = [one for one in staked if (one.stake_s or 0.0) >= least]
     return _spread_kinds(sorted(worth, key=lambda one: -(one.stake_s or 0.0)))[:most]
 
 
@@ -113,13 +158,14 @@ def sum_stake(advice: Advice, setting: Setting) -> float:
     """
     gaps = {name for kind in setting.kinds for name in _STAKES[kind]}
     total = sum(gap.seconds for gap in advice.gaps if gaps & set(gap.members or (gap.name,)))
-    needs_computation = "I" in gaps or (setting.kinds == ("threads",) and _uses_few_threads(advice))
+    fills_cores = bool({"threads", "ranks"} & set(setting.kinds)) and _leaves_cores_idle(advice)
+    needs_computation = "I" in gaps or fills_cores
     with_computation = (bound for bound in advice.bounds if bound.name.startswith("I"))
     computation = next((bound.seconds for bound in with_computation if bound.seconds is not None), None)
     return max(0.0, total) + (computation or 0.0) * needs_computation
 
 
-def _uses_few_threads(advice: Advice) -> bool:
+def _leaves_cores_idle(advice: Advice) -> bool:
     """Return whether there are more cores than processors of the run: all of its computation is at stake then."""
     return len(advice.profile.processors) < (advice.profile.cores or count_cores())
 
@@ -146,43 +192,68 @@ def _propose_threads(facts: ProgramFacts) -> Iterable[Setting]:
 
 
 def _propose_ranks(facts: ProgramFacts) -> Iterable[Setting]:
-    if facts.mpi and facts.ranks > facts.cores and find_rank_option(facts.words) is not None:
-        name = f"{facts.cores} ranks"
-        yield Setting(name, ("ranks",), "there are more ranks than cores", ranks=facts.cores)
+    """Yield other numbers of ranks, for a program with threads with as many of these as fill the cores.
+
+    Only where results are checked: a program that deals out work by ranks does less of it with fewer.
+    """
+    if not (facts.mpi and facts.checked and find_rank_option(facts.words) is not None):
+        return
+    if not facts.openmp:
+        if facts.ranks != facts.cores:
+            why = "there are more ranks than cores" if facts.crowded else "cores are idle"
+            yield Setting(f"{facts.cores} ranks", ("ranks",), why, ranks=facts.cores)
+        return
+    for ranks in dict.fromkeys((min(facts.ranks, facts.cores), 2 * facts.ranks, facts.ranks // 2, facts.cores)):
+        if 1 <= ranks <= facts.cores and ranks != facts.ranks:
+            threads = facts.cores // ranks
+            variables = {"OMP_NUM_THREADS": str(threads)}
+            yield Setting(f"{ranks} ranks x {threads} threads", ("ranks", "threads"), "ranks and threads that fill "
+                          "the cores", variables, ranks=ranks)  # fmt: skip
 
 
 def _propose_binding(facts: ProgramFacts) -> Iterable[Setting]:
-    if facts.mpi and is_open_mpi(facts.words[0]):
-        places = ("--bind-to", "core", "--map-by", "core") if facts.ranks <= facts.cores else ("--bind-to", "none")
-        yield Setting(" ".join(places), ("binding",), "ranks that move or share a core", launch=places)
-        if facts.ranks <= facts.cores and facts.openmp:
-            yield Setting("--bind-to none", ("binding",), "threads share the core of their rank",
-                          launch=("--bind-to", "none"))  # fmt: skip
-    if facts.openmp:
+    if facts.mpi:
+        for words in iterate_bindings(facts.launcher, crowded=facts.crowded, threaded=facts.parallel):
+            yield Setting(" ".join(words), ("binding",), "ranks that move, or share a core", launch=words)
+    if facts.parallel:
         yield _of_variables("binding", "threads that move", OMP_PROC_BIND="close", OMP_PLACES="cores")
         yield _of_variables("binding", "threads that share a place", OMP_PROC_BIND="false")
 
 
+def _propose_waiting(facts: ProgramFacts) -> Iterable[Setting]:
+    """Yield how threads wait at barriers: asleep where others want the cores, awake where they have them alone."""
+    if facts.parallel:
+        yield _of_variables("waiting", "threads that wait keep others off the cores", OMP_WAIT_POLICY="passive")
+        yield _of_variables("waiting", "threads that wait have to be woken", OMP_WAIT_POLICY="active")
+
+
 def _propose_schedules(facts: ProgramFacts) -> Iterable[Setting]:
-    if facts.openmp:  # takes effect in loops with schedule(runtime), and in those without a clause nowhere
+    if facts.parallel and facts.chooses_schedule:  # takes effect in loops with schedule(runtime) only
         yield _of_variables("schedule", "uneven iterations", OMP_SCHEDULE="dynamic,8")
         yield _of_variables("schedule", "uneven iterations", OMP_SCHEDULE="guided")
 
 
-def _propose_mpi(facts: ProgramFacts) -> Iterable[Setting]:
-    if not (facts.mpi and is_open_mpi(facts.words[0])):
-        return
-    if facts.ranks > facts.cores:
-        yield _of_variables("mpi", "waiting ranks keep others off the cores", OMPI_MCA_mpi_yield_when_idle="1")
-    yield _of_variables(
-        "mpi",
-        "messages wait for their receiver",
-        OMPI_MCA_btl_vader_eager_limit="65536",
-        OMPI_MCA_btl_sm_eager_limit="65536",
-    )
-    yield _of_variables(
-        "mpi", "collectives", OMPI_MCA_coll_tuned_use_dynamic_rules="1", OMPI_MCA_coll_tuned_allreduce_algorithm="3"
-    )
+def _propose_mpi(facts: ProgramFacts, advice: Advice | None) -> Iterable[Setting]:
+    if facts.mpi:
+        for why, variables in iterate_mpi_variables(facts.launcher, advice, crowded=facts.crowded):
+            yield _of_variables("mpi", why, **variables)
+
+
+def _propose_devices(facts: ProgramFacts) -> Iterable[Setting]:
+    if facts.devices:
+        if os.environ.get("CUDA_LAUNCH_BLOCKING", "0") != "0":
+            yield _of_variables("device", "each launch waits for its kernel", CUDA_LAUNCH_BLOCKING="0")
+        yield _of_variables("device", "streams share a queue", CUDA_DEVICE_MAX_CONNECTIONS="32", GPU_MAX_HW_QUEUES="8")
+        yield _of_variables("device", "kernels that never run are loaded", CUDA_MODULE_LOADING="LAZY")
+
+
+def _propose_io(facts: ProgramFacts) -> Iterable[Setting]:
+    if facts.fortran_files:
+        yield _of_variables("io", "small writes of the Fortran library", GFORTRAN_FORMATTED_BUFFER_SIZE="1048576",
+                            GFORTRAN_UNFORMATTED_BUFFER_SIZE="1048576", GFORTRAN_UNBUFFERED_ALL="n")  # fmt: skip
+    if facts.mpi_files and facts.launcher == "openmpi":
+        yield _of_variables("io", "another library of MPI-IO", OMPI_MCA_io="romio321")
+        yield _of_variables("io", "how writes are collected", OMPI_MCA_fcoll="two_phase")
 
 
 def _propose_memory() -> Iterable[Setting]:

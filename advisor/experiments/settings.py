@@ -15,10 +15,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 #: What a setting is about; only one of each kind is part of a combination.
-Kind = Literal["flags", "threads", "schedule", "binding", "ranks", "mpi", "memory"]
-#: Programs that start ranks, with the options that give their number.
-LAUNCHERS: Final = ("mpirun", "mpiexec", "mpiexec.hydra", "orterun", "srun")
-_RANK_OPTIONS: Final = ("-n", "-np", "--np", "-c", "--ntasks")
+Kind = Literal["flags", "threads", "waiting", "schedule", "binding", "ranks", "mpi", "memory", "io", "device"]
+#: Programs that start ranks, also with the name of the library behind a dot, as some distributions install them.
+LAUNCHERS: Final = ("mpirun", "mpiexec", "orterun", "srun")
+#: The options that give the number of ranks; ``-c`` are the cores of a rank to srun.
+_RANK_OPTIONS: Final = ("-n", "-np", "--np", "--ntasks")
+_OTHER_RANK_OPTION: Final = "-c"
+#: The library of a launcher, as far as its options and variables are known.
+Launcher = Literal["openmpi", "hydra", "slurm"]
 _PATIENCE_S: Final = 10.0
 
 
@@ -40,6 +44,11 @@ class Setting:
     ranks: int | None = None
     stake_s: float | None = None
     actions: tuple[str, ...] = ()
+
+    @property
+    def is_start(self) -> bool:
+        """Whether this is the command as it is."""
+        return not self.kinds
 
     def change_command(self, words: Sequence[str]) -> list[str]:
         """Return the command with the options of this setting."""
@@ -70,14 +79,15 @@ def combine_settings(settings: Iterable[Setting]) -> Setting:
 
 def is_launched(words: Sequence[str]) -> bool:
     """Return whether the command starts ranks by mpirun or one of its relatives."""
-    return PurePath(words[0]).name in LAUNCHERS
+    return PurePath(words[0]).name.partition(".")[0] in LAUNCHERS
 
 
 def find_rank_option(words: Sequence[str]) -> int | None:
     """Return the place of the option whose next word is the number of ranks, None where there is none."""
     if not is_launched(words):
         return None
-    places = (at for at, word in enumerate(words[:-1]) if word in _RANK_OPTIONS and words[at + 1].isdecimal())
+    options = _RANK_OPTIONS if is_slurm(words[0]) else (*_RANK_OPTIONS, _OTHER_RANK_OPTION)
+    places = (at for at, word in enumerate(words[:-1]) if word in options and words[at + 1].isdecimal())
     return next(places, None)
 
 
@@ -87,15 +97,24 @@ def count_ranks(words: Sequence[str]) -> int:
     return 1 if at is None else int(words[at + 1])
 
 
+def is_slurm(launcher: str) -> bool:
+    """Return whether a launcher is srun."""
+    return PurePath(launcher).name == "srun"
+
+
 @cache
-def is_open_mpi(launcher: str) -> bool:
-    """Return whether a launcher is that of Open MPI, as it says itself."""
-    said = run_child([launcher, "--version"], _PATIENCE_S)
-    return "Open MPI" in said.text or "Open RTE" in said.text
+def find_launcher(launcher: str) -> Launcher | None:
+    """Return which launcher this is, as it says itself: Hydra is that of MPICH and its descendants; None for others."""
+    if is_slurm(launcher):
+        return "slurm"
+    said = run_child([launcher, "--version"], _PATIENCE_S).text
+    if "Open MPI" in said or "Open RTE" in said:
+        return "openmpi"
+    return "hydra" if "HYDRA" in said.upper() else None
 
 
 def describe_setting(setting: Setting, words: Sequence[str], build: str | None) -> list[str]:
-    """Return the lines of a job script that run the command with a setting: build, exports, command."""
+    """Return the lines of a job script that run the command with a setting: those that build, exports, command."""
     lines = [] if setting.flags is None or build is None else [fill_flags_in_shell(build, setting.flags)]
     lines += [f"export {name}={shlex.quote(value)}" for name, value in setting.variables.items()]
     return [*lines, shlex.join(setting.change_command(words))]

@@ -21,13 +21,17 @@ if TYPE_CHECKING:
 #: Numbers in output, whose last digits may differ between correct runs.
 _NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?")
 _LOG: Final = "runs.jsonl"
+#: The file of results of the first run, and the numbers of the lines that the second run wrote otherwise.
+_REFERENCE: Final = "reference"
+_VARYING: Final = "varying.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
     """How results are checked: a command that must succeed, a file that must be as the first run wrote it, or neither.
 
-    ``tolerance`` is how much numbers in the file may differ, relative to the larger.
+    ``tolerance`` is how much numbers in the file may differ, relative to the larger. Lines that differ between the
+    first two runs of the command as it is, such as those of a timer, are not compared.
     """
 
     command: str | None = None
@@ -37,11 +41,15 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One run of a setting: seconds, and why it counts as broken, None where all is well."""
+    """One run of a setting: seconds, and why it counts as broken, None where all is well.
+
+    ``lines`` are those of the results that differ from the start's; they may turn out to differ from run to run.
+    """
 
     setting: str
     seconds: float
     failure: str | None = None
+    lines: tuple[int, ...] = ()
 
 
 class TrialRunner:
@@ -57,7 +65,6 @@ class TrialRunner:
         self._known = self._read_log()
         self._used: Counter[str] = Counter()
         self._trees: dict[str, BuildTree] = {}
-        self._reference: str | None = None
 
     def run_trial(self, setting: Setting, limit_s: float) -> Trial:
         """Return the next run of a setting, from the list where it was made before; a failure is part of the result.
@@ -72,7 +79,7 @@ class TrialRunner:
         trial = self._run(setting, limit_s)
         self.runs_made += 1
         with (self.session / _LOG).open("a", encoding="utf-8") as log:
-            log.write(json.dumps({"setting": trial.setting, "seconds": trial.seconds, "failure": trial.failure}) + "\n")
+            log.write(json.dumps({name: getattr(trial, name) for name in Trial.__slots__}) + "\n")
         return trial
 
     def find_tree(self, setting: Setting, limit_s: float) -> BuildTree:
@@ -96,12 +103,16 @@ class TrialRunner:
         if run.status is None:
             return Trial(setting.name, run.seconds, f"ended after {run.seconds:.3g} s, too slow")
         if run.status:
-            last = (read_tail(output).splitlines() or [""])[-1]
-            return Trial(setting.name, run.seconds, f"exit status {run.status}: {last}")
-        return Trial(setting.name, run.seconds, self._find_wrong_result(tree, output))
+            return Trial(setting.name, run.seconds, f"exit status {run.status}: {find_last_words(read_tail(output))}")
+        try:
+            failure, lines = self._check_command(tree, output), self._check_file(tree, output, setting)
+        except AdvisorError as error:
+            return Trial(setting.name, run.seconds, str(error))
+        wrong = f"wrong result: line {lines[0]} differs" if lines else None
+        return Trial(setting.name, run.seconds, failure or wrong, () if failure else lines)
 
-    def _find_wrong_result(self, tree: BuildTree, output: Path) -> str | None:
-        """Return what is wrong with the results of a run, None where nothing is or nothing was to be checked."""
+    def _check_command(self, tree: BuildTree, output: Path) -> str | None:
+        """Return what the user's check says is wrong with a run, None where nothing is or there is no check."""
         check = self._check
         if check.command is not None:
             variables = {"GAPWATCH_OUTPUT": str(output)}
@@ -109,18 +120,42 @@ class TrialRunner:
             run = run_timed(shlex.split(check.command), tree.folder, log, _CHECK_S, variables)
             if run.status != 0:
                 return f"wrong result: the check ended with status {run.status}"
+        return None
+
+    def _check_file(self, tree: BuildTree, output: Path, setting: Setting) -> tuple[int, ...]:
+        """Return the lines of the checked file that differ from those of the first run, and not from run to run.
+
+        A run of the command as it is tells more lines that do. Raises ``AdvisorError`` where nothing can be compared.
+        """
+        check = self._check
         if check.file is None:
-            return None
+            return ()
         file = output if str(check.file) == "-" else tree.folder / check.file
         try:
             text = file.read_text("utf-8", "replace")
         except OSError as error:
-            return f"wrong result: {file.name}: {error.strerror}"
-        reference = self.session / "reference"
+            raise AdvisorError(f"wrong result: {file.name}: {error.strerror}") from error
+        reference = self.session / _REFERENCE
         if not reference.exists():
             reference.write_text(text, "utf-8")
-            return None
-        return compare_results(reference.read_text("utf-8"), text, check.tolerance)
+            return ()
+        expected = reference.read_text("utf-8")
+        varying = set(self.varying_lines)
+        different = tuple(line for line in find_different_lines(expected, text, check.tolerance) if line not in varying)
+        if not different or not setting.is_start:
+            return different
+        varying |= set(different)
+        if 2 * len(varying) > len(expected.splitlines()):
+            raise AdvisorError("two runs of the command as it is wrote different results; check them by --check")
+        (self.session / _VARYING).write_text(json.dumps(sorted(varying)), "utf-8")
+        return ()
+
+    @property
+    def varying_lines(self) -> list[int]:
+        """The lines of the checked file that differ from run to run, and are not compared."""
+        varying = self.session / _VARYING
+        lines: list[int] = json.loads(varying.read_text("utf-8")) if varying.exists() else []
+        return lines
 
     def _read_log(self) -> dict[str, list[Trial]]:
         found: dict[str, list[Trial]] = {}
@@ -129,7 +164,8 @@ class TrialRunner:
             return found
         for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):
             try:
-                trial = Trial(**json.loads(line))
+                stated = json.loads(line)
+                trial = Trial(**stated | {"lines": tuple(stated.get("lines", ()))})
             except (ValueError, TypeError) as error:
                 if number == len(file.read_text("utf-8").splitlines()):
                     continue  # the process was ended while it wrote
@@ -148,18 +184,26 @@ def _parse_numbers(line: str) -> list[float]:
     return [float(one.replace("d", "e").replace("D", "e")) for one in _NUMBER.findall(line)]
 
 
-def compare_results(expected: str, found: str, tolerance: float) -> str | None:
-    """Return the first difference of two results, None for none: text alike, numbers within a relative tolerance."""
-    for number, (first, second) in enumerate(zip(expected.splitlines(), found.splitlines(), strict=False), start=1):
-        if first == second:
-            continue
-        values = [_parse_numbers(line) for line in (first, second)]
-        alike = _NUMBER.sub("#", first).split() == _NUMBER.sub("#", second).split()
-        close = all(
-            abs(one - other) <= tolerance * max(abs(one), abs(other)) for one, other in zip(*values, strict=False)
-        )
-        if not (alike and close):
-            return f"wrong result: line {number} differs"
+def find_different_lines(expected: str, found: str, tolerance: float) -> list[int]:
+    """Return the lines of two results that differ, from 1: text has to be alike, numbers within a relative tolerance.
+
+    Raises ``AdvisorError`` for another number of lines.
+    """
     if len(expected.splitlines()) != len(found.splitlines()):
-        return "wrong result: another number of lines"
-    return None
+        raise AdvisorError("wrong result: another number of lines")
+    pairs = zip(expected.splitlines(), found.splitlines(), strict=True)
+    return [number for number, pair in enumerate(pairs, start=1) if not _is_close(*pair, tolerance)]
+
+
+def _is_close(first: str, second: str, tolerance: float) -> bool:
+    if first == second:
+        return True
+    if _NUMBER.sub("#", first).split() != _NUMBER.sub("#", second).split():
+        return False
+    pairs = zip(_parse_numbers(first), _parse_numbers(second), strict=False)
+    return all(abs(one - other) <= tolerance * max(abs(one), abs(other)) for one, other in pairs)
+
+
+def find_last_words(text: str) -> str:
+    """Return the last line that says anything; rulers of dashes do not."""
+    return next((line for line in reversed(text.splitlines()) if any(map(str.isalnum, line))), "")

@@ -26,11 +26,17 @@ WORTH: Final = 0.03
 #: A setting that takes so many times as long as the start is ended.
 TOO_SLOW: Final = 2.0
 START: Final = Setting("start")
+#: A run of the start before all others, which tells which results differ from run to run by themselves.
+REFERENCE: Final = Setting("reference")
 _DROPPED: Final = "no gain in the first run"
 
 
 class SettingRunner(Protocol):
     """Runs settings; ``trials.TrialRunner`` does it with processes."""
+
+    @property
+    def varying_lines(self) -> Sequence[int]:
+        """The lines of the results that differ between runs of the command as it is."""
 
     def run_trial(self, setting: Setting, limit_s: float) -> Trial:
         """Return the next run of a setting, ended after ``limit_s`` seconds."""
@@ -62,7 +68,7 @@ class TuningResult:
 
 @dataclass
 class _Race:
-    """The runs so far; ``broken`` settings with the reason."""
+    """The runs so far; ``broken`` settings with the reason, ``suspects`` with the lines of results that differ."""
 
     runner: SettingRunner
     most_runs: int
@@ -71,6 +77,7 @@ class _Race:
     tell: Tell
     timings: list[Timing] = field(default_factory=list)
     broken: dict[str, str] = field(default_factory=dict)
+    suspects: dict[str, tuple[int, ...]] = field(default_factory=dict)
     block: int = 0
     runs: int = 0
     stopped: str | None = None
@@ -87,13 +94,33 @@ class _Race:
         trial = self.runner.run_trial(setting, left_s if setting is START else min(left_s, self.limit_s))
         self.runs += 1
         self.tell(f"{self.runs}/{self.most_runs} {setting.name}: {trial.failure or f'{trial.seconds:.4g} s'}")
-        if trial.failure:
-            self.broken[setting.name] = trial.failure
-            self.timings = [one for one in self.timings if one.setting != setting.name]
+        if trial.failure and trial.lines and self.block == 0:
+            self.suspects[setting.name] = trial.lines
+        elif trial.failure:
+            self._drop_setting(setting.name, trial.failure)
             return None
         timing = Timing(setting.name, self.block, trial.seconds)
         self.timings.append(timing)
         return timing
+
+    def _drop_setting(self, name: str, failure: str) -> None:
+        self.broken[name] = failure
+        self.timings = [one for one in self.timings if one.setting != name]
+
+    def settle_suspects(self) -> None:
+        """Drop settings whose results differ in lines that runs of the start write alike."""
+        for name, lines in self.suspects.items():
+            wrong = sorted(set(lines) - set(self.runner.varying_lines))
+            if wrong:
+                self._drop_setting(name, f"wrong result: line {wrong[0]} differs")
+
+    def stop_without_start(self) -> bool:
+        """Return whether the command as it is failed by now: then nothing can be compared with it."""
+        if START.name not in self.broken:
+            return False
+        self.stopped = f"the command as it is does not always work: {self.broken[START.name]}"
+        self.timings = []
+        return True
 
     def median_s(self, name: str) -> float | None:
         times = sorted(one.seconds for one in self.timings if one.setting == name)
@@ -113,10 +140,14 @@ def tune_command(
         return None
     race.limit_s = TOO_SLOW * first.seconds + 1.0
     left = _run_first_block(race, settings, first)
+    if race.stop_without_start():
+        return _conclude(race, settings, {})
     effects: dict[str, Effect] = {}
     tests = len(settings) + 1
     while left and race.stopped is None:
         left = _run_block(race, left)
+        if race.stop_without_start():
+            return _conclude(race, settings, {})
         effects = estimate_effects(race.timings, START.name, tests)
         left = _drop_decided(left, settings, effects)
     winners = choose_winners(settings, effects)
@@ -124,6 +155,8 @@ def tune_command(
         combination = combine_settings(winners)
         while race.stopped is None and combination.name not in race.broken:
             _run_block(race, [winners[0], combination])
+            if race.stop_without_start():
+                return _conclude(race, settings, {})
             effects = estimate_effects(race.timings, START.name, tests)
             if combination.name not in effects or effects[combination.name].is_faster:
                 break
@@ -137,9 +170,13 @@ def _run_first_block(race: _Race, settings: Sequence[Setting], first: Timing) ->
     """Run each setting once and the start again; return those that gain more than the starts differ, and ``WORTH``."""
     timings = {setting.name: race.run_setting(setting) for setting in settings}
     again = race.run_setting(START) or first
+    race.settle_suspects()
     slow, fast = max(first.seconds, again.seconds), min(first.seconds, again.seconds)
     most = fast * (1 - max(WORTH, min(0.5, slow / fast - 1) / 2))
-    return [one for one in settings if (timing := timings[one.name]) is not None and timing.seconds < most]
+    return [
+        one for one in settings
+        if one.name not in race.broken and (timing := timings[one.name]) is not None and timing.seconds < most
+    ]  # fmt: skip
 
 
 def _run_block(race: _Race, left: Sequence[Setting]) -> list[Setting]:
@@ -164,12 +201,13 @@ def _drop_decided(left: Sequence[Setting], settings: Sequence[Setting], effects:
 
 
 def choose_winners(settings: Sequence[Setting], effects: dict[str, Effect]) -> list[Setting]:
-    """Return the best certain winner of each kind, the best of all first."""
+    """Return certain winners that share no kind, the best of all first."""
     certain = [one for one in settings if one.name in effects and effects[one.name].is_faster]
     best: dict[str, Setting] = {}
     for one in sorted(certain, key=lambda one: effects[one.name].ratio):
-        best.setdefault(one.kinds[0], one)
-    return list(best.values())
+        if not set(one.kinds) & best.keys():
+            best |= dict.fromkeys(one.kinds, one)
+    return list({one.name: one for one in best.values()}.values())
 
 
 def _conclude(race: _Race, settings: Sequence[Setting], effects: dict[str, Effect]) -> TuningResult:
@@ -191,7 +229,7 @@ def _judge(race: _Race, setting: Setting, effect: Effect | None) -> str:
     if setting.name in race.broken:
         return race.broken[setting.name]
     if effect is None:
-        return "not tried: the budget is spent"
+        return "not known" if START.name in race.broken else "not tried: the budget is spent"
     if effect.is_faster:
         return "faster"
     if effect.is_slower:

@@ -46,6 +46,30 @@ def test_the_commit_is_found_in_histories_of_32_with_noise(seed: int) -> None:
     assert found.change.difference == pytest.approx(math.log(1.05), abs=found.change.half_width(1))
 
 
+def gap_history(seed: int, first: int, step: float) -> Callable[[int], float]:
+    """The seconds of a gap of 0.4 s in a run of 1 s: noise of both, drift, one run in ten disturbed, and the step."""
+    choose = random.Random(seed)
+    runs = iter(range(10**6))
+
+    def measure(version: int) -> float:
+        disturbed = 0.3 * choose.random() if choose.random() < 0.1 else 0.0
+        gap_s = 0.4 * (1 + step * (version >= first)) * (1 + 0.0005 * next(runs))
+        return gap_s * math.exp(choose.gauss(0, 0.02)) + disturbed
+
+    return measure
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_commit_that_moved_a_gap_is_found_in_histories_of_32(seed: int) -> None:
+    """A gap is measured in seconds, and its change of 5 % may be of either sign."""
+    first = random.Random(2000 + seed).randint(1, 32)
+    step = 0.05 if seed % 2 else -0.05
+    found = find_change(gap_history(seed, first, step), 32, 400)
+    assert (found.version, found.reason) == (first, None)
+    assert found.change is not None
+    assert found.change.difference == pytest.approx(0.4 * step, abs=found.change.half_width(1))
+
+
 def test_noise_alone_is_no_change() -> None:
     found = [find_change(history(seed, 99, 0.05), 32, 60) for seed in range(10)]
     assert sum(one.version is not None for one in found) == 0

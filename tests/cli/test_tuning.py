@@ -8,25 +8,37 @@ import random
 import shutil
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from simulated_programs import SimulatedProgram
 
 from advisor import cli
-from advisor.experiments.build_trees import build_tree
+from advisor.experiments.build_changes import describe_reconfiguration, write_makefile_patch
+from advisor.experiments.build_trees import _cmake_commands, build_tree
 from advisor.experiments.candidates import ProgramFacts, describe_program, propose_settings
+from advisor.experiments.mpi_settings import find_costly_collective, iterate_bindings, iterate_mpi_variables
 from advisor.experiments.paired_test import Point, Timing, drop_disturbed, estimate_effects
-from advisor.experiments.settings import Setting, combine_settings, describe_environment, describe_setting
-from advisor.experiments.trials import Check, TrialRunner, compare_results
-from advisor.experiments.tuning import START, tune_command
+from advisor.experiments.program_uses import can_choose_schedule, uses_fortran_files, uses_mpi_files
+from advisor.experiments.settings import (
+    Setting,
+    combine_settings,
+    count_ranks,
+    describe_environment,
+    describe_setting,
+    find_launcher,
+)
+from advisor.experiments.trials import Check, TrialRunner, find_different_lines, find_last_words
+from advisor.experiments.tuning import REFERENCE, START, tune_command
 from advisor.model.errors import AdvisorError
+from advisor.model.records import Share
 from gapwatch import load
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from advisor.experiments.trials import Trial
     from advisor.experiments.tuning import TuningResult
+    from advisor.model.records import Advice
 
 KINDS = ("flags", "threads", "schedule", "binding", "mpi", "memory")
 SETTINGS = [Setting(kind, (kind,)) for kind in KINDS]
@@ -152,14 +164,16 @@ def test_what_is_set_already_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_more_ranks_than_cores_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("advisor.experiments.candidates.is_open_mpi", lambda _: True)
+    monkeypatch.setattr("advisor.experiments.candidates.find_launcher", lambda _: "openmpi")
     words = ("mpirun", "-n", "8", "./app")
-    proposed = propose_settings(facts(words, mpi=True), None, fast_math=False, most=99)
+    proposed = propose_settings(facts(words, mpi=True, openmp=False, checked=True), None, fast_math=False, most=99)
     by_kind = {one.kinds[0]: one for one in reversed(proposed)}
     assert by_kind["ranks"].change_command(words) == ["mpirun", "-n", "4", "./app"]
     assert by_kind["binding"].launch or by_kind["binding"].variables
     assert by_kind["mpi"].variables == {"OMPI_MCA_mpi_yield_when_idle": "1"}
-    assert describe_program(words, None, rebuilds=False).ranks == 8
+    assert describe_program(words, Path(), None, rebuilds=False, checked=False).ranks == 8
+    unchecked = propose_settings(facts(words, mpi=True, openmp=False), None, fast_math=False, most=99)
+    assert not any(one.ranks for one in unchecked), "fewer ranks may do less work"
 
 
 def test_a_winner_becomes_lines_for_a_job_script() -> None:
@@ -177,16 +191,17 @@ def test_a_winner_becomes_lines_for_a_job_script() -> None:
 @pytest.mark.parametrize(
     ("found", "tolerance", "wrong"),
     [
-        ("energy 1.0000001 ok\n", 1e-6, None),
-        ("energy 1.0000001 ok\n", 1e-9, "wrong result: line 1 differs"),
-        ("energy 1.0 bad\n", 1.0, "wrong result: line 1 differs"),
-        ("energy 1.0 ok\nmore\n", 1.0, "wrong result: another number of lines"),
-        ("energy nan ok\n", 0.5, "wrong result: line 1 differs"),
-        ("energy 1.0D0 ok\n", 0.0, None),
+        ("energy 1.0000001 ok\n", 1e-6, []),
+        ("energy 1.0000001 ok\n", 1e-9, [1]),
+        ("energy 1.0 bad\n", 1.0, [1]),
+        ("energy nan ok\n", 0.5, [1]),
+        ("energy 1.0D0 ok\n", 0.0, []),
     ],
 )
-def test_results_are_compared_with_a_tolerance(found: str, tolerance: float, wrong: str | None) -> None:
-    assert compare_results("energy 1.0 ok\n", found, tolerance) == wrong
+def test_results_are_compared_with_a_tolerance(found: str, tolerance: float, wrong: list[int]) -> None:
+    assert find_different_lines("energy 1.0 ok\n", found, tolerance) == wrong
+    with pytest.raises(AdvisorError, match="another number of lines"):
+        find_different_lines("energy 1.0 ok\n", f"{found}more\n", tolerance)
 
 
 @pytest.fixture
@@ -253,7 +268,7 @@ def test_flags_with_wrong_results_are_never_recommended(
         capsys, "--build", "make CFLAGS='{flags} -DWRONG=1'", "--check-file", "-", "--session", str(tmp_path / "s"),
         "--runs", "6",
     )  # fmt: skip
-    assert rows["-O2"]["verdict"] == "wrong result: line 1 differs"
+    assert rows["-O3 -march=native"]["verdict"] == "wrong result: line 1 differs"
     assert any("Nothing to win" in str(text) for text in rows["text"]["text"])  # type: ignore[attr-defined]
 
 
@@ -303,11 +318,17 @@ def test_meson_builds_are_recognised(tmp_path: Path) -> None:
         pytest.skip(f"{missing[0]} is not installed")
     (tmp_path / "app.c").write_text(PROGRAM.replace("WRONG", "0"), encoding="utf-8")
     (tmp_path / "meson.build").write_text("project('app', 'c')\nexecutable('app', 'app.c')\n", encoding="utf-8")
-    for command in (["meson", "setup", "build"], ["meson", "compile", "-C", "build"]):
+    setup = ["meson", "setup", "build", "-Dc_args=-DMINE=1", "-Db_ndebug=true"]
+    for command in (setup, ["meson", "compile", "-C", "build"]):
         subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
     made = build_tree(("build/app",), tmp_path, tmp_path / "tree", "-O3 -g1", None, 120)
     assert made.words == (str(tmp_path / "tree" / "app"),)
-    assert "-O3 -g1" in (tmp_path / "tree" / "compile_commands.json").read_text(encoding="utf-8")
+    compiled = (tmp_path / "tree" / "compile_commands.json").read_text(encoding="utf-8")
+    assert "-DMINE=1 -O3 -g1" in compiled
+    assert "-DNDEBUG" in compiled
+    for line in describe_reconfiguration("meson", tmp_path / "build", "-O3 -g1"):
+        subprocess.run(line, shell=True, check=True, capture_output=True, cwd=tmp_path)
+    assert "-O3 -g1" in (tmp_path / "build" / "compile_commands.json").read_text(encoding="utf-8")
 
 
 def test_cmake_builds_are_recognised(tmp_path: Path) -> None:
@@ -317,11 +338,190 @@ def test_cmake_builds_are_recognised(tmp_path: Path) -> None:
     source.mkdir()
     (source / "app.c").write_text(PROGRAM.replace("WRONG", "0"), encoding="utf-8")
     (source / "CMakeLists.txt").write_text(
-        "cmake_minimum_required(VERSION 3.10)\nproject(app C)\nadd_executable(app app.c)\n", encoding="utf-8"
+        'cmake_minimum_required(VERSION 3.10)\nproject(app C)\noption(WITH_IT "" OFF)\n'
+        'set(FOUND_LIBRARY none CACHE FILEPATH "")\nmark_as_advanced(FOUND_LIBRARY)\n'
+        "if(WITH_IT AND UNTYPED)\nadd_executable(app app.c)\nendif()\n",
+        encoding="utf-8",
     )
-    for command in (["cmake", "-S", str(source), "-B", str(old)], ["cmake", "--build", str(old)]):
+    options = ["-DWITH_IT=ON", "-DUNTYPED=1", "-DCMAKE_C_FLAGS=-DMINE", "-DCMAKE_BUILD_TYPE=Debug"]
+    for command in (["cmake", "-S", str(source), "-B", str(old), *options], ["cmake", "--build", str(old)]):
         subprocess.run(command, check=True, capture_output=True)
     made = build_tree(("build/app", "x"), source, tmp_path / "tree", "-O3", None, 120)
     assert made.words == (str(tmp_path / "tree" / "app"), "x")
+    flags = (tmp_path / "tree" / "CMakeFiles" / "app.dir" / "flags.make").read_text(encoding="utf-8")
+    assert "-DMINE -g -O3" in flags, "what the user chose stays, and the flags come last"
+    assert "FOUND_LIBRARY" not in " ".join(_cmake_commands(old, tmp_path / "other", "-O3")[0])
     with pytest.raises(AdvisorError, match="nothing says how to build"):
         build_tree(("true",), tmp_path, tmp_path / "none", "-O3", None, 60)
+    lines = describe_reconfiguration("cmake", old, "-O3 -g1")
+    for line in lines:
+        subprocess.run(line, shell=True, check=True, capture_output=True, cwd=tmp_path)  # as a job script does
+    assert "-O3 -g1" in (old / "CMakeFiles" / "app.dir" / "flags.make").read_text(encoding="utf-8")
+
+
+def test_a_start_that_fails_later_ends_the_race_without_a_winner() -> None:
+    class Flaky(SimulatedProgram):
+        def run_trial(self, setting: Setting, limit_s: float) -> Trial:
+            trial = super().run_trial(setting, limit_s)
+            fails = setting.name == "start" and self.runs.count("start") == 3
+            return replace(trial, failure="exit status 1") if fails else trial
+
+    result = tune(Flaky(1, {"flags": 0.5}))
+    assert result.best is None
+    assert result.stopped == "the command as it is does not always work: exit status 1"
+
+
+def test_settings_that_are_no_pair_are_not_combined() -> None:
+    settings = [Setting("2 ranks x 2 threads", ("ranks", "threads")), Setting("threads", ("threads",))]
+    result = tune(SimulatedProgram(1, {"2 ranks x 2 threads": 0.5, "threads": 0.6}), settings)
+    assert result.best is not None
+    assert result.best.setting.name == "2 ranks x 2 threads"
+
+
+def test_lines_that_differ_from_run_to_run_break_no_setting() -> None:
+    """What the timer's line of a setting says is suspect until a run of the start writes it otherwise, too."""
+
+    class Timed(SimulatedProgram):
+        def run_trial(self, setting: Setting, limit_s: float) -> Trial:
+            trial = super().run_trial(setting, limit_s)
+            if setting.name == "start" and self.runs.count("start") == 2:
+                self.varying_lines = [7]
+            lines = {"flags": (7,), "memory": (7, 9)}.get(setting.name, ())
+            known = set(lines) <= set(self.varying_lines)
+            return trial if known else replace(trial, failure="wrong result: line 7 differs", lines=lines)
+
+    result = tune(Timed(1, {"flags": 0.5, "memory": 0.4}))
+    assert result.best is not None
+    assert result.best.setting.name == "flags"
+    assert {one.setting.name: one.verdict for one in result.tried}["memory"] == "wrong result: line 9 differs"
+
+
+def test_a_result_that_is_never_alike_is_no_result(tmp_path: Path) -> None:
+    runner = TrialRunner(("sh", "-c", "echo $$; echo $$"), tmp_path, tmp_path / "session", None, Check(file=Path("-")))
+    failures = [runner.run_trial(one, 60).failure for one in (REFERENCE, START)]
+    assert failures == [None, "two runs of the command as it is wrote different results; check them by --check"]
+
+
+def test_a_timer_in_the_output_breaks_no_check(tmp_path: Path) -> None:
+    (tmp_path / "app.sh").write_text("echo sum 5; echo took $$ s; echo $X\n", encoding="utf-8")
+    runner = TrialRunner(("sh", "app.sh"), tmp_path, tmp_path / "session", None, Check(file=Path("-")))
+    assert [runner.run_trial(one, 60).failure for one in (REFERENCE, START, START)] == [None] * 3
+    assert runner.varying_lines == [2]
+    wrong = runner.run_trial(Setting("x", ("memory",), variables={"X": "9"}), 60)
+    assert (wrong.failure, wrong.lines) == ("wrong result: line 3 differs", (3,))
+    assert find_last_words("can't do it\n-----\n") == "can't do it"
+
+
+def build_mpi_advice(fig4: Path, **seconds: float) -> Advice:
+    """The advice on a run whose communication is in these functions."""
+    advice = load(fig4).advise()
+    parts = tuple(Share(f"MPI_{name}", value) for name, value in seconds.items())
+    return replace(advice, gaps=(replace(advice.gaps[0], name="C'", members=("C'",), regions=parts),))
+
+
+def test_settings_of_mpi_fit_the_library_and_what_took_time(fig4: Path) -> None:
+    advice = build_mpi_advice(fig4, Allreduce=1.0, Bcast=0.2)
+    assert find_costly_collective(advice) == "allreduce"
+    open_mpi = [variables for _, variables in iterate_mpi_variables("openmpi", advice, crowded=True)]
+    assert open_mpi[0] == {"OMPI_MCA_mpi_yield_when_idle": "1"}
+    assert [one["OMPI_MCA_coll_tuned_allreduce_algorithm"] for one in open_mpi[1:]] == ["3", "6"]
+    mpich = [variables for _, variables in iterate_mpi_variables("hydra", advice, crowded=False)]
+    assert mpich[0] == {"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "recursive_doubling"}
+    messages = build_mpi_advice(fig4, Send=1.0)
+    [(_, eager)] = iterate_mpi_variables("hydra", messages, crowded=False)
+    assert eager["MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE"] == "65536"
+    assert list(iterate_mpi_variables(None, advice, crowded=True)) == []
+    assert list(iterate_bindings("hydra", crowded=False, threaded=True)) == [("-bind-to", "core")]
+    assert list(iterate_bindings("slurm", crowded=True, threaded=False)) == [("--cpu-bind=none",)]
+    assert list(iterate_bindings(None, crowded=False, threaded=False)) == []
+
+
+@pytest.mark.parametrize(
+    ("launcher", "said"),
+    [("openmpi", "mpirun (Open MPI) 4.1.4"), ("hydra", "HYDRA build details:"), (None, "something else")],
+)
+def test_a_launcher_is_known_by_what_it_says(tmp_path: Path, launcher: str | None, said: str) -> None:
+    program = tmp_path / "mpiexec.mine"
+    program.write_text(f"#!/bin/sh\necho '{said}'\n", encoding="utf-8")
+    program.chmod(0o755)
+    assert find_launcher(str(program)) == launcher
+    assert count_ranks((str(program), "-c", "3", "./app")) == 3
+    assert count_ranks(("srun", "-c", "3", "-n", "2", "./app")) == 2
+
+
+def test_ranks_and_threads_fill_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("advisor.experiments.candidates.find_launcher", lambda _: "openmpi")
+    hybrid = facts(("mpirun", "-n", "8", "./app"), mpi=True, checked=True)
+    proposed = [one for one in propose_settings(hybrid, None, fast_math=False, most=99) if one.kinds[0] == "ranks"]
+    assert [one.name for one in proposed] == ["4 ranks x 1 threads"]
+    hybrid = replace(hybrid, words=("mpirun", "-n", "2", "./app"))
+    proposed = [one for one in propose_settings(hybrid, None, fast_math=False, most=99) if one.kinds[0] == "ranks"]
+    assert [one.name for one in proposed] == ["4 ranks x 1 threads", "1 ranks x 4 threads"]
+    assert proposed[1].variables == {"OMP_NUM_THREADS": "4"}
+
+
+def test_settings_that_the_program_can_t_use_are_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("advisor.experiments.candidates.find_launcher", lambda _: "openmpi")
+    plain = facts(chooses_schedule=False)
+    kinds = {one.kinds[0] for one in propose_settings(plain, None, fast_math=False, most=99)}
+    assert kinds == {"flags", "threads", "waiting", "binding", "memory"}
+    more = facts(("mpirun", "./app"), mpi=True, fortran_files=True, mpi_files=True, devices=True)
+    kinds = {one.kinds[0] for one in propose_settings(more, None, fast_math=False, most=99)}
+    assert kinds == {"flags", "threads", "waiting", "schedule", "binding", "mpi", "memory", "io", "device"}
+
+
+def test_of_a_recording_without_evidence_no_gap_chooses(fig4: Path) -> None:
+    advice = load(fig4).advise()
+    weak = replace(advice, grade=replace(advice.grade, letter="F"))
+    assert all(one.stake_s is None for one in propose_settings(facts(), weak, fast_math=False, most=6))
+    every = len(propose_settings(facts(), weak, fast_math=False, most=99))
+    rough = replace(advice, grade=replace(advice.grade, letter="D"))
+    assert len(propose_settings(facts(), rough, fast_math=False, most=99)) == every
+    good = replace(advice, grade=replace(advice.grade, letter="A"))
+    assert len(propose_settings(facts(), good, fast_math=False, most=99)) < every
+
+
+def test_of_one_thread_nothing_is_bound() -> None:
+    kinds = {one.kinds[0] for one in propose_settings(facts(threads=1), None, fast_math=False, most=99)}
+    assert kinds == {"flags", "threads", "memory"}
+
+
+def test_a_program_says_what_it_uses(tmp_path: Path) -> None:
+    program = tmp_path / "app"
+    cases = {
+        b"\0GOMP_parallel\0": False,
+        b"\0GOMP_parallel_loop_maybe_nonmonotonic_runtime\0": True,
+        b"\0__kmpc_fork_call\0": False,
+        b"\0__kmpc_fork_call\0__kmpc_dispatch_init_4\0": True,
+        b"": True,
+    }
+    for content, chooses in cases.items():
+        program.write_bytes(content)
+        assert can_choose_schedule(program) is chooses
+    program.write_bytes(b"\0_gfortran_st_write\0MPI_File_write_all\0")
+    assert (uses_fortran_files(program), uses_mpi_files(program)) == (True, True)
+    assert (uses_fortran_files(None), uses_mpi_files(tmp_path / "none")) == (False, False)
+
+
+@pytest.mark.parametrize(
+    ("makefile", "changed"),
+    [
+        ("CC = cc\nCFLAGS = -O0 -g\nall:\n", "+CFLAGS = -O3 -DX\n"),
+        ("CFLAGS?=\nall:\n", "+CFLAGS?=-O3 -DX\n"),
+        ("CFLAGS := -O0\nCFLAGS += -g\n", None),
+        ("CFLAGS = -O0 \\\n -g\n", None),
+        ("all:\n", None),
+    ],
+)
+def test_flags_that_won_become_a_patch(tmp_path: Path, makefile: str, changed: str | None) -> None:
+    (tmp_path / "Makefile").write_text(makefile, encoding="utf-8")
+    patch = write_makefile_patch(tmp_path, "make CFLAGS='{flags} -DX'", "-O3")
+    assert write_makefile_patch(tmp_path, "sh build.sh {flags}", "-O3") is None
+    if changed is None:
+        assert patch is None
+        return
+    assert patch is not None
+    assert changed in patch
+    if shutil.which("patch"):
+        subprocess.run(["patch", "-p1", "-s"], input=patch, text=True, check=True, cwd=tmp_path)
+        assert changed[1:] in (tmp_path / "Makefile").read_text(encoding="utf-8")
