@@ -23,11 +23,11 @@ _SPEEDSCOPE: Final = b"https://www.speedscope.app/file-format-schema.json"
 _PYINSTRUMENT: Final = (b'"sample_count"', b'"duration"')
 _PYINSTRUMENT_FRAMES: Final = (b'"root_frame"', b'"frame_tree"', b'"frame_records"')
 _CPROFILE: Final = b"ncalls  tottime  percall  cumtime  percall filename:lineno(function)"
-#: Statistics of cProfile: a dictionary whose first key is a tuple of three, the first of them a text.
 #: The fields of a profile of pprof and their wire types: numbers, and messages or texts with their length.
 _LENGTH: Final = 2
 _PPROF_FIELDS: Final = {n: _LENGTH if n in (1, 2, 3, 4, 5, 6, 11) else 0 for n in range(1, 16)}
 _LONGEST_KIND: Final = 8
+#: Statistics of cProfile: a dictionary whose first key is a tuple of three, the first of them a text.
 _DICT, _TUPLE, _TEXTS = b"{", b")\x03", b"zZaAu"
 
 
