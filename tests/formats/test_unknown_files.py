@@ -25,6 +25,7 @@ CONTENTS: dict[str, tuple[bytes, str, str]] = {
     "a.h5": (b"\x89HDF\r\n\x1a\n" + bytes(8), "HDF5", ""),
     "r.nsys-rep": (b"\x01\x02\x03", "a report of Nsight Systems", "nsys export"),
     "a.xml": (b'<?xml version="1.0"?>\n<!-- x -->\n<sprites n="1"/>', "XML of sprites", ""),
+    "tauprofile.xml": (b"<profile_xml>\n<definitions>", "merged profiles of TAU", "paraprof --pack"),
     "notes.txt": (b"the solver is slow\n", "a text that begins with 'the solver is slow'", ""),
     "core": (b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x04\x00" + bytes(40), "a core dump", ""),
     "nothing": (b"", "an empty file", ""),
