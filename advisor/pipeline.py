@@ -11,6 +11,7 @@ from advisor.advice.computation import describe_computation, need_computation
 from advisor.advice.earlier_runs import EarlierRuns
 from advisor.advice.ranking import ExpectedGain, Ranking, device_gain, history_gain, similar_program_gain
 from advisor.analysis import bounds, gaps, loads, merging, quality
+from advisor.analysis.copies import describe_content
 from advisor.analysis.disturbance import DISTURBED_GAPS, disturbance_seconds
 from advisor.analysis.efficiencies import add_modelled_efficiencies, compute_efficiencies
 from advisor.analysis.measures import derive_quantities
@@ -133,11 +134,18 @@ def _group_runs(
     recordings: list[Profile] = []
     places: dict[int, FoundProfile] = {}
     problems: list[str] = []
+    seen: dict[bytes, FoundProfile] = {}
     for path in paths:
         read, failed = _read_recordings(path, options, host)
-        recordings += (profile for profile, _ in read)
-        places |= {id(profile): found for profile, found in read}
         problems += failed
+        for profile, found in read:
+            alone = len(paths) == len(read) == 1
+            first = found if alone else seen.setdefault(describe_content(profile, found.path.name), found)
+            if first is found:
+                recordings.append(profile)
+                places[id(profile)] = found
+            else:
+                problems.append(f"{found.path}: the same recording as {first.path}, and left out")
     runs = [
         (
             _with_code(name_run(merging.merge_recordings(run), paths[0]), paths, options),

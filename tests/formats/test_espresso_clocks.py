@@ -82,6 +82,13 @@ def test_what_others_call_too_is_not_in_its_caller(tmp_path: Path) -> None:
     assert seconds(profile) == {"pwscf": 2, "electrons": 4, "c_bands": 3, "sum_band:bec": 1}
 
 
+def test_the_words_of_older_versions(tmp_path: Path) -> None:
+    body = clock("electrons", 8) + "\n     PWSCF        :  2m35.69s CPU time,     2m37.34s WALL time\n"
+    profile = read_output(tmp_path, "PWSCF     v.4.2.1  starts on  3May2010 at 10: 1: 5 ", body)
+    assert profile.actual_s == 157.34
+    assert seconds(profile) == {"pwscf": 149.34, "electrons": 8}
+
+
 def test_a_damaged_clock_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no line of the clocks"):
         read_output(tmp_path, "CP v.6.5 starts on 12Jan2024 at  9:21:46 ",

@@ -54,3 +54,13 @@ def test_the_slowest_rank_of_forces_does_not_exceed_the_run(tmp_path: Path) -> N
     assert profile.actual_s == pytest.approx(100)
     wall = profile.phases[0].arrays["wall_s"].sum(axis=(0, 2))
     assert wall == pytest.approx([100] * 4)
+
+
+def test_waiting_of_ranks_for_pme_is_in_their_row(tmp_path: Path) -> None:
+    both = "On 3 MPI ranks doing PP, and\non 1 MPI rank doing PME\n\n"
+    rows = (row("Force", 3, 100), row("Wait PME GPU gather", 3, 30), row("PME mesh *", 1, 100))
+    output = tmp_path / "md.log"
+    output.write_text(log(100.0, *rows, on=both))
+    profile = timing_tables.advisor_read(output)
+    assert profile.actual_s == pytest.approx(100)
+    assert "Wait PME GPU gather" not in {region.name for region in profile.regions}

@@ -110,3 +110,13 @@ def test_functions_that_were_entered_before_the_profiler_was_switched_on(tmp_pat
     (tmp_path / "out.pstats").write_bytes(marshal.dumps(table))
     with pytest.raises(InputError, match="do not add up"):
         call_stacks.advisor_read(tmp_path / "out.pstats")
+
+
+def test_functions_that_were_never_called_in_a_table_of_cprofile(tmp_path: Path) -> None:
+    table = (
+        "         2 function calls in 1.500 seconds\n\n   Ordered by: cumulative time\n\n"
+        "   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n"
+        "        2    1.500    0.750    1.500    0.750 run.py:3(work)\n"
+        "        0    0.000             0.000          run.py:9(idle)\n\n\n"
+    )
+    assert seconds(read_text(tmp_path / "table.txt", table)) == {"work": 1.5}

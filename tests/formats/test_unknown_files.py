@@ -32,6 +32,7 @@ CONTENTS: dict[str, tuple[bytes, str, str]] = {
     "out.prof": (bytes(8) + b"\x03" + bytes(23), "raw data of gperftools", "pprof -proto"),
     "x.nc": (b"CDF\x02" + bytes(9), "NetCDF", ""),
     "a.xml": (b'<?xml version="1.0"?>\n<!-- x -->\n<sprites n="1"/>', "XML of sprites", ""),
+    "tauprofile.xml": (b"<profile_xml>\n<definitions>", "merged profiles of TAU", "paraprof --pack"),
     "notes.txt": (b"the solver is slow\n", "a text that begins with 'the solver is slow'", ""),
     "core": (b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x04\x00" + bytes(40), "a core dump", ""),
     "nothing": (b"", "an empty file", ""),

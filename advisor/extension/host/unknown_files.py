@@ -172,6 +172,8 @@ def _identify_text(head: bytes) -> FileKind | None:
         keys = list(dict.fromkeys(key.decode("ascii", "replace") for key in _JSON_KEY.findall(bare)))
         return FileKind(f"JSON with {', '.join(keys[:3])}" if keys else "JSON")
     root = _XML_ROOT.match(bare) if bare[:1] == b"<" else None
+    if root and root[1] == b"profile_xml":
+        return FileKind("merged profiles of TAU", "paraprof --pack app.ppk {path}")
     if root:
         return FileKind(f"XML of {root[1].decode('ascii', 'replace')}")
     first = bare.split(b"\n", 1)[0].decode("utf-8", "replace").strip()

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 _HEAD: Final = re.compile(r" *ncalls +tottime +percall +cumtime +percall +filename:lineno\(function\)")
 _TOTAL: Final = re.compile(r" *(\d+) function calls (?:\((\d+) primitive calls\) )?in ([\d.]+) (?:CPU )?seconds")
-_ROW: Final = re.compile(r" *(\d+)(?:/\d+)? +([\d.]+) +[\d.]+ +([\d.]+) +[\d.]+ +(\S.*)$")
+#: Seconds per call are left out where there were none.
+_ROW: Final = re.compile(r" *(\d+)(?:/\d+)? +([\d.]+) +(?:[\d.]+ +([\d.]+) +[\d.]+|([\d.]+)) +(\S.*)$")
 _PLACE: Final = re.compile(r"(.*?):(\d{1,9})\((.*)\)$")
 #: Half of the last digit of a line's seconds.
 _HALF_S: Final = 5e-4
@@ -40,10 +41,10 @@ def parse(path: Path) -> StackProfile:
             if text.lines[line].strip():
                 raise text.make_error(line, "no line of a table of cProfile")
             break
-        calls, own, inclusive = (text.parse_number(row[n], line) for n in (1, 2, 3))
+        calls, own, inclusive = (text.parse_number(number, line) for number in (row[1], row[2], row[3] or row[4]))
         if own > inclusive + 2 * _HALF_S:
             raise text.make_error(line, f"{own:g} s in the function itself, {inclusive:g} s with what it calls")
-        stack = (_parse_place(row[4]),)
+        stack = (_parse_place(row[5]),)
         counted += calls
         found.add_spent(stack, 0, own)
         found.calls[stack] = found.calls.get(stack, 0.0) + calls

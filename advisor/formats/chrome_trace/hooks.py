@@ -61,8 +61,19 @@ def advisor_sniff(path: Path) -> float | None:
 @hookimpl
 def advisor_read(path: Path) -> Profile:
     """Return the run recorded at ``path``, all ranks of it; raises ``InputError`` for what is damaged."""
-    from advisor.formats.chrome_trace.trace_builder import read_device_trace
+    from advisor.formats.chrome_trace.trace_builder import NO_DEVICES, read_device_trace
+    from advisor.model.errors import InputError
     from advisor.trace.devices.profile import profile_devices
 
     files = list_traces(path) if path.is_dir() else [path]
-    return profile_devices(read_device_trace(files), path, "chrome_trace")
+    try:
+        trace = read_device_trace(files)
+    except InputError as error:
+        if error.reason != NO_DEVICES or path.is_dir():
+            raise
+    else:
+        return profile_devices(trace, path, "chrome_trace")
+    from advisor.formats.chrome_trace.host_events import read_call_paths
+    from advisor.trace.callpaths.profile import from_call_paths
+
+    return from_call_paths(read_call_paths(path), path)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from advisor.trace.devices.events import DeviceTrace
 
+#: What is said of a trace of another kind of program.
+NO_DEVICES: Final = "the trace holds no calls, operators or activities of devices"
 _ACTIVITIES: Final = frozenset(("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events", "concurrent_kernel"))
 _CALLS: Final = frozenset(("cuda_runtime", "cuda_driver", "hip_runtime", "mtia_runtime", "xpu_runtime", "runtime"))
 _OPERATORS: Final = frozenset(("cpu_op", "operator"))
@@ -89,7 +91,7 @@ class _RankReader:
             text = f"{bad} events of {self._file.name} lack a time or have another form than expected"
             self._builder.notes.append(Note("events not read", text, 0.1))
         if not known:
-            raise InputError(self._file, "the trace holds no calls, operators or activities of devices")
+            raise InputError(self._file, NO_DEVICES)
 
     def _add_event(self, event: dict[str, Any]) -> None:
         phase = event.get("ph")

@@ -22,6 +22,7 @@ METRIC_FOLDER: Final = "MULTI__"
 _NAME: Final = re.compile(r"profile\.(-?\d{1,7})\.(\d{1,7})\.(\d{1,7})")
 _PROFILE: Final = re.compile(rb"\d{1,9} templated_functions(_MULTI_[^\n]{1,500})?\r?\n# Name Calls ")
 _EVENTS: Final = re.compile(rb"\d{1,9} dynamic_trace_events\r?\n")
+_GZIP, _PACKED = b"\x1f\x8b", b"\0P\0P\0K"
 _HEAD: Final = 1024
 #: A record of a trace: event, node, thread, parameter, microseconds.
 _RECORD: Final = struct.Struct("<iHHqQ")
@@ -35,7 +36,7 @@ Place = tuple[int, int, int]
 
 
 def detect_layout(path: Path) -> str | None:
-    """Return ``profile`` or ``trace`` for what TAU wrote, file or directory, else None."""
+    """Return ``profile``, ``packed`` or ``trace`` for what TAU wrote, file or directory, else None."""
     if not path.is_dir():
         return _detect_file_layout(path)
     folders = [path, *_metric_folders(path)]
@@ -102,6 +103,10 @@ def _detect_file_layout(path: Path) -> str | None:
         return None
     if _PROFILE.match(head):
         return "profile"
+    if head.startswith((_PACKED, _GZIP)):
+        from advisor.formats.tau.packed import is_packed
+
+        return "packed" if is_packed(path) else None
     return "trace" if _EVENTS.match(head) or _is_trace(head) else None
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from advisor.formats.tau import checks, layout, sheet
+from advisor.formats.tau import checks, layout, packed, sheet
 from advisor.formats.tau.moved_bytes import MovedBytes
 from advisor.formats.tau.sheet import FunctionNames
 from advisor.formats.tau.table import TableBuilder
@@ -15,7 +15,7 @@ from advisor.support import compiling
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from advisor.formats.tau.layout import Place
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
 
     Parse = Callable[[SheetFrame], tuple[IntArray, FloatArray]]
+    #: The files of each metric, or what a packed profile holds for them.
+    Found = Sequence[Mapping[Place, Path | SheetFrame]]
 
 #: Bytes of profiles from which on loading the compiled parser takes less time than it saves, and compiling it anew.
 _WORTH_LOADING: Final = 150_000_000
@@ -56,7 +58,7 @@ class TauRun:
 
 def read_run(path: Path, compiled: bool | None) -> TauRun:
     """Return what the files at ``path`` hold; raises ``InputError`` when none of them can be read."""
-    found = layout.find_files(path)
+    found: Found = packed.read_packed(path) if layout.detect_layout(path) == "packed" else layout.find_files(path)
     run = TauRun(sorted({place for files in found for place in files}))
     if len(run.places) > PROCESSOR_LIMIT:
         raise InputError(path, f"more than {PROCESSOR_LIMIT:,} threads")
@@ -79,7 +81,7 @@ def _read_file(
     run: TauRun,
     filling: TableBuilder,
     number: int,
-    path: Path | None,
+    path: Path | SheetFrame | None,
     parse: Parse,
     first: dict[int, ProfileSheet] | None,
 ) -> None:
@@ -90,9 +92,9 @@ def _read_file(
         run.damage.setdefault(number, lost)
         return
     try:
-        part = sheet.read_frame(path)
+        part = path if isinstance(path, sheet.SheetFrame) else sheet.read_frame(path)
         if filling.metric and part.metric != filling.metric:
-            raise InputError(path, f"is of the metric {part.metric}, others of {filling.metric}", "line 1")
+            raise InputError(part.path, f"is of the metric {part.metric}, others of {filling.metric}", "line 1")
         found = sheet.build_sheet(part, *parse(part))
     except InputError as error:
         run.damage.setdefault(number, error)
@@ -109,7 +111,7 @@ def _read_file(
         run.without_events.add(number)
 
 
-def _select_parser(names: FunctionNames, found: list[dict[Place, Path]], compiled: bool | None) -> Parse:
+def _select_parser(names: FunctionNames, found: Found, compiled: bool | None) -> Parse:
     """Return the function that reads functions: the compiled one where it is worth it, or demanded."""
     if compiled and find_spec("numba") is None:
         raise UsageError(f"compiled reading needs numba: {install_line('fast')}")
@@ -124,11 +126,12 @@ def _select_parser(names: FunctionNames, found: list[dict[Place, Path]], compile
     return lambda part: sheet.parse_functions(part, names)
 
 
-def _estimate_size(found: list[dict[Place, Path]]) -> int:
+def _estimate_size(found: Found) -> int:
     """Return about how many bytes the files hold: those of a run are alike."""
     paths = [path for files in found for path in files.values()]
     some = paths[:: max(1, len(paths) // 32)]
     try:
-        return sum(path.stat().st_size for path in some) * len(paths) // max(1, len(some))
+        sizes = [len(one.content) if isinstance(one, sheet.SheetFrame) else one.stat().st_size for one in some]
     except OSError:
         return 0
+    return sum(sizes) * len(paths) // max(1, len(some))

@@ -106,6 +106,11 @@ def read_frame(path: Path) -> SheetFrame:
         content = path.read_bytes()
     except OSError as error:
         raise InputError(path, error.strerror or str(error)) from error
+    return find_frame(path, content)
+
+
+def find_frame(path: Path, content: bytes) -> SheetFrame:
+    """Return the parts of ``content``, which was read from ``path``; raises ``InputError`` as ``read_frame``."""
     found = _FIRST.match(content)
     if not found or not _COLUMNS.match(found[3]):
         raise InputError(path, "does not begin as a profile of TAU", "line 1")
@@ -211,6 +216,8 @@ def _parse_event(part: SheetFrame, line: bytes, number: int) -> UserEvent:
     found = _EVENT.fullmatch(line)
     numbers = _parse_numbers(found) if found else None
     possible = numbers is not None and 0 <= numbers[0] < LARGEST and (np.isfinite(numbers).all() or not numbers[0])
+    if numbers is not None and numbers[0]:
+        possible = possible and abs(numbers[0] * numbers[3]) < LARGEST
     if not found or numbers is None or not possible:
         raise InputError(part.path, "expected a user event and five numbers", f"line {number}")
     return UserEvent(found[1], *numbers)

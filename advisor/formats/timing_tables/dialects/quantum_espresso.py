@@ -29,7 +29,9 @@ _RANKS: Final = re.compile(r" +Parallel version \((?:MPI|MPI & OpenMP)\), runnin
 _TASKS: Final = re.compile(r" +Number of MPI processes: +(\d{1,9})$")
 _THREADS: Final = re.compile(r" +Threads/MPI process: +(\d{1,9})$")
 _TIME: Final = r"((?: *\d+h *\d+m| *\d+m *[\d.]+s| *[\d.]+s))"
-_ROW: Final = re.compile(rf" {{4,6}}(\S.{{0,60}}?) *:{_TIME} CPU{_TIME} WALL(?: \( *(\d+) calls\))?\s*$")
+_ROW: Final = re.compile(
+    rf" {{4,6}}(\S.{{0,60}}?) *:{_TIME} CPU(?: time,)?{_TIME} WALL(?: time| \( *(\d+) calls\))?\s*$"
+)
 #: What is meant as a clock.
 _CLOCK: Final = re.compile(r" {4,6}\S.{0,60}?:[ \d.hms]*\ds CPU .* WALL")
 _CALLED: Final = re.compile(r" {5,6}Called by (\S+?):\s*$")

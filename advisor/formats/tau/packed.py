@@ -1,0 +1,182 @@
+"""ParaProf's packed profiles (``.ppk``): all threads and metrics of a run in one file, as Java writes numbers.
+
+``PackedProfileDataSource.java`` of TAU describes them. Each thread and metric becomes the text that TAU writes itself,
+so that what is known of such a file, and what is doubted in it, is the same for both.
+"""
+
+from __future__ import annotations
+
+import gzip
+import struct
+import zlib
+from typing import TYPE_CHECKING, Final
+from xml.sax.saxutils import escape
+
+from advisor.formats.tau.sheet import find_frame
+from advisor.model.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from advisor.formats.tau.layout import Place
+    from advisor.formats.tau.sheet import SheetFrame
+
+_GZIP: Final = b"\x1f\x8b"
+_COOKIE: Final = "PPK".encode("utf-16-be")
+#: The newest form that is understood, by the number that a file states for its oldest reader.
+_FORM: Final = 2
+LIMIT: Final = 1 << 28  # bytes, unpacked
+
+
+def is_packed(path: Path) -> bool:
+    """Return whether the file at ``path`` is a packed profile."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(len(_COOKIE))
+        if not head.startswith(_GZIP):
+            return head == _COOKIE
+        with gzip.open(path) as unpacked:
+            return unpacked.read(len(_COOKIE)) == _COOKIE
+    except (OSError, EOFError, zlib.error):
+        return False
+
+
+def read_packed(path: Path) -> list[dict[Place, SheetFrame]]:
+    """Return the profile of each metric by node, context and thread; raises ``InputError`` where it is damaged."""
+    content = _JavaReader(path, _read_content(path))
+    try:
+        return _read_profile(path, content)
+    except (struct.error, UnicodeDecodeError, IndexError) as error:
+        raise InputError(path, "the packed profile is damaged or cut off", f"byte {content.place}") from error
+
+
+def _read_content(path: Path) -> bytes:
+    try:
+        with path.open("rb") as stream:
+            packed = stream.read(2) == _GZIP
+        with gzip.open(path) if packed else path.open("rb") as stream:
+            content = stream.read(LIMIT + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(path, f"cannot be read: {error}") from error
+    if len(content) > LIMIT:
+        raise InputError(path, f"is larger than {LIMIT:,} bytes, the limit for this format")
+    return content
+
+
+class _JavaReader:
+    """Takes numbers and texts from what Java's ``DataOutputStream`` wrote."""
+
+    def __init__(self, path: Path, content: bytes) -> None:
+        self.path = path
+        self.place = len(_COOKIE)
+        self._content = content
+
+    def take_whole(self) -> int:
+        """Return the next integer."""
+        return int(self._unpack(">i", 4)[0])
+
+    def take_count(self, size: int = 1) -> int:
+        """Return the next integer as the number of things of at least ``size`` bytes that follow."""
+        count = self.take_whole()
+        if not 0 <= count * size <= len(self._content) - self.place:
+            raise InputError(self.path, f"{count:,} entries do not fit into the file", f"byte {self.place - 4}")
+        return count
+
+    def take_place(self, things: Sequence[object]) -> int:
+        """Return the next integer as the place of one of ``things``."""
+        place = self.take_whole()
+        if not 0 <= place < len(things):
+            raise InputError(self.path, f"there is no entry {place:,} of {len(things):,}", f"byte {self.place - 4}")
+        return place
+
+    def take_reals(self, count: int) -> tuple[float, ...]:
+        """Return the next ``count`` floating-point numbers."""
+        return self._unpack(f">{count}d", 8 * count)
+
+    def take_text(self) -> str:
+        """Return the next text, on one line."""
+        length = int(self._unpack(">H", 2)[0])
+        self.place += length
+        if self.place > len(self._content):
+            raise IndexError
+        text = self._content[self.place - length : self.place].decode("utf-8", "surrogateescape")
+        return " ".join(text.replace("\0", " ").splitlines())
+
+    def take_texts(self) -> dict[str, str]:
+        """Return the next pairs of texts."""
+        pairs = [(self.take_text(), self.take_text()) for _ in range(self.take_count(4))]
+        return dict(pairs)
+
+    def skip_bytes(self, count: int) -> None:
+        """Leave out ``count`` bytes."""
+        self.place += count
+
+    def _unpack(self, form: str, size: int) -> tuple[float, ...]:
+        found = struct.unpack_from(form, self._content, self.place)
+        self.place += size
+        return found
+
+
+def _read_profile(path: Path, content: _JavaReader) -> list[dict[Place, SheetFrame]]:
+    form, oldest = content.take_whole(), content.take_whole()
+    if oldest > _FORM or form < 1:
+        raise InputError(path, f"is a packed profile of form {form}, of which none newer than {_FORM} is known here")
+    told: dict[str, str] = {}
+    of_thread: dict[Place, dict[str, str]] = {}
+    if form > 1:
+        content.take_whole()
+        content.skip_bytes(content.take_count())
+        told = content.take_texts()
+        for _ in range(content.take_count(16)):
+            place = content.take_whole(), content.take_whole(), content.take_whole()
+            of_thread[place] = content.take_texts()
+    else:
+        content.skip_bytes(content.take_count())
+    metrics = [content.take_text() for _ in range(content.take_count(2))]
+    groups = [content.take_text() for _ in range(content.take_count(2))]
+    functions = []
+    for _ in range(content.take_count(6)):
+        name = content.take_text()
+        mine = [groups[content.take_place(groups)] for _ in range(content.take_count(4))]
+        functions.append((name, " | ".join(mine)))
+    events = [content.take_text() for _ in range(content.take_count(2))]
+    found: list[dict[Place, SheetFrame]] = [{} for _ in metrics]
+    for _ in range(content.take_count(20)):
+        place = content.take_whole(), content.take_whole(), content.take_whole()
+        rows = [
+            (content.take_place(functions), content.take_reals(2 + 2 * len(metrics)))
+            for _ in range(content.take_count(20 + 16 * len(metrics)))
+        ]
+        counted = [
+            (content.take_place(events), content.take_whole(), content.take_reals(4))
+            for _ in range(content.take_count(40))
+        ]
+        header = f"# Name Calls Subrs Excl Incl ProfileCalls # {_render_metadata(told | of_thread.get(place, {}))}"
+        tail = [
+            f'"{events[number]}" {times} {_join(most, least, mean, squares)}'
+            for number, times, (least, most, mean, squares) in counted
+        ]
+        for n, metric in enumerate(metrics):
+            lines = [
+                f'"{functions[number][0]}" {_join(*values[:2], *values[2 + 2 * n : 4 + 2 * n])} 0 '
+                f'GROUP="{functions[number][1]}"'
+                for number, values in rows
+            ]
+            text = [f"{len(rows)} templated_functions_MULTI_{metric}", header, *lines, "0 aggregates",
+                    f"{len(tail)} userevents", "# eventname numevents max min mean sumsqr", *tail, ""]  # fmt: skip
+            found[n][place] = find_frame(path, "\n".join(text).encode("utf-8", "surrogateescape"))
+    return found
+
+
+def _join(*values: float) -> str:
+    return " ".join(map(repr, values))
+
+
+def _render_metadata(told: dict[str, str]) -> str:
+    """Return what is known of a run or thread as TAU writes it into its files."""
+    parts = (
+        f"<attribute><name>{escape(name)}</name><value>{escape(value)}</value></attribute>"
+        for name, value in told.items()
+    )
+    return f"<metadata>{''.join(parts)}</metadata>"
