@@ -14,7 +14,7 @@ from advisor.formats.caliper.hardware import is_hardware_metric
 from advisor.model.records import Profile
 from advisor.support import contract
 
-FILE = Path(__file__).parents[1] / "profiles" / "caliper" / "topdown.cali"
+FILE = Path(__file__).parents[1] / "profiles" / "caliper" / "topdown" / "rajaperf.cali"
 
 
 @pytest.fixture(scope="module")
