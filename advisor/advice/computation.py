@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from advisor.advice.facts.of_code import code_seconds
 from advisor.analysis.disturbance import OTHERS
 from advisor.analysis.measures import recording_command
@@ -35,6 +37,15 @@ _WORDS: Final = {
     "code.division_share": "in loops that divide or take roots",
     "code.update_share": "in loops that store to one place",
 }
+#: What the issue slots of a processor are used for, or lost to, by top-down counters.
+_SLOT_WORDS: Final = {
+    "topdown.memory_s": "wait for data",
+    "topdown.core_s": "wait for execution units",
+    "topdown.frontend_s": "wait for instructions",
+    "topdown.speculation_s": "are lost to mispredicted branches",
+    "topdown.retiring_s": "do work",
+}
+_MENTIONED: Final = 0.01
 #: Bounds that say what computation is bound by: the schedule, below which the rest is the caches'.
 _MACHINE_BOUNDS: Final = ("MAC", "MACS")
 
@@ -71,7 +82,12 @@ def describe_computation(profile: Profile, bounds: Sequence[Bound]) -> Finding |
     whole = f"Computation takes {format_share(min(seconds / own_s, 1.0))} of {of_what}"
     shares = _code_shares(profile)
     named = sorted(((share, fact) for fact, share in (shares or {}).items() if share >= policy.CODE_KIND), reverse=True)
-    if any(values.get(name) is not None for name in _MACHINE_BOUNDS):
+    slots = _describe_slots(profile)
+    if slots is not None:
+        text = f"{whole}: {slots}."
+    elif shares is None and (kernel := _describe_kernel(profile)) is not None:
+        text = f"{whole}; {kernel}; what it is bound by was not measured."
+    elif any(values.get(name) is not None for name in _MACHINE_BOUNDS):
         text = f"{whole}; the gaps below it say what it is bound by."
     elif shares is None:
         text = f"{whole}; what it is bound by was not measured."
@@ -92,6 +108,47 @@ def _foreign_seconds(profile: Profile) -> float:
     """Return the seconds of the run in which other programs held the cores, a mean over the processors."""
     outside = profile.outside.get(OTHERS)
     return float(outside.mean()) if outside is not None else 0.0
+
+
+def _describe_slots(profile: Profile) -> str | None:
+    """Return what the processor's slots were lost to, by top-down counters; None where they were not counted."""
+    everything = profile.counts.get("topdown.all_s")
+    if everything is None or everything.sum() <= 0:
+        return None
+    total = float(everything.sum())
+    found = [(float(profile.counts[name].sum()) / total, words) for name, words in _SLOT_WORDS.items()
+             if name in profile.counts]  # fmt: skip
+    listed = [f"{format_share(share)} {words}" for share, words in sorted(found, reverse=True) if share >= _MENTIONED]
+    largest = int(everything.sum(axis=1).argmax())
+    place = f"{profile.regions[largest].name} takes most ({format_share(float(everything[largest].sum()) / total)})"
+    return f"of its issue slots {', '.join(listed)}; {place}{_describe_rates(profile, largest)}"
+
+
+def _describe_rates(profile: Profile, region: int) -> str:
+    """Return bytes and operations a second of a region, by the formula that its program states; nothing without."""
+    wall = sum(float(phase.arrays["wall_s"][phase.regions == region].sum()) for phase in profile.phases
+               if "wall_s" in phase.arrays)  # fmt: skip
+    rates = []
+    for name, unit in (("kernel_bytes", "GB/s"), ("source_ops.flops", "Gflop/s")):
+        amount = float(profile.counts[name][region].sum()) if name in profile.counts else 0.0
+        if amount > 0 and wall > 0:
+            rates.append(f"{amount / wall * 1e-9:.3g} {unit}")
+    return f": {' and '.join(rates)} by its own formula" if rates else ""
+
+
+def _describe_kernel(profile: Profile) -> str | None:
+    """Return which kernel takes most and how fast it is, where the program states bytes and operations of kernels."""
+    if "kernel_bytes" not in profile.counts and "source_ops.flops" not in profile.counts:
+        return None
+    seconds = np.zeros(len(profile.regions))
+    for phase in profile.phases:
+        if "wall_s" in phase.arrays:
+            np.add.at(seconds, phase.regions, phase.arrays["wall_s"].sum(axis=(1, 2)))
+    stated = sum((profile.counts[name].sum(axis=1) for name in ("kernel_bytes", "source_ops.flops")
+                  if name in profile.counts), np.zeros(len(profile.regions)))  # fmt: skip
+    largest = int(np.where(stated > 0, seconds, -1.0).argmax())
+    share = format_share(float(seconds[largest] / max(seconds.sum(), 1e-30)))
+    return f"{profile.regions[largest].name} takes most ({share}){_describe_rates(profile, largest)}"
 
 
 def _build_part(profile: Profile, fact: str, seconds: float) -> GapPart:

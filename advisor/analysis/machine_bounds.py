@@ -20,11 +20,16 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray, Profile
 
 #: Floating-point operations in one operation of a functional unit.
-FLOATING: Final = {"fp_add": 1.0, "fp_mul": 1.0, "fp_fma": 2.0, "fp_div": 1.0}
+FLOATING: Final = {"fp_add": 1.0, "fp_mul": 1.0, "fp_fma": 2.0, "fp_div": 1.0, "flops": 1.0}
+#: Operations that nobody told apart by functional unit: they give M, and no MA.
+_UNDIVIDED: Final = "flops"
 #: The counts that each bound is computed from: a prefix of functional units, or a count of its own.
 COUNTS: Final = {"M": "source_ops", "MA": "source_ops", "MAC": "compiled_ops", "MACS": "scheduled_cycles"}
 #: Beside compiled operations, where they were told apart by width: the numbers of 64 bits that these work on.
 NUMBERS: Final = "compiled_numbers"
+#: Seconds of computation that did not wait for memory, where hardware counters told (top-down): MACS without a machine.
+UNSTALLED: Final = "unstalled_s"
+NOT_WAITING: Final = "issue slots that did not wait for memory, by hardware counters"
 MODELLED: Final = "computed from counted operations and the machine model"
 
 
@@ -33,7 +38,11 @@ def compute_machine_bound(name: str, profile: Profile, machine: Machine | None) 
 
     Formulas: Hung and Davidson, section 3.2.1.
     """
-    lacking = [] if _unit_tables(profile, COUNTS[name]) else [COUNTS[name]]
+    if name_count(name, profile) == UNSTALLED:
+        unstalled_s = float(profile.counts[UNSTALLED].sum()) / len(profile.processors)
+        return Bound(name, unstalled_s, "estimated", NOT_WAITING)
+    units = _unit_tables(profile, COUNTS[name])
+    lacking = [] if units and (name == "M" or _UNDIVIDED not in units) else [COUNTS[name]]
     if machine is None:
         return _make_unavailable(name, profile, *lacking, "machine")
     if lacking:
@@ -42,6 +51,12 @@ def compute_machine_bound(name: str, profile: Profile, machine: Machine | None) 
     if seconds is None:
         return _make_unavailable(name, profile, "clock" if name == "MACS" else "peak")
     return Bound(name, seconds, "modelled", MODELLED)
+
+
+def name_count(name: str, profile: Profile) -> str:
+    """Return the count that a machine bound is computed from: of MACS the schedule, or what hardware counters told."""
+    told = name == "MACS" and UNSTALLED in profile.counts and COUNTS[name] not in profile.counts
+    return UNSTALLED if told else COUNTS[name]
 
 
 def seconds_by_place(name: str, profile: Profile, machine: Machine | None, total: float) -> FloatArray:
@@ -97,11 +112,11 @@ def _unit_totals(profile: Profile, counts: str) -> dict[str, float]:
 
 def _unit_weights(name: str, profile: Profile, machine: Machine | None) -> tuple[str, dict[str, float]]:
     """Return the counts that decide a bound, and how much one of each unit weighs in it."""
-    units = _unit_tables(profile, COUNTS[name])
+    units = _unit_tables(profile, name_count(name, profile))
     if name == "M":
         return COUNTS[name], {unit: FLOATING[unit] for unit in units if unit in FLOATING}
     if name == "MACS" or machine is None:
-        return COUNTS[name], dict.fromkeys(units, 1.0)
+        return name_count(name, profile), dict.fromkeys(units, 1.0)
     counts, rates = _deciding_counts(name, profile, machine)
     totals = _unit_totals(profile, counts)
     busiest = busiest_unit(machine, totals, rates)

@@ -51,6 +51,7 @@ io.one_processor io.mpi_io io.data_share io.stdio_share io.small_seconds_share i
 io.random_share io.reread_share io.switch_share io.independent_share io.collective_share io.private_share
 io.files_per_processor io.slowest_excess_s io.imbalance io.bursts
 cache.l1_miss_ratio cache.ll_miss_ratio memory.bandwidth_share processor.vectorized_share
+processor.memory_share processor.dram_share processor.far_cache_share
 processor.false_sharing_share os.share os.sleep_share
 code.known_share code.unoptimized_share code.checked_share code.scalar_share code.overlap_share
 code.order_share code.branch_share code.call_share code.stride_share code.page_share

@@ -232,7 +232,7 @@ def test_only_its_own_files_are_claimed() -> None:
     assert files == {
         p for p in RECORDED.rglob("*") if p.suffix == ".cali" or p.name in ("profile.json", "region_profile.json")
     }
-    assert claimed - files == {IMBALANCE, SLEEP, RECORDED / "small"}
+    assert claimed - files == {IMBALANCE, SLEEP, RECORDED / "small", RECORDED / "topdown"}
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from advisor.advice.explaining.expressions import (
 )
 from advisor.advice.explaining.records import ExplainedNumber, NumberInput
 from advisor.analysis import machine_rates
-from advisor.analysis.machine_bounds import COUNTS, FLOATING, sum_operations
+from advisor.analysis.machine_bounds import COUNTS, FLOATING, UNSTALLED, name_count, sum_operations
 from advisor.model.records import ALL_LEVELS
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ FORMULAS: Final = {
     "IPCOLMDSW": "the sum of the times between the synchronizations that divide the run",
     "actual": "wall time of the run",
 }
+_UNSTALLED_FORMULA: Final = "computation whose issue slots did not wait for memory / processors"
 SOURCE: Final = "Hung and Davidson, section 3.2.1"
 _ADDS: Final = {level.bound: level.adds for level in ALL_LEVELS}
 
@@ -53,7 +54,10 @@ def explain_bound(bound: Bound, profile: Profile, loads: ProfileLoads, machine: 
         return explain_device_bound(bound, profile.devices)
     notes = [note for note in (bound.reason, bound.collect and f"to record it: {bound.collect}") if note]
     inputs: tuple[NumberInput, ...] = ()
-    if bound.seconds is not None:
+    slots = name_count(bound.name, profile) == UNSTALLED if bound.name in COUNTS else False
+    if bound.seconds is not None and slots:
+        inputs = tuple(_slot_inputs(profile))
+    elif bound.seconds is not None:
         counted = bound.name in COUNTS and machine is not None
         inputs = tuple(
             _machine_inputs(bound.name, profile, machine)
@@ -62,7 +66,7 @@ def explain_bound(bound: Bound, profile: Profile, loads: ProfileLoads, machine: 
         )
     return ExplainedNumber(
         "bound", bound.name, _ADDS[bound.name], bound.seconds, "s", bound.status,
-        f"{FORMULAS[bound.name]} ({SOURCE})", inputs, notes=tuple(notes),
+        f"{_UNSTALLED_FORMULA if slots else FORMULAS[bound.name]} ({SOURCE})", inputs, notes=tuple(notes),
         expression=_bound_expression(bound.name, inputs, machine),
     )  # fmt: skip
 
@@ -79,7 +83,8 @@ def _bound_expression(name: str, inputs: tuple[NumberInput, ...], machine: Machi
         floating = ["+", *(["*", FLOATING[unit], at] for unit, at in counted.items() if unit in FLOATING)]
         return ["/", floating, ["*", numbers["processors"], numbers["peak"]]]
     if name == "MACS":
-        return ["/", ["+", *counted.values()], numbers["processors"], numbers["clock"]]
+        clock = [numbers["clock"]] if "clock" in numbers else []
+        return ["/", ["+", *counted.values()], numbers["processors"], *clock]
     busy: dict[str, list[Expression]] = {}
     for key, at in counted.items():
         if f"rate {key}" in numbers and machine is not None:
@@ -163,6 +168,15 @@ class _BoundInputs:
             total = float(seconds[first[number] : first[number + 1]].sum())
             how = f"{terms}: of the processor with the largest work"
             yield NumberInput(f"synchronizing in {phase.name}", total, "s", how, self._terms.synchronizing_term(number))
+
+
+def _slot_inputs(profile: Profile) -> Iterator[NumberInput]:
+    """Yield the seconds that did not wait for memory, and the processors."""
+    seconds = float(profile.counts[UNSTALLED].sum())
+    how = f"counts {UNSTALLED}, of all regions and processors"
+    yield NumberInput("operations unstalled", seconds, "s", how, ["sum", ["profile", "counts", UNSTALLED]])
+    count = ["count", ["profile", "processors"]]
+    yield NumberInput("processors", float(len(profile.processors)), "", "processors of the profile", count)
 
 
 def _machine_inputs(name: str, profile: Profile, machine: Machine) -> Iterator[NumberInput]:

@@ -42,6 +42,11 @@ def _false_sharing(source: FactSource) -> float | None:
     return compute_share(sum_counts(source, "contended_loads"), sum_counts(source, "compiled_ops.load"))
 
 
+def _slot_share(names: tuple[str, ...], source: FactSource) -> float | None:
+    """Return the share of the computation that top-down counters lay to ``names``."""
+    return compute_share(sum_counts(source, *names), sum_counts(source, "topdown.all_s"))
+
+
 def _bandwidth_share(source: FactSource) -> float | None:
     memory = source.machine.memory if source.machine else None
     peak = memory.bandwidth or memory.sustained if memory else None
@@ -65,5 +70,8 @@ VALUES: Final[dict[str, Compute]] = {
     "omp.task_mean_s": _task_mean_s,
     "omp.tasks": lambda source: sum_counts(source, "tasks"),
     "processor.vectorized_share": _vectorized_share,
+    "processor.memory_share": partial(_slot_share, ("topdown.memory_s",)),
+    "processor.dram_share": partial(_slot_share, ("topdown.dram_s",)),
+    "processor.far_cache_share": partial(_slot_share, ("topdown.l2_s", "topdown.l3_s")),
     "processor.false_sharing_share": _false_sharing,
 }

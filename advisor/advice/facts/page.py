@@ -39,7 +39,8 @@ each of them ends a phase. Only instances count that compute a quarter of the us
 one at least: the one up to which half of all work is.
 
 Needs with `_s` are arrays of the profile; `misses.L1`, `compiled_ops.load`, `memory_bytes`, `vectorized_ops` and
-`contended_loads` (loads of lines that another core has changed) are counts, `causes` is its table of causes
+`contended_loads` (loads of lines that another core has changed) are counts, `topdown.*_s` are seconds of computation
+that a processor's top-down counters lay to a cause, `causes` is its table of causes
 ([formats.md](formats.md)); `cores` and `machine` are what the user or the system says. `code.KIND_s` are seconds in
 code of a kind, which the file of the program tells ([computation.md](computation.md)).
 

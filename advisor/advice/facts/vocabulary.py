@@ -49,6 +49,7 @@ _TRACE: Final = MISSING["wait_s"].command
 _COUNTS: Final = MISSING["compiled_ops"].command
 _CORES: Final = "gapwatch advise --cores N PATH"
 _MEMORY: Final = "{launch}likwid-perfctr -f -g MEM -o likwid_%r_%h.csv ./PROGRAM && gapwatch advise --machine host ."
+_SLOTS: Final = "CALI_CONFIG='spot(output=run.cali,topdown.all)' {launch}./PROGRAM"
 _SHARING: Final = "perf c2c record -o c2c.data {launch}./PROGRAM && perf c2c report -i c2c.data --stdio"
 _DARSHAN: Final = "DARSHAN_LOGPATH=. DXT_ENABLE_IO_TRACE=1 {launch}env LD_PRELOAD=libdarshan.so ./PROGRAM"
 _GPU: Final = "torch.profiler, nsys profile, rocprofv3 --sys-trace, or Score-P with CUDA or HIP"
@@ -313,6 +314,15 @@ _PROCESSOR: Final = (
         "vectorized_ops compiled_ops.fp_add",
         _COUNTS,
         "processor.vectorized_share | share | vectorized / all compiled floating-point operations",
+    ),
+    *_parse_facts(
+        "topdown.all_s topdown.memory_s",
+        _SLOTS,
+        """
+        processor.memory_share    | share | computation whose issue slots wait for data / computation (top-down)
+        processor.dram_share      | share | computation whose issue slots wait for memory / computation
+        processor.far_cache_share | share | computation whose issue slots wait for caches beyond the first / computation
+        """,
     ),
     *_parse_facts(
         "contended_loads compiled_ops.load",

@@ -10,6 +10,7 @@ from advisor.formats import rank_extremes
 from advisor.formats.caliper import checks, over_ranks, run_globals, times
 from advisor.formats.caliper.cells import OTHER, RecordCells
 from advisor.formats.caliper.devices import note_unseen_devices
+from advisor.formats.caliper.hardware import read_hardware_counts
 from advisor.formats.caliper.metrics import select_metrics, units_of
 from advisor.formats.caliper.tables import RegionPath, RegionPaths
 from advisor.formats.rank_files import compare_origins
@@ -73,6 +74,7 @@ def build_call_paths(tables: Sequence[RecordTable], path: Path) -> CallPaths:
         wall_s=wall,
         visits=None if summed else _sum_visits(cells),
         shortest_s=shortest,
+        counts=read_hardware_counts(cells, nodes, wall),
         actual_s=None if extremes is None else rank_extremes.longest_run_s(extremes, nodes),
         status="estimated" if summed else "measured",
         started=run_globals.find_start_time(told),

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.formats.caliper.hardware import is_hardware_metric
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -79,6 +81,7 @@ def is_wanted_metric(name: str) -> bool:
         (found is not None and (found.kind != "max" or found.depth > 1))
         or name in _CALLS
         or name in ("count", "aggregate.slot")
+        or is_hardware_metric(name)
     )
 
 

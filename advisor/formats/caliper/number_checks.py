@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.formats.caliper.hardware import is_hardware_metric
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +19,12 @@ _MOST: Final = 10_000_000  # ranks
 
 
 def check_finite(column: FloatArray, path: Path, name: str) -> None:
-    """Raise ``InputError`` for a value below zero or beyond any run; NaN is what a record does not have."""
+    """Raise ``InputError`` for a value below zero or beyond any run; NaN is what a record does not have.
+
+    Shares of hardware counters may be anything: counters that take turns miss.
+    """
+    if is_hardware_metric(name):
+        return
     bad = np.flatnonzero((column < 0) | (column > _HIGHEST))
     if len(bad):
         raise InputError(path, f"{column[bad[0]]:g} is impossible for {name}", f"record {bad[0] + 1}")

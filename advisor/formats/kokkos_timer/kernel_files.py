@@ -30,6 +30,7 @@ _ALIKE: Final = 1.25
 #: Seconds are printed to a millisecond or a microsecond.
 _DIGITS_S: Final = 2e-3
 _MOST_PROCESSES: Final = 4096
+_ROUNDED: Final = 1 + 1e-6
 
 
 class Kernel(NamedTuple):
@@ -99,13 +100,19 @@ def _parse_records(path: Path, content: bytes) -> Process:
             raise InputError(path, "damaged: no record here", f"byte {place}")
         name = content[place + _HEAD.size : place + _HEAD.size + size].decode("utf-8", "surrogateescape")
         calls, seconds, squares, kind = _TAIL.unpack_from(content, end - _TAIL.size)
-        # the sum of squares is between that of equal times and that of one long call
-        bounded = math.isfinite(squares) and seconds**2 <= squares * max(calls, 1) * (1 + 1e-6) + 1e-12
-        if not 0 <= seconds < _LONGEST_S or kind > _REGION or not bounded or squares > seconds**2 * (1 + 1e-6) + 1e-12:
+        if not (0 <= seconds < _LONGEST_S and kind <= _REGION and _are_squares_possible(seconds, squares, calls)):
             raise InputError(path, f"damaged: impossible times of {name[:60]!r}", f"byte {place}")
         found[kind == _REGION].append(Kernel(name, calls, seconds))
         place = end
     return Process(wall_s, tuple(found[0]), tuple(found[1]))
+
+
+def _are_squares_possible(seconds: float, squares: float, calls: int) -> bool:
+    """Return whether the sum of squares is between that of equal times and that of one long call."""
+    whole = seconds**2
+    return (
+        math.isfinite(squares) and whole / max(calls, 1) <= squares * _ROUNDED + 1e-12 and squares <= whole * _ROUNDED
+    )
 
 
 def _parse_json(path: Path, content: bytes) -> Process:

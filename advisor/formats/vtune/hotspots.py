@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.formats.vtune.report_kinds import split_rows
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Processor
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
@@ -35,14 +35,14 @@ def read_hotspots(text: PlainText) -> CallPaths:
     start = next((number for number, line in enumerate(text.lines) if line.strip()), 0)
     head = text.lines[start].lstrip("\ufeff")
     delimiter = next((sign for sign in "\t,;|" if sign in head), ",")
-    columns = {name.strip(): place for place, name in enumerate(next(csv.reader([head], delimiter=delimiter)))}
+    columns = {name.strip(" \ufeff"): place for place, name in enumerate(next(split_rows(text, start, delimiter)))}
     spent = next((name for name in ("CPU Time:Effective Time", "CPU Time:Effective Time:Self", "CPU Time:Self",
                                     "CPU Time") if name in columns), None)  # fmt: skip
     if "Function" not in columns or spent is None:
         raise text.make_error(start, "the table has no columns Function and CPU Time")
     threads: dict[str, int] = {}
     cells: dict[tuple[str, str, str], dict[int, float]] = {}
-    for number, row in enumerate(csv.reader(text.lines[start + 1 :], delimiter=delimiter), start=start + 1):
+    for number, row in enumerate(split_rows(text, start + 1, delimiter), start=start + 1):
         if not any(cell.strip() for cell in row):
             continue
         if len(row) != len(columns):

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import csv
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from advisor.formats.plain_text import PlainText
 
 SUMMARY, HOTSPOTS = "summary", "hotspots"
 _DELIMITERS: Final = rb"[\t,;|]"
@@ -28,3 +34,11 @@ def find_kind(ends: bytes) -> str | None:
     if _METRICS.search(ends) or (_TEXT.search(ends) and any(mark in ends for mark in _MARKS)):
         return SUMMARY
     return None
+
+
+def split_rows(text: PlainText, start: int, delimiter: str) -> Iterator[list[str]]:
+    """Yield the cells of the lines from ``start`` on; raises ``InputError`` for what is no table."""
+    try:
+        yield from csv.reader(text.lines[start:], delimiter=delimiter)
+    except csv.Error as error:
+        raise text.make_error(start, f"no table of VTune: {error}") from None

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from typing import TYPE_CHECKING, Final
 
-from advisor.formats.vtune.report_kinds import SUMMARY
+from advisor.formats.vtune.report_kinds import SUMMARY, split_rows
 from advisor.model.errors import InputError
 from advisor.model.record_class import dataclass
 
@@ -16,6 +15,8 @@ if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
 
 _ELAPSED: Final = "Elapsed Time"
+#: Among the last lines of a summary, about the computer.
+LAST: Final = "Logical CPU Count"
 _LINE: Final = re.compile(r" *([A-Z][\w/() ,.%'-]*?): +(\S.*?) *$")
 _FIRST: Final = re.compile(r".*?Elapsed Time: [\d.,]+s$")
 _SECONDS: Final = re.compile(r"([\d,]+(?:\.\d+)?(?:e[+-]?\d+)?)s?(?: \(.*\))?$")
@@ -60,8 +61,8 @@ class Summary:
         for name in ("Effective Logical Core Utilization", "Effective CPU Utilization", "CPU Utilization"):
             found = _OUT_OF.match(self.metrics.get(name, ""))
             if found:
-                return int(found[2].replace(",", ""))
-        return self.find_count("Logical CPU Count")
+                return max(int(found[2].replace(",", "")), 1)
+        return self.find_count(LAST) or None
 
 
 def read_summary(text: PlainText) -> Summary:
@@ -104,7 +105,7 @@ def _read_table(text: PlainText, start: int) -> Summary:
     delimiter = next((sign for sign in "\t,;|" if sign in head), ",")
     name = 1 if head.startswith("Hierarchy Level") else 0
     metrics: dict[str, str] = {}
-    for row in csv.reader(text.lines[start + 1 :], delimiter=delimiter):
+    for row in split_rows(text, start + 1, delimiter):
         if len(row) > name + 1 and row[name].strip() and len(metrics) < _MOST_METRICS:
             metrics.setdefault(row[name].strip(), row[name + 1].strip())
     if _ELAPSED not in metrics:

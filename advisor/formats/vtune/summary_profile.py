@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.formats.vtune.summary import LAST
 from advisor.model.errors import InputError
 from advisor.model.records import WAITING_UNKNOWN, Note, Phase, Processor, Profile, Region
 from advisor.model.units import format_seconds
@@ -32,6 +33,13 @@ _ADDED_UP: Final = Note(
     "the summary adds the threads up: computation is known in the mean, imbalance and waiting are not",
     0.2,
     "vtune -collect threading -- ./PROGRAM; or gapwatch run -- ./PROGRAM",
+)
+
+_CUT: Final = Note(
+    "summary cut off",
+    "the summary does not get to what it states of the computer, which stands at its end",
+    0.1,
+    "vtune -report summary -result-dir RESULT > summary.txt",
 )
 
 
@@ -121,5 +129,7 @@ def _describe(summary: Summary, elapsed_s: float, paused_s: float, threads: int)
     wait = summary.find_seconds("Wait Time with poor CPU Utilization", "Inactive Wait Time with poor CPU Utilization")
     if wait and wait > 0.01 * elapsed_s:
         yield Note("wait time", f"threads wait {format_seconds(wait)} altogether while few CPUs are in use")
+    if LAST not in summary.metrics:
+        yield _CUT
     if paused_s > 0:
         yield Note("collection paused", f"VTune was paused for {format_seconds(paused_s)} of the run", 0.1)
