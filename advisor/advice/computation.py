@@ -26,6 +26,7 @@ _WORDS: Final = {
     "code.allocation_share": "in allocating and freeing memory",
     "code.copy_share": "in copying and clearing memory",
     "code.lock_share": "in taking and releasing locks",
+    "code.text_share": "in turning numbers into text and back",
     "code.page_share": "in loops that step over whole pages",
     "code.stride_share": "in loops that step over numbers",
     "code.order_share": "in sums that keep their order",

@@ -141,6 +141,7 @@ CHANGES = {
         "inlined",
         "unlocked",
         "unchecked",
+        "binary",
     },
     "loops": {"blocked", "interchanged"},
     "memory": {"outside loops", "fewer bytes"},

@@ -33,6 +33,7 @@ _KINDS: Final = {
     "code.allocation_share": "allocation",
     "code.copy_share": "copy",
     "code.lock_share": "lock",
+    "code.text_share": "text",
 }
 
 

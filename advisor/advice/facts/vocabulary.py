@@ -350,6 +350,7 @@ _CODE: Final = (
         code.allocation_share | share | seconds in malloc, free and the like / computation
         code.copy_share       | share | seconds in memcpy, memset and the like / computation
         code.lock_share       | share | seconds in taking and releasing locks / computation
+        code.text_share       | share | seconds in turning numbers into text and back (printf, strtod, <<) / computation
         """,
     ),
 )

@@ -45,7 +45,7 @@ LOOP_KINDS: Final[Mapping[str, str]] = {
     "slow": "division", "fixed": "update", "scalar": "scalar",
 }  # fmt: skip
 #: Kinds of library functions by the name of the count.
-LIBRARY_KINDS: Final = {"math": "math", "memory": "allocation", "copy": "copy", "lock": "lock"}
+LIBRARY_KINDS: Final = {"math": "math", "memory": "allocation", "copy": "copy", "lock": "lock", "text": "text"}
 #: Readers whose regions include the functions of libraries; in others they are part of who calls them, or left out.
 _SEES_LIBRARIES: Final = frozenset({"recording", "perf", "callgrind", "cachegrind", "hpctoolkit"})
 #: So many functions, those with the most seconds, are looked into.
