@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.collect.binaries.addresses import find_lines
-from advisor.collect.binaries.compilers import is_system_source, read_compilation
+from advisor.collect.binaries.compilers import read_compilation
 from advisor.collect.binaries.demangling import demangle
 from advisor.collect.binaries.disassembly import X86_64, can_disassemble
 from advisor.collect.binaries.dwarf_units import DAMAGE
@@ -27,6 +27,7 @@ from advisor.collect.binaries.library_functions import classify_library_function
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.support.extras import install_line
+from advisor.support.system_sources import is_system_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

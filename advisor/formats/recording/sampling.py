@@ -15,17 +15,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from advisor.collect.binaries.compilers import is_system_source
-from advisor.formats.recording.columns import begin_ns, teams_of
+from advisor.formats.recording.columns import begin_ns
 from advisor.formats.recording.naming import RegionTable, short_path
+from advisor.formats.recording.recorded_threads import teams_of
 from advisor.model.records import Note, Region
 from advisor.model.units import format_share
+from advisor.support.system_sources import is_system_source
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.formats.recording.contents import RecordedThread, Recording
+    from advisor.formats.recording.contents import Recording
+    from advisor.formats.recording.recorded_threads import RecordedThread
     from advisor.model.records import FloatArray, IntArray, Phase, Profile
     from advisor.trace.recordings.places import CodePlace, Places
     from advisor.trace.recordings.processes import Process
