@@ -50,6 +50,12 @@ double MPI_Mine(double x) { return x + 1.0; }
 double exchange(int n, double x) { for (int i = 0; i < n; i++) x = 0.5 * MPI_Mine(x); return x; }
 double orbit(int n, double x) { for (int i = 0; i < n; i++) x = 3.7 * x * (1.0 - x); return x; }
 void sweep(int n, double *u) { for (int i = 1; i < n; i++) u[i] = 0.5 * (u[i - 1] + u[i + 1]); }
+void thomas(int n, double b, double *restrict p, const double *restrict c)
+{
+    for (int i = 1; i < n; i++)
+        p[i] = c[i] / (b + 0.5 * p[i - 1]);
+}
+void relax(int n, double h, double *u) { for (int i = 1; i < n; i++) u[i] = (u[i - 1] + u[i + 1]) / h; }
 void update(int n, volatile long *place, const int *x) { for (int i = 0; i < n; i++) *place += x[i]; }
 void shortest(int n, int *path, const int *row, int *through)
 {
@@ -167,6 +173,8 @@ def test_code_without_optimization_is_recognized_by_its_stack(tmp_path: Path, co
         ("gather", "index"),
         ("orbit", "recurrence"),
         ("sweep", "recurrence"),
+        ("thomas", "recurrence"),
+        ("relax", "recurrence"),
         ("shortest", "overlap"),
         ("largest", "overlap"),
         ("running", None),
@@ -191,10 +199,13 @@ def test_a_vectorized_loop_has_no_reason_and_its_remainder_is_none(optimized: Pa
 
 
 def test_strides_divisions_and_stores_to_one_place_are_told(scalar: Path) -> None:
-    shares = {name: function(scalar, name).loop_shares() for name in ("add", "column", "divide", "update", "gather")}
+    names = ("add", "column", "divide", "update", "gather", "thomas", "relax")
+    shares = {name: function(scalar, name).loop_shares() for name in names}
     assert shares["column"]["strided"] == shares["column"]["far"] == 1.0
     assert shares["add"]["strided"] == shares["add"]["far"] == 0.0
     assert shares["divide"]["slow"] == 1.0
+    assert shares["thomas"]["slow"] == 0.0, "each division waits for the one before: none can go"
+    assert shares["relax"]["slow"] == 1.0, "its divisor stays the same"
     assert shares["add"]["slow"] == 0.0
     assert shares["update"]["fixed"] == 1.0
     assert shares["add"]["fixed"] == 0.0

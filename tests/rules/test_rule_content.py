@@ -142,6 +142,7 @@ CHANGES = {
         "unlocked",
         "unchecked",
         "binary",
+        "interleaved",
     },
     "loops": {"blocked", "interchanged"},
     "memory": {"outside loops", "fewer bytes"},

@@ -334,6 +334,7 @@ _CODE: Final = (
         code.scalar_share   | share | seconds in inner loops that compute with one number at a time / computation
         code.overlap_share  | share | the same where nothing but overlapping arrays, or options, can be the reason
         code.order_share    | share | the same where a sum has to keep its order
+        code.recurrence_share | share | the same where an iteration needs what the one before it has computed
         code.branch_share   | share | the same where the loop branches
         code.call_share     | share | the same where the loop calls functions
         code.stride_share   | share | seconds in inner loops, times their share of accesses with a stride / computation

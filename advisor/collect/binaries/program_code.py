@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 NOTE: Final = "program file"
 #: Traits of functions by the name of the count, as ``FunctionCode.loop_shares`` calls them.
 LOOP_KINDS: Final[Mapping[str, str]] = {
-    "overlap": "overlap", "order": "order", "branch": "branch", "call": "call", "strided": "strided", "far": "far",
-    "slow": "division", "fixed": "update", "scalar": "scalar",
+    "overlap": "overlap", "order": "order", "recurrence": "recurrence", "branch": "branch", "call": "call",
+    "strided": "strided", "far": "far", "slow": "division", "fixed": "update", "scalar": "scalar",
 }  # fmt: skip
 #: Kinds of library functions by the name of the count.
 LIBRARY_KINDS: Final = {"math": "math", "memory": "allocation", "copy": "copy", "lock": "lock", "text": "text"}

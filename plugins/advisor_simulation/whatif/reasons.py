@@ -44,6 +44,7 @@ OF_RUNS: Final[Mapping[Words, str]] = {
     ("cpu", "inlined"): _COMPILED,
     ("cpu", "unlocked"): _COMPILED,
     ("cpu", "binary"): _COMPILED,
+    ("cpu", "interleaved"): _COMPILED,
     ("cpu", "unchecked"): _COMPILED,
     ("memory", "outside loops"): _COMPILED,
     ("memory", "fewer bytes"): _CACHES,
