@@ -50,6 +50,12 @@ double MPI_Mine(double x) { return x + 1.0; }
 double exchange(int n, double x) { for (int i = 0; i < n; i++) x = 0.5 * MPI_Mine(x); return x; }
 double orbit(int n, double x) { for (int i = 0; i < n; i++) x = 3.7 * x * (1.0 - x); return x; }
 void sweep(int n, double *u) { for (int i = 1; i < n; i++) u[i] = 0.5 * (u[i - 1] + u[i + 1]); }
+void thomas(int n, double b, double *restrict p, const double *restrict c)
+{
+    for (int i = 1; i < n; i++)
+        p[i] = c[i] / (b + 0.5 * p[i - 1]);
+}
+void relax(int n, double h, double *u) { for (int i = 1; i < n; i++) u[i] = (u[i - 1] + u[i + 1]) / h; }
 void update(int n, volatile long *place, const int *x) { for (int i = 0; i < n; i++) *place += x[i]; }
 void shortest(int n, int *path, const int *row, int *through)
 {
@@ -167,6 +173,8 @@ def test_code_without_optimization_is_recognized_by_its_stack(tmp_path: Path, co
         ("gather", "index"),
         ("orbit", "recurrence"),
         ("sweep", "recurrence"),
+        ("thomas", "recurrence"),
+        ("relax", "recurrence"),
         ("shortest", "overlap"),
         ("largest", "overlap"),
         ("running", None),
@@ -191,10 +199,13 @@ def test_a_vectorized_loop_has_no_reason_and_its_remainder_is_none(optimized: Pa
 
 
 def test_strides_divisions_and_stores_to_one_place_are_told(scalar: Path) -> None:
-    shares = {name: function(scalar, name).loop_shares() for name in ("add", "column", "divide", "update", "gather")}
+    names = ("add", "column", "divide", "update", "gather", "thomas", "relax")
+    shares = {name: function(scalar, name).loop_shares() for name in names}
     assert shares["column"]["strided"] == shares["column"]["far"] == 1.0
     assert shares["add"]["strided"] == shares["add"]["far"] == 0.0
     assert shares["divide"]["slow"] == 1.0
+    assert shares["thomas"]["slow"] == 0.0, "each division waits for the one before: none can go"
+    assert shares["relax"]["slow"] == 1.0, "its divisor stays the same"
     assert shares["add"]["slow"] == 0.0
     assert shares["update"]["fixed"] == 1.0
     assert shares["add"]["fixed"] == 0.0
@@ -293,7 +304,10 @@ def test_a_stated_file_that_is_no_program_is_a_mistake(tmp_path: Path) -> None:
         ("_ZGVeN8vv_pow_skx", "math"), ("_ZGVdN4v_sin_avx2", "math"), ("_ZGVbN4v_mine", None),
         ("cexp", "math"), ("__muldc3", "math"), ("pow@plt", "math"), ("power", None), ("sinus", None),
         ("malloc", "memory"), ("_int_free", "memory"), ("operator new(unsigned long)", "memory"),
-        ("__memmove_avx_unaligned_erms", "copy"), ("memset@plt", "copy"), ("memory", None), ("free_list", None),
+        ("__memmove_avx_unaligned_erms", "copy"), ("memset@plt", "copy"), ("memory", None),
+        ("free_list", None), ("isoc99_fscanf", "text"), ("____strtod_l_internal", "text"), ("operator<<", None),
+        ("std::ostream& std::ostream::_M_insert<double>(double)", "text"), ("_gfortran_transfer_real_write", "text"),
+        ("print_grid", None), ("scanner", None),
         ("__assert_fail", "check"), ("__ubsan_handle_out_of_bounds", "check"), ("mcount", "check"),
         ("_gfortran_runtime_error_at", "check"), ("__stack_chk_fail", None), ("main", None), ("expand", None),
     ],

@@ -8,8 +8,8 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from advisor.formats.recording.contents import RecordedThread
 from advisor.formats.recording.delay import _delay_in_io
+from advisor.formats.recording.recorded_threads import RecordedThread
 from advisor.trace.recordings.layout import CALL, RECORD, STATE
 
 WRITE, SEND, FLUSH = 1, 2, 3

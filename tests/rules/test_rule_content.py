@@ -141,6 +141,8 @@ CHANGES = {
         "inlined",
         "unlocked",
         "unchecked",
+        "binary",
+        "interleaved",
     },
     "loops": {"blocked", "interchanged"},
     "memory": {"outside loops", "fewer bytes"},

@@ -23,6 +23,7 @@ _KINDS: Final = {
     "code.scalar_share": "scalar",
     "code.overlap_share": "overlap",
     "code.order_share": "order",
+    "code.recurrence_share": "recurrence",
     "code.branch_share": "branch",
     "code.call_share": "call",
     "code.stride_share": "strided",
@@ -33,6 +34,7 @@ _KINDS: Final = {
     "code.allocation_share": "allocation",
     "code.copy_share": "copy",
     "code.lock_share": "lock",
+    "code.text_share": "text",
 }
 
 

@@ -354,6 +354,7 @@ _CODE: Final = (
         code.scalar_share   | share | seconds in inner loops that compute with one number at a time / computation
         code.overlap_share  | share | the same where nothing but overlapping arrays, or options, can be the reason
         code.order_share    | share | the same where a sum has to keep its order
+        code.recurrence_share | share | the same where an iteration needs what the one before it has computed
         code.branch_share   | share | the same where the loop branches
         code.call_share     | share | the same where the loop calls functions
         code.stride_share   | share | seconds in inner loops, times their share of accesses with a stride / computation
@@ -370,6 +371,7 @@ _CODE: Final = (
         code.allocation_share | share | seconds in malloc, free and the like / computation
         code.copy_share       | share | seconds in memcpy, memset and the like / computation
         code.lock_share       | share | seconds in taking and releasing locks / computation
+        code.text_share       | share | seconds in turning numbers into text and back (printf, strtod, <<) / computation
         """,
     ),
 )

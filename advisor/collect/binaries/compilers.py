@@ -32,7 +32,6 @@ _FAST_MATH: Final = ("-ffast-math", "-Ofast", "-fassociative-math", "-funsafe-ma
 _RECORDS_OPTIONS: Final = re.compile(r"GNU (?!AS)")
 _LEVEL: Final = re.compile(r"-O(?:[0-3gsz]|fast)?")
 #: A source below one of these is not the user's own.
-_SYSTEM: Final = ("/usr/include/", "/usr/lib/", "/build/", "../sysdeps/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +133,3 @@ def _read_command_lines(section: bytes) -> tuple[str, ...]:
     except ValueError:
         words = text.split()
     return tuple(dict.fromkeys(word for word in words if word.startswith("-") and len(word) > 1))
-
-
-def is_system_source(file: str) -> bool:
-    """Return whether a source belongs to the system or the compiler and not to the user."""
-    return file.startswith(_SYSTEM) or "/sysdeps/" in file

@@ -121,6 +121,12 @@ def _is_mostly(loop: InnerLoop, count: int) -> bool:
 
 
 def _is_slow(loop: InnerLoop) -> bool:
+    """Return whether a loop is held up by its divisions and roots, and can do with fewer of them.
+
+    Where each iteration waits for the one before, only a divisor that stays the same can go.
+    """
+    if loop.recurs and not loop.fixed_divisors:
+        return False
     return loop.slow > 0 and loop.slow >= _SLOW_SHARE * (loop.scalar + loop.packed)
 
 

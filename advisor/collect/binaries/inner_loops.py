@@ -30,6 +30,7 @@ _ARITHMETIC: Final = re.compile(
 )
 _X87: Final = re.compile(r"f(?:i?add|i?sub|i?mul|i?div|sqrt)[rp]{0,2}")
 _SLOW: Final = re.compile(r"v?(?:div|sqrt)[sp][sd]|f(?:i?div|sqrt)[rp]{0,2}")
+_DIVIDES: Final = re.compile(r"v?div[sp][sd]")
 _ROOTS: Final = re.compile(r"v?(?:sqrt|rsqrt|rcp|round)")
 _FUSED: Final = re.compile(r"vfn?m")
 _SUMS: Final = re.compile(r"v?(?:add|sub|fn?m(?:add|sub)(?:132|213|231)?)s[sd]")
@@ -70,6 +71,7 @@ class InnerLoop:
     other than as a term of a sum. ``arithmetic`` are the addresses of instructions that compute, ``calls`` the targets
     of calls, None for one through a pointer. Of loops without floating-point arithmetic, ``integers`` and
     ``packed_integers`` are the instructions that compute with one integer of an array, or several, at a time.
+    ``fixed_divisors`` are divisions by a value that stays the same in all iterations.
     """
 
     begin: int
@@ -93,6 +95,7 @@ class InnerLoop:
     arithmetic: tuple[int, ...]
     integers: int = 0
     packed_integers: int = 0
+    fixed_divisors: int = 0
 
     @property
     def is_vector(self) -> bool:
@@ -224,7 +227,19 @@ def _describe_loop(body: Sequence[Instruction], depth: int) -> InnerLoop:
         arithmetic=floating or packed_integers or integers,
         integers=len(integers),
         packed_integers=len(packed_integers),
+        fixed_divisors=sum(_divides_by_same(one, steps, writes) for one in body),
     )
+
+
+def _divides_by_same(one: Instruction, steps: Mapping[str, int | str], writes: Mapping[str, int]) -> bool:
+    """Return whether an instruction divides by what no iteration changes, whose reciprocal can be taken before."""
+    if not _DIVIDES.fullmatch(one.mnemonic) or not one.operands:
+        return False
+    divisor = one.operands[-1]
+    if "[" not in divisor:
+        return whole_register(divisor) not in writes
+    access = _read_access(one)
+    return access is None or is_on_stack(one) or _step_of(access.terms, steps, writes) == 0
 
 
 def _walking(body: Sequence[Instruction], steps: Mapping[str, int | str], writes: Mapping[str, int]) -> frozenset[int]:

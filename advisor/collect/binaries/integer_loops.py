@@ -22,7 +22,9 @@ _PACKED: Final = re.compile(
     r"v?p(?:add|sub|mull|mulu|mulh|madd|min|max|cmpeq|cmpgt|and|andn|or|xor|abs|avg|sad|sll|srl|sra|blend)\w*"
 )
 _MOVES: Final = re.compile(r"mov(?:zx|sx|sxd|abs)?")
-_COMBINES: Final = frozenset({"add", "sub", "and", "or", "xor", "imul", "shl", "sal", "shr", "sar", "neg", "not", "lea"})
+_COMBINES: Final = frozenset(
+    {"add", "sub", "and", "or", "xor", "imul", "shl", "sal", "shr", "sar", "neg", "not", "lea"}
+)
 _COMPARES: Final = frozenset({"cmp", "test"})
 _CHOOSES: Final = re.compile(r"cmov\w+")
 #: What a vector can add up in any order.

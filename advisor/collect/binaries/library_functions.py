@@ -6,8 +6,9 @@ import re
 from typing import Final, Literal
 
 #: ``math``: transcendental functions; ``memory``: allocation; ``copy``: copying and clearing; ``check``: tests at run
-#: time that assertions, sanitizers, bounds checks and profiling options add; ``lock``: taking and releasing locks.
-LibraryKind = Literal["math", "memory", "copy", "check", "lock"]
+#: time that assertions, sanitizers, bounds checks and profiling options add; ``lock``: taking and releasing locks;
+#: ``text``: numbers to text and back.
+LibraryKind = Literal["math", "memory", "copy", "check", "lock", "text"]
 
 #: What is before a name: underscores, the vector ABI's instruction set, mask, length and parameters (``_ZGVdN4v_sin``).
 _DECORATION: Final = re.compile(
@@ -33,6 +34,15 @@ _LOCK: Final = re.compile(
     r"pthread_(?:mutex|spin|rwlock)_\w*lock\w*|lll_(?:mutex_)?(?:un)?lock_\w+|GOMP_critical_\w+|gomp_mutex_\w*lock\w*"
     r"|omp_(?:un)?set_(?:nest_)?lock|kmpc_(?:end_)?critical\w*|kmp_(?:acquire|release)_\w*lock\w*|omp_critical"
 )
+#: Formatted input and output: of C, of C++ (streams and their facets), of gfortran.
+_TEXT: Final = re.compile(
+    r"(?:isoc\d+_)?v?[fsd]?n?(?:print|scan)f(?:_chk)?|(?:IO_)?v\w*(?:print|scan)f(?:_internal)?|printf_(?:fp|buffer)\w*"
+    r"|(?:isoc\d+_)?(?:strto|wcsto)(?:[dfl]|ld|ll?|ull?|imax|umax)(?:_l)?(?:_internal)?|strto\w+_internal|ato(?:[fil]|ll)"
+    r"|itoa_word|mpn_extract_\w+|round_and_return|str_to_mpn\w*"
+    r"|.*std::(?:num_(?:put|get)<|(?:basic_)?[io]stream|operator(?:<<|>>)|(?:ostream|istream)\w*_insert).*"
+    r"|std::(?:__cxx11::)?(?:to_string|sto(?:[dfi]|ld|ll?|ull?))\b.*"
+    r"|_?gfortran_(?:st_(?:read|write)\w*|transfer_\w+)|(?:read|write)_(?:real|integer|decimal|float_\w+)|format_lex"
+)
 
 
 def bare_name(name: str) -> str:
@@ -52,4 +62,6 @@ def classify_library_function(name: str) -> LibraryKind | None:
         return "memory"
     if _LOCK.fullmatch(plain):
         return "lock"
+    if _TEXT.fullmatch(plain):
+        return "text"
     return "copy" if _COPY.fullmatch(plain) else None

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.collect.binaries.addresses import find_lines
-from advisor.collect.binaries.compilers import is_system_source, read_compilation
+from advisor.collect.binaries.compilers import read_compilation
 from advisor.collect.binaries.demangling import demangle
 from advisor.collect.binaries.disassembly import X86_64, can_disassemble
 from advisor.collect.binaries.dwarf_units import DAMAGE
@@ -27,6 +27,7 @@ from advisor.collect.binaries.library_functions import classify_library_function
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.support.extras import install_line
+from advisor.support.system_sources import is_system_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -41,11 +42,11 @@ if TYPE_CHECKING:
 NOTE: Final = "program file"
 #: Traits of functions by the name of the count, as ``FunctionCode.loop_shares`` calls them.
 LOOP_KINDS: Final[Mapping[str, str]] = {
-    "overlap": "overlap", "order": "order", "branch": "branch", "call": "call", "strided": "strided", "far": "far",
-    "slow": "division", "fixed": "update", "scalar": "scalar",
+    "overlap": "overlap", "order": "order", "recurrence": "recurrence", "branch": "branch", "call": "call",
+    "strided": "strided", "far": "far", "slow": "division", "fixed": "update", "scalar": "scalar",
 }  # fmt: skip
 #: Kinds of library functions by the name of the count.
-LIBRARY_KINDS: Final = {"math": "math", "memory": "allocation", "copy": "copy", "lock": "lock"}
+LIBRARY_KINDS: Final = {"math": "math", "memory": "allocation", "copy": "copy", "lock": "lock", "text": "text"}
 #: Readers whose regions include the functions of libraries; in others they are part of who calls them, or left out.
 _SEES_LIBRARIES: Final = frozenset({"recording", "perf", "callgrind", "cachegrind", "hpctoolkit"})
 #: So many functions, those with the most seconds, are looked into.

@@ -14,11 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
-from advisor.collect.binaries.compilers import is_system_source, read_compilation
+from advisor.collect.binaries.compilers import read_compilation
 from advisor.collect.binaries.dwarf_units import DAMAGE
 from advisor.collect.binaries.elf_files import find_debug_file, read_elf
 from advisor.model.errors import InputError
 from advisor.support.child_process import read_tail, run_child, run_program
+from advisor.support.system_sources import is_system_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.formats.recording.naming import BLOCKED, NO_CORE, ROOT, TEAM, THREAD
+from advisor.formats.recording.recorded_threads import teams_of
 from advisor.formats.recording.tasks import calls_of, nest_tasks, split_waits
 from advisor.trace.events import COLUMNS, Kind
 from advisor.trace.recordings.layout import CALL, FORK, JOIN, MESSAGE, STATE
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.formats.recording.communicators import Communicators
-    from advisor.formats.recording.contents import RecordedThread, Recording
+    from advisor.formats.recording.contents import Recording
     from advisor.formats.recording.naming import RegionTable
+    from advisor.formats.recording.recorded_threads import RecordedThread
     from advisor.formats.recording.tasks import TaskNesting
 
     Columns = dict[str, npt.NDArray[Any]]
@@ -97,11 +99,6 @@ def begin_ns(recording: Recording) -> int:
     lives = (_life(one, one.records["start_ns"].astype(np.int64), one.records["end_ns"].astype(np.int64))[0]
              + one.offset_ns for one in recording.threads)  # fmt: skip
     return min(lives)
-
-
-def teams_of(thread: RecordedThread) -> npt.NDArray[np.int64]:
-    """Return the records in which a thread does its part of a parallel region of OpenMP."""
-    return calls_of(thread, "omp_parallel")
 
 
 def _part(time_ns: npt.NDArray[Any], kind: Kind, region: npt.NDArray[Any], record: npt.NDArray[Any] | None) -> _Part:

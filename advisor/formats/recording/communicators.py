@@ -12,7 +12,7 @@ from advisor.trace.events import Kind
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.formats.recording.contents import RecordedThread
+    from advisor.formats.recording.recorded_threads import RecordedThread
     from advisor.trace.recordings.processes import Process
 
 

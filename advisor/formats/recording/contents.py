@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.formats.recording.helper_threads import split_helper_threads
+from advisor.formats.recording.recorded_threads import RecordedThread
 from advisor.model.errors import InputError
 from advisor.trace.recordings.command import read_command
 from advisor.trace.recordings.layout import JOIN, RECORD, map_records, map_samples
@@ -20,25 +21,13 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.trace.recordings.command import RunCommand
-    from advisor.trace.recordings.processes import Process, ThreadSpan
+    from advisor.trace.recordings.processes import Process
 
 
 #: Kinds of events that a record may tell (``advisor.trace.events.Kind``); 0 is none.
 _EVENTS: Final = (0, 3, 4, 5, 6, 7, 8, 9, 14)
 #: No clock of a host runs for so long: 100 years.
 _LATEST_NS: Final = 3_200_000_000_000_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class RecordedThread:
-    """A thread's records and samples, and ``offset_ns``: what its clock lacks to that of the first process."""
-
-    process: Process
-    span: ThreadSpan
-    rank: int
-    records: npt.NDArray[Any]
-    samples: npt.NDArray[Any]
-    offset_ns: int
 
 
 @dataclass(frozen=True, slots=True)

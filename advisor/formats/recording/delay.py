@@ -18,7 +18,8 @@ from advisor.trace.regions import NO_CORE_NAME, classify_region
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.formats.recording.contents import RecordedThread, Recording
+    from advisor.formats.recording.contents import Recording
+    from advisor.formats.recording.recorded_threads import RecordedThread
     from advisor.model.records import FloatArray, Phase, Profile
     from advisor.trace.recordings.processes import Process
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.recording.columns import teams_of
+from advisor.formats.recording.recorded_threads import teams_of
 from advisor.trace.events import Role
 from advisor.trace.recordings.layout import CALL
 from advisor.trace.regions import classify_region
@@ -18,7 +18,7 @@ from advisor.trace.regions import classify_region
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.formats.recording.contents import RecordedThread
+    from advisor.formats.recording.recorded_threads import RecordedThread
 
 #: A thread that uses less of the CPU time of its process's busiest one works for nobody.
 LEAST_USED: Final = 0.01

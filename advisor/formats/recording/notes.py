@@ -67,7 +67,11 @@ def _of_helpers(recording: Recording) -> Iterator[Note]:
     """Yield how many threads are no processors of the run."""
     count = len(recording.helpers)
     if count:
-        who = "1 thread that only waited to be asked is" if count == 1 else f"{count} threads that only waited to be asked are"
+        who = (
+            "1 thread that only waited to be asked is"
+            if count == 1
+            else f"{count} threads that only waited to be asked are"
+        )
         yield Note("helper threads", f"{who} left out; libraries such as OpenBLAS keep them in reserve")
 
 

@@ -15,17 +15,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from advisor.formats.recording.columns import begin_ns, teams_of
+from advisor.formats.recording.columns import begin_ns
 from advisor.formats.recording.naming import RegionTable, short_path
+from advisor.formats.recording.recorded_threads import teams_of
 from advisor.formats.recording.tasks import nest_tasks, open_at
 from advisor.model.records import Note, Region
 from advisor.model.units import format_share
+from advisor.support.system_sources import is_system_source
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.formats.recording.contents import RecordedThread, Recording
+    from advisor.formats.recording.contents import Recording
+    from advisor.formats.recording.recorded_threads import RecordedThread
     from advisor.model.records import FloatArray, IntArray, Phase, Profile
     from advisor.trace.recordings.places import CodePlace, Places
     from advisor.trace.recordings.processes import Process
@@ -190,12 +193,19 @@ def _function(
             return ("unknown code" if where[0] else "code made at run time", None), None
         if any("_omp_fn." in frame.function or ".omp_outlined" in frame.function for frame in found[0][:1]):
             return _OUTLINED, None
+        inner = _own_frame(found[0]) or inner  # the loop that walks through a container, not the operator that it calls
         return (_without_parameters(inner.function.partition("@")[0]), short_path(inner.file)), inner.line
     called = next((at for at, path in enumerate(where) if at and path == process.program), 0)
     entry = found[called - 1] if called else found[0]  # what the program called, of what that calls in turn
     name = _plain_name(entry[-1].function) if entry else PurePath(where[0]).name
-    caller = found[called][0] if called and found[called] and found[called][0].line else None
+    caller = _own_frame(found[called]) if called else None
     return (name, short_path(caller.file) if caller else None), caller.line if caller else None
+
+
+def _own_frame(frames: tuple[CodePlace, ...]) -> CodePlace | None:
+    """Return the innermost frame with a line that is no inlined piece of a library's header; else the innermost."""
+    known = [frame for frame in frames if frame.line]
+    return next((frame for frame in known if not is_system_source(frame.file or "")), known[0] if known else None)
 
 
 def _without_parameters(function: str) -> str:

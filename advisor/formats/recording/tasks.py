@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.formats.recording.naming import RegionTable, idle_region
+from advisor.formats.recording.recorded_threads import calls_of
 from advisor.model.records import Region
-from advisor.trace.recordings.layout import CALL, FORK, JOIN
+from advisor.trace.recordings.layout import FORK, JOIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import numpy.typing as npt
 
-    from advisor.formats.recording.contents import RecordedThread, Recording
+    from advisor.formats.recording.contents import Recording
+    from advisor.formats.recording.recorded_threads import RecordedThread
     from advisor.model.records import FloatArray, IntArray, Profile
 
 #: Calls in which a thread may run tasks.
@@ -142,15 +144,6 @@ def _ends_before(groups: IntArray, end: IntArray, first: IntArray) -> IntArray:
     """Return the end of the one before in each group, for the first of a group what is given."""
     before = np.r_[first[:1], end[:-1]]
     return np.where(np.r_[False, groups[1:] == groups[:-1]][: len(groups)], before, first)
-
-
-def calls_of(thread: RecordedThread, *names: str) -> IntArray:
-    """Return the calls of the functions with these names."""
-    numbers = [number for number, name in thread.process.functions.items() if name in names]
-    if not numbers:
-        return np.zeros(0, dtype=np.int64)
-    records = thread.records
-    return np.flatnonzero((records["kind"] == CALL) & np.isin(records["function"], numbers))
 
 
 def _between_fork_and_join(thread: RecordedThread, time_ns: IntArray) -> npt.NDArray[np.bool_]:

@@ -18,7 +18,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from advisor.collect.binaries.addresses import resolve_addresses
-from advisor.collect.binaries.compilers import is_system_source
+from advisor.support.system_sources import is_system_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -43,6 +43,8 @@ OF_RUNS: Final[Mapping[Words, str]] = {
     ("cpu", "simplified"): _COMPILED,
     ("cpu", "inlined"): _COMPILED,
     ("cpu", "unlocked"): _COMPILED,
+    ("cpu", "binary"): _COMPILED,
+    ("cpu", "interleaved"): _COMPILED,
     ("cpu", "unchecked"): _COMPILED,
     ("memory", "outside loops"): _COMPILED,
     ("memory", "fewer bytes"): _CACHES,

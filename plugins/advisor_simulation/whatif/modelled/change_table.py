@@ -92,6 +92,8 @@ OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
     ("cpu", "simplified"): _WEIGHTS,
     ("cpu", "inlined"): _WEIGHTS,
     ("cpu", "unlocked"): _WEIGHTS,
+    ("cpu", "binary"): _WEIGHTS,
+    ("cpu", "interleaved"): _WEIGHTS,
     ("cpu", "unchecked"): _WEIGHTS,
     ("memory", "outside loops"): _WEIGHTS,
     ("memory", "fewer bytes"): _ORDER,
