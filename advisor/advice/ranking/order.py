@@ -115,13 +115,13 @@ def _by_simulation(
 
 
 def _realised(draft: Draft, gain: Callable[[Recommendation], ExpectedGain | None]) -> Draft:
-    """Return the draft with what its action has won in this program before, where that is known."""
-    found = gain(draft.recommendation)
+    """Return the draft corrected by what its action has won in this program before, where that is known."""
+    made = draft.recommendation
+    found = gain(made)
     if found is None or found.basis != "history":
         return draft
-    interval = (found.low_s, found.high_s)
-    better = replace(draft.recommendation, expected_s=found.expected_s, interval_s=interval, basis=found.basis)
-    return replace(draft, recommendation=better, further_s=found.expected_s)
+    better = replace(made, expected_s=found.expected_s, interval_s=(found.low_s, found.high_s), basis=found.basis)
+    return replace(draft, recommendation=better, further_s=found.expected_s, said_s=made.expected_s)
 
 
 def _add_expected_gain(draft: Draft, gain: Callable[[Recommendation], ExpectedGain | None]) -> Draft:
