@@ -31,8 +31,8 @@ _HISTORY: Final = (
     "the mean share of its ceiling that the action has won in this program before × ceiling (docs/rules.md)"
 )
 _CORRECTED: Final = (
-    "the mean of the share that a simulation says and of those that the action has won in this program before × ceiling: "
-    "the conjugate update of a normal distribution, of which the simulation is one observation (docs/rules.md)"
+    "the mean of the share that a simulation says and of those that the action has won in this program before, "
+    "× ceiling: the conjugate update of a normal distribution, of which the simulation is one observation (docs/rules.md)"
 )
 _EXPECTED: Final = {
     "history": _HISTORY,
