@@ -346,11 +346,11 @@ def _gain_estimator(
 
     def estimate_gain(recommendation: Recommendation) -> ExpectedGain | None:
         if recommendation.action in won:
-            shares, most = won[recommendation.action], recommendation.ceiling_s
+            before, most = won[recommendation.action], recommendation.ceiling_s
             if recommendation.basis == "simulation" and recommendation.interval_s is not None:
                 said = ExpectedGain(recommendation.expected_s or 0.0, *recommendation.interval_s, "simulation")
-                return history_gain.correct_gain(shares, most, said)
-            return history_gain.compute_gain(shares, most)
+                return history_gain.correct_gain(before, most, said)
+            return history_gain.compute_gain(before, most)
         if profile.devices is not None:
             return device_gain.find_gain(profile.devices, changes[recommendation.action])
         stage(f"simulating what {recommendation.action} would win")

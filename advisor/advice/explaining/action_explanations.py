@@ -32,7 +32,7 @@ _HISTORY: Final = (
 )
 _CORRECTED: Final = (
     "the mean of the share that a simulation says and of those that the action has won in this program before, "
-    "× ceiling: the conjugate update of a normal distribution, of which the simulation is one observation (docs/rules.md)"
+    "× ceiling: the conjugate update of a normal distribution, the simulation being one observation (docs/rules.md)"
 )
 _EXPECTED: Final = {
     "history": _HISTORY,
