@@ -242,20 +242,25 @@ def hide_transfer(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 def hide_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     """Write in the background: what is written goes on during the computation up to the next time that is written.
 
-    So nothing hides what is written last, unless computation follows.
+    So nothing hides what is written last, unless computation follows. Of a phase that comes once, and of which nothing
+    tells how often it writes, it is not known what comes last.
     """
     phases = _select_phases(run, chosen, None)
     starts = np.concatenate([phase.start for phase in run.phases])
-    work = np.concatenate([phase.work.max(axis=0) for phase in run.phases])
     order = np.argsort(starts, kind="stable")
-    starts, done = starts[order], np.r_[0.0, np.cumsum(work[order])]
+    work = np.concatenate([phase.work.max(axis=0) for phase in run.phases])[order]
+    starts, done = starts[order], np.r_[0.0, np.cumsum(work)]
     written = np.sort(np.concatenate([phase.start[phase.io.max(axis=0) > 0] for phase in phases] or [np.zeros(0)]))
     changed = []
     for phase in phases:
-        io = phase.io.max(axis=0)
+        io, own = phase.io.max(axis=0), phase.work.max(axis=0)
+        outputs = max(phase.passes / len(phase.start), 1.0)
+        last = 0.0 if outputs == len(phase.start) == 1 else 1.0 / outputs
         until = np.r_[written, np.inf][np.searchsorted(written, phase.start, side="right")]
-        room = done[np.searchsorted(starts, until)] - done[np.searchsorted(starts, phase.start, side="right")]
-        left = np.maximum(1.0 - HIDDEN * np.divide(room, io, out=np.zeros_like(io), where=io > 0), 0.0)
+        begin, end = (np.searchsorted(starts, time, side="right") for time in (phase.start, until))
+        inside = np.minimum(HIDDEN * own, io) * (1.0 - last)
+        behind = np.minimum(HIDDEN * (done[end] - done[begin]), io * last)
+        left = np.divide(io - inside - behind, io, out=np.ones_like(io), where=io > 0)
         changed.append(replace(phase, io=phase.io * left))
     return run.with_phases(changed)
 
