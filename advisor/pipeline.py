@@ -364,13 +364,18 @@ def _gain_estimator(
 ) -> Callable[[Recommendation], ExpectedGain | None]:
     """Return what says how much a recommended change is expected to win.
 
-    By what the action has won in this program before; where it has not been applied yet, by a plugin's simulation;
-    where there is none, by what findings have ``told`` of similar programs.
+    By what the action has won in this program before, which corrects what a simulation says where the recommendation
+    holds that already; where it has not been applied yet, by a plugin's simulation; where there is none, by what
+    findings have ``told`` of similar programs.
     """
 
     def estimate_gain(recommendation: Recommendation) -> ExpectedGain | None:
         if recommendation.action in won:
-            return history_gain.compute_gain(won[recommendation.action], recommendation.ceiling_s)
+            before, most = won[recommendation.action], recommendation.ceiling_s
+            if recommendation.basis == "simulation" and recommendation.interval_s is not None:
+                said = ExpectedGain(recommendation.expected_s or 0.0, *recommendation.interval_s, "simulation")
+                return history_gain.correct_gain(before, most, said)
+            return history_gain.compute_gain(before, most)
         if profile.devices is not None:
             return device_gain.find_gain(profile.devices, changes[recommendation.action])
         stage(f"simulating what {recommendation.action} would win")

@@ -4,6 +4,7 @@ python examples/lab/judge.py --seeds 1:600:2 --jobs 2     # odd seeds to develop
 python examples/lab/judge.py --seeds 0:800:2 --page       # even seeds to report, into docs/validation.md
 python examples/lab/judge.py --seeds 17 --keep DIR        # one program, its trace kept
 python examples/lab/judge.py --halos                      # imbalanced stencils with a halo exchange
+python examples/lab/judge.py --cases FILE... --page       # the tables of cases that --json kept
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from advisor.extension import host
 from lab.archive import write_archive
 from lab.scores import Case, Item, report
 from lab.shapes import SHAPES, build, halos
-from lab.truth import gain_of, gains, meanings, places
+from lab.truth import Gain, gain_of, gains, meanings, places
 from lab.world import run
 
 if TYPE_CHECKING:
@@ -120,11 +121,23 @@ def seeds_of(text: str) -> range:
     return range(numbers[0], numbers[0] + 1) if len(numbers) == 1 else range(*numbers)
 
 
+def load_cases(file: Path) -> list[Case]:
+    """Return the cases that ``--json`` wrote."""
+    found = []
+    for line in file.read_text().splitlines():
+        kept = json.loads(line)
+        best = [Gain(**gain) for gain in kept.pop("best")]
+        items = [Item(**item) for item in kept.pop("items")]
+        found.append(Case(**kept, best=best, items=items))
+    return found
+
+
 def main() -> int:
     """Judge and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument("--seeds", type=seeds_of, metavar="A:B:STEP")
+    which.add_argument("--cases", type=Path, nargs="+", metavar="FILE", help="cases that --json kept, nothing is run")
     which.add_argument("--halos", action="store_true", help="imbalanced stencils with a halo exchange, nothing else")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--shape", choices=SHAPES, help="give all programs this shape")
@@ -132,8 +145,8 @@ def main() -> int:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every case, one a line")
     parser.add_argument("--page", action="store_true", help="write the tables into docs/validation.md")
     args = parser.parse_args()
-    codes = halos() if args.halos else (build(seed, args.shape) for seed in args.seeds)
-    cases = []
+    codes = halos() if args.halos else (build(seed, args.shape) for seed in args.seeds or ())
+    cases = [case for file in args.cases or () for case in load_cases(file)]
     with args.json.open("w") if args.json else nullcontext() as out:
         for case in judge_all(codes, args.jobs, args.keep):
             cases.append(case)

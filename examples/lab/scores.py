@@ -63,8 +63,8 @@ class Case:
 
     @property
     def clean(self) -> bool:
-        """Whether no remedy is worth its effort."""
-        return self.best_s < USEFUL * self.wall_s
+        """Whether no remedy is worth its effort, nor what an item means: the same change in several phases."""
+        return max([self.best_s, *(item.gain_s for item in self.items)]) < USEFUL * self.wall_s
 
     def right(self, first: int = 1) -> bool:
         """Return whether one of the first items wins as much as the best remedy, or there is rightly none."""

@@ -7,7 +7,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import advice_samples
 import pytest
@@ -18,7 +19,8 @@ from site_folder import beside_readers, plugin
 
 from advisor import cli, pipeline
 from advisor.advice.earlier_runs import AppliedAction, EarlierRuns, pooled_deviation_s
-from advisor.advice.ranking import history_gain, similar_program_gain
+from advisor.advice.explaining import action_explanations
+from advisor.advice.ranking import ExpectedGain, history_gain, similar_program_gain
 from advisor.history.database import NAME, HistoryWriter, open_read_only
 from advisor.history.history_queries import StoredHistory
 from advisor.history.items import ItemStore
@@ -176,6 +178,35 @@ def test_the_expected_gain_lies_in_its_interval(shares: list[float], ceiling_s: 
     expected, low, high, _ = history_gain.compute_gain(shares, ceiling_s)
     assert expected == pytest.approx(mean(shares) * ceiling_s)
     assert low <= expected <= high
+
+
+def test_what_a_simulation_says_is_corrected_by_what_was_won() -> None:
+    """By hand: shares 0.4 (s 0.1) and 0.5; variance (2·0.01 + 0.005)/3·1.5; t of 90 %, three degrees, 2.353363."""
+    said = ExpectedGain(4.0, 4.0 - 1.2816, 4.0 + 1.2816, "simulation")
+    expected, low, high, basis = history_gain.correct_gain((0.5,), 10.0, said)
+    assert (expected, basis) == (pytest.approx(4.5), "history")
+    assert (low, high) == pytest.approx((4.5 - 2.631139, 4.5 + 2.631139))
+    assert history_gain.correct_gain((), 10.0, said) is said
+
+
+def test_many_gains_outweigh_a_simulation() -> None:
+    said = ExpectedGain(4.0, 3.9, 4.1, "simulation")
+    few, many = (history_gain.correct_gain((0.6, 0.62) * n, 10.0, said) for n in (1, 50))
+    assert few.expected_s < many.expected_s == pytest.approx(6.08, abs=0.03)
+    assert many.high_s - many.low_s < few.high_s - few.low_s
+
+
+def test_the_correction_is_explained_by_what_goes_into_it() -> None:
+    item = replace(
+        advice_samples.recommendation(), basis="history", ceiling_s=10.0, expected_s=4.5, interval_s=(1.8, 7.2)
+    )
+    draft: Any = SimpleNamespace(said_s=4.0)
+    number = action_explanations._explain_expected_gain(draft, item, {item.action: (0.5,)}, "item 1")
+    values = {one.name: one.value for one in number.inputs}
+    assert (values["simulated"], values["share 1"]) == (pytest.approx(0.4), 0.5)
+    assert "conjugate" in number.formula
+    simulated, share, ceiling = (["input", at] for at in (2, 3, 4))
+    assert number.expression == ["/", ["*", ["+", simulated, share], ceiling], 2]
 
 
 def test_what_an_action_has_won_is_expected_again(tmp_path: Path) -> None:

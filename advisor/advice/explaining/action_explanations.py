@@ -30,6 +30,10 @@ _CEILING: Final = (
 _HISTORY: Final = (
     "the mean share of its ceiling that the action has won in this program before × ceiling (docs/rules.md)"
 )
+_CORRECTED: Final = (
+    "the mean of the share that a simulation says and of those that the action has won in this program before, "
+    "× ceiling: the conjugate update of a normal distribution, the simulation being one observation (docs/rules.md)"
+)
 _EXPECTED: Final = {
     "history": _HISTORY,
     "similar": "the share of its ceiling that the action has won in similar programs × ceiling, as a finding tells it",
@@ -48,7 +52,7 @@ def explain_recommendation(
         yield _explain_evidence(piece, draft.match.site, book.sheet, terms, about, draft.match.action.place)
     yield _explain_ceiling(draft, made, book, about, terms)
     if made.expected_s is not None:
-        yield _explain_expected_gain(made, won, about)
+        yield _explain_expected_gain(draft, made, won, about)
     yield _explain_confidence(draft, made, book, about)
     yield _explain_order(draft, made, about)
 
@@ -178,18 +182,25 @@ def _site_label(book: GapBudget, site: int) -> str:
     return "no phase" if place is None else f"phase {place.name}"
 
 
-def _explain_expected_gain(made: Recommendation, won: Mapping[str, Sequence[float]], about: str) -> ExplainedNumber:
+def _explain_expected_gain(
+    draft: Draft, made: Recommendation, won: Mapping[str, Sequence[float]], about: str
+) -> ExplainedNumber:
     low, high = made.interval_s or (None, None)
     inputs = [
         NumberInput("lowest", low, "s", "lower end of the interval"),
         NumberInput("highest", high, "s", "upper end of it"),
     ]
+    corrected = made.basis == "history" and draft.said_s is not None and made.ceiling_s > 0.0
+    if corrected:
+        inputs.append(
+            NumberInput("simulated", (draft.said_s or 0.0) / made.ceiling_s, "share", "by a plugin / ceiling")
+        )
     if made.basis == "history":
         inputs += [
             NumberInput(f"share {number}", share, "share", "seconds won / ceiling, from the history")
             for number, share in enumerate(won.get(made.action, ()), 1)
         ]
-    formula = _EXPECTED[made.basis or "simulation"]
+    formula = _CORRECTED if corrected else _EXPECTED[made.basis or "simulation"]
     inputs.append(NumberInput("ceiling", made.ceiling_s, "s", "at most, above"))
     return ExplainedNumber(
         "expected", "expected", "gain", made.expected_s, "s", "modelled", formula, tuple(inputs), about=about,

@@ -39,7 +39,7 @@ class Draft:
     ``claims`` are the (site, gap) whose seconds it is about, ``match`` the rule where it matters most, ``sites`` the
     phases of each place that it is about; it is about the ``whole`` program if it can't be made at one place.
     ``further_s`` is what a simulation says it wins behind all better ones, ``part`` the seconds of a gap that a finding
-    explains and that it is about alone.
+    explains and that it is about alone. ``said_s`` is what a simulation said before it was corrected by the history.
     """
 
     match: RuleMatch
@@ -49,6 +49,7 @@ class Draft:
     whole: bool = False
     further_s: float | None = None
     part: GapPart | None = None
+    said_s: float | None = None
 
     @property
     def score(self) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from advisor.advice.ranking.gains import ExpectedGain
 from advisor.analysis.distributions import student_t_quantile
@@ -11,6 +11,31 @@ from advisor.model import policy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+
+#: Half the width of an 80 % interval, as simulations state it, in standard deviations.
+EIGHTY: Final = 1.2816
+
+
+def correct_gain(shares: Sequence[float], ceiling_s: float, said: ExpectedGain) -> ExpectedGain:
+    """Return what a simulation ``said`` of an action, corrected by the shares of its ceiling that it won before.
+
+    The conjugate update of a normal distribution of unknown mean and variance (Gelman et al., Bayesian Data Analysis,
+    section 3.3): the simulation counts as one observation, of its share and of its scatter. Expected is the mean of
+    all, the interval that of a further observation: Student's t with 2 + n degrees of freedom.
+    """
+    from statistics import fmean  # only a history asks for it
+
+    if not shares or ceiling_s <= 0.0:
+        return said
+    before, deviation = said.expected_s / ceiling_s, (said.high_s - said.low_s) / (2 * EIGHTY * ceiling_s)
+    count, mean = len(shares), fmean(shares)
+    center = (before + count * mean) / (1 + count)
+    squares = sum((share - mean) ** 2 for share in shares) + count / (1 + count) * (mean - before) ** 2
+    freedom = 2 + count
+    variance = (2 * deviation**2 + squares) / freedom * (2 + count) / (1 + count)
+    reach = student_t_quantile((1 + policy.GAIN_LEVEL) / 2, freedom) * math.sqrt(variance)
+    return ExpectedGain(center * ceiling_s, (center - reach) * ceiling_s, (center + reach) * ceiling_s, "history")
 
 
 def compute_gain(shares: Sequence[float], ceiling_s: float) -> ExpectedGain:

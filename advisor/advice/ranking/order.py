@@ -104,8 +104,8 @@ def _by_simulation(
     items = tuple(_realised(draft, gain) for draft in found.items)
     others = tuple(_add_expected_gain(draft, gain) for draft in found.others)
     ordered = put_general_last(order_judgement(replace(found, items=items, others=others), profile, words))
-    drafts = [add_outlook(draft, words, book) for draft in _select_one_per_cause(ordered, profile, book)]
-    chosen = sort_by_target(drafts, words, book.noise_s)
+    selected = _select_one_per_cause(ordered, profile, book, tried=True)
+    chosen = sort_by_target([add_outlook(draft, words, book) for draft in selected], words, book.noise_s)
     if order == "steps":
         chosen = sorted(chosen, key=lambda draft: draft.recommendation.step)
     recommendations = _number_recommendations(chosen)
@@ -115,13 +115,13 @@ def _by_simulation(
 
 
 def _realised(draft: Draft, gain: Callable[[Recommendation], ExpectedGain | None]) -> Draft:
-    """Return the draft with what its action has won in this program before, where that is known."""
-    found = gain(draft.recommendation)
+    """Return the draft corrected by what its action has won in this program before, where that is known."""
+    made = draft.recommendation
+    found = gain(made)
     if found is None or found.basis != "history":
         return draft
-    interval = (found.low_s, found.high_s)
-    better = replace(draft.recommendation, expected_s=found.expected_s, interval_s=interval, basis=found.basis)
-    return replace(draft, recommendation=better, further_s=found.expected_s)
+    better = replace(made, expected_s=found.expected_s, interval_s=(found.low_s, found.high_s), basis=found.basis)
+    return replace(draft, recommendation=better, further_s=found.expected_s, said_s=made.expected_s)
 
 
 def _add_expected_gain(draft: Draft, gain: Callable[[Recommendation], ExpectedGain | None]) -> Draft:
@@ -166,8 +166,14 @@ def _sort_near_equals(ordered: Sequence[Draft]) -> list[Draft]:
     return found
 
 
-def _select_one_per_cause(ordered: Iterable[Draft], profile: Profile, book: GapBudget) -> list[Draft]:
-    """Return the drafts whose seconds no better one is about, with the others as alternatives of those."""
+def _select_one_per_cause(
+    ordered: Iterable[Draft], profile: Profile, book: GapBudget, *, tried: bool = False
+) -> list[Draft]:
+    """Return the drafts whose seconds no better one is about, with the others as alternatives of those.
+
+    Where changes were ``tried`` in a simulation, one that could not be is an alternative of any about some of its
+    seconds.
+    """
     chosen: list[Draft] = []
     owner: dict[Claim, int] = {}
     of_part: dict[GapPart, int] = {}
@@ -191,7 +197,7 @@ def _select_one_per_cause(ordered: Iterable[Draft], profile: Profile, book: GapB
                 taken[owner[claim]] = taken.get(owner[claim], 0.0) + book.part_seconds(claim[1], claim[0])
         left = sum(book.part_seconds(name, site) for site, name in free)
         little = left < sum(taken.values()) or not _is_enough(compute_ceiling(book, free), profile)
-        if taken and (little or _is_place_taken(draft, owner, book)):
+        if taken and (tried or little or _is_place_taken(draft, owner, book)):
             most = max(taken, key=lambda number: (taken[number], -number))
             chosen[most] = _add_alternative(chosen[most], draft.match.action.id)
             continue

@@ -126,9 +126,10 @@ def schedule_dynamically(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | No
     for phase in _select_phases(run, chosen):
         if run.team.is_hybrid:
             own = phase.work - phase.alone
-            even = mean_by_rank(run, own)
-            among_threads = float((own.max(axis=0) - even.max(axis=0)).sum())
-            if float((even.max(axis=0) - even.mean(axis=0)).sum()) > among_threads:
+            even, structure = mean_by_rank(run, own), _find_structure(own)
+            by_rank = mean_by_rank(run, structure)
+            among_threads = float((structure.max(axis=0) - by_rank.max(axis=0)).sum())
+            if float((by_rank.max(axis=0) - by_rank.mean(axis=0)).sum()) > among_threads:
                 even = _fetch_work(replace(phase, work=own)).work
             changed.append(replace(phase, work=phase.alone + even))
         else:
@@ -136,12 +137,20 @@ def schedule_dynamically(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | No
     return run.with_phases(changed)
 
 
+def _find_structure(work: FloatArray) -> FloatArray:
+    """Return what of work (Q, I) comes again; noise stays with who had it, whoever does the work."""
+    from advisor_simulation.whatif.traced.work import split_noise  # and nothing that replays traces before
+
+    return split_noise(work, work.shape[1])[0]
+
+
 def _fetch_work(phase: PhaseRun) -> PhaseRun:
     """Return a phase whose work the ranks fetch in pieces; the last one to be done alternates between them."""
-    mean = phase.work.mean(axis=0)
+    structure = _find_structure(phase.work)
+    mean = structure.mean(axis=0)
     apart = np.linspace(-0.5, 0.5, len(phase.work)) / RANK_PIECES if len(phase.work) > 1 else np.zeros(1)
     turns = np.stack([np.roll(apart, turn) for turn in range(phase.work.shape[1])], axis=1)
-    return replace(phase, work=mean * (1.0 + turns))
+    return replace(phase, work=mean * (1.0 + turns) + phase.work - structure)
 
 
 def spread_serial(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
@@ -231,11 +240,29 @@ def hide_transfer(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 
 
 def hide_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Write in the background: what is written in one iteration goes on during the computation of the next."""
-    work = sum((p.work.max(axis=0).sum() for p in _select_phases(run, set())), start=0.0)
-    total = sum((p.io.max(axis=0).sum() for p in _select_phases(run, chosen, None)), start=0.0)
-    left = max(1.0 - HIDDEN * work / total, 0.0) if total else 1.0
-    return run.with_phases([replace(phase, io=phase.io * left) for phase in _select_phases(run, chosen, None)])
+    """Write in the background: what is written goes on during the computation up to the next time that is written.
+
+    So nothing hides what is written last, unless computation follows. Of a phase that comes once, and of which nothing
+    tells how often it writes, it is not known what comes last.
+    """
+    phases = _select_phases(run, chosen, None)
+    starts = np.concatenate([phase.start for phase in run.phases])
+    order = np.argsort(starts, kind="stable")
+    work = np.concatenate([phase.work.max(axis=0) for phase in run.phases])[order]
+    starts, done = starts[order], np.r_[0.0, np.cumsum(work)]
+    written = np.sort(np.concatenate([phase.start[phase.io.max(axis=0) > 0] for phase in phases] or [np.zeros(0)]))
+    changed = []
+    for phase in phases:
+        io, own = phase.io.max(axis=0), phase.work.max(axis=0)
+        outputs = max(phase.passes / len(phase.start), 1.0)
+        last = 0.0 if outputs == len(phase.start) == 1 else 1.0 / outputs
+        until = np.r_[written, np.inf][np.searchsorted(written, phase.start, side="right")]
+        begin, end = (np.searchsorted(starts, time, side="right") for time in (phase.start, until))
+        inside = np.minimum(HIDDEN * own, io) * (1.0 - last)
+        behind = np.minimum(HIDDEN * (done[end] - done[begin]), io * last)
+        left = np.divide(io - inside - behind, io, out=np.ones_like(io), where=io > 0)
+        changed.append(replace(phase, io=phase.io * left))
+    return run.with_phases(changed)
 
 
 def share_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor.model import policy
 from advisor_simulation.whatif.changes import HIDDEN
-from advisor_simulation.whatif.traced.operations import EARLY
+from advisor_simulation.whatif.traced.operations import EARLY, FUSED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -43,6 +42,10 @@ _FEWER: Final = (
 _UNSEEN: Final = (
     "No other rank shows that these messages can be sent before the work that comes first now; the gain assumes it."
 )
+_BETWEEN: Final = (
+    "The recording does not show whether the work between these reductions needs their results; the gain assumes that"
+    " it does not."
+)
 ASSUMPTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("messages", "overlapped"): _OVERLAP,
     ("remote", "prefetched"): _OVERLAP,
@@ -55,10 +58,7 @@ ASSUMPTIONS: Final[Mapping[tuple[str, str], str]] = {
 
 
 def find_regions(words: Words, before: Trial, after: Trial) -> tuple[str, ...]:
-    """Return the regions that a change of who computes what is about, most seconds first; none for other changes.
-
-    Where one has nearly all of the seconds it is that one.
-    """
+    """Return the regions that a change of who computes what is about, most seconds first; none for other changes."""
     kinds = {word[0] for word in words}
     won: dict[str, float] = {}
     if before.traced is not None and after.traced is not None and not kinds.isdisjoint(("rebalance", "schedule")):
@@ -71,8 +71,7 @@ def find_regions(words: Words, before: Trial, after: Trial) -> tuple[str, ...]:
                 gain_s = float((phase.durations() - new[phase.number].durations()).sum())
                 won[name] = won.get(name, 0.0) + gain_s
     total = sum(won.values())
-    order = sorted((name for name in won if won[name] >= PART * total > 0), key=lambda name: -won[name])
-    return tuple(order[:1] if order and won[order[0]] >= policy.NEAR_EQUAL * total else order)
+    return tuple(sorted((name for name in won if won[name] >= PART * total > 0), key=lambda name: -won[name]))
 
 
 def weigh_doubt(words: Words) -> float:
@@ -90,4 +89,6 @@ def describe_assumption(trial: Trial, words: Words, phases: set[int]) -> str:
     """Return what the gain of a change depends on and the recording does not show; nothing where it shows all."""
     if EARLY in words and trial.traced is not None and not trial.traced.shows_order(trial.run, phases):
         return _UNSEEN
+    if FUSED in words and trial.traced is not None and trial.traced.reduces_in_pieces():
+        return _BETWEEN
     return " ".join(ASSUMPTIONS[word] for word in words if word in ASSUMPTIONS)

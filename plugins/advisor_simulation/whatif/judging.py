@@ -70,8 +70,14 @@ class _Search:
         return is_significant(sure_s, actual_s) and is_significant(self.weigh_gain(key, gain_s), actual_s)
 
     def weigh_gain(self, key: Key, gain_s: float) -> float:
-        """Return what a gain counts: less where it depends on what the recording does not show."""
-        return gain_s * (weigh_doubt(key[0]) if self.assumed[key] else 1.0)
+        """Return what a gain counts: less where it depends on what the recording does not show.
+
+        And no more than alone: what others make of an assumption is no evidence for it.
+        """
+        alone = self.alone[key]
+        if not self.assumed[key] or alone is None:
+            return gain_s
+        return min(gain_s, alone.expected_s) * weigh_doubt(key[0])
 
 
 def simulate_candidates(

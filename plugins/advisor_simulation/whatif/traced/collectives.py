@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.trace.events import Role
+from advisor.trace.events import Kind, Role
 from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.traced.background import role_mask
+from advisor_simulation.whatif.traced.rows import message_mask
 from advisor_simulation.whatif.traced.stretches import find_stretches
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from advisor.model.records import IntArray
+    from advisor.trace.events import Trace
     from advisor_simulation.whatif.traced.rows import ReplayRows
 
     Mask = npt.NDArray[np.bool_]
+
+#: So many reductions of one visit of a region, with work in between, may be one; of two the second mostly needs the
+#: first. More than ``MOST`` in a visit are no visit, but the whole program.
+LEAST_IN_VISIT: Final = 3
+MOST_IN_VISIT: Final = 100
 
 
 def drop_barriers(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
@@ -33,6 +41,48 @@ def merge_barriers(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
 def merge_collectives(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     """Make one collective operation of several alike in a row."""
     return _drop_repeated(rows, role_mask(rows, *set(Role) - {Role.BARRIER}) & chosen, alike=True)
+
+
+def fuse_reductions(rows: ReplayRows, chosen: Mask, visit: IntArray) -> ReplayRows | None:
+    """Reduce once at the end of each visit of a region what it reduces piece by piece; None where none does.
+
+    ``visit`` (rows,) is what ``number_visits`` tells. The work in between must not need the results, which no recording
+    shows.
+    """
+    reducing = np.array([*("reduce" in name.lower() for name in rows.program.collectives.name), False])
+    joins = np.flatnonzero(rows.op_mask(Op.JOIN) & chosen & (visit >= 0))
+    joins = joins[reducing[rows.link[joins]]]
+    if not len(joins):
+        return None
+    comm = rows.program.collectives.comm[rows.link[joins]]
+    messages = np.cumsum(message_mask(rows))[joins]
+    group = np.stack([rows.line[joins], visit[joins], rows.region[joins], comm, messages])
+    _, number, count = np.unique(group, axis=1, return_inverse=True, return_counts=True)
+    several = (count >= LEAST_IN_VISIT) & (count <= MOST_IN_VISIT)
+    number = number.ravel()
+    last = np.zeros(len(joins), dtype=bool)
+    last[len(joins) - 1 - np.unique(number[::-1], return_index=True)[1]] = True
+    goes = several[number] & ~last
+    link = rows.link[joins].astype(np.int64)
+    stays = np.bincount(link, ~goes, minlength=len(rows.program.collectives)) > 0
+    gone = np.zeros(len(rows), dtype=bool)
+    gone[joins[~stays[link]]] = True
+    return rows.select_rows(~gone) if gone.any() else None
+
+
+def number_visits(rows: ReplayRows, trace: Trace) -> IntArray:
+    """Return for each meeting how many regions of the program its rank had entered before it; -1 for what has none."""
+    found = np.full(len(rows), -1, dtype=np.int64)
+    users = np.array([*(region.role == Role.USER for region in trace.regions), False])
+    for number, location in enumerate(trace.locations):
+        events = slice(trace.first[number], trace.first[number + 1])
+        kind = trace.kind[events]
+        entered = np.cumsum((kind == Kind.ENTER) & users[trace.region[events]])
+        joins = np.flatnonzero(rows.op_mask(Op.JOIN) & (rows.line == location.rank))
+        meetings = np.flatnonzero(kind == Kind.COLLECTIVE)
+        if len(joins) == len(meetings):
+            found[joins] = entered[meetings]
+    return found
 
 
 def _drop_repeated(rows: ReplayRows, these: Mask, alike: bool) -> ReplayRows | None:

@@ -62,6 +62,7 @@ LOST: Final = 0.01
 #: Changes that are tried on a run, about: whether compiling pays.
 EXPECTED_REPLAYS: Final = 25
 EARLY: Final = ("send", "early")
+FUSED: Final = ("reductions", "fused")
 #: Changes that are made on the operations of a trace.
 REWRITES: Final[Mapping[tuple[str, str], Rewrite]] = {
     ("messages", "grouped"): messages.group_messages,
@@ -81,7 +82,7 @@ REWRITES: Final[Mapping[tuple[str, str], Rewrite]] = {
     ("barriers", "pairwise"): collectives.drop_barriers,
     ("barriers", "relaxed"): collectives.drop_barriers,
     ("barriers", "merged"): collectives.merge_barriers,
-    ("reductions", "fused"): collectives.merge_collectives,
+    FUSED: collectives.merge_collectives,
     ("collectives", "grouped"): collectives.merge_collectives,
     ("phases", "fused"): collectives.drop_barriers,
     ("sleep", "removed"): loads.remove_sleep,
@@ -109,6 +110,7 @@ class TracedOperations:
     noise: work.NoiseLevels = field(default_factory=work.NoiseLevels)
     shared_cores: bool = False
     limit: core_limit.CoreLimit | None = None
+    visit: IntArray | None = None
 
     @staticmethod
     def is_rewrite(word: tuple[str, str]) -> bool:
@@ -136,6 +138,9 @@ class TracedOperations:
             made = ordering.send_early(self.rows, self._site(), chosen)
         elif rewrite is not None:
             made = rewrite(self.rows, chosen)
+            if word == FUSED and self.visit is not None:
+                fused = made or self.rows
+                made = collectives.fuse_reductions(fused, np.ones(len(fused), dtype=bool), self._visit(fused)) or made
         elif sharing.moves_work(word):
             if self.shared_cores:
                 return None
@@ -185,6 +190,19 @@ class TracedOperations:
         moved = np.abs(after.rows.seconds - self.rows.seconds) * self.rows.op_mask(Op.BURST)
         by_region = np.bincount(self.rows.region + 1, moved)[1:]
         return {self.rows.program.names[n]: float(by_region[n]) for n in np.flatnonzero(by_region)}
+
+    def reduces_in_pieces(self) -> bool:
+        """Return whether visits of a region reduce piece by piece, with work in between."""
+        everywhere = np.ones(len(self.rows), dtype=bool)
+        merged = collectives.merge_collectives(self.rows, everywhere) or self.rows
+        everywhere = np.ones(len(merged), dtype=bool)
+        return (
+            self.visit is not None and collectives.fuse_reductions(merged, everywhere, self._visit(merged)) is not None
+        )
+
+    def _visit(self, these: ReplayRows) -> IntArray:
+        recorded: IntArray = np.asarray(self.visit)[these.key.astype(np.int64)]
+        return recorded
 
     def shows_order(self, run: MeasuredRun, phases: set[int]) -> bool:
         """Return whether ranks show others that these can send earlier."""
@@ -237,7 +255,7 @@ def build_operations(run: MeasuredRun, trace: Trace) -> TracedOperations | None:
     units = list(found.find_units())
     limit = core_limit.find_core_limit(made, units, of_rank)
     shared = limit is not None or core_sharing.are_cores_shared(units, of_rank)
-    return replace(found, shared_cores=shared, limit=limit)
+    return replace(found, shared_cores=shared, limit=limit, visit=collectives.number_visits(made, trace))
 
 
 def _loses_messages(program: Program) -> bool:

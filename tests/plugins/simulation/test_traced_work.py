@@ -1,0 +1,81 @@
+"""What of the work of ranks is structure: work that is handed around, and noise and disturbances, which are none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from advisor_simulation.whatif import changes
+from advisor_simulation.whatif.measured_run import MeasuredRun, PhaseRun
+from advisor_simulation.whatif.traced.work import split_noise
+
+RANKS, PASSES = 12, 20
+
+
+def test_work_that_is_handed_around_is_no_noise() -> None:
+    """One rank has 4 % more in each pass, another one each time: less than noise can be, and yet structure."""
+    seconds = np.random.default_rng(1).normal(1.0, 0.001, (RANKS, PASSES))
+    seconds[np.arange(PASSES) % RANKS, np.arange(PASSES)] += 0.04
+    structure, _ = split_noise(seconds, PASSES)
+    assert structure == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("kind", ["scatter", "now and then", "of all sizes"])
+def test_noise_stays_noise(kind: str) -> None:
+    random = np.random.default_rng(2)
+    seconds = random.normal(1.0, 0.01 if kind == "scatter" else 0.001, (RANKS, PASSES))
+    hit = (np.arange(PASSES) * 5 % RANKS, np.arange(PASSES))
+    if kind == "now and then":
+        seconds[hit] += np.where(random.random(PASSES) < 0.6, 0.04, 0.0)
+    if kind == "of all sizes":
+        seconds[hit] += random.exponential(0.03, PASSES)
+    structure, _ = split_noise(seconds, PASSES)
+    assert structure.max() < 1.02
+
+
+def run_of(io: np.ndarray, work: float) -> MeasuredRun:
+    """Two processors; each instance computes, then writes."""
+    shape = (2, len(io))
+    nothing = np.zeros(shape)
+    phase = PhaseRun(
+        0, False, np.full(shape, work), nothing, np.broadcast_to(io, shape).copy(), nothing, nothing,
+        np.zeros(len(io)), np.arange(len(io)) * (work + float(io.max())),
+    )  # fmt: skip
+    profile: Any = SimpleNamespace(processors=[0, 1])
+    return MeasuredRun(profile, SimpleNamespace(is_hybrid=False), (phase,), 0.0, 0.0)  # type: ignore[arg-type]
+
+
+def test_what_is_written_last_is_not_hidden() -> None:
+    """Three outputs of 0.5 s; 0.8 of the 1 s that follows hides each, but nothing follows the last one."""
+    hidden = changes.hide_io(run_of(np.array([0.5, 0.5, 0.5]), 1.0), set())
+    assert hidden is not None
+    assert hidden.phases[0].io[0].tolist() == pytest.approx([0.0, 0.0, 0.5])
+
+
+def test_only_what_is_computed_until_the_next_output_hides_one() -> None:
+    hidden = changes.hide_io(run_of(np.array([2.0, 2.0]), 1.0), set())
+    assert hidden is not None
+    assert hidden.phases[0].io[0].tolist() == pytest.approx([1.2, 2.0])
+
+
+def test_a_loop_in_one_instance_hides_all_but_its_last_output() -> None:
+    once = run_of(np.array([4.0]), 10.0)
+    four = once.with_phases([replace(once.phases[0], passes=4)])
+    hidden, unknown = (changes.hide_io(run, set()) for run in (four, once))
+    assert hidden is not None
+    assert unknown is not None
+    assert hidden.phases[0].io[0, 0] == pytest.approx(1.0), "a quarter is written last"
+    assert unknown.phases[0].io[0, 0] == pytest.approx(0.0)
+
+
+def test_fetching_work_leaves_noise_where_it_was() -> None:
+    run = run_of(np.zeros(PASSES), 1.0)
+    noise = np.random.default_rng(3).normal(0.0, 0.005, (2, PASSES))
+    noisy = run.with_phases([replace(run.phases[0], work=1.0 + noise)])
+    before, after = noisy.phases[0], changes.schedule_dynamically(noisy, set())
+    assert after is not None
+    assert after.phases[0].durations().sum() >= before.durations().sum() - 1e-3

@@ -1,0 +1,133 @@
+"""Reductions with work in between, and pipelines told from late senders: what a change rests on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from replay_programs import Do, program
+
+from advisor.trace.events import Kind, Role
+from advisor_simulation.replay import outcome
+from advisor_simulation.replay.collectives import TODAY
+from advisor_simulation.replay.network import Network
+from advisor_simulation.replay.program import Collectives, Op
+from advisor_simulation.whatif.placing import is_well_placed
+from advisor_simulation.whatif.traced import background, collectives, pipelines, rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor_simulation.whatif.traced.rows import ReplayRows
+
+NETWORK = Network(latency_s=1.0, bandwidth=1.0, eager_bytes=1e9, collectives=TODAY)
+
+
+def recorded(
+    ranks: Sequence[Sequence[Do]], pairs: Sequence[tuple[int, int]] = (), meet: int = 0, name: str = "allreduce"
+) -> ReplayRows:
+    joint = Collectives(
+        np.zeros(meet, dtype=np.int64), np.full(meet, Role.ALL_TO_ALL), np.full(meet, -1), np.zeros(meet),
+        (name,) * meet,
+    )  # fmt: skip
+    made = program(ranks, pairs, joint, (tuple(range(len(ranks))),))
+    found = outcome.replay_program(made, NETWORK)
+    return rows.build_rows(replace(made, end_s=found.end_s, start_s=np.zeros(len(ranks))))
+
+
+def burst(seconds: float) -> Do:
+    return Do(Op.BURST, seconds)
+
+
+def all_of(these: ReplayRows) -> np.ndarray:
+    return np.ones(len(these), dtype=bool)
+
+
+def reduce_in_pieces(pieces: int, visits: int) -> ReplayRows:
+    """Two ranks whose pieces differ in turn, 1 s and 3 s, a reduction after each."""
+    ranks = [
+        [do for link in range(pieces * visits) for do in (burst(1 if (link + rank) % 2 else 3), Do(Op.JOIN, 0, link))]
+        for rank in range(2)
+    ]
+    return recorded(ranks, meet=pieces * visits)
+
+
+def visits_of(these: ReplayRows, pieces: int) -> np.ndarray:
+    joins = these.op_mask(Op.JOIN)
+    visit = np.full(len(these), -1)
+    visit[joins] = these.link[joins] // pieces
+    return visit
+
+
+def test_reductions_of_one_visit_become_one() -> None:
+    """Each piece takes as long as the slower rank, 3 s; together both ranks have 8 s in each visit."""
+    made = reduce_in_pieces(4, 2)
+    fused = collectives.fuse_reductions(made, all_of(made), visits_of(made, 4))
+    assert fused is not None
+    assert fused.op_mask(Op.JOIN).sum() == 2 * 2
+    join_s = rows.replay_rows(made).time_s / 8 - 3
+    assert rows.replay_rows(fused).time_s == pytest.approx(2 * (8 + join_s))
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 150])
+def test_few_or_endless_reductions_stay(pieces: int) -> None:
+    made = reduce_in_pieces(pieces, 1)
+    assert collectives.fuse_reductions(made, all_of(made), visits_of(made, pieces)) is None
+
+
+def test_visits_are_counted_by_what_was_entered() -> None:
+    made = reduce_in_pieces(2, 2)
+    enter, meet = Kind.ENTER, Kind.COLLECTIVE
+    kinds = np.array([enter, meet, meet, enter, meet, meet] * 2, dtype=np.uint8)
+    trace: Any = SimpleNamespace(
+        regions=(SimpleNamespace(role=Role.USER),), region=np.where(kinds == enter, 0, -1),
+        locations=(SimpleNamespace(rank=0), SimpleNamespace(rank=1)), first=np.array([0, 6, 12]), kind=kinds,
+    )  # fmt: skip
+    found = collectives.number_visits(made, trace)
+    assert found[made.op_mask(Op.JOIN)].tolist() == [1, 1, 2, 2] * 2
+    trace.first = np.array([0, 5, 12])
+    assert (collectives.number_visits(made, trace) == -1).all(), "events and meetings that do not fit tell nothing"
+
+
+@pytest.mark.parametrize(("name", "hidden"), [("allreduce", True), ("alltoall", False), ("gather", False)])
+def test_only_reductions_go_on_in_the_background(name: str, hidden: bool) -> None:
+    made = recorded(
+        [[burst(5), Do(Op.JOIN, 0, 0), burst(5)], [burst(1), Do(Op.JOIN, 0, 0), burst(5)]], meet=1, name=name
+    )
+    assert (background.hide_collectives(made, all_of(made)) is not None) == hidden
+
+
+def test_one_message_behind_the_work_is_late_and_no_pipeline() -> None:
+    step = [
+        [burst(8), Do(Op.SEND, 0, 0), Do(Op.JOIN, 0, 0)],
+        [Do(Op.RECV, 0, 0), burst(8), Do(Op.JOIN, 0, 0)],
+    ]
+    late = recorded(step, [(0, 1)], meet=1)
+    assert pipelines.refine_pipelines(late, all_of(late)) is None
+
+
+def test_blocks_of_two_ranks_are_a_pipeline() -> None:
+    blocks = recorded(
+        [
+            [do for link in range(3) for do in (burst(8), Do(Op.SEND, 0, link))],
+            [do for link in range(3) for do in (Do(Op.RECV, 0, link), burst(8))],
+        ],
+        [(0, 1)] * 3,
+    )
+    assert pipelines.refine_pipelines(blocks, all_of(blocks)) is not None
+
+
+@pytest.mark.parametrize(
+    ("hosts", "well"),
+    [("aabb", True), ("abab", False), ("aaaa", True), ("aaab", False), ((None, "a", "a", "a"), False)],
+)
+def test_ranks_that_exchange_much_belong_on_one_host(hosts: Sequence[str | None], well: bool) -> None:
+    """Ranks 0 and 1 exchange, and 2 and 3; of hosts with different numbers of ranks nothing is known."""
+    made: Any = SimpleNamespace(
+        ranks=4, source=np.array([0, 1, 2, 3]), target=np.array([1, 0, 3, 2]), sizes=np.full(4, 100.0),
+        hosts=tuple(hosts),
+    )  # fmt: skip
+    assert is_well_placed(made) == well
