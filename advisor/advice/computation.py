@@ -25,6 +25,7 @@ _WORDS: Final = {
     "code.allocation_share": "in allocating and freeing memory",
     "code.copy_share": "in copying and clearing memory",
     "code.lock_share": "in taking and releasing locks",
+    "code.interpreted_share": "in the interpreter of Python",
     "code.page_share": "in loops that step over whole pages",
     "code.stride_share": "in loops that step over numbers",
     "code.order_share": "in sums that keep their order",

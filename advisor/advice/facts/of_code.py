@@ -33,6 +33,7 @@ _KINDS: Final = {
     "code.allocation_share": "allocation",
     "code.copy_share": "copy",
     "code.lock_share": "lock",
+    "code.interpreted_share": "interpreted",
 }
 
 
@@ -51,6 +52,8 @@ def _share(kind: str, source: FactSource) -> float | None:
     known = _known(source)
     if known is None or known < _KNOWN:
         return None
+    if kind == "interpreted" and "code.interpreted_s" not in source.profile.counts:
+        return 0.0  # the code that is known is that of a compiled program
     return compute_share(sum_counts(source, f"code.{kind}_s"), sum_counts(source, "code.all_s"))
 
 
