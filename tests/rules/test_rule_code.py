@@ -29,6 +29,7 @@ C = ("-std=gnu17", *WARNINGS)
 CXX = ("-std=c++20", *WARNINGS)
 FORTRAN = ("-std=f2018", *WARNINGS)
 COMPILERS = {
+    ("python", False): Compiler("python3", "python3", ".py", ("-m", "py_compile")),
     ("c", False): Compiler("gcc", "gcc", ".c", C),
     ("cxx", False): Compiler("g++", "g++", ".cpp", CXX),
     ("fortran", False): Compiler("gfortran", "gfortran", ".f90", FORTRAN),
@@ -101,5 +102,5 @@ def test_every_action_shows_code() -> None:
 
 
 def test_all_three_languages_and_both_models_appear() -> None:
-    assert {snippet.language for snippet in snippets()} == {"c", "cxx", "fortran"}
+    assert {snippet.language for snippet in snippets()} == {"c", "cxx", "fortran", "python"}
     assert sum(snippet.language == "fortran" for snippet in snippets()) >= 40

@@ -110,6 +110,7 @@ CHANGES = {
     "phases": {"fused"},
     "regions": {"merged"},
     "locks": {"private"},
+    "tasks": {"larger"},
     "barriers": {"fuzzy", "pairwise", "removed", "merged", "relaxed"},
     "collectives": {"nonblocking", "grouped"},
     "reductions": {"fused"},

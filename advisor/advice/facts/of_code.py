@@ -35,6 +35,7 @@ _KINDS: Final = {
     "code.copy_share": "copy",
     "code.lock_share": "lock",
     "code.text_share": "text",
+    "code.interpreted_share": "interpreted",
 }
 
 
@@ -53,6 +54,8 @@ def _share(kind: str, source: FactSource) -> float | None:
     known = _known(source)
     if known is None or known < _KNOWN:
         return None
+    if kind == "interpreted" and "code.interpreted_s" not in source.profile.counts:
+        return 0.0  # the code that is known is that of a compiled program
     return compute_share(sum_counts(source, f"code.{kind}_s"), sum_counts(source, "code.all_s"))
 
 

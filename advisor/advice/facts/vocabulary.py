@@ -370,6 +370,7 @@ _CODE: Final = (
         code.math_share       | share | seconds in pow, exp and the like, and in loops that call them / computation
         code.allocation_share | share | seconds in malloc, free and the like / computation
         code.copy_share       | share | seconds in memcpy, memset and the like / computation
+        code.interpreted_share | share | seconds of functions of Python in the interpreter itself / computation
         code.lock_share       | share | seconds in taking and releasing locks / computation
         code.text_share       | share | seconds in turning numbers into text and back (printf, strtod, <<) / computation
         """,

@@ -199,7 +199,8 @@ static inline struct gw_record *begin(unsigned function, const void *caller) {
   record->size = -1;
   record->partner = GW_NOBODY;
   record->function = (uint16_t)function;
-  record->caller = (uint64_t)(uintptr_t)caller & 0xffffffffffffu;
+  uint64_t python = gw_python(NULL, 0);
+  record->caller = python ? python : (uint64_t)(uintptr_t)caller & 0xffffffffffffu;
   __atomic_store_n((unsigned char *)record + 22, GW_CALL, __ATOMIC_RELEASE);
   return record;
 }
@@ -342,6 +343,7 @@ void gw_start(int rank, int ranks) {
     gw_tell_process(rank, ranks);
     gw_tell_objects();
     gw_sampling_prepare();
+    gw_python_prepare();
     pthread_key_create(&at_exit, thread_ended);
     gw_on = 1;
   }

@@ -111,6 +111,12 @@ struct gw_record *gw_note(unsigned kind, unsigned event);
 /* End a call that brought nothing and joins the one before, if that was the same and just over. */
 void gw_leave_idle(struct gw_record *record);
 
+/* Where a thread is in a Python program: the number of the place of the innermost function of the program itself (of any
+   where there is none), and that of the innermost one; 0 where there is none. A sample has to read `safely`. */
+#define GW_PYTHON (1ull << 47) /* no address of a program has this bit */
+uint64_t gw_python(uint64_t *innermost, int safely);
+void gw_python_prepare(void);
+
 void gw_samples_begin(struct gw_thread *t);
 void gw_samples_end(struct gw_thread *t);
 void gw_sampling_prepare(void);

@@ -63,11 +63,10 @@ static void tick(int number, siginfo_t *info, void *state) {
     sample->cpu_ns = gw_thread_cpu();
     sample->core = (uint32_t)sched_getcpu();
     sample->missed = (uint32_t)(info->si_overrun > 0 ? info->si_overrun : 0);
-    if ((uintptr_t)sample->address - text_begin >= text_end - text_begin) {
-      gw_depth++;
-      find_callers(sample);
-      gw_depth--;
-    }
+    gw_depth++;
+    sample->callers[3] = gw_python(&sample->callers[2], 1);
+    if (!sample->callers[3] && (uintptr_t)sample->address - text_begin >= text_end - text_begin) find_callers(sample);
+    gw_depth--;
     sample->time_ns = gw_now();
     t->samples.used += sizeof *sample;
   }

@@ -9,7 +9,7 @@ import numpy as np
 
 from advisor.trace.events import Role, TraceRegion
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
-from advisor.trace.recordings.layout import ADDRESS_MASK
+from advisor.trace.recordings.layout import ADDRESS_MASK, PYTHON_BIT
 from advisor.trace.regions import BLOCKED_NAME, NO_CORE_NAME, classify_region
 
 if TYPE_CHECKING:
@@ -69,8 +69,11 @@ class RegionTable:
         located = locate_addresses(process, np.maximum(address, np.uint64(1)) - np.uint64(1))  # inside of the call
         paths = [one.path for one in sorted_objects(process)]
         numbers = []
-        for function, (number, offset) in zip((distinct >> np.uint64(48)).tolist(), located.tolist(), strict=True):
+        functions = (distinct >> np.uint64(48)).tolist()
+        for function, caller, (number, offset) in zip(functions, address.tolist(), located.tolist(), strict=True):
             frames = self._places.get((paths[number], offset), ()) if number >= 0 else ()
+            if caller & int(PYTHON_BIT):
+                frames = tuple(found for found in (process.python.get(caller & ~int(PYTHON_BIT)),) if found)
             region = _region(process.functions.get(function, f"function {function}"), frames)
             numbers.append(self.region_number(region))
         return np.array(numbers, dtype=np.int32)[inverse] if numbers else np.zeros(0, dtype=np.int32)

@@ -17,12 +17,14 @@ import numpy as np
 
 from advisor.formats.recording.columns import begin_ns
 from advisor.formats.recording.naming import RegionTable, short_path
+from advisor.formats.recording.python_frames import count_interpreted, interpreted_shares, name_python_function
 from advisor.formats.recording.recorded_threads import teams_of
 from advisor.formats.recording.tasks import nest_tasks, open_at
 from advisor.model.records import Note, Region
 from advisor.model.units import format_share
 from advisor.support.system_sources import is_system_source
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
+from advisor.trace.recordings.layout import PYTHON_BIT
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -82,6 +84,9 @@ def divide_computation(profile: Profile, recording: Recording) -> Profile:
             samples[rows.get((function, profile.regions[row].threaded), row), q] += count
     more = ((0, len(regions) - len(profile.regions)), (0, 0))
     counts = {name: np.pad(values, more) for name, values in profile.counts.items()} | {"samples": samples}
+    shares = interpreted_shares(recording)
+    inside = {row: shares[function] for (function, _), row in rows.items() if function in shares}
+    counts |= count_interpreted(samples, inside, recording)
     return replace(profile, regions=tuple(regions), phases=phases, counts=counts,
                    notes=(*profile.notes, _note(everything, recording)))  # fmt: skip
 
@@ -167,12 +172,19 @@ def _is_own(profile: Profile) -> bool:
 
 def _functions(process: Process, samples: npt.NDArray[Any], places: Places) -> list[tuple[Function, int | None]]:
     """Return the function that each sample lies in, and the line there; of a library, the line of the call of it."""
-    addresses = np.c_[samples["address"], np.maximum(samples["callers"], np.uint64(1)) - np.uint64(1)]
+    in_python = (samples["callers"][:, 3] & PYTHON_BIT) > 0
+    callers = np.where(in_python[:, None], np.uint64(0), samples["callers"])
+    addresses = np.c_[samples["address"], np.maximum(callers, np.uint64(1)) - np.uint64(1)]
     located = locate_addresses(process, addresses.ravel()).reshape(*addresses.shape, 2)
     paths = [one.path for one in sorted_objects(process)]
     known: dict[bytes, tuple[Function, int | None]] = {}
     result = []
-    for frames in located:
+    for frames, python, inner, own in zip(
+        located, in_python.tolist(), samples["callers"][:, 2].tolist(), samples["callers"][:, 3].tolist(), strict=True
+    ):
+        if python:
+            result.append(name_python_function(process, inner, own))
+            continue
         key = frames.tobytes()
         if key not in known:
             known[key] = _function(process, frames.tolist(), paths, places)

@@ -17,6 +17,8 @@ MAGIC: Final = "gapwatch/trace/1 process"
 CALL, MESSAGE, STATE, FORK, JOIN = 1, 2, 3, 4, 5
 #: Bits of a caller's address; the kind and the event of the record stand above them.
 ADDRESS_BITS: Final = 48
+#: Set in a caller that is the number of a place in Python, and no address.
+PYTHON_BIT: Final = np.uint64(1 << 47)
 ADDRESS_MASK: Final = np.uint64((1 << ADDRESS_BITS) - 1)
 
 #: One call, message or state. ``caller`` also holds ``kind`` and ``event``: mask it. Times are nanoseconds of the

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.model.errors import InputError
 from advisor.model.record_class import dataclass
 from advisor.trace.recordings.layout import MAGIC
+from advisor.trace.recordings.places import CodePlace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -59,7 +60,8 @@ class Process:
     """One process of a recording; numbers of functions, files and communicators are its own.
 
     ``communicators`` maps a number to its members as ranks of the world, ``remotes`` that of an intercommunicator to
-    those on the other side; -1 is a process of another world. ``machine_begin`` and ``machine_end`` are the seconds
+    those on the other side; -1 is a process of another world. ``python`` holds places in Python programs by their
+    number, ``interpreter`` what runs them. ``machine_begin`` and ``machine_end`` are the seconds
     that all cores of the host had been busy, or taken by a hypervisor. ``prices_s`` is what a record, a reading of the
     CPU clock and a state cost there.
     """
@@ -77,6 +79,8 @@ class Process:
     mpi: str = ""
     cores: int = 0
     affinity: list[int] = field(default_factory=list)
+    interpreter: str = ""
+    python: dict[int, CodePlace] = field(default_factory=dict)
     functions: dict[int, str] = field(default_factory=dict)
     files: dict[int, str] = field(default_factory=dict)
     communicators: dict[int, list[int]] = field(default_factory=dict)
@@ -160,6 +164,11 @@ def _take_time(process: Process, rest: str) -> None:
     process.real_s, process.monotonic_s = (float(word) for word in rest.split())
 
 
+def _take_python(process: Process, rest: str) -> None:
+    number, line, name, file = rest.split(" ", 3)
+    process.python[_small(number)] = CodePlace(_text(name), _text(file), int(line))
+
+
 def _take_object(process: Process, rest: str) -> None:
     begin, end, offset, path = rest.split(" ", 3)
     found = MappedObject(int(begin, 16), int(end, 16), int(offset, 16), path)
@@ -232,6 +241,8 @@ _LINES: Final[dict[str, Callable[[Process, str], None]]] = {
     "mpi": _take_text("mpi"),
     "cores": lambda process, rest: setattr(process, "cores", int(rest)),
     "affinity": lambda process, rest: process.affinity.extend(int(word) for word in rest.split()),
+    "interpreter": _take_text("interpreter"),
+    "python": _take_python,
     "function": lambda process, rest: process.functions.update([_named(rest)]),
     "file": lambda process, rest: process.files.update([_named(rest)]),
     "communicator": _take_members("communicators"),

@@ -99,6 +99,7 @@ OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
     ("memory", "fewer bytes"): _ORDER,
     ("misses", "prefetched"): _ORDER,
     ("locks", "private"): "models have no locks",
+    ("tasks", "larger"): "models have no tasks",
     ("regions", "merged"): "costs.fork is paid by each loop: set it to 0 for one region around all of them",
     ("rebalance", "iterations"): "a domain of a model has one decomposition from beginning to end",
     ("rebalance", "periods"): "a domain of a model has one decomposition from beginning to end",

@@ -1,0 +1,47 @@
+"""Python programs under the recorder: functions and lines of Python, for samples and for calls. No time is asserted."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from recorded_runs import SOURCES, compile_program, record_run
+
+from advisor.formats import recording
+from advisor.formats.recording.contents import read_recording
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LINES = (SOURCES / "loops.py").read_text("ascii").splitlines()
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 14), reason="frames of CPython 3.14 are not read")
+def test_functions_and_lines_of_python(tmp_path: Path) -> None:
+    folder, out, err = record_run(tmp_path, sys.executable, str(SOURCES / "loops.py"), "12")
+    assert "recorded into" in err, err
+    assert int(out.split()[0]) == 12 * sum(i * i for i in range(200000))
+    version = f"Python {sys.version_info.major}.{sys.version_info.minor} lines"
+    assert [process.interpreter for process in read_recording(folder).processes] == [version]
+    profile = recording.advisor_read(folder)
+    assert profile.program == "loops.py"
+    sampled = {region.name: region for n, region in enumerate(profile.regions) if profile.counts["samples"][n].any()}
+    assert sampled["add_squares"].file == "loops.py"
+    assert (sampled["add_squares"].line or 0) in (9, 10)
+    library = [region for region in sampled.values() if region.file == "loops.py" and "iterencode" in region.name]
+    assert {LINES[(region.line or 0) - 1].split()[1] for region in library} == {"json.dumps(values,"}
+    writes = [region for region in profile.regions if region.name == "write" and region.file == "loops.py"]
+    assert {"out" in LINES[(region.line or 0) - 1] for region in writes} >= {True}
+    inside, everything = (profile.counts[name].sum() for name in ("code.interpreted_s", "code.all_s"))
+    assert 0.3 * everything < inside <= everything
+    advice = (tmp_path / "home" / "advice.txt").read_text("utf-8")
+    assert "loops.py" in advice
+
+
+def test_a_compiled_program_has_no_interpreter(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc",), "prints.c")
+    folder, _, err = record_run(tmp_path, str(program))
+    assert "recorded into" in err, err
+    assert [process.interpreter for process in read_recording(folder).processes] == [""]
+    assert "code.interpreted_s" not in recording.advisor_read(folder).counts
