@@ -114,22 +114,28 @@ class RootScanner:
     def _run_thread(self) -> None:
         while True:
             with self._told:
-                self._since = None
                 self._told.wait_for(lambda: self._ended or self._due or self._glance or self._folders or self._files)
                 if self._ended:
                     return
-                whole, folders, files, closed = self._due, self._folders, self._files, self._closed
-                self._due, self._glance, self._folders, self._files, self._closed = False, False, set(), {}, set()
-                self._since = monotonic()
-            try:
-                self._scan_requested(whole, folders, files)
-            except StoreError as error:
-                with self._told:
-                    self._problem = error
-            for folder, name in closed:
-                self._settling.advance_file(folder, name, monotonic() + _CLOSED_S)
-            if whole or folders or files:
-                self._done()
+            self._serve_requests()
+
+    def _serve_requests(self) -> None:
+        """Do what was asked for since the last time."""
+        with self._told:
+            whole, folders, files, closed = self._due, self._folders, self._files, self._closed
+            self._due, self._glance, self._folders, self._files, self._closed = False, False, set(), {}, set()
+            self._since = monotonic()
+        try:
+            self._scan_requested(whole, folders, files)
+        except StoreError as error:
+            with self._told:
+                self._problem = error
+        for folder, name in closed:
+            self._settling.advance_file(folder, name, monotonic() + _CLOSED_S)
+        with self._told:
+            self._since = None
+        if whole or folders or files:
+            self._done()
 
     def _scan_requested(self, whole: bool, folders: set[Path], files: Files) -> None:
         self.identity = root_identity(self.root)
