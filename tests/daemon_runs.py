@@ -88,9 +88,9 @@ class Watch:
         looker, done = self.daemon._lookers[self.root], 0
         look = looker._scan_requested
 
-        def counted(whole: bool, folders: set[Path]) -> None:
+        def counted(whole: bool, folders: set[Path], files: dict[Path, set[bytes]]) -> None:
             nonlocal done
-            look(whole, folders)
+            look(whole, folders, files)
             done += whole
 
         looker._scan_requested = counted  # type: ignore[method-assign]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from advisor.model.errors import InputError
@@ -107,3 +111,45 @@ def do_flood(task: dict[str, Any]) -> str:
 
 def do_nonsense(task: dict[str, Any]) -> object:
     return object()
+
+
+def do_change_files(task: dict[str, Any]) -> dict[str, bool]:
+    """Try to write, cut, remove, move, link and make files in directories; say for each whether anything could be."""
+    changed = {}
+    for name, place in task["places"].items():
+        folder, done = Path(place), []
+        for act in (
+            lambda folder: (folder / "new").write_text("x"),
+            lambda folder: os.truncate(folder / "there", 0),
+            lambda folder: (folder / "sub").mkdir(),
+            lambda folder: (folder / "link").symlink_to("there"),
+            lambda folder: (folder / "there").rename(folder / "moved"),
+            lambda folder: (folder / "there").unlink(),
+        ):
+            with suppress(OSError):
+                act(folder)
+                done.append(act)
+        changed[name] = bool(done)
+    return changed
+
+
+def do_read(task: dict[str, Any]) -> str:
+    return Path(task["file"]).read_text(encoding="utf-8")
+
+
+def do_temporary(task: dict[str, Any]) -> str:
+    """Leave a temporary file."""
+    with tempfile.NamedTemporaryFile(delete=False) as file:
+        return file.name
+
+
+def do_signal(task: dict[str, Any]) -> str:
+    os.kill(os.getppid(), 0)
+    return "reached"
+
+
+def do_call(task: dict[str, Any]) -> str:
+    """Call the system by number, and say what it answers."""
+    library = ctypes.CDLL(None, use_errno=True)
+    library.syscall(*task["words"])
+    return errno.errorcode.get(ctypes.get_errno(), "")

@@ -11,6 +11,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent / "daemon"))
 
 from power_loss import check_images
+from simulated_daemon import simulate_daemon
 from stored_runs import kill_repeatedly
 from test_crashing_daemon import crash_daemons
 
@@ -23,6 +24,7 @@ if __name__ == "__main__":
             found = check_images(top / "images", images=200, many=40, seed=seed)
             (top / "daemons").mkdir()
             told = crash_daemons(top / "daemons", seed, points=10, profiles=12)
+            told += sum(simulate_daemon(1000 * seed + number) for number in range(1000))
         print(
             f"seed {seed}: {killed} transactions of killed writers, {found['images']} images with "
             f"{found['acknowledged']} acknowledged changes, {told} runs of daemons: none lost, none twice",

@@ -5,15 +5,18 @@ A process of its own leaves commands that ask plugins to a child (``supervision`
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor import __version__
 from advisor.cli.error_messages import run_guarded
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import argparse
+    from collections.abc import Iterator, Sequence
 
 #: Commands that load no plugin here: the daemon and the program that ``run`` starts have children of their own.
 _WITHOUT_PLUGINS = frozenset(
@@ -42,15 +45,30 @@ def main(argv: Sequence[str] | None = None) -> int:
     return run_guarded(lambda: _run_arguments(arguments))
 
 
+def _find_result_places(args: argparse.Namespace) -> Iterator[Path]:
+    """Yield where a command writes: the history, whose readers leave marks, and its result, or what is above that."""
+    from advisor.cli.history_location import history_folder
+
+    if hasattr(args, "state"):
+        yield history_folder(args)
+    for place in (getattr(args, "output", None), getattr(args, "folder", None)):
+        if place is not None:
+            target = Path(os.path.realpath(place))
+            special = target.exists() and not target.is_file() and not target.is_dir()
+            yield target if special else next(above for above in target.parents if above.is_dir())
+
+
 def _run_arguments(arguments: list[str]) -> int:
-    from advisor.cli import output, parsers, plugin_commands
+    from advisor.cli import output, parsers, plugin_commands, supervision
     from advisor.cli.commands import COMMANDS
 
     if arguments and not arguments[0].startswith("-"):
         name, *rest = arguments
         if name not in COMMANDS:
             return plugin_commands.run_plugin_command(name, rest)
-        return COMMANDS[name].run_command(parsers.build_command_parser(COMMANDS[name]).parse_args(rest))
+        parsed = parsers.build_command_parser(COMMANDS[name]).parse_args(rest)
+        supervision.confine_files(lambda: _find_result_places(parsed))
+        return COMMANDS[name].run_command(parsed)
     wants_help = "--help" in arguments or "-h" in arguments
     parser = parsers.build_top_parser(plugin_commands.list_plugin_commands() if wants_help or not arguments else ())
     if parser.parse_args(arguments).version:

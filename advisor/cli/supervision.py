@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
 
 #: How long a plugin may take to be imported or to answer (seconds), unless this variable says otherwise.
 PLUGIN_S: Final = 60.0
@@ -78,6 +79,14 @@ def announce_plugin(plugin: str, what: str) -> None:
     if plugin:
         _state.limits.enter_context(_divert_output())
         _state.limits.enter_context(limit_plugin(hurried=what not in UNHURRIED))
+
+
+def confine_files(places: Callable[[], Iterable[Path]]) -> None:
+    """Let an offline child change files at ``places``, and where gapwatch keeps caches, only; others may change any."""
+    if _state is not None and _state.offline:
+        from advisor.support.file_access import confine_process
+
+        confine_process(places())
 
 
 @contextmanager

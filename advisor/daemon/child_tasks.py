@@ -10,7 +10,7 @@ import os
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from advisor import pipeline
 from advisor.analysis import merging
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 _CHUNK = 1 << 20
+#: A directory of which so many files come at once has more of them, as a rule.
+_MANY = 50
 #: What is larger is no document that plugins keep.
 _LARGEST_DOCUMENT_B = 64 << 20
 
@@ -83,7 +85,7 @@ def identify_files(
     """
     taken: dict[str, Path] = {}
     for place in _iterate_folders(root, folder):
-        for reader, _ in host.sniff_all(place):
+        for reader in _find_folder_readers(host, place, names if place == folder else ()):
             taken.setdefault(reader, place)
     return {
         name: _explain_unreadable(folder / name)
@@ -91,6 +93,46 @@ def identify_files(
         or _identify_document(host, folder / name)
         for name in names
     }
+
+
+class _FolderAnswer(NamedTuple):
+    """Which readers take a directory, with what it held when they were asked."""
+
+    host: PluginHost
+    changed_ns: int
+    files: dict[str, tuple[int, ...]]
+    readers: tuple[str, ...]
+
+
+#: The last answer on a large directory: its files come in many parts, and each reader may open all of them.
+_last_answers: dict[Path, _FolderAnswer] = {}
+
+
+def _find_folder_readers(host: PluginHost, folder: Path, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the readers that take a directory, as the last time where neither it nor the files ``names`` changed."""
+    try:
+        known, changed_ns = _last_answers.get(folder), folder.stat().st_mtime_ns
+        same = known is not None and known.host is host and known.changed_ns == changed_ns
+        if known and names and same and all(known.files.get(name) == _sign_file(folder / name) for name in names):
+            return known.readers
+        held = _sign_files(folder) if len(names) >= _MANY else {}
+    except OSError:
+        changed_ns, held = -1, {}
+    readers = tuple(reader for reader, _ in host.sniff_all(folder))
+    if held:
+        _last_answers.clear()
+        _last_answers[folder] = _FolderAnswer(host, changed_ns, held, readers)
+    return readers
+
+
+def _sign_files(folder: Path) -> dict[str, tuple[int, ...]]:
+    with os.scandir(folder) as entries:
+        return {entry.name: _sign_file(Path(entry.path)) for entry in entries if entry.is_file()}
+
+
+def _sign_file(path: Path) -> tuple[int, ...]:
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _identify_document(host: PluginHost, path: Path) -> dict[str, str | None] | None:

@@ -196,8 +196,8 @@ class Daemon:
         return min(max(moment - monotonic(), 0.01), _TURN_S)
 
     def _scan_due_roots(self, once: bool) -> None:
-        """Have the roots looked at that are due, and the directories in which something was announced."""
-        folders, closed = self._announced.take_changes()
+        """Have the roots looked at that are due, and what was announced."""
+        changes = self._announced.take_changes()
         if self._announced.incomplete:
             self._announced.incomplete, self._anew = False, True
             self._remark_once("more happened at once than the system can announce; everything is looked at again")
@@ -212,13 +212,14 @@ class Daemon:
                 hears = root not in self._announced.silent
                 least = self._config.scan_s if hears else self._config.poll_s
                 if self._anew or (not looker.busy_s and looker.next_scan_s(least, hears=hears) <= monotonic()):
-                    looker.request_scan(whole=True)
+                    looker.request_scan()
                 self._due[root] = max(
                     looker.next_scan_s(least, hears=hears), monotonic() + (_TURN_S if looker.busy_s else 0.0)
                 )
-            mine = [folder for folder in folders if self._find_root(folder) == root]
-            looker.request_scan(
-                mine, [(folder, name) for folder, name in closed if self._find_root(folder) == root], whole=False
+            looker.request_look(
+                [folder for folder in changes.folders if self._find_root(folder) == root],
+                {folder: names for folder, names in changes.files.items() if self._find_root(folder) == root},
+                [(folder, name) for folder, name in changes.closed if self._find_root(folder) == root],
             )
             if not once:
                 looker.request_root_check()

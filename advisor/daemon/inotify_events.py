@@ -1,4 +1,4 @@
-"""What the file system announces: directories to look at now. Only hints, a scan finds all the rest.
+"""What the file system announces: files and directories to look at now. Only hints, a scan finds all the rest.
 
 With its default events watchdog wakes itself up by its own scans of many directories; only those are taken here that
 say that a file is complete or a directory is new.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
 from time import monotonic
@@ -37,6 +38,22 @@ _LOG: Final = logging.getLogger("watchdog")
 _AGAIN_S: Final = 60.0
 
 
+@dataclass(slots=True)
+class AnnouncedChanges:
+    """Directories that are new, files by directory in which something happened, and those that were closed."""
+
+    folders: set[Path] = field(default_factory=set)
+    files: dict[Path, set[bytes]] = field(default_factory=dict)
+    closed: set[tuple[Path, bytes]] = field(default_factory=set)
+
+    def add_file(self, path: Path, *, closed: bool) -> None:
+        """Note that something happened to a file, and whether its writer ``closed`` it or moved it here."""
+        name = os.fsencode(path.name)
+        self.files.setdefault(path.parent, set()).add(name)
+        if closed:
+            self.closed.add((path.parent, name))
+
+
 class InotifyEvents:
     """Collects what happens below the roots; ``silent`` names the roots of which nothing will be heard, and why.
 
@@ -46,8 +63,7 @@ class InotifyEvents:
     def __init__(self, wake: Event) -> None:
         self._wake = wake
         self._lock = Lock()
-        self._folders: set[Path] = set()
-        self._closed: set[tuple[Path, bytes]] = set()
+        self._changes = AnnouncedChanges()
         self._watched: dict[Path, tuple[int, int]] = {}
         self._observer: BaseObserver | None = None
         self._refused_until = 0.0
@@ -94,11 +110,10 @@ class InotifyEvents:
         observer = self._observer
         return observer is not None and observer.is_alive() and all(one.is_alive() for one in observer.emitters)
 
-    def take_changes(self) -> tuple[set[Path], set[tuple[Path, bytes]]]:
-        """Return the directories in which something happened since the last call, and the files closed there."""
+    def take_changes(self) -> AnnouncedChanges:
+        """Return what happened since the last call."""
         with self._lock:
-            taken = self._folders, self._closed
-            self._folders, self._closed = set(), set()
+            taken, self._changes = self._changes, AnnouncedChanges()
         return taken
 
     def record_event(self, event: events.FileSystemEvent) -> None:
@@ -106,9 +121,14 @@ class InotifyEvents:
         moved = isinstance(event, events.FileMovedEvent | events.DirMovedEvent)
         path = Path(os.fsdecode(event.dest_path if moved else event.src_path))
         with self._lock:
-            self._folders.add(path if event.is_directory else path.parent)
-            if moved or isinstance(event, events.FileClosedEvent):
-                self._closed.add((path.parent, os.fsencode(path.name)))
+            if event.is_directory:
+                self._changes.folders.add(path)
+            else:
+                self._changes.add_file(path, closed=moved or isinstance(event, events.FileClosedEvent))
+            if moved and event.src_path:
+                left = Path(os.fsdecode(event.src_path))
+                if not event.is_directory:
+                    self._changes.add_file(left, closed=False)
         self._wake.set()
 
     def record_loss(self) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect import builds
+from advisor.daemon import scan
 from advisor.daemon.breaker import TRIES
 from advisor.extension.sandbox import TaskFailed
 from advisor.history.file_states import FileStates
@@ -134,6 +135,8 @@ class UnitIntake:
         try:
             read = self._read_unit(unit, ask)
             self._failures.pop(unit.path, None)
+            if not _is_unchanged(unit):  # what was hashed and what was read may not be the same
+                read = UnitOutcome(unit.path, "waiting", "changed while it was read", reachable=False)
         except TaskFailed as failed:
             read = self._record_failure(unit, failed)
         lasting = isinstance(read, _NewRun) or read.state == "duplicate"
@@ -232,6 +235,11 @@ class UnitIntake:
             if merged is not None:
                 return (*units, mine), merged
         return None
+
+
+def _is_unchanged(unit: UnitCandidate) -> bool:
+    """Return whether the files of a unit are as they were when they had settled."""
+    return all(scan.look_at_names(folder, files.keys()).files == dict(files) for folder, files in unit.files.items())
 
 
 def _request_digest(unit: UnitCandidate, ask: Ask) -> str:

@@ -89,7 +89,8 @@ class ReaderPool:
                 self._config.memory_B, task_s, max(int(task_s), 1), plugin_s=min(self._config.plugin_s, task_s)
             )
             folders = os.pathsep.join(map(str, self._config.plugins))
-            worker = self._own.worker = Worker(_MODULE, limits, {PLUGINS_VARIABLE: folders})
+            index = self._writer.path.with_name(f"{self._writer.path.name}-shm")  # readers mark there what they read
+            worker = self._own.worker = Worker(_MODULE, limits, {PLUGINS_VARIABLE: folders}, [index])
             self._workers.append(worker)
         return self._ask_without_killers(worker, task)
 

@@ -18,7 +18,7 @@ from advisor.history.file_states import FileStates
 from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
     from pathlib import Path
 
     from advisor.daemon.debounce import FileDebouncer
@@ -34,6 +34,10 @@ _SILENT: Final = 20
 #: Why a link is left alone that leads out of what is watched.
 _OUTSIDE: Final = "is a link to a file outside of the watched directory"
 
+#: Where more files of a directory were announced, all of it is looked at.
+_MANY: Final = 200
+
+Files = dict["Path", set[bytes]]
 Closed = set[tuple["Path", bytes]]
 
 
@@ -54,19 +58,26 @@ class RootScanner:
         self._told = Condition()
         self._due, self._glance, self._ended = False, False, False
         self._folders: set[Path] = set()
+        self._files: Files = {}
         self._closed: Closed = set()
         self._since: float | None = None
         self._problem: StoreError | None = None
         Thread(target=self._run_thread, name=f"look at {root}", daemon=True).start()
 
-    def request_scan(
-        self, folders: Iterable[Path] = (), closed: Iterable[tuple[Path, bytes]] = (), *, whole: bool
-    ) -> None:
-        """Have a look soon, at the ``whole`` root or at directories, in which files were closed by their writers."""
+    def request_scan(self) -> None:
+        """Have a look at the whole root soon."""
         with self._told:
-            self._due = self._due or whole
-            self._begun = monotonic() if whole else self._begun
+            self._due, self._begun = True, monotonic()
+            self._told.notify()
+
+    def request_look(
+        self, folders: Iterable[Path], files: Mapping[Path, set[bytes]], closed: Iterable[tuple[Path, bytes]]
+    ) -> None:
+        """Have a look soon at directories, and at files by directory; some were ``closed`` by their writers."""
+        with self._told:
             self._folders.update(folders)
+            for folder, names in files.items():
+                self._files.setdefault(folder, set()).update(names)
             self._closed.update(closed)
             self._told.notify()
 
@@ -88,7 +99,7 @@ class RootScanner:
         with self._told:
             if self._since is not None:
                 return max(monotonic() - self._since, 1e-9)
-            return 1e-9 if self._due or self._folders else 0.0
+            return 1e-9 if self._due or self._folders or self._files else 0.0
 
     def next_scan_s(self, least_s: float, *, hears: bool) -> float:
         """Return when to look at the whole root again, by the monotonic clock: the later, the longer that took."""
@@ -103,33 +114,51 @@ class RootScanner:
     def _run_thread(self) -> None:
         while True:
             with self._told:
-                self._since = None
-                self._told.wait_for(lambda: self._ended or self._due or self._glance or self._folders)
+                self._told.wait_for(lambda: self._ended or self._due or self._glance or self._folders or self._files)
                 if self._ended:
                     return
-                whole, folders, closed = self._due, self._folders, self._closed
-                self._due, self._glance, self._folders, self._closed = False, False, set(), set()
-                self._since = monotonic()
-            try:
-                self._scan_requested(whole, folders)
-            except StoreError as error:
-                with self._told:
-                    self._problem = error
-            for folder, name in closed:
-                self._settling.advance_file(folder, name, monotonic() + _CLOSED_S)
-            if whole or folders:
-                self._done()
+            self._serve_requests()
 
-    def _scan_requested(self, whole: bool, folders: set[Path]) -> None:
+    def _serve_requests(self) -> None:
+        """Do what was asked for since the last time."""
+        with self._told:
+            whole, folders, files, closed = self._due, self._folders, self._files, self._closed
+            self._due, self._glance, self._folders, self._files, self._closed = False, False, set(), {}, set()
+            self._since = monotonic()
+        try:
+            self._scan_requested(whole, folders, files)
+        except StoreError as error:
+            with self._told:
+                self._problem = error
+        for folder, name in closed:
+            self._settling.advance_file(folder, name, monotonic() + _CLOSED_S)
+        with self._told:
+            self._since = None
+        if whole or folders or files:
+            self._done()
+
+    def _scan_requested(self, whole: bool, folders: set[Path], files: Files) -> None:
         self.identity = root_identity(self.root)
         if whole:
             begin = thread_time()
             self._scan_root()
             self.took_s = thread_time() - begin
-            folders = set()
+            return
+        folders = {folder for folder in folders if not self._is_left_out(folder)}
         for folder in sorted(folders):
             if not any(above in folders for above in folder.parents):
                 self._record_tree(folder)
+        for folder, names in files.items():
+            if self._is_left_out(folder) or folder in folders or any(above in folders for above in folder.parents):
+                continue
+            found = scan.look_at_names(folder, names) if len(names) <= _MANY else scan.look_at_folder(folder)
+            if not found.closed:
+                self._record_folder(found, names if len(names) <= _MANY else None)
+
+    def _is_left_out(self, folder: Path) -> bool:
+        """Return whether scans pass a directory by: it is hidden or the history's, or below such a one."""
+        hidden = any(part.startswith(".") for part in folder.relative_to(self.root).parts)
+        return hidden or folder.resolve().is_relative_to(self._without.resolve())
 
     def _scan_root(self) -> None:
         """Look at everything below the root; of one that is not there nothing is forgotten: it may come back."""
@@ -161,9 +190,10 @@ class RootScanner:
                 self._record_folder(folder)
         return seen
 
-    def _record_folder(self, folder: scan.FolderScan) -> None:
+    def _record_folder(self, folder: scan.FolderScan, names: Collection[bytes] | None = None) -> None:
+        """Note what is new, changed or gone in a directory, or of ``names`` in it."""
         with self._writer.lend_connection() as connection:
-            known = FileStates(connection).known_files(folder.path)
+            known = FileStates(connection).known_files(folder.path, names)
         gone = known.keys() - folder.files.keys() - folder.special.keys() - folder.unclear
         nothing = (None, None)
         changed = {n: s for n, s in folder.files.items() if known.get(n, nothing)[0] != s}

@@ -66,6 +66,30 @@ def walk_folders(root: Path, without: Collection[Path] = ()) -> Iterator[FolderS
         rest += sorted(inside, reverse=True)
 
 
+def look_at_folder(path: Path) -> FolderScan:
+    """Return the files of a directory, without those in directories in it; one that is not there is ``closed``, too."""
+    try:
+        return _scan_folder(path)[0]
+    except OSError:
+        return FolderScan(path, closed=True)
+
+
+def look_at_names(path: Path, names: Collection[bytes]) -> FolderScan:
+    """Return the files of these names in a directory, of which nothing else is looked at; as ``look_at_folder``."""
+    folder = FolderScan(path, closed=not path.is_dir())
+    for name in () if folder.closed else names:
+        if name.startswith(b"."):
+            continue
+        place = os.path.join(os.fsencode(path), name)
+        try:
+            if not os.path.isdir(place):
+                _record_status(folder, name, os.stat(place))
+        except OSError as error:
+            if error.errno not in _GONE:
+                folder.unclear.add(name)
+    return folder
+
+
 def _scan_folder(path: Path) -> tuple[FolderScan, list[Path]]:
     """Return the files of a directory and the directories in it."""
     folder, inside = FolderScan(path), []
@@ -85,10 +109,13 @@ def _scan_folder(path: Path) -> tuple[FolderScan, list[Path]]:
 
 
 def _record_entry(folder: FolderScan, entry: os.DirEntry[bytes]) -> None:
-    status = entry.stat()
+    _record_status(folder, entry.name, entry.stat())
+
+
+def _record_status(folder: FolderScan, name: bytes, status: os.stat_result) -> None:
     signature = FileSignature(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     if stat.S_ISREG(status.st_mode):
-        folder.files[entry.name] = signature
+        folder.files[name] = signature
     else:
         kind = next((words for test, words in _KINDS if test(status.st_mode)), "is no file")
-        folder.special[entry.name] = signature, kind
+        folder.special[name] = signature, kind

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
 State = Literal["waiting", "ingested", "duplicate", "quarantined", "ignored"]
 STATES: Final[tuple[State, ...]] = ("waiting", "ingested", "duplicate", "quarantined", "ignored")
@@ -31,12 +31,15 @@ class FileStates:
         self._connection = connection
         self._folders: dict[bytes, int] = {}
 
-    def known_files(self, folder: Path) -> dict[bytes, tuple[FileSignature, State]]:
-        """Return the files known in ``folder`` by name."""
+    def known_files(
+        self, folder: Path, names: Collection[bytes] | None = None
+    ) -> dict[bytes, tuple[FileSignature, State]]:
+        """Return the files known in ``folder`` by name, or those of a few ``names``."""
+        only = "" if names is None else f" AND name IN ({', '.join('?' * len(names))})"
         rows = self._connection.execute(
             "SELECT name, device, inode, size, mtime_ns, ctime_ns, state FROM files "
-            "JOIN folders ON folders.id = folder WHERE path = ?",
-            (os.fsencode(folder),),
+            f"JOIN folders ON folders.id = folder WHERE path = ?{only}",
+            (os.fsencode(folder), *(names or ())),
         )
         make = FileSignature._make
         return {row[0]: (make(row[1:6]), row[6]) for row in rows}

@@ -30,6 +30,8 @@ _KEPT_B: Final = 6 << 20
 _NOT_COMPARED: Final = (
     "efficiencies", "recommendations", "steps_to_revisit", "needs", "problems", "dismissed",
 )  # fmt: skip
+#: Stands in no path: before the number of a run that was read from one at which another run's content lies now.
+_PAST: Final = b"\0"
 _COLUMNS: Final = "id, program, run, build, started, added, ranks, actual_s, reader, grade, verdict"
 
 
@@ -98,6 +100,12 @@ class RunStore:
 
     def add_copy(self, unit: ProfileUnit) -> None:
         """Note a unit with the content of another one; a run that was read from its path before stays as it was."""
+        path = os.fsencode(unit.path)
+        asked = "SELECT id, digest, run FROM units WHERE path = ? AND run IS NOT NULL AND digest <> ?"
+        for number, digest, run in self._connection.execute(asked, (path, unit.digest)).fetchall():
+            if not self._hand_over(number, digest, run):
+                past = path + _PAST + str(run).encode()
+                self._connection.execute("UPDATE units SET path = ? WHERE id = ?", (past, number))
         self._store_unit(unit, None)
 
     def _store_unit(self, unit: ProfileUnit, run: int | None) -> None:
@@ -119,20 +127,23 @@ class RunStore:
         )
         rows = self._connection.execute(asked, list(paths)).fetchall()
         for number, path, digest, run in rows:
-            if digest == paths[path]:
+            if digest == paths[path] or self._hand_over(number, digest, run):
                 continue
-            copy = self._find_copy(digest)
-            if copy is None:
-                others = self._connection.execute("SELECT id, path FROM units WHERE run = ?", (run,)).fetchall()
-                for other, place in others:
-                    if place not in paths:
-                        self._set_run(other, None)
-                continue
-            self._set_run(number, None)
+            others = self._connection.execute("SELECT id, path FROM units WHERE run = ?", (run,)).fetchall()
+            for other, place in others:
+                if place not in paths:
+                    self._set_run(other, None)
+
+    def _hand_over(self, unit: int, digest: str, run: int) -> bool:
+        """Give a run to a copy of the unit that it was read from; return whether there is one."""
+        copy = self._find_copy(digest)
+        if copy is not None:
+            self._set_run(unit, None)
             self._set_run(copy, run)
             self._connection.execute(
                 "UPDATE files SET state = 'ingested', reason = NULL WHERE unit = ? AND state = 'duplicate'", (copy,)
             )
+        return copy is not None
 
     def _find_copy(self, digest: str) -> int | None:
         """Return the number of a unit with a content of which no run was read, that is there; None without one."""
@@ -164,14 +175,16 @@ class RunStore:
         row = self._connection.execute(
             "SELECT path FROM units WHERE digest = ? AND path <> ? AND run IS NOT NULL", (digest, os.fsencode(path))
         ).fetchone()
-        return None if row is None else Path(os.fsdecode(row[0]))
+        return None if row is None else Path(os.fsdecode(row[0].split(_PAST)[0]))
 
     def units_of_run(self, number: int) -> tuple[ProfileUnit, ...]:
-        """Return what a run was read from."""
+        """Return what a run was read from, as far as no other content is known to lie there now."""
         rows = self._connection.execute(
             "SELECT path, reader, digest FROM units WHERE run = ? ORDER BY id", (number,)
         ).fetchall()
-        return tuple(ProfileUnit(Path(os.fsdecode(path)), reader, digest) for path, reader, digest in rows)
+        return tuple(
+            ProfileUnit(Path(os.fsdecode(path)), reader, digest) for path, reader, digest in rows if _PAST not in path
+        )
 
     def list_entries(self, program: str | None = None, most: int = 1_000_000) -> tuple[RunEntry, ...]:
         """Return the newest runs, of one program if given, the oldest first."""

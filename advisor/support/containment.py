@@ -27,8 +27,14 @@ _PR_SET_NO_NEW_PRIVS: Final = 38
 _PR_SET_SECCOMP: Final = 22
 _SECCOMP_MODE_FILTER: Final = 2
 _OOM_FIRST: Final = "800"
-#: By machine: how its kernel is told apart in a filter, and the number of the call ``socket``.
-_SOCKET_CALLS: Final = {"x86_64": (0xC000003E, 41), "aarch64": (0xC00000B7, 198)}
+#: By machine: how its kernel is told apart in a filter, the number of the call ``socket``, and those of io_uring_setup,
+#: which makes sockets as well, ptrace, process_vm_readv and _writev, open_by_handle_at, mount, setns, bpf and keyctl.
+_CALLS: Final = {
+    "x86_64": (0xC000003E, 41, (425, 101, 310, 311, 304, 165, 308, 321, 250)),
+    "aarch64": (0xC00000B7, 198, (425, 117, 270, 271, 265, 40, 268, 280, 219)),
+}
+#: Calls from here on are those of x86_64 by other numbers (x32).
+_X32: Final = 0x40000000
 #: Sockets that reach nothing outside of this machine.
 _LOCAL_FAMILIES: Final = (0, 1, 16)
 #: Limits that are as they were once a plugin has answered.
@@ -59,21 +65,27 @@ def _control_process(option: int, value: int, more: object = 0) -> bool:
     return bool(ctypes.CDLL(None, use_errno=True).prctl(option, value, more, 0, 0) == 0)
 
 
-def deny_network() -> bool:
+def deny_network(*, local: bool = True) -> bool:
     """Refuse this process, and all that it starts, sockets that reach other machines; return whether that holds.
 
-    A filter of four comparisons on each call of the system: only ``socket`` with another family is refused (EACCES).
+    Without ``local``, those that reach processes here, too. A filter of a few comparisons on each call of the system
+    refuses (EACCES) ``socket`` with another family, the calls that get around it or reach into other processes, and all
+    calls of programs for another machine, such as 32-bit ones.
     """
-    architecture, call = _SOCKET_CALLS.get(os.uname().machine, (0, 0))
+    architecture, call, others = _CALLS.get(os.uname().machine, (0, 0, ()))
     if not architecture:
         return False
-    load, equal, answer = 0x20, 0x15, 0x06
+    load, equal, at_least, answer = 0x20, 0x15, 0x35, 0x06
     allow, refuse = 0x7FFF0000, 0x00050000 | errno.EACCES
-    families = [(equal, len(_LOCAL_FAMILIES) - n, 0, family) for n, family in enumerate(_LOCAL_FAMILIES)]
+    families = _LOCAL_FAMILIES if local else ()
+    refused = len(families) + 2 + len(others)  # steps from the second comparison to the refusal
     steps = [
-        (load, 0, 0, 4), (equal, 0, len(families) + 4, architecture),
-        (load, 0, 0, 0), (equal, 0, len(families) + 2, call),
-        (load, 0, 0, 16), *families, (answer, 0, 0, refuse), (answer, 0, 0, allow),
+        (load, 0, 0, 4), (equal, 0, refused + 2, architecture),
+        (load, 0, 0, 0), (at_least, refused, 0, _X32),
+        *((equal, refused - 1 - n, 0, other) for n, other in enumerate(others)),
+        (equal, 0, len(families) + 2, call),
+        (load, 0, 0, 16), *((equal, len(families) - n, 0, family) for n, family in enumerate(families)),
+        (answer, 0, 0, refuse), (answer, 0, 0, allow),
     ]  # fmt: skip
     code = ctypes.create_string_buffer(b"".join(struct.pack("<HBBI", *step) for step in steps))
 

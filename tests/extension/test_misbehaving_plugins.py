@@ -142,7 +142,8 @@ def test_a_command_that_is_ended_takes_its_child_along(tmp_path: Path, number: s
     plugin(tmp_path / "plugins", "slow", body)
     asked = tmp_path / "asked"
     command = subprocess.Popen(
-        [sys.executable, "-m", "gapwatch", "advise", FIG4], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [sys.executable, "-m", "gapwatch", "advise", FIG4, "-o", str(tmp_path / "advice.txt")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env=environment(tmp_path, GAPWATCH_PLUGINS=str(tmp_path / "plugins"), GAPWATCH_PLUGIN_TIME="3600"),
     )  # fmt: skip
     wait_until(lambda: asked.exists() and bool(asked.read_text()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import signal
+import socket
 import subprocess
 import sys
 from functools import partial
@@ -15,6 +16,8 @@ import pytest
 from patience import PATIENCE_S, has_ended, wait_until
 
 from advisor.extension.sandbox import Limits, TaskFailed, Worker
+from advisor.support import file_access
+from advisor.support.file_access import landlock_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,8 +26,8 @@ HERE = Path(__file__).parents[1]
 LIMITS = Limits(memory_B=1 << 30, wall_s=PATIENCE_S, cpu_s=20)
 
 
-def worker(limits: Limits = LIMITS) -> Worker:
-    return Worker("sandbox_tasks", limits, {"PYTHONPATH": str(HERE)})
+def worker(limits: Limits = LIMITS, *places: Path) -> Worker:
+    return Worker("sandbox_tasks", limits, {"PYTHONPATH": str(HERE)}, places)
 
 
 @pytest.fixture
@@ -110,7 +113,7 @@ def test_this_process_stays_as_it_was(serving: Worker) -> None:
 def test_processes_that_a_task_started_end_with_it(tmp_path: Path) -> None:
     file = tmp_path / "pid"
     for limit_s in (2.0, 20.0, PATIENCE_S):
-        serving = worker(Limits(wall_s=limit_s))
+        serving = worker(Limits(wall_s=limit_s), tmp_path)
         with pytest.raises(TaskFailed):
             serving.run_task({"do": "leave_a_child", "file": str(file)})
         serving.stop_child()
@@ -122,8 +125,57 @@ def test_processes_that_a_task_started_end_with_it(tmp_path: Path) -> None:
 @pytest.mark.skipif(
     platform.machine() not in ("x86_64", "aarch64"), reason="the numbers of system calls are known for these alone"
 )
-def test_tasks_reach_no_network(serving: Worker) -> None:
-    assert serving.run_task({"do": "connect"}) == ["AF_UNIX"]
+def test_tasks_make_no_sockets(serving: Worker) -> None:
+    assert serving.run_task({"do": "connect"}) == []
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the numbers of the calls are those of x86_64")
+@pytest.mark.parametrize(
+    "words",
+    [[41 | 1 << 30, socket.AF_INET, socket.SOCK_STREAM, 0], [425, 1, 0], [101, 16, 1, 0, 0], [310, 1, 0, 0, 0, 0, 0]],
+    ids=["socket of x32", "io_uring_setup", "ptrace", "process_vm_readv"],
+)
+def test_tasks_find_no_way_around_the_filter(serving: Worker, words: list[int]) -> None:
+    assert serving.run_task({"do": "call", "words": words}) == "EACCES"
+
+
+landlocked = pytest.mark.skipif(landlock_version() < 3, reason="this kernel has no Landlock that knows of truncation")
+
+
+@landlocked
+def test_tasks_change_files_at_their_places_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = {name: tmp_path / name for name in ("home", "profiles", "allowed", "cache", "tmp")}
+    for folder in places.values():
+        folder.mkdir()
+        (folder / "there").write_text("as it was")
+    known = {"XDG_CACHE_HOME": str(places["cache"]), "TMPDIR": str(places["tmp"]), "PYTHONPATH": str(HERE)}
+    places["gapwatch"] = places["cache"] / "gapwatch"
+    serving = Worker("sandbox_tasks", LIMITS, known, [places["allowed"]])
+    try:
+        assert serving.run_task({"do": "change_files", "places": {name: str(one) for name, one in places.items()}}) == {
+            "home": False, "profiles": False, "allowed": True, "cache": False, "tmp": False, "gapwatch": True,
+        }  # fmt: skip
+        assert serving.run_task({"do": "read", "file": str(places["home"] / "there")}) == "as it was"
+        made = Path(str(serving.run_task({"do": "temporary"})))
+        assert made.parent == places["tmp"] / f"gapwatch-{os.geteuid()}"
+        assert made.parent.stat().st_mode & 0o777 == 0o700
+    finally:
+        serving.stop_child()
+
+
+@pytest.mark.skipif(landlock_version() < 6, reason="this kernel has no Landlock that knows of signals")
+def test_tasks_send_signals_to_nobody_else(serving: Worker) -> None:
+    with pytest.raises(TaskFailed, match="Operation not permitted"):
+        serving.run_task({"do": "signal"})
+
+
+def test_where_the_system_has_no_landlock_tasks_run_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_access, "_call_system", lambda *_: -1)
+    landlock_version.cache_clear()
+    try:
+        assert not file_access.confine_process()
+    finally:
+        landlock_version.cache_clear()
 
 
 def test_a_child_is_replaced_after_its_number_of_tasks() -> None:

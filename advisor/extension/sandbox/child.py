@@ -1,9 +1,10 @@
 """The child's side: takes one task after the other from standard input and answers on a descriptor of its own.
 
-Run as ``python -m advisor.extension.sandbox.child MODULE MEMORY CPU``: ``MODULE`` has ``prepare()``, called once, and
-``handle(task, at)``, which returns the answer to a task and calls ``at`` with the name of what may end the process
-next, and what it is asked for; with "" once it has answered. What tasks print goes to standard error. Tasks reach no
-network.
+Run as ``python -m advisor.extension.sandbox.child MODULE MEMORY CPU [PLACE…]``: ``MODULE`` has ``prepare()``, called
+once, and ``handle(task, at)``, which returns the answer to a task and calls ``at`` with the name of what may end the
+process next, and what it is asked for; with "" once it has answered. What tasks print goes to standard error. Tasks
+make no sockets, and change no files but at the places and where gapwatch keeps caches, as far as the system can see to
+that.
 """
 
 from __future__ import annotations
@@ -14,15 +15,16 @@ import resource
 import sys
 from contextlib import ExitStack
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.sandbox import frames
 from advisor.extension.sandbox.worker import UNHURRIED
 from advisor.model.errors import AdvisorError
-from advisor.support import containment
+from advisor.support import containment, file_access
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from types import ModuleType
 
 #: What may be otherwise the next time: the data were not even seen.
@@ -34,7 +36,7 @@ PASSING: Final = frozenset(
 )  # fmt: skip
 
 
-def main(name: str, memory_B: int, cpu_s: int) -> None:
+def main(name: str, memory_B: int, cpu_s: int, places: Sequence[Path] = ()) -> None:
     """Serve tasks until standard input ends."""
     tasks, answers = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -42,7 +44,8 @@ def main(name: str, memory_B: int, cpu_s: int) -> None:
     containment.tie_to_parent()
     module = import_module(name)
     module.prepare()
-    containment.deny_network()
+    containment.deny_network(local=False)
+    file_access.confine_process(places)
     resource.setrlimit(resource.RLIMIT_AS, (memory_B, memory_B))
     frames.send_frame(answers, {"ready": os.getpid()})
     while True:
@@ -102,4 +105,4 @@ def _allow_cpu_time(cpu_s: int) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), [Path(place) for place in sys.argv[4:]])

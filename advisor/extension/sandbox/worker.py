@@ -19,7 +19,7 @@ from advisor.extension.sandbox import frames
 from advisor.support import containment
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 #: How much of what a child prints is kept, and how long it may take to start.
 _TAIL_BYTES: Final = 8 << 10
@@ -73,12 +73,17 @@ class TaskFailed(Exception):
 
 
 class Worker:
-    """One child at a time; not to be shared between threads, except for ``stop_child``."""
+    """One child at a time; not to be shared between threads, except for ``stop_child``.
 
-    def __init__(self, module: str, limits: Limits, environment: Mapping[str, str] | None = None) -> None:
+    Its tasks may change files at ``places``, and where gapwatch keeps caches.
+    """
+
+    def __init__(
+        self, module: str, limits: Limits, environment: Mapping[str, str] | None = None, places: Sequence[Path] = ()
+    ) -> None:
         self._command = [
             sys.executable, "-P", "-m", "advisor.extension.sandbox.child", module,
-            str(limits.memory_B), str(limits.cpu_s),
+            str(limits.memory_B), str(limits.cpu_s), *map(str, places),
         ]  # fmt: skip
         self._limits = limits
         self._environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", **(environment or {})}

@@ -1,0 +1,95 @@
+"""What the file system announces costs a look at what it names, however much lies beside that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+from daemon_runs import CONFIG, Watch, profile
+
+from advisor.daemon import child_tasks, scan
+from advisor.extension.host import load_plugins
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from advisor.extension.host import PluginHost
+
+#: Nothing but announcements tells of what happens after the first look.
+HEARING = replace(CONFIG, scan_s=3600.0, poll_s=3600.0)
+
+
+def test_a_file_that_is_announced_is_looked_at_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Watch(tmp_path, HEARING) as watch:
+        profile(watch.root / "first.json")
+        watch.until(lambda: len(watch.runs) == 1)
+
+        def refuse(path: Path) -> object:
+            raise AssertionError(f"{path} was listed")
+
+        monkeypatch.setattr(scan, "_scan_folder", refuse)
+        profile(watch.root / "second.json")
+        watch.until(lambda: len(watch.runs) == 2)
+        profile(tmp_path / "elsewhere.json").rename(watch.root / "third.json")
+        watch.until(lambda: len(watch.runs) == 3)
+        (watch.root / "third.json").rename(watch.root / "fourth.json")
+        watch.until(lambda: watch.counts()["duplicate"] == 1)
+        assert watch.counts()["ingested"] == 2, "the old name is forgotten"
+
+
+def test_many_files_that_are_announced_at_once_are_all_found(tmp_path: Path) -> None:
+    with Watch(tmp_path, HEARING) as watch:
+        for number in range(500):
+            (watch.root / f"{number}.log").write_text(f"nothing {number}")
+        profile(watch.root / "deep" / "er" / "a.json")
+        watch.until(lambda: watch.counts()["ignored"] == 500 and len(watch.runs) == 1)
+
+
+def test_what_is_announced_of_hidden_directories_is_left_alone(tmp_path: Path) -> None:
+    with Watch(tmp_path, HEARING) as watch:
+        profile(watch.root / ".hidden" / "a.json", run="hidden")
+        profile(watch.root / "b.json", run="seen")
+        watch.until(lambda: len(watch.runs) == 1)
+        profile(watch.root / ".hidden" / "c.json", run="hidden as well")
+        profile(watch.root / "d.json", run="seen, too")
+        watch.until(lambda: len(watch.runs) == 2)
+    assert sum(watch.counts().values()) == 2
+    assert sorted(entry.run for entry in watch.entries()) == ["seen", "seen, too"]
+
+
+def test_readers_are_asked_about_a_large_directory_once(tmp_path: Path) -> None:
+    """Its files come in parts; what was found out for the first holds for the others, unless something changed."""
+    asked, host = [], load_plugins()
+    for number in range(120):
+        (tmp_path / f"{number}.log").write_text("nothing")
+    names = [f"{number}.log" for number in range(120)]
+
+    class Host:
+        identify_document = staticmethod(lambda path: None)
+
+        def sniff_all(self, path: Path, only: object = None) -> list[tuple[str, float]]:
+            asked.append(path)
+            return host.sniff_all(path)
+
+    told = cast("PluginHost", Host())
+    for begin in (0, 60):
+        found = child_tasks.identify_files(told, tmp_path, tmp_path, names[begin : begin + 60])
+        assert set(found.values()) == {None}
+    assert asked.count(tmp_path) == 1
+    (tmp_path / "70.log").write_text("otherwise")
+    child_tasks.identify_files(told, tmp_path, tmp_path, names[60:])
+    assert asked.count(tmp_path) == 2, "a file changed"
+    profile(tmp_path / "new.json")
+    assert child_tasks.identify_files(told, tmp_path, tmp_path, ["new.json"]) == {
+        "new.json": [str(tmp_path / "new.json"), "native"]
+    }
+    assert asked.count(tmp_path) == 3, "the directory changed"
+
+
+def test_of_a_directory_that_is_not_there_nothing_is_told(tmp_path: Path) -> None:
+    assert scan.look_at_names(tmp_path / "gone", [b"a"]).closed
+    assert scan.look_at_folder(tmp_path / "gone").closed
+    found = scan.look_at_names(tmp_path, [b"gone", b".hidden"])
+    assert (found.files, found.special, found.unclear, found.closed) == ({}, {}, set(), False)
