@@ -59,6 +59,21 @@ class DeviceGain:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceTimeline:
+    """A run over time for a picture: ``seconds`` (rows, spans, levels) between ``edges_s`` (spans + 1,).
+
+    ``levels`` are ``compute`` and the gaps. Rows are hosts, devices, streams and communications, or devices alone, of
+    which each row is the mean of ``devices_per_row``.
+    """
+
+    rows: tuple[str, ...]
+    devices_per_row: int
+    levels: tuple[str, ...]
+    edges_s: npt.NDArray[np.float64]
+    seconds: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
 class DeviceUse:
     """The account of a run by its devices.
 
@@ -79,3 +94,4 @@ class DeviceUse:
     reasons: Mapping[str, str] = field(default_factory=dict)
     collect: str | None = None
     peak_s: npt.NDArray[np.float64] | None = None
+    timeline: DeviceTimeline | None = None

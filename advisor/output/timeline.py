@@ -12,6 +12,7 @@ from advisor.model.records import CAUSE_CATEGORIES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from advisor.model.devices import DeviceTimeline
     from advisor.model.records import FloatArray, IntArray, Phase, Profile
 
 #: What the seconds of a rank in an instance are told apart by, in the order in which they are drawn.
@@ -55,10 +56,13 @@ class Timeline:
     seconds: FloatArray
     span_s: float
     causes: tuple[WaitCause, ...]
+    kinds: tuple[str, ...] = KINDS
 
 
 def build_timeline(profile: Profile) -> Timeline | None:
     """Return the timeline of a run; None where the profile does not tell when its phases were."""
+    if profile.devices is not None:
+        return _build_device_timeline(profile.devices.timeline)
     phases = [phase for phase in profile.phases if _has_times(phase)]
     ranks = len(profile.processors)
     if not phases or ranks < 1:
@@ -86,6 +90,20 @@ def build_timeline(profile: Profile) -> Timeline | None:
     rows = tuple(_name_row(names, first, step) for first in range(0, ranks, step))
     causes = _find_causes(profile, phases) if step == 1 else ()
     return Timeline(rows, step, columns, np.add.reduceat(cells, groups, axis=1), span_s, causes)
+
+
+def _build_device_timeline(found: DeviceTimeline | None) -> Timeline | None:
+    """Return hosts, devices, streams and network over equal spans of time, by the levels of devices."""
+    if found is None or found.edges_s[-1] <= found.edges_s[0]:
+        return None
+    starts, lengths = found.edges_s[:-1] - found.edges_s[0], np.diff(found.edges_s)
+    columns = tuple(
+        TimelineColumn(start, length, "the whole run", number, 1)
+        for number, (start, length) in enumerate(zip(starts.tolist(), lengths.tolist(), strict=True), 1)
+    )
+    span_s = float(found.edges_s[-1] - found.edges_s[0])
+    rows = tuple(row if found.devices_per_row == 1 else f"{row} and next" for row in found.rows)
+    return Timeline(rows, found.devices_per_row, columns, found.seconds, span_s, (), found.levels)
 
 
 def _has_times(phase: Phase) -> bool:

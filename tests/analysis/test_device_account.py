@@ -11,7 +11,7 @@ import pytest
 from advisor.analysis import bounds, gaps, quality
 from advisor.model.devices import DEVICE_GAPS
 from advisor.model.errors import InputError
-from advisor.trace.devices import naming, replay
+from advisor.trace.devices import naming, run_graph
 from advisor.trace.devices.builder import DeviceTraceBuilder
 from advisor.trace.devices.events import Activity, CallRole
 from advisor.trace.devices.intervals import find_covering, merge_intervals
@@ -215,5 +215,21 @@ def test_replay_gives_recorded_times_where_calls_take_none() -> None:
         at += length
     builder.end_process(0, "node", 0, HERE)
     trace = builder.build_trace(HERE, "test", "test")
-    graph = replay.build_graph(trace, trace.activities.start_s)
-    assert replay.time_graph(graph) == pytest.approx(trace.end_s, rel=1e-9)
+    graph = run_graph.build_graph(trace, trace.activities.start_s)
+    assert run_graph.time_graph(graph) == pytest.approx(trace.end_s, rel=1e-9)
+
+
+def test_compiled_steps_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("numba", reason="numba is not installed")
+    builder = DeviceTraceBuilder()
+    for rank in range(2):
+        builder.begin_process()
+        for step in range(50):
+            add_step(builder, 12 * step + rank, 10, step)
+        builder.end_process(rank, "node", 0, HERE)
+    trace = builder.build_trace(HERE, "test", "test")
+    graph = run_graph.build_graph(trace, trace.activities.start_s)
+    steps = run_graph.order_steps(graph)
+    plain = run_graph.time_graph(graph, steps)
+    monkeypatch.setattr(run_graph, "is_worth_compiling", lambda size, **limits: True)
+    assert run_graph.time_graph(graph, steps) == plain == pytest.approx(trace.end_s)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -117,3 +118,70 @@ def test_other_databases_are_not_taken(tmp_path: Path) -> None:
         database.execute("CREATE TABLE t (a INT)")
         database.commit()
     assert advisor_sniff(tmp_path / "other.sqlite") is None
+
+
+def test_grids_local_memory_migrations_and_shared_devices(tmp_path: Path) -> None:
+    report = write_report(tmp_path / "run.sqlite", (100, 101))
+    with closing(sqlite3.connect(report)) as database:
+        database.executescript("""
+            ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN gridX INT;
+            ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN gridY INT;
+            ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN gridZ INT;
+            ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN localMemoryPerThread INT;
+            UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET gridX = 33, gridY = 1, gridZ = 1, localMemoryPerThread = 128;
+            UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET copyKind = 11;
+            CREATE TABLE TARGET_INFO_GPU (id INT, smCount INT);
+            INSERT INTO TARGET_INFO_GPU VALUES (0, 132);
+            CREATE TABLE TARGET_INFO_CUDA_DEVICE (gpuId INT, cudaId INT, pid INT, uuid TEXT, numMultiprocessors INT);
+            INSERT INTO TARGET_INFO_CUDA_DEVICE VALUES (0, 0, 100, 'GPU-1', 132), (0, 0, 101, 'GPU-1', 132);
+            CREATE TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS (start INT, globalPid INT, numberOfPageFaults INT);
+            INSERT INTO CUDA_UM_GPU_PAGE_FAULT_EVENTS VALUES (1000, 0, 40), (2000, 0, 2);
+        """)
+        database.commit()
+    use = advisor_read(report).devices
+    assert use is not None
+    assert use.facts["small_grid_share"] == 1.0
+    assert use.facts["spill_share"] == 1.0
+    assert use.facts["page_faults"] == 42
+    assert use.facts["processes_per_device"] == 2
+    assert use.facts["migration_share"] == pytest.approx(0.1, abs=0.01)
+    assert use.facts["pageable_share"] == 0.0
+    assert use.peak_s is not None
+    assert use.peak_s.tolist() == pytest.approx([0.0075, 0.0075])
+
+
+def test_tables_in_files_of_their_own(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    parquet, feather = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow.feather")
+    report = write_report(tmp_path / "run.sqlite")
+    whole = advisor_read(report).devices
+    assert whole is not None
+    for suffix in ("parquet", "arrow"):
+        folder = tmp_path / f"run_{suffix}"
+        folder.mkdir()
+        with closing(sqlite3.connect(report)) as database:
+            for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall():
+                rows = database.execute(f"SELECT * FROM {name}")
+                columns = [column[0] for column in rows.description]
+                table = arrow.table(dict(zip(columns, map(list, zip(*rows, strict=True)), strict=True)))
+                if suffix == "parquet":
+                    parquet.write_table(table, folder / f"{name}.parquet")
+                else:
+                    feather.write_feather(table, folder / f"{name}.arrow")
+        assert advisor_sniff(folder) == 1.0
+        found = advisor_read(folder).devices
+        assert found is not None
+        assert {name: each.tolist() for name, each in found.seconds.items()} == {
+            name: each.tolist() for name, each in whole.seconds.items()
+        }
+        (folder / f"StringIds.{suffix}").write_bytes(b"ARROW1 damaged")
+        with pytest.raises(InputError, match="damaged"):
+            advisor_read(folder)
+
+
+def test_without_pyarrow_the_other_export_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "StringIds.parquet").write_bytes(b"PAR1")
+    assert advisor_sniff(tmp_path) == 1.0
+    with pytest.raises(InputError, match="--type=sqlite"):
+        advisor_read(tmp_path)

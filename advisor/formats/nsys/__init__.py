@@ -1,4 +1,4 @@
-"""Nsight Systems reports, exported as SQLite (see ``docs/formats/nsys.md``)."""
+"""Nsight Systems reports, exported as SQLite, Parquet or Arrow (see ``docs/formats/nsys.md``)."""
 
 from advisor.formats.nsys.hooks import advisor_read, advisor_sniff
 

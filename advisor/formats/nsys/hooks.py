@@ -1,10 +1,11 @@
-"""Nsight Systems reports, exported as SQLite (see ``docs/formats/nsys.md``)."""
+"""Nsight Systems reports, exported as SQLite, Parquet or Arrow (see ``docs/formats/nsys.md``)."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
+from advisor.formats.nsys.columns import is_report_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,6 +42,8 @@ def _is_report(path: Path) -> bool:
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
     """Return 1 for an exported report, and a little less for a directory with several."""
+    if path.is_dir() and is_report_folder(path):
+        return 1.0
     if path.is_dir():
         return 0.95 if len(list_reports(path)) > 1 else None
     return 1.0 if path.is_file() and _is_report(path) else None
@@ -52,5 +55,5 @@ def advisor_read(path: Path) -> Profile:
     from advisor.formats.nsys.report import read_device_trace
     from advisor.trace.devices.profile import profile_devices
 
-    files = list_reports(path) if path.is_dir() else [path]
+    files = list_reports(path) if path.is_dir() and not is_report_folder(path) else [path]
     return profile_devices(read_device_trace(files), path, "nsys")

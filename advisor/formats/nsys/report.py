@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
+from advisor.formats.nsys.columns import load_folder
 from advisor.model.errors import InputError
 from advisor.trace.devices import naming
 from advisor.trace.devices.builder import DeviceTraceBuilder
@@ -24,7 +25,13 @@ _UNKNOWN: Final = -1
 #: CUPTI's numbers for kinds of copies, and for pageable memory.
 _DIRECTIONS: Final = {
     1: Direction.TO_DEVICE, 2: Direction.TO_HOST, 8: Direction.ON_DEVICE, 10: Direction.BETWEEN_DEVICES,
+    11: Direction.TO_DEVICE, 12: Direction.TO_HOST, 13: Direction.ON_DEVICE,
 }  # fmt: skip
+#: … of which these move managed memory.
+_MANAGED: Final = (11, 12, 13)
+_FAULTS: Final = ("CUDA_UM_CPU_PAGE_FAULT_EVENTS", "CUDA_UM_GPU_PAGE_FAULT_EVENTS")
+#: Tables whose rows are no spans of time.
+_UNTIMED: Final = ("StringIds", "TARGET_INFO_GPU", "TARGET_INFO_CUDA_DEVICE", *_FAULTS)
 _PAGEABLE: Final = 0
 #: NVTX ranges that are pushed and popped, and that are started and ended.
 _RANGES: Final = (59, 60)
@@ -50,7 +57,7 @@ def read_device_trace(files: Sequence[Path]) -> DeviceTrace:
     rank = 0
     for file in files:
         try:
-            with closing(_open(file)) as database:
+            with closing(load_folder(file) if file.is_dir() else _open(file)) as database:
                 rank = _Report(database, file, builder).read_processes(rank)
         except (sqlite3.Error, OverflowError, TypeError, ValueError) as error:
             raise InputError(file, f"is damaged, or no export of Nsight Systems: {error}") from error
@@ -67,13 +74,14 @@ class _Report:
         found = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         self._tables = {str(name) for (name,) in found}
         self._names = dict(self._rows("StringIds", "id", "value"))
+        self._units, self._whole = self._find_devices()
 
     def _rows(self, table: str, *columns: str) -> Iterator[tuple[Any, ...]]:
         """Yield some columns of a table, None for those it lacks; nothing where there is no such table."""
         if table not in self._tables:
             return
         known = {row[1] for row in self._database.execute(f"PRAGMA table_info({table})")}
-        if not {"start", "end"} <= known and table != "StringIds":
+        if not {"start", "end"} <= known and table not in _UNTIMED:
             return
         chosen = ", ".join(f'"{column}"' if column in known else "NULL" for column in columns)
         yield from self._database.execute(f"SELECT {chosen} FROM {table}")
@@ -86,19 +94,21 @@ class _Report:
         if len(processes) > 1:
             processes.discard(_UNKNOWN)
         base = self._find_base()
+        self._count_faults()
+        self._count_sharing({(row[0], row[3]) for row in activities})
         for process in sorted(processes):
             self._builder.begin_process()
             for start, end, thread, name, link in calls:
                 if _find_process(thread) == process:
                     self._add_call(thread, start, end, self._name(name).split("_v")[0], link)
-            for _, start, end, device, stream, kind, name, size, link, direction, pageable in (
+            for _, start, end, device, stream, kind, name, size, link, direction, pageable, fill, local in (
                 row for row in activities if row[0] in (process, _UNKNOWN)
             ):
                 group = name if kind == Activity.COMMUNICATION else ""
                 self._builder.add_activity(
                     start, end, device, stream, kind, name, group=group,
                     size=-1 if size is None else size, link=-1 if link is None else link,
-                    direction=direction, pageable=pageable,
+                    direction=direction, pageable=pageable, blocks_per_sm=fill, local_bytes=local,
                 )  # fmt: skip
             self._add_others(process)
             rank += self._builder.end_process(rank, None, base, self._file)
@@ -121,40 +131,62 @@ class _Report:
         )
 
     def _iterate_activities(self) -> Iterator[tuple[Any, ...]]:
-        """Yield process, start, end, device, stream, kind, name, bytes, link, direction, pageable."""
+        """Yield process, start, end, device, stream, kind, name, bytes, link, direction, pageable, fill, local."""
         where = ("start", "end", "deviceId", "streamId", "globalPid", "correlationId")
-        for *row, long, short in self._rows("CUPTI_ACTIVITY_KIND_KERNEL", *where, "demangledName", "shortName"):
+        of_kernels = (*where, "localMemoryPerThread", "gridX", "gridY", "gridZ", "demangledName", "shortName")
+        for *row, local, x, y, z, long, short in self._rows("CUPTI_ACTIVITY_KIND_KERNEL", *of_kernels):
             start, end, device, stream, process, link = row
             name = self._name(long if long is not None else short)
             kind = naming.classify_activity(name)
             kind = Activity.COMPUTE if kind == Activity.COPY else kind
-            yield _find_process(process), start, end, device, stream, kind, name, -1, link, Direction.UNKNOWN, False
+            units = self._units.get((_find_process(process), device), self._units.get((_UNKNOWN, device), 0))
+            fill = x * y * z / units if units and x and y and z else -1.0
+            yield (
+                _find_process(process), start, end, device, stream, kind, name, -1, link, Direction.UNKNOWN, False,
+                fill, -1 if local is None else local,
+            )  # fmt: skip
         columns = (*where, "bytes", "copyKind", "srcKind", "dstKind")
         for *row, size, kind, source, target in self._rows("CUPTI_ACTIVITY_KIND_MEMCPY", *columns):
             start, end, device, stream, process, link = row
             direction = _DIRECTIONS.get(kind, Direction.UNKNOWN)
             ends = {Direction.TO_DEVICE: source, Direction.TO_HOST: target}
-            name = f"memcpy {direction.name.lower().replace('_', ' ')}"
-            pageable = ends.get(direction, -1) == _PAGEABLE
+            managed = "managed memory " if kind in _MANAGED else ""
+            name = f"memcpy {managed}{direction.name.lower().replace('_', ' ')}"
+            pageable = not managed and ends.get(direction, -1) == _PAGEABLE
             yield (
-                _find_process(process),
-                start,
-                end,
-                device,
-                stream,
-                Activity.COPY,
-                name,
-                size,
-                link,
-                direction,
-                pageable,
-            )
+                _find_process(process), start, end, device, stream, Activity.COPY, name, size, link, direction,
+                pageable, -1.0, -1,
+            )  # fmt: skip
         for *row, size in self._rows("CUPTI_ACTIVITY_KIND_MEMSET", *where, "bytes"):
             start, end, device, stream, process, link = row
             yield (
                 _find_process(process), start, end, device, stream, Activity.COPY, "memset", size, link, Direction.FILL,
-                False,
+                False, -1.0, -1,
             )  # fmt: skip
+
+    def _find_devices(self) -> tuple[dict[tuple[int, int], int], dict[tuple[int, int], object]]:
+        """Return multiprocessors, and what identifies the whole device, by process and its number for the device."""
+        counts = {number: units for number, units in self._rows("TARGET_INFO_GPU", "id", "smCount") if units}
+        units = {(_UNKNOWN, number): count for number, count in counts.items()}
+        whole: dict[tuple[int, int], object] = {}
+        for gpu, number, process, uuid, count in self._rows(
+            "TARGET_INFO_CUDA_DEVICE", "gpuId", "cudaId", "pid", "uuid", "numMultiprocessors"
+        ):
+            units[process, number] = count or counts.get(gpu, 0)
+            whole[process, number] = uuid or gpu
+        return units, whole
+
+    def _count_faults(self) -> None:
+        """Note the page faults of managed memory, where they were recorded."""
+        for table in _FAULTS:
+            for start, many in self._rows(table, "start", "numberOfPageFaults"):
+                self._builder.add_count("page_faults", (many or 1) if start is not None else 0)
+
+    def _count_sharing(self, used: set[tuple[int, int]]) -> None:
+        """Note how many processes use one device, where the report tells which number means which device."""
+        known = [self._whole[pair] for pair in used if pair in self._whole]
+        if known:
+            self._builder.raise_count("processes_per_device", max(known.count(each) for each in known))
 
     def _add_others(self, process: int) -> None:
         """Add calls of MPI, input and output, and ranges of NVTX, of which those that repeat are iterations."""

@@ -25,6 +25,17 @@ _FILLED: Final = 9
 _PHASES: Final = 12
 
 
+_LEAD: Final = (
+    "from the first phase to the last, a row for each rank. Within a phase the seconds of a kind stand together: it is "
+    "known how many there are, not drawn when they were."
+)
+_DEVICE_LEAD: Final = (
+    "of hosts, devices, streams and network. What is no computation of a device is a gap, in the colour of its level; "
+    "communication in the row of the network may be covered by computation. Within a column the seconds of a kind "
+    "stand together."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class TimelineFigure:
     """What a template needs: a path for each kind, names of rows, the data of the script, and the sums as a table."""
@@ -37,27 +48,31 @@ class TimelineFigure:
     folded: str
     data: str
     table: Grid
+    title: str = "Ranks over time"
+    lead: str = _LEAD
 
 
 def build_timeline_figure(timeline: Timeline) -> TimelineFigure:
     """Return the picture of a timeline."""
     paths = tuple(
         (f"kind-{at}", name, _draw_kind(timeline, at))
-        for at, name in enumerate(KINDS)
+        for at, name in enumerate(timeline.kinds)
         if timeline.seconds[..., at].any()
     )
     rows = tuple(map(clean_and_shorten, timeline.rows))
     height = ROW * len(rows)
     span = numbers.format_duration(timeline.span_s)
+    title, lead = ("Ranks over time", _LEAD) if timeline.kinds == KINDS else ("Devices over time", _DEVICE_LEAD)
     return TimelineFigure(
-        WIDTH, height, paths, rows, span, _describe_folding(timeline), _build_data(timeline), _build_table(timeline)
-    )
+        WIDTH, height, paths, rows, span, _describe_folding(timeline), _build_data(timeline), _build_table(timeline),
+        title, lead,
+    )  # fmt: skip
 
 
 def _edges(timeline: Timeline) -> tuple[np.ndarray, np.ndarray]:
     """Return where each segment begins and ends, (rows, columns, kinds), in units of the picture.
 
-    The seconds of a cell stand beside each other in the order of ``KINDS``; what takes longer than its column, by an
+    The seconds of a cell stand beside each other in the order of its kinds; what takes longer than its column, by an
     error of clocks, is squeezed into it.
     """
     starts = np.array([column.start_s for column in timeline.columns])
@@ -106,7 +121,7 @@ def _build_data(timeline: Timeline) -> str:
         "row": ROW,
         "rows": [clean_and_shorten(name) for name in timeline.rows],
         "phases": [clean_and_shorten(name) for name in names],
-        "kinds": KINDS,
+        "kinds": timeline.kinds,
         "columns": [
             [round(column.start_s, 9), round(column.duration_s, 9), places[column.phase], column.iteration,
              column.instances]
@@ -123,7 +138,16 @@ def _build_data(timeline: Timeline) -> str:
 
 
 def _build_table(timeline: Timeline) -> Grid:
-    """Return the seconds by phase and kind, the means over the rows, and the row that waits longest."""
+    """Return the seconds by phase and kind, the means over the rows, and the row that waits longest.
+
+    Of a run with devices the seconds of each row.
+    """
+    if timeline.kinds != KINDS:
+        sums_by_row = timeline.seconds.sum(axis=1).tolist()
+        lines = [
+            (row, *map(numbers.format_duration, each)) for row, each in zip(timeline.rows, sums_by_row, strict=True)
+        ]
+        return build_grid("Seconds of each row", ("row", *timeline.kinds), lines)
     names = list(dict.fromkeys(column.phase for column in timeline.columns))
     columns = {name: [at for at, column in enumerate(timeline.columns) if column.phase == name] for name in names}
     sums = {name: timeline.seconds[:, at].sum(axis=1) for name, at in columns.items()}

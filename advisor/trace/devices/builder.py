@@ -111,6 +111,10 @@ class DeviceTraceBuilder:
         """Add to a number of the whole run that neither activities nor calls hold."""
         self._counts[name] = self._counts.get(name, 0.0) + amount
 
+    def raise_count(self, name: str, amount: float) -> None:
+        """Note a number of the whole run of which the largest counts."""
+        self._counts[name] = max(self._counts.get(name, amount), amount)
+
     def add_mark(self, start: int, end: int) -> None:
         """Add an iteration."""
         _check_range((start, end))

@@ -34,19 +34,19 @@ _MODELS: Final = (
     ("openmp-target", re.compile(r"omp_target")), ("jax", re.compile(r"jit_|pjit")),
 )  # fmt: skip
 _COPY: Final = re.compile(
-    r"^\[?((cuda|hip) |__amd_rocclr_)?(mem ?cpy|mem ?set|copybuffer|fillbuffer|memory_copy)", re.I
+    r"^\[?((cuda|hip) |__amd_rocclr_)?(mem ?cpy|mem ?set|copy(device|host)to|copybuffer|fillbuffer|memory_copy)", re.I
 )
 _DIRECTIONS: Final = (
-    (Direction.TO_DEVICE, re.compile(r"HtoD|H2D|HOST_TO_DEVICE|Host -> Device", re.I)),
-    (Direction.TO_HOST, re.compile(r"DtoH|D2H|DEVICE_TO_HOST|Device -> (Host|Pinned|Pageable)", re.I)),
+    (Direction.TO_DEVICE, re.compile(r"HtoD|H2D|HOST_?TO_?DEVICE|Host -> Device", re.I)),
+    (Direction.TO_HOST, re.compile(r"DtoH|D2H|DEVICE_?TO_?HOST|Device -> (Host|Pinned|Pageable)", re.I)),
     (Direction.BETWEEN_DEVICES, re.compile(r"PtoP|P2P", re.I)),
-    (Direction.ON_DEVICE, re.compile(r"DtoD|D2D|DEVICE_TO_DEVICE|Device -> Device", re.I)),
+    (Direction.ON_DEVICE, re.compile(r"DtoD|D2D|DEVICE_?TO_?DEVICE|Device -> Device", re.I)),
     (Direction.FILL, re.compile(r"memset|fill", re.I)),
 )
 #: Kernels of communication libraries, and those that frameworks wrote for the collectives of a node.
 _COMMUNICATES: Final = re.compile(
     r"nccl|rccl|oneccl|msccl|nvshmem|all_?reduce|all_?gather_(into|kernel|base)|reduce_?scatter_(kernel|base|tensor)"
-    r"|all_?to_?all|cross_device_reduce|quickreduce|_two_?shot_|_one_?shot_(all|push|pull)",
+    r"|^(all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)\b|all_?to_?all|cross_device_reduce|quickreduce|_two_?shot_|_one_?shot_(all|push|pull)",
     re.I,
 )
 _INPUT_OUTPUT: Final = frozenset(

@@ -19,6 +19,7 @@ from advisor.trace.devices.intervals import find_enclosing
 from advisor.trace.devices.kernel_facts import estimate_losses
 from advisor.trace.devices.replay import replay_changes
 from advisor.trace.devices.start_up import mark_start_up
+from advisor.trace.devices.timeline import build_device_timeline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,6 +88,7 @@ def measure_device_use(trace: DeviceTrace, operations: MatchedOperations) -> Dev
         iterations=account.sum_iterations(trace, pieces),
         causes=(*losses, *causes),
         peak_s=peak,
+        timeline=build_device_timeline(trace, pieces, waiting),
         facts=compute_device_facts(trace, seconds, operations),
         gains=replay_changes(trace, waiting),
         status=status,

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.support.compiling import is_worth_compiling
 from advisor.trace.devices.account import HOST_STRETCH_S
 from advisor.trace.devices.collectives import match_operations
 from advisor.trace.devices.events import DEVICE_CALLS, Activity, CallRole
 from advisor.trace.devices.intervals import merge_intervals
+from advisor.trace.devices.walk import walk_steps
 
 if TYPE_CHECKING:
     from advisor.model.records import BoolArray, FloatArray, IntArray
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 GRAPH_CALLS: Final = (*DEVICE_CALLS, CallRole.START)
 #: An activity that begins this soon after one of another stream ends was waiting for it.
 _FOLLOWS_S: Final = 20e-6
+#: So many steps are worth compiled code, where that is kept and where it is compiled each time: a run is timed often.
+_WORTH_LOADING, _WORTH_COMPILING = 100_000, 400_000
 #: What follows may move what follows that: so often at most.
 _PASSES: Final = 50
 #: Less than any recorded time.
@@ -230,7 +234,7 @@ def _find_awaited(
     return awaits, after
 
 
-Steps = list[tuple[int, int]]
+Steps = tuple["IntArray", "IntArray"]
 
 
 def time_graph(graph: RunGraph, steps: Steps | None = None) -> float:
@@ -248,7 +252,7 @@ def order_steps(graph: RunGraph) -> Steps:
     kinds = np.repeat(np.arange(4), [len(each) for each in moments])
     index = np.concatenate([np.arange(len(each)) for each in moments])
     order = np.lexsort((kinds, times))
-    return list(zip(kinds[order].tolist(), index[order].tolist(), strict=True))
+    return kinds[order], index[order]
 
 
 def _order_times(graph: RunGraph) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -276,35 +280,13 @@ def _order_times(graph: RunGraph) -> tuple[FloatArray, FloatArray, FloatArray, F
 
 
 def _walk(graph: RunGraph, steps: Steps) -> float:
-    call_start, call_end = [0.0] * len(graph.call_start_s), [0.0] * len(graph.call_start_s)
-    begun, done = [0.0] * len(graph.start_s), [0.0] * len(graph.start_s)
-    last_start = [0.0] * (int(graph.group.max(initial=-1)) + 1)
-    before, awaits, issuer, previous, other, group = (
-        column.tolist()
-        for column in (graph.before, graph.awaits, graph.issuer, graph.previous, graph.other, graph.group)
-    )
-    gap, call_s, after, issue = (
-        column.tolist() for column in (graph.gap_s, graph.call_s, graph.after_s, graph.issue_s)
-    )
-    delay, behind, length = (column.tolist() for column in (graph.delay_s, graph.behind_s, graph.length_s))
-    latest = 0.0
-    for kind, n in steps:
-        if kind == 3:
-            ready = issue[n] + delay[n] + (call_start[issuer[n]] if issuer[n] >= 0 else 0.0)
-            if previous[n] >= 0 and done[previous[n]] + behind[n] > ready:
-                ready = done[previous[n]] + behind[n]
-            if other[n] >= 0 and done[other[n]] + behind[n] > ready:
-                ready = done[other[n]] + behind[n]
-            begun[n] = ready
-            if group[n] >= 0 and begun[n] > last_start[group[n]]:
-                last_start[group[n]] = begun[n]
-        elif kind == 0:
-            done[n] = (last_start[group[n]] if group[n] >= 0 else begun[n]) + length[n]
-            latest = max(latest, done[n])
-        elif kind == 2:
-            call_start[n] = gap[n] + (call_end[before[n]] if before[n] >= 0 else 0.0)
-        else:
-            awaited = done[awaits[n]] if awaits[n] >= 0 else -1.0
-            call_end[n] = max(call_start[n], awaited) + after[n] if awaits[n] >= 0 else call_start[n] + call_s[n]
-            latest = max(latest, call_end[n])
-    return latest
+    """Return the length of the run; loops over many steps are compiled, with the same result to the bit."""
+    causes = (graph.before, graph.awaits, graph.issuer, graph.previous, graph.other, graph.group)
+    seconds = (graph.gap_s, graph.call_s, graph.after_s, graph.issue_s, graph.delay_s, graph.behind_s, graph.length_s)
+    sizes = (*[len(graph.call_start_s)] * 2, *[len(graph.start_s)] * 2, int(graph.group.max(initial=-1)) + 1)
+    if is_worth_compiling(len(steps[0]), loading=_WORTH_LOADING, compiling=_WORTH_COMPILING):
+        from advisor.trace.devices import compiled_walk
+
+        return float(compiled_walk.walk_steps(*steps, *causes, *seconds, *map(np.zeros, sizes)))
+    columns = [column.tolist() for column in (*steps, *causes, *seconds)]
+    return walk_steps(*columns, *([0.0] * size for size in sizes))

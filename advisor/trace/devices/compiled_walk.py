@@ -1,0 +1,14 @@
+"""``walk_steps`` compiled for graphs of many steps. Importing this module imports numba."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from advisor.support.compiling import jit
+from advisor.trace.devices import walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Takes arrays where the function itself takes lists as well.
+walk_steps: Final[Callable[..., float]] = jit(allocating=False)(walk.walk_steps)

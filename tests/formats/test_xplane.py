@@ -1,0 +1,110 @@
+"""XPlane recordings of JAX, written here by the schema and as real ones look, whole and damaged."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import pytest
+from wire_writing import Field, write_message
+
+from advisor.formats.protobuf_wire import WireError, iterate_fields
+from advisor.formats.xplane import advisor_read, advisor_sniff
+from advisor.model.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+US = 1_000_000  # picoseconds
+NAMES = {1: "correlation_id", 2: "kernel_details", 3: "memcpy_details", 4: "core_count", 5: "step_num"}
+
+
+def named(number: int, names: dict[int, str]) -> list[Field]:
+    return [(number, [(1, key), (2, [(1, key), (2, name)])]) for key, name in names.items()]
+
+
+def event(kind: int, start: int, length: int, *stats: Field) -> Field:
+    return (4, [(1, kind), (2, start * US), (3, length * US), *stats])
+
+
+def number(name: int, value: int) -> Field:
+    return (4, [(1, name), (3, value)])
+
+
+def text(name: int, value: str) -> Field:
+    return (4, [(1, name), (5, value)])
+
+
+def write_space(path: Path) -> Path:
+    """Three steps of 10 ms: a pageable copy of 1 ms, a kernel of 5 ms on a quarter of the device, a wait."""
+    kernels, copies, calls = [], [], []
+    for step in range(3):
+        at, link = 10_000 * step, 10 * step
+        calls.append(event(4, at, 9_500, number(5, step)))
+        calls.append(event(3, at, 1_010, number(1, link + 1)))
+        details = "kind_src:pageable kind_dst:device size:4000000 dest:0 async:1"
+        copies.append(event(2, at + 5, 1_000, number(1, link + 1), text(3, details)))
+        calls.append(event(1, at + 1_020, 10, number(1, link + 2)))
+        grid = " grid:32,1,1 block:256,1,1 private_mem:0 group_mem:0 occ_pct:50"
+        kernels.append(event(1, at + 1_040, 5_000, number(1, link + 2), text(2, grid)))
+        calls.append(event(2, at + 1_050, 5_000))
+    device: list[Field] = [
+        (2, "/device:GPU:0"),
+        (3, [(2, "Stream #7(Kernel)"), (3, 1_000_000), *kernels]),
+        (3, [(2, "Stream #9(MemcpyH2D)"), (3, 1_000_000), *copies]),
+        (3, [(2, "XLA Modules"), (3, 1_000_000), event(1, 0, 30_000)]),
+        *named(4, {1: "loop_fusion", 2: "MemcpyH2D"}), *named(5, NAMES), (6, [(1, 4), (3, 128)]),
+    ]  # fmt: skip
+    host: list[Field] = [
+        (2, "/host:CPU"),
+        (3, [(2, "python"), (3, 1_000_000), *calls]),
+        *named(4, {1: "cuLaunchKernel", 2: "cuStreamSynchronize", 3: "cuMemcpyHtoDAsync", 4: "train"}),
+        *named(5, NAMES),
+    ]  # fmt: skip
+    path.write_bytes(write_message([(1, device), (1, host), (1, [(2, "/host:metadata")])]))
+    return path
+
+
+def test_seconds_of_a_recording(tmp_path: Path) -> None:
+    file = write_space(tmp_path / "node7.xplane.pb")
+    assert advisor_sniff(file) == 1.0
+    assert advisor_sniff(tmp_path) == 0.95
+    profile = advisor_read(file)
+    use = profile.devices
+    assert use is not None
+    assert sum(each.mean() for each in use.seconds.values()) == pytest.approx(profile.actual_s, rel=1e-9)
+    ms = {name: float(each[0]) * 1e3 for name, each in use.seconds.items() if each.any()}
+    assert ms["compute"] == pytest.approx(15.0)
+    assert ms["copies"] == pytest.approx(3.0, abs=0.1)
+    assert use.facts["iterations"] == 3
+    assert use.facts["pageable_share"] == 1.0
+    assert use.facts["small_grid_share"] == 1.0
+    assert use.facts["low_occupancy_share"] == 0.0
+    assert use.facts["sync_calls"] == 3
+
+
+def test_hosts_of_a_directory_are_ranks(tmp_path: Path) -> None:
+    write_space(tmp_path / "node7.xplane.pb")
+    write_space(tmp_path / "node8.xplane.pb")
+    use = advisor_read(tmp_path).devices
+    assert use is not None
+    assert len(use.devices) == 2
+
+
+def test_damage_ends_in_a_message_or_a_run(tmp_path: Path) -> None:
+    whole = write_space(tmp_path / "whole.xplane.pb").read_bytes()
+    place = tmp_path / "damaged.xplane.pb"
+    for at in range(1, 100):
+        data = bytearray(whole)
+        data[len(whole) * at // 100] ^= 0x2A
+        place.write_bytes(bytes(data) if at % 2 else whole[: len(whole) * at // 100])
+        with suppress(InputError):
+            advisor_read(place)
+
+
+def test_fields_of_messages() -> None:
+    message = write_message([(1, 300), (2, "words"), (3, [(1, 1)])]) + b"\x25\x01\x02\x03\x04"
+    assert dict(iterate_fields(message)) == {1: 300, 2: b"words", 3: b"\x08\x01", 4: b"\x01\x02\x03\x04"}
+    for bad in (message[:-1], b"\x0b", b"\x12\x05ab", b"\xff" * 12):
+        with pytest.raises(WireError):
+            list(iterate_fields(bad))
