@@ -27,6 +27,7 @@ from advisor.experiments.settings import (
     count_ranks,
     describe_environment,
     describe_setting,
+    fill_flags,
     find_launcher,
 )
 from advisor.experiments.trials import Check, TrialRunner, find_different_lines, find_last_words, identify_work
@@ -191,6 +192,7 @@ def test_a_winner_becomes_lines_for_a_job_script() -> None:
     lines = describe_setting(both, ("mpirun", "-n", "2", "./app"), "make CFLAGS='{flags}'")
     assert lines == ["make 'CFLAGS=-O3 -g'", "export X='a b'", "mpirun --bind core -n 2 ./app"]
     assert describe_environment(both) == "X=a b\n"
+    assert fill_flags("cc {flags} -I{flags} 'a b.c'", "-O3 -g") == ["cc", "-O3", "-g", "-I-O3 -g", "a b.c"]
 
 
 @pytest.mark.parametrize(
