@@ -2,50 +2,148 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from advisor.agents.answers import DATA, Json, quote_data, round_number
-from advisor.output.wording import EFFORTS, describe_gap
+from advisor.output.wording import BOUNDS, EFFORTS, describe_gap, describe_grade, find_base_bound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.advice.explaining import ExplainedNumber
     from advisor.analysis.comparison import Change, Comparison
-    from advisor.model.records import Advice, HowTo, Recommendation
+    from advisor.model.gap_parts import GapPart
+    from advisor.model.records import Advice, Gap, HowTo, Note, Recommendation
+    from advisor.pipeline import Study
 
-#: A gap below this share of the run is not listed.
+#: A gap below this share of the run is not listed, nor is a place below this share of its gap.
 _LEAST_SHARE: Final = 0.01
+_LEAST_PART: Final = 0.1
+#: So many regions are named that compute most.
+_PLACES: Final = 3
+#: Items that win less than this share of the run are not what the run spends its time on.
+_SMALL_GAIN: Final = 0.05
+#: What a proof calls the changed build.
+_NEW_BUILD: Final = "changed"
+#: Doubts about a run are cut to so many characters.
+_DOUBT: Final = 200
 #: Reasons and code of rules are cut to so many characters.
-_REASON, _CODE = 420, 700
+_REASON, _CODE = 320, 700
 
 
-def build_advice_answer(advice: Advice, limit: int, language: str | None = None) -> Json:
-    """Return verdict, grade, gaps and the first ``limit`` items; the first of them with reason, code and proof."""
+def build_advice_answer(
+    advice: Advice, study: Study, limit: int, language: str | None = None, measured: Sequence[str] | None = None
+) -> Json:
+    """Return verdict, grade, gaps and the first ``limit`` items; the first of them with reason, code and proof.
+
+    ``study`` is what the advice is made of. ``measured`` is the command of the run where it may be measured again, and
+    then is part of the proof.
+    """
     profile = advice.profile
     items = [
         _build_item(item, language or profile.language, whole=number == 0)
         for number, item in enumerate(advice.recommendations[:limit])
     ]
+    base = find_base_bound(advice)
     return {
         "note": DATA,
         "program": quote_data(profile.program),
         "build": quote_data(profile.build),
         "run_time_s": round_number(profile.actual_s),
         "processors": len(profile.processors),
-        "grade": advice.grade.letter,
+        "grade": describe_grade(advice.grade),
+        "doubts": [quote_data(note.text, _DOUBT) for note in _select_doubts(advice)],
         "verdict": advice.verdict,
+        "meaning": _explain_verdict(advice),
+        "lowest_bound": base and {
+            "bound": base.name, "is": BOUNDS.get(base.name, base.name), "seconds": round_number(base.seconds),
+            "status": base.status,
+        },
+        "computation": _list_computation(study),
         "gaps": [
-            {"gap": gap.name, "is": describe_gap(gap), "seconds": round_number(gap.seconds),
-             "share": round_number(gap.share), "status": gap.status}
-            for gap in sorted(advice.gaps, key=lambda gap: -gap.seconds) if gap.share >= _LEAST_SHARE
+            _build_gap(gap) for gap in sorted(advice.gaps, key=lambda gap: -gap.seconds) if gap.share >= _LEAST_SHARE
         ],
+        "explained": [_build_part(part) for account in advice.accounts for part in account.parts[:2]][:4],
         "items": items,
         "more_items": max(0, len(advice.recommendations) - limit),
-        "needs": [{"fact": need.fact, "command": quote_data(need.command)} for need in advice.needs[:2]],
-        "prove": "change the code, measure the same command under a new build name, then compare both builds",
+        "needs": [{"fact": need.fact, "command": quote_data(need.command, 300)} for need in advice.needs[:2]],
+        "prove": _describe_proof(advice, measured),
         "command": quote_data(_command(advice), 300),
     }  # fmt: skip
+
+
+def _select_doubts(advice: Advice) -> list[Note]:
+    """Return the notes that took most off the grade."""
+    notes = sorted(advice.grade.notes, key=lambda note: -note.penalty)
+    return [note for note in notes if note.penalty > 0][:2]
+
+
+def _explain_verdict(advice: Advice) -> str:
+    if advice.verdict == "advice":
+        most_s = max(item.ceiling_s for item in advice.recommendations)
+        if most_s < _SMALL_GAIN * advice.profile.actual_s:
+            share = most_s / advice.profile.actual_s
+            return f"no item wins more than {share:.1%} of the run: most of its time is where computation and gaps say"
+        return "carry out the first item"
+    if advice.verdict == "nothing significant":
+        return "no gap is large enough to act on: change nothing"
+    if advice.grade.letter == "F":
+        return "the run was disturbed or recorded in part: measure again, with nothing else on the machine"
+    return "no rule decides without what is under needs; begin where the largest gap lies"
+
+
+def _list_computation(study: Study) -> list[str | None]:
+    """Return the regions that compute most, with their shares of the lowest known bound, as the mean of processors."""
+    spread = study.loads.spreads.get("I")
+    if spread is None:
+        return []
+    profile = study.advice.profile
+    numbers = [number for phase in profile.phases for number in phase.regions]
+    seconds: Counter[int] = Counter()
+    for number, value in zip(numbers, spread.regions.tolist(), strict=True):
+        seconds[number] += value
+    return [
+        _describe_place(profile.regions[number].name, profile.regions[number].file, profile.regions[number].line, value)
+        for number, value in seconds.most_common(_PLACES)
+        if value > _LEAST_SHARE * profile.actual_s
+    ]
+
+
+def _describe_place(name: str, file: str | None, line: int | None, seconds: float) -> str | None:
+    place = f" at {file}:{line}" if file and line else ""
+    return quote_data(f"{seconds:.3g} s in {name}{place}")
+
+
+def _build_gap(gap: Gap) -> Json:
+    """Return a gap with the two places and the cause that take most of it."""
+    answer = {
+        "gap": gap.name, "is": describe_gap(gap), "seconds": round_number(gap.seconds),
+        "share": round_number(gap.share), "status": gap.status,
+        "where": [
+            _describe_place(part.name, part.file, part.line, part.seconds)
+            for part in gap.regions[:2] if part.seconds > _LEAST_PART * gap.seconds
+        ],
+        "cause": quote_data(gap.causes[0].name) if gap.causes else None,
+    }  # fmt: skip
+    return {name: value for name, value in answer.items() if value}
+
+
+def _build_part(part: GapPart) -> Json:
+    return {
+        "gap": part.gap, "cause": quote_data(part.cause), "seconds": round_number(part.seconds), "basis": part.basis,
+    }  # fmt: skip
+
+
+def _describe_proof(advice: Advice, measured: Sequence[str] | None) -> Json | str:
+    """Return the calls that tell whether a change helped."""
+    build = advice.profile.build
+    if measured is None or build is None:
+        return "change the code, measure the same command under a new build name, then compare both builds"
+    return {
+        "measure": {"command": list(measured), "build": _NEW_BUILD, "repeats": 5},
+        "compare": {"before": quote_data(build), "after": _NEW_BUILD},
+    }
 
 
 def _command(advice: Advice) -> str | None:

@@ -73,7 +73,11 @@ def _get_advice(workplace: Workplace, arguments: Mapping[str, Any]) -> Json:
     advice = study.advice
     if workplace.state.is_dir():
         advice = StoredHistory(workplace.state).update_item_states(advice)
-    return advice_answers.build_advice_answer(advice, arguments.get("limit", 3), arguments.get("language"))
+    advice = workplace.fill_commands(advice, study.files)
+    measured = workplace.find_command(advice.profile)
+    return advice_answers.build_advice_answer(
+        advice, study, arguments.get("limit", 3), arguments.get("language"), measured
+    )
 
 
 def _explain_number(workplace: Workplace, arguments: Mapping[str, Any]) -> Json:

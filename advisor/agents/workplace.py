@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -14,10 +16,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.extension.host import PluginHost
+    from advisor.model.records import Advice, Profile
     from advisor.model.reports import Report
 
 #: Where the recordings of measured commands are kept, below the directory of the history.
 RECORDINGS: Final = "recordings"
+#: A variable that a recorded command is shown with.
+_VARIABLE: Final = re.compile(r"[A-Za-z_]\w*=")
 #: So many studied runs are kept for the next question about them.
 _KEPT_STUDIES: Final = 12
 
@@ -27,7 +32,8 @@ class Workplace:
     """The limits of an agent, and what answers it.
 
     ``roots`` are absolute directories without links. ``commands`` are the beginnings of allowed commands, word by word.
-    ``budget_s`` is the longest that one measurement may take. ``run_report`` runs a plugin's command.
+    ``budget_s`` is the longest that one measurement may take. ``run_report`` runs a plugin's command, and
+    ``fill_commands`` returns advice whose commands can be run as they stand.
     """
 
     roots: tuple[Path, ...]
@@ -36,6 +42,7 @@ class Workplace:
     host: PluginHost
     options: pipeline.Options
     run_report: Callable[[str, Sequence[str]], Report]
+    fill_commands: Callable[[Advice, Sequence[Path]], Advice] = lambda advice, _: advice
     budget_s: float = 600.0
     studies: dict[tuple[object, ...], pipeline.Study] = field(default_factory=dict, compare=False)
 
@@ -61,9 +68,24 @@ class Workplace:
         """Raise ``UsageError`` unless the command begins with the words of an allowed one."""
         if any("\0" in word for word in words):
             raise UsageError("a word of a command holds no zero byte")
-        if not any(tuple(words[: len(prefix)]) == prefix for prefix in self.commands):
+        if not self.allows(words):
             allowed = "; ".join(" ".join(prefix) for prefix in self.commands) or "none"
             raise UsageError(f"this command is not allowed. Allowed are commands that begin with: {allowed}")
+
+    def find_command(self, profile: Profile) -> list[str] | None:
+        """Return the words of the command that a run is of, None for one that is unknown or not allowed."""
+        stated = profile.parameters.get("command")
+        try:
+            words = shlex.split(stated) if isinstance(stated, str) else []
+        except ValueError:
+            return None
+        while words and _VARIABLE.match(words[0]):
+            words.pop(0)
+        return words if words and self.allows(words) else None
+
+    def allows(self, words: Sequence[str]) -> bool:
+        """Return whether the command begins with the words of an allowed one."""
+        return any(tuple(words[: len(prefix)]) == prefix for prefix in self.commands)
 
     def study_run(self, path: Path, binary: Path | None = None) -> pipeline.Study:
         """Return the advice on the run at ``path`` with all it is made of; raises ``AdvisorError``.

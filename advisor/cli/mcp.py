@@ -61,6 +61,7 @@ def run_command(args: argparse.Namespace) -> int:
     """Serve until the client ends; returns the exit code."""
     from advisor.agents.server import serve_stdio
     from advisor.agents.workplace import Workplace
+    from advisor.cli.next_commands import fill_commands
     from advisor.cli.plugin_commands import build_plugin_report
     from advisor.model.errors import UsageError
     from advisor.pipeline import Options
@@ -74,7 +75,7 @@ def run_command(args: argparse.Namespace) -> int:
     serve_stdio(
         Workplace(
             roots, tuple(args.allow), history_location.history_folder(args), host, options,
-            partial(build_plugin_report, host), args.budget,
+            partial(build_plugin_report, host), fill_commands, args.budget,
         )
     )  # fmt: skip
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import shlex
 import shutil
@@ -128,14 +127,26 @@ def run_command(args: argparse.Namespace) -> int:
 
 
 def _open_session(args: argparse.Namespace, words: Sequence[str], folder: Path) -> Path:
-    """Return the directory of this command's runs, emptied if it is to begin anew."""
-    key = hashlib.sha256(repr((words, str(folder), args.build, args.check)).encode()).hexdigest()[:16]
-    session: Path = args.session or history_location.history_folder(args) / "tune" / key
+    """Return the directory of this command's runs, emptied if it is to begin anew.
+
+    Runs of another program, build or environment are none of this one. Raises ``UsageError`` for a directory of these.
+    """
+    from advisor.experiments.trials import identify_work
+
+    check = (args.check, args.check_file, args.tolerance)
+    key = identify_work(words, folder, args.build, *check)
+    session: Path = args.session or history_location.history_folder(args) / "tune" / key[:16]
     if args.again and session.exists():
         if not (session / "runs.jsonl").exists():
             raise UsageError(f"{session} holds no runs of gapwatch tune; remove it yourself")
         shutil.rmtree(session)
     session.mkdir(parents=True, exist_ok=True)
+    stated = session / "key"
+    if stated.exists() and stated.read_text("utf-8") != key:
+        raise UsageError(
+            f"{session} holds runs of another command, program or environment; --again begins anew, or name another one"
+        )
+    stated.write_text(key, "utf-8")
     return session
 
 

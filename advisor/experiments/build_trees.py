@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.experiments.processes import read_tail, run_timed
+from advisor.experiments.settings import fill_flags
 from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _build_copy(words: Sequence[str], folder: Path, target: Path, flags: str, bu
     shutil.copytree(
         folder, target, symlinks=True, ignore=shutil.ignore_patterns(*_LEFT_OUT), copy_function=_copy_or_link
     )
-    command = [word.replace("{flags}", flags) for word in shlex.split(build)]
+    command = fill_flags(build, flags)
     if Path(command[0]).name in ("make", "gmake"):
         command.insert(1, "-B")  # objects with other flags were copied along
     _run_build(command, target, target.with_name(f"{target.name}.log"), limit_s)

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: So much of the end of a program's output is handed back (bytes).
 _TAIL_B: Final = 600
+#: What our own messages behind the output of a program begin with.
+_OWN: Final = "gapwatch: "
 
 
 def run_timed(
@@ -36,7 +38,7 @@ def run_timed(
 def record_run(
     words: Sequence[str], folder: Path, target: Path, limit_s: float, variables: Mapping[str, str] | None = None
 ) -> str:
-    """Record a command into ``target`` by ``gapwatch run``; return the end of what it printed.
+    """Record a command into ``target`` by ``gapwatch run``; return the end of what the command printed.
 
     Raises ``AdvisorError`` for a command that fails, does not end in time, or leaves no recording.
     """
@@ -50,7 +52,10 @@ def record_run(
         raise AdvisorError(f"the command failed with status {run.status}; it printed at last: {tail}")
     if not target.exists():
         raise AdvisorError(f"nothing was recorded: {tail}")
-    return tail
+    lines = tail.splitlines()
+    while lines and lines[-1].startswith(_OWN):
+        lines.pop()
+    return "\n".join(lines)
 
 
 def read_tail(output: Path) -> str:

@@ -122,7 +122,15 @@ def describe_setting(setting: Setting, words: Sequence[str], build: str | None) 
 
 def fill_flags_in_shell(build: str, flags: str) -> str:
     """Return the line for a shell that builds with these flags."""
-    return shlex.join(word.replace("{flags}", flags) for word in shlex.split(build))
+    return shlex.join(fill_flags(build, flags))
+
+
+def fill_flags(build: str, flags: str) -> list[str]:
+    """Return the words that build with these flags; where they are a word by themselves, each flag is one."""
+    words = []
+    for word in shlex.split(build):
+        words += shlex.split(flags) if word == "{flags}" else [word.replace("{flags}", flags)]
+    return words
 
 
 def describe_environment(setting: Setting) -> str:

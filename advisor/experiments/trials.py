@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import re
 import shlex
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from advisor.collect import builds
+from advisor.collect.binaries.executables import find_program
 from advisor.experiments.build_trees import BuildTree, build_tree
 from advisor.experiments.processes import read_tail, run_timed
 from advisor.model.errors import AdvisorError, InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from advisor.experiments.settings import Setting
@@ -21,6 +26,12 @@ if TYPE_CHECKING:
 #: Numbers in output, whose last digits may differ between correct runs.
 _NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?")
 _LOG: Final = "runs.jsonl"
+#: Beginnings of variables on which run times depend.
+_VARIABLES: Final = (
+    "OMP_", "GOMP_", "KMP_", "OMPI_", "PMIX_", "UCX_", "MPICH_", "MPIR_", "I_MPI_", "GLIBC_TUNABLES", "MALLOC_",
+    "LD_PRELOAD", "LD_LIBRARY_PATH", "GFORTRAN_", "CUDA_", "HIP_", "ROCR_", "GPU_", "SLURM_CPU_BIND", "MKL_",
+    "OPENBLAS_",
+)  # fmt: skip
 #: The file of results of the first run, and the numbers of the lines that the second run wrote otherwise.
 _REFERENCE: Final = "reference"
 _VARYING: Final = "varying.json"
@@ -50,6 +61,15 @@ class Trial:
     seconds: float
     failure: str | None = None
     lines: tuple[int, ...] = ()
+
+
+def identify_work(words: Sequence[str], folder: Path, *options: object) -> str:
+    """Return a digest of what runs have to have in common: command, program, sources, options and environment."""
+    program = find_program(words, folder)
+    content = hashlib.sha256(program.read_bytes()).hexdigest() if program is not None else ""
+    variables = sorted(item for item in os.environ.items() if item[0].startswith(_VARIABLES))
+    stated = (tuple(words), str(folder), builds.identify_build(folder), content, options, variables)
+    return hashlib.sha256(repr(stated).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 class TrialRunner:

@@ -86,12 +86,12 @@ class _Race:
         """Run a setting once in the present block; None where it broke or the budget is spent."""
         if self.stopped is None and self.runs >= self.most_runs:
             self.stopped = f"the budget of {self.most_runs} runs is spent"
-        if self.stopped is None and time.monotonic() > self.until:
+        left_s = self.until - time.monotonic()
+        if self.stopped is None and left_s < (self.limit_s if self.runs else 0.0):  # else it might cut this run short
             self.stopped = "the budget of seconds is spent"
         if self.stopped or setting.name in self.broken:
             return None
-        left_s = self.until - time.monotonic()
-        trial = self.runner.run_trial(setting, left_s if setting is START else min(left_s, self.limit_s))
+        trial = self.runner.run_trial(setting, left_s if setting is START else self.limit_s)
         self.runs += 1
         self.tell(f"{self.runs}/{self.most_runs} {setting.name}: {trial.failure or f'{trial.seconds:.4g} s'}")
         if trial.failure and trial.lines and self.block == 0:

@@ -14,10 +14,12 @@ from command_line import ROOT
 from compiled_programs import compile_program
 from mcp_client import Agent, connect
 
-from advisor.agents.advice_answers import build_comparison_answer, judge_change
+import gapwatch
+from advisor.agents.advice_answers import build_advice_answer, build_comparison_answer, judge_change
 from advisor.agents.answers import LIMIT, count_tokens, encode_answer, quote_data
 from advisor.agents.tools import TOOLS
 from advisor.analysis.comparison import Change, Comparison
+from advisor.model.records import Note
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -83,6 +85,76 @@ def test_one_call_says_where_why_how_much_and_what_to_change(tmp_path: Path) -> 
         assert simulated["tables"][0]["rows"][0][2] == pytest.approx(0.1668, abs=1e-3)
 
     run_agent(use, ROOT, tmp_path)
+
+
+def test_the_reference_client_runs_through_all_tools(tmp_path: Path) -> None:
+    """Each tool answers at least once, with what a session would give it, and within the limit of an answer."""
+    program = compile_program(tmp_path, "cc", PROGRAM, "-O1", "-g", "-lm")
+    command = [f"./{program.name}", "4000000"]
+    recorded = str(RECORDED / "v1-1")
+    calls: list[tuple[str, dict[str, object]]] = [
+        ("measure", {"command": command, "build": "start", "repeats": 2}),
+        ("list_runs", {}),
+        ("get_advice", {"run": recorded}),
+        ("explain_number", {"run": recorded, "what": "A-28"}),
+        ("show_action", {"action": "A-28", "language": "c"}),
+        ("what_if", {"run": recorded, "actions": ["A-28"]}),
+        ("measure", {"command": command, "build": "changed", "repeats": 2}),
+        ("compare", {"before": "start", "after": "changed"}),
+    ]
+
+    async def use(agent: Agent) -> None:
+        for tool, arguments in calls:
+            answer = await agent.call(tool, **arguments)
+            assert not answer.failed, answer.text
+            assert count_tokens(answer.text) <= LIMIT
+        missing = await agent.call("mark_applied", item="A-28")
+        assert missing.failed, "the run that it is about is not in the history"
+        assert "A-28" in missing.text
+        assert {tool for tool, _ in calls} | {"mark_applied"} == set(TOOLS)
+
+    run_agent(use, tmp_path, tmp_path / "home", "--root", str(ROOT), "--allow", f"./{program.name}")
+
+
+def test_a_proof_is_a_call_only_for_a_command_that_may_run(tmp_path: Path, home: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    document = json.loads(FIG4.read_text(encoding="utf-8"))
+    document["build"] = "b"
+    for name, command in (("mine", "X=1 mpirun -n 2 ./app 'a b'"), ("hostile", "rm -rf ."), ("broken", "./app '")):
+        document["parameters"] = {"command": command}
+        (root / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
+
+    async def use(agent: Agent) -> None:
+        mine = (await agent.call("get_advice", run="mine.json")).value
+        assert mine["prove"]["measure"]["command"] == ["mpirun", "-n", "2", "./app", "a b"]
+        for name in ("hostile", "broken"):
+            assert isinstance((await agent.call("get_advice", run=f"{name}.json")).value["prove"], str)
+
+    run_agent(use, root, home, "--allow", "mpirun -n 2 ./app", "--allow", "./app")
+
+
+def test_an_answer_says_what_is_doubtful_and_where_time_goes(tmp_path: Path) -> None:
+    advice = gapwatch.load(RECORDED / "v1-1")
+    study = advice._study
+    answer = build_advice_answer(study.advice, study, 3, "c")
+    assert answer["grade"].startswith("B")
+    assert answer["lowest_bound"]["bound"] == "I"
+    assert answer["computation"]
+    largest = answer["gaps"][0]
+    assert largest["gap"] == "L"
+    assert largest["where"]
+    assert answer["meaning"] == "carry out the first item"
+    doubtful = replace(
+        study.advice, verdict="insufficient evidence", recommendations=(),
+        grade=replace(study.advice.grade, letter="F", notes=(Note("load", "other programs held the cores", 0.9),)),
+    )  # fmt: skip
+    silent = build_advice_answer(doubtful, study, 3)
+    assert silent["doubts"] == ["«other programs held the cores»"]
+    assert "measure again" in silent["meaning"]
+    small = replace(study.advice.recommendations[0], ceiling_s=0.005)
+    little = build_advice_answer(replace(study.advice, recommendations=(small,)), study, 3)
+    assert little["meaning"].startswith("no item wins more than 0.9% of the run")
 
 
 def test_a_change_is_measured_and_judged(tmp_path: Path) -> None:

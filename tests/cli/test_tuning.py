@@ -27,9 +27,10 @@ from advisor.experiments.settings import (
     count_ranks,
     describe_environment,
     describe_setting,
+    fill_flags,
     find_launcher,
 )
-from advisor.experiments.trials import Check, TrialRunner, find_different_lines, find_last_words
+from advisor.experiments.trials import Check, TrialRunner, find_different_lines, find_last_words, identify_work
 from advisor.experiments.tuning import REFERENCE, START, tune_command
 from advisor.model.errors import AdvisorError
 from advisor.model.records import Share
@@ -111,6 +112,11 @@ def test_budgets_hold() -> None:
     assert result.stopped == "the budget of 5 runs is spent"
     stopped = tune_command(SimulatedProgram(1, {}), SETTINGS, 25, -1.0, lambda _: None)
     assert stopped is None
+    short = tune_command(SimulatedProgram(1, {}), SETTINGS, 25, 2.0, lambda _: None)
+    assert short is not None
+    assert short.runs == 1, "none begins that the end of the budget might cut short and call too slow"
+    assert short.stopped == "the budget of seconds is spent"
+    assert {one.verdict for one in short.tried} == {"not tried: the budget is spent"}
 
 
 def test_the_interval_holds_at_every_look() -> None:
@@ -186,6 +192,7 @@ def test_a_winner_becomes_lines_for_a_job_script() -> None:
     lines = describe_setting(both, ("mpirun", "-n", "2", "./app"), "make CFLAGS='{flags}'")
     assert lines == ["make 'CFLAGS=-O3 -g'", "export X='a b'", "mpirun --bind core -n 2 ./app"]
     assert describe_environment(both) == "X=a b\n"
+    assert fill_flags("cc {flags} -I{flags} 'a b.c'", "-O3 -g") == ["cc", "-O3", "-g", "-I-O3 -g", "a b.c"]
 
 
 @pytest.mark.parametrize(
@@ -525,3 +532,24 @@ def test_flags_that_won_become_a_patch(tmp_path: Path, makefile: str, changed: s
     if shutil.which("patch"):
         subprocess.run(["patch", "-p1", "-s"], input=patch, text=True, check=True, cwd=tmp_path)
         assert changed[1:] in (tmp_path / "Makefile").read_text(encoding="utf-8")
+
+
+def test_runs_of_another_program_or_environment_are_not_taken_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "app"
+    program.write_bytes(b"\x7fELF1")
+    program.chmod(0o755)
+    keys = [identify_work(("./app",), tmp_path, None)]
+    monkeypatch.setenv("OMP_PROC_BIND", "true")
+    keys.append(identify_work(("./app",), tmp_path, None))
+    program.write_bytes(b"\x7fELF2")
+    keys.append(identify_work(("./app",), tmp_path, None))
+    keys.append(identify_work(("./app",), tmp_path, "make {flags}"))
+    assert len(set(keys)) == 4
+    session = tmp_path / "session"
+    session.mkdir()
+    (session / "key").write_text("other", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["tune", "--session", str(session), "--", "./app"]) == 2
+    assert "another command, program or environment" in capsys.readouterr().err

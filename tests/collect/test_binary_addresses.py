@@ -15,7 +15,10 @@ from compiled_programs import compile_program
 from advisor.collect.binaries.addresses import Frame, resolve_addresses
 from advisor.collect.binaries.demangling import demangle
 from advisor.collect.binaries.elf_files import read_elf
+from advisor.collect.binaries.library_functions import classify_library_function
+from advisor.collect.recorder.addresses import select_own_frames
 from advisor.model.errors import InputError
+from advisor.trace.recordings.places import CodePlace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -237,3 +240,12 @@ def test_names_are_made_readable() -> None:
     assert demangle("relax.constprop.0") == "relax"
     assert demangle("main._omp_fn.0") == "main._omp_fn.0"
     assert demangle("_Znot_mangled") == "_Znot_mangled"
+
+
+def test_inlined_functions_of_system_headers_are_time_of_what_holds_them() -> None:
+    header = CodePlace("memcmp", "/usr/include/c++/12/bits/char_traits.h", 385)
+    own = CodePlace("add", "/home/me/words.cpp", 12)
+    assert select_own_frames((header, own)) == (own,)
+    assert select_own_frames((header,)) == (header,)
+    assert classify_library_function("memcmp") is None
+    assert classify_library_function("__memcpy_avx_unaligned_erms") == "copy"

@@ -17,9 +17,7 @@ if TYPE_CHECKING:
 NOTEBOOK = ROOT / "docs" / "notebook.ipynb"
 
 
-def test_every_cell_gives_what_is_stored(
-    monkeypatch: pytest.MonkeyPatch, same_as: Callable[[str, Path], None]
-) -> None:
+def test_every_cell_gives_what_is_stored(monkeypatch: pytest.MonkeyPatch, same_as: Callable[[str, Path], None]) -> None:
     pytest.importorskip("matplotlib", reason="the extra html is not installed")
     for folder in (ROOT, NOTEBOOK.parent):
         monkeypatch.chdir(folder)

@@ -25,7 +25,7 @@ _MEMORY: Final = re.compile(
     r"|cfree|posix_memalign|aligned_alloc|tcache_\w+|libc_(?:malloc|free|calloc|realloc)"
     r"|operator (?:new|delete).*|Zn[wa].*|Zd[la].*"
 )
-_COPY: Final = re.compile(r"mem(?:cpy|move|set|cmp)\w*|(?:b?zero|bcopy)|gfortran_(?:internal_(?:un)?pack\w*)")
+_COPY: Final = re.compile(r"mem(?:cpy|move|set)\w*|(?:b?zero|bcopy)|gfortran_(?:internal_(?:un)?pack\w*)")
 _CHECK: Final = re.compile(
     r"assert_fail|glibcxx_assert_fail|(?:asan|ubsan|tsan|msan|hwasan)_\w+|gcov_\w+|mcount\w*|fentry|cyg_profile\w*"
     r"|gfortran_runtime_error\w*|(?:add|sub|mul|neg)v[sd]i3"

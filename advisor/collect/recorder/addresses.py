@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.collect.binaries.addresses import resolve_addresses
+from advisor.collect.binaries.compilers import is_system_source
 from advisor.model.errors import InputError
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
 from advisor.trace.recordings.layout import ADDRESS_MASK, CALL, map_records, map_samples
@@ -64,5 +65,14 @@ def _resolve(path: str, offsets: list[int]) -> Places:
     for offset, place in zip(offsets, found.places, strict=True):
         frames = tuple(CodePlace(frame.function, frame.file, frame.line) for frame in place.frames if frame.function)
         if frames:
-            named[path, offset] = frames
+            named[path, offset] = select_own_frames(frames)
     return named
+
+
+def select_own_frames(frames: tuple[CodePlace, ...]) -> tuple[CodePlace, ...]:
+    """Return the frames without inlined functions of the headers of compiler and system, which users can't change.
+
+    What such a function takes is time of the one that it is inlined into. All frames where none is the user's.
+    """
+    own = tuple(frame for frame in frames if not is_system_source(frame.file or ""))
+    return own or frames
