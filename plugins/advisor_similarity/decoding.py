@@ -1,4 +1,7 @@
-"""Answers the tracers: which steps the instructions take that they meet, asked once for each sequence of bytes."""
+"""Answers the tracers: which steps the instructions take that they meet, asked once for each sequence of bytes.
+
+And which files and functions are of interest, asked once for each file (``regions``).
+"""
 
 from __future__ import annotations
 
@@ -20,9 +23,11 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from advisor_similarity.instructions import Decoder
+    from advisor_similarity.regions import Region
 
 _CODE: Final = 16
 _MOST_CODES: Final = 512
+_LONGEST_PATH: Final = 4096
 _COUNT: Final = struct.Struct("<I")
 _HEAD: Final = struct.Struct("<II")
 _STEP: Final = 16
@@ -93,8 +98,9 @@ def cache_file(cache: Path, architecture: str, follow_stack: bool) -> Path:
 class DecodingServer:
     """Listens on a socket in the file system for the tracers of one run."""
 
-    def __init__(self, path: Path, decodings: DecodingCache) -> None:
+    def __init__(self, path: Path, decodings: DecodingCache, region: Region) -> None:
         self._decodings = decodings
+        self._region = region
         self._selector = selectors.DefaultSelector()
         self._buffers: dict[socket.socket, bytearray] = {}
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -139,12 +145,18 @@ class DecodingServer:
             return
         buffer = self._buffers[connection]
         buffer += data
-        while (codes := _take_request(buffer)) is not None:
+        while (asked := _take_request(buffer)) is not None:
             try:
-                connection.sendall(b"".join(map(self._decodings.encode_answer, codes)))
+                connection.sendall(self._answer_request(asked))
             except OSError:
                 self._close_connection(connection)
                 return
+
+    def _answer_request(self, asked: list[bytes] | bytes) -> bytes:
+        if isinstance(asked, bytes):
+            skipped, entries = self._region.judge_file(os.fsdecode(asked))
+            return _HEAD.pack(skipped, len(entries)) + struct.pack(f"<{len(entries)}Q", *entries)
+        return b"".join(map(self._decodings.encode_answer, asked))
 
     def _close_connection(self, connection: socket.socket) -> None:
         self._selector.unregister(connection)
@@ -152,14 +164,27 @@ class DecodingServer:
         connection.close()
 
 
-def _take_request(buffer: bytearray) -> list[bytes] | None:
-    """Take one whole question off the buffer: the bytes of each instruction."""
+def _take_request(buffer: bytearray) -> list[bytes] | bytes | None:
+    """Take one whole question off the buffer: the bytes of each instruction, or the path of a file."""
     if len(buffer) < _COUNT.size:
         return None
     (count,) = _COUNT.unpack_from(buffer)
+    if not count:
+        return _take_path(buffer)
     size = _COUNT.size + _CODE * min(count, _MOST_CODES)
     if len(buffer) < size:
         return None
     records = bytes(buffer[_COUNT.size : size])
     del buffer[:size]
     return [record[1 : 1 + record[0]] for record in (records[at : at + _CODE] for at in range(0, len(records), _CODE))]
+
+
+def _take_path(buffer: bytearray) -> bytes | None:
+    if len(buffer) < _HEAD.size:
+        return None
+    size = _HEAD.size + min(_HEAD.unpack_from(buffer)[1], _LONGEST_PATH)
+    if len(buffer) < size:
+        return None
+    path = bytes(buffer[_HEAD.size : size])
+    del buffer[:size]
+    return path

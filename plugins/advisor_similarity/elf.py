@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 _HEAD: Final = struct.Struct("<16xHHIQQQIHHHHHH")
@@ -62,7 +63,31 @@ def read_functions(path: Path) -> FunctionSymbols:
         return NONE
 
 
+def find_functions(path: Path, is_wanted: Callable[[str], bool]) -> tuple[int, ...]:
+    """Return where in the file the functions begin that have a wanted name, aliases of others among them."""
+    try:
+        data = path.read_bytes() if path.stat().st_size <= _LARGEST else b""
+        symbols = _iterate_symbols(data) if data[:6] == b"\x7fELF\x02\x01" else iter(())
+        return tuple(sorted({offset for offset, _, name, _ in symbols if is_wanted(name)}))
+    except (OSError, struct.error, ValueError):
+        return ()
+
+
 def _parse_functions(data: bytes) -> FunctionSymbols:
+    found: dict[int, tuple[int, str]] = {}
+    stripped = True
+    for offset, size, name, table in _iterate_symbols(data):
+        stripped = stripped and table != _SYMTAB
+        if offset not in found or table == _SYMTAB:
+            found[offset] = (offset + max(size, 1), name)
+    starts = sorted(found)
+    return FunctionSymbols(
+        tuple(starts), tuple(found[at][0] for at in starts), tuple(found[at][1] for at in starts), stripped
+    )
+
+
+def _iterate_symbols(data: bytes) -> Iterator[tuple[int, int, str, int]]:
+    """Yield place in the file, size, name and kind of table of every function."""
     head = _HEAD.unpack_from(data)
     segments = _read_table(data, _SEGMENT, head[4], head[8], head[9])
     sections = _read_table(data, _SECTION, head[5], head[10], head[11])
@@ -71,18 +96,12 @@ def _parse_functions(data: bytes) -> FunctionSymbols:
         for kind, _, offset, address, _, in_file, _, _ in segments
         if kind == _LOADED
     ]
-    found: dict[int, tuple[int, str]] = {}
     for section in sections:
         if section[1] in (_SYMTAB, _DYNSYM):
             for address, size, name in _read_symbols(data, section, sections):
                 offset = next((address - low + base for low, high, base in loaded if low <= address < high), None)
-                if offset is not None and (offset not in found or section[1] == _SYMTAB):
-                    found[offset] = (offset + max(size, 1), name)
-    starts = sorted(found)
-    stripped = not any(section[1] == _SYMTAB for section in sections)
-    return FunctionSymbols(
-        tuple(starts), tuple(found[at][0] for at in starts), tuple(found[at][1] for at in starts), stripped
-    )
+                if offset is not None:
+                    yield offset, size, name, section[1]
 
 
 def _read_table(data: bytes, record: struct.Struct, offset: int, size: int, count: int) -> list[tuple[int, ...]]:

@@ -27,20 +27,28 @@ def build_findings(profile: Profile, gaps: Sequence[Gap], known: Sequence[Librar
     ``similar``, subject the workload: its distance. ``expectation``, subject the action: the share of its ceiling that
     it won elsewhere (``share``; ``share_low`` and ``share_high`` are a 90 % prediction interval), how many times, and
     the mean distance of where. Programs never teach about themselves here: their own history does that already.
+    A program that was observed on the oracle machine is compared by its operations, too, with those that were.
     """
     if not profile.has_run_time:
         return []
     this = LibraryEntry(profile.program, profile.program, profile=compute_features(profile, gaps))
-    if not this.profile:
-        return []
     others = [entry for entry in known if entry.tried and entry.program != profile.program]
-    near = [one for one in find_nearest(this, others, "profile", _COUNT) if one.distance <= NEAR]
+    near = _find_near(this, others, "profile") if this.profile else []
+    observed = next((entry for entry in known if entry.program == profile.program and entry.centroid), None)
+    if observed is not None:
+        seen = {one.entry.name for one in near}
+        near += [one for one in _find_near(observed, others, "mix") if one.entry.name not in seen]
     return [_similar_finding(one) for one in near] + _build_expectations(near)
+
+
+def _find_near(this: LibraryEntry, others: Sequence[LibraryEntry], by: str) -> list[Neighbour]:
+    return [one for one in find_nearest(this, others, by, _COUNT) if one.distance <= NEAR]
 
 
 def _similar_finding(one: Neighbour) -> Finding:
     words = "; ".join(tried.description for tried in one.entry.tried)
-    text = f"behaves like {one.entry.name} (distance {one.distance:.2f}): there {words}"
+    origin = f", from {one.entry.origin}" if one.entry.origin else ""
+    text = f"behaves like {one.entry.name} (distance {one.distance:.2f}{origin}): there {words}"
     return Finding(PLUGIN, "similar", one.entry.name, text, {"distance": one.distance})
 
 

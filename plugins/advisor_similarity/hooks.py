@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,10 @@ _PARALLELISM = (
     Argument("command", "the program and its arguments, behind --", remainder=True),
     Argument("--once", "run it once only: no smoothability", bool),
     Argument("--rank", "observe this rank of a program that an MPI launcher starts", int),
+    Argument("--function", "schedule only what this function does and calls"),
+    Argument("--after", "schedule only what follows the first return of this function, such as MPI_Init"),
+    Argument("--object", "schedule only code of files named so, such as 'libsolver*'", several=True),
+    Argument("--with-mpi", "with --rank: keep the MPI library's own instructions, such as its polling", bool),
     Argument("--histogram", "how many operations the cycles hold", bool),
     Argument("--sample", "schedule only this share of a long run, 0 to 1", float),
     Argument(
@@ -34,7 +39,9 @@ _PARALLELISM = (
     Argument("--input", "a file for the program's standard input (default: nothing)", Path),
     Argument("--sysroot", "where the shared libraries of a program for another processor lie", Path),
     Argument("--tracer", "what runs the program (default: qemu)", choices=("qemu", "valgrind")),
+    Argument("--machine", "hold it against the functional units of this machine model"),
     Argument("--save", "keep the workload in your library under this name"),
+    Argument("--timed", "with --save: run it as it is, three times, and keep its CPU time as that on this machine"),
 )
 _SIMILAR = (
     Argument(
@@ -43,6 +50,8 @@ _SIMILAR = (
     Argument("--by", "what to compare (default: mix, for profiles profile)", choices=_MEASURES),
     Argument("--count", "how many of the nearest to show (default: 5)", int, default=5),
     Argument("--keep", "keep the first in your library under this name, with what its history teaches"),
+    Argument("--timed", "what the first took on machines, MACHINE=SECONDS; kept in your library", several=True),
+    Argument("--predict", "what the first would take on this machine, from similar programs that were timed there"),
 )
 _SUITE = (
     Argument(
@@ -50,6 +59,7 @@ _SUITE = (
     ),
     Argument("--by", "what to compare (default: mix)", choices=_MEASURES, default="mix"),
     Argument("--near", "members nearer to each other than this repeat each other (default: 0.1)", float, default=0.1),
+    Argument("--mix", "how much of the site's time each takes, NAME=WEIGHT (default: all alike)", several=True),
     Argument("--representatives", "choose this many workloads that stand for all", int),
 )
 
@@ -112,8 +122,9 @@ def advisor_findings(profile: Profile, gaps: Sequence[Gap], applied: Sequence[Ap
     from advisor.support.disk_cache import system_folder
 
     folder = system_folder("data")
-    if not applied and not (folder / "workloads.json").exists():
+    if not applied and not (folder / "workloads.json").exists() and "GAPWATCH_WORKLOADS" not in os.environ:
         return []
     from advisor_similarity import findings, library
 
-    return findings.build_findings(profile, gaps, (*library.load_own(folder), *library.build_experienced(applied)))
+    known = (*library.load_shared(library.find_shared_folders()), *library.load_own(folder))
+    return findings.build_findings(profile, gaps, (*known, *library.build_experienced(applied)))

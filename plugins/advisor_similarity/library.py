@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass, field, replace
 from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -20,13 +21,14 @@ from advisor_similarity.measures import Cells
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.resources.abc import Traversable
-    from pathlib import Path
 
     from advisor.advice.earlier_runs import AppliedAction
     from advisor.model.records import FloatArray
     from advisor_similarity.workload import Workload
 
 OWN: Final = "workloads.json"
+#: The environment variable that names directories of a team's workloads.
+SHARED: Final = "GAPWATCH_WORKLOADS"
 _LARGEST_B: Final = 64 << 20
 #: Workloads of a file that are named, at most.
 _NAMED: Final = 3
@@ -37,7 +39,8 @@ class LibraryEntry:
     """One known workload: what it is, its centroid or its profile or both, and what was tried.
 
     ``program`` is the label that runs of one program share, ``about`` says size and build in words. ``matrix`` holds
-    the most frequent cells of the parallelism matrix, where single cycles were kept.
+    the most frequent cells of the parallelism matrix, where single cycles were kept. ``seconds`` is what it took on
+    machines, by their names. ``origin`` says whose library it is from, where that is not the user's.
     """
 
     name: str
@@ -53,6 +56,8 @@ class LibraryEntry:
     matrix: Cells = ()
     profile: Features = field(default_factory=dict)
     tried: tuple[TriedActions, ...] = ()
+    seconds: dict[str, float] = field(default_factory=dict)
+    origin: str = ""
 
 
 def load_starter() -> tuple[LibraryEntry, ...]:
@@ -64,6 +69,25 @@ def load_own(folder: Path) -> tuple[LibraryEntry, ...]:
     """Return the user's workloads; raises ``InputError`` where the file is damaged."""
     path = folder / OWN
     return _read_entries(path) if path.exists() else ()
+
+
+def load_shared(folders: Sequence[Path]) -> tuple[LibraryEntry, ...]:
+    """Return the workloads of libraries that a team shares: all JSON files of the folders, each entry with its origin.
+
+    Raises ``InputError`` where a folder or a file can't be read.
+    """
+    found: list[LibraryEntry] = []
+    for folder in folders:
+        if not folder.is_dir():
+            raise InputError(folder, f"is no directory of workloads ({SHARED} names it)")
+        for path in sorted(folder.glob("*.json")):
+            found += [replace(entry, origin=entry.origin or str(path)) for entry in _read_entries(path)]
+    return tuple(found)
+
+
+def find_shared_folders() -> list[Path]:
+    """Return the directories that the environment variable ``GAPWATCH_WORKLOADS`` names."""
+    return [Path(part) for part in os.environ.get(SHARED, "").split(os.pathsep) if part]
 
 
 def build_experienced(applied: Sequence[AppliedAction]) -> list[LibraryEntry]:
@@ -133,9 +157,10 @@ def collect_fine_vectors(entries: Sequence[LibraryEntry]) -> FloatArray:
 def _merge_entries(old: LibraryEntry | None, new: LibraryEntry) -> LibraryEntry:
     if old is None:
         return new
-    if not new.centroid:
-        return replace(old, profile=new.profile or old.profile, tried=new.tried or old.tried)
-    return replace(new, profile=new.profile or old.profile, tried=new.tried or old.tried)
+    kept = new if new.centroid else old
+    return replace(
+        kept, profile=new.profile or old.profile, tried=new.tried or old.tried, seconds=old.seconds | new.seconds
+    )
 
 
 def _read_entries(path: Traversable | Path) -> tuple[LibraryEntry, ...]:
@@ -150,10 +175,14 @@ def _read_entries(path: Traversable | Path) -> tuple[LibraryEntry, ...]:
         raise InputError(str(path), f"is no library of workloads: {error}") from error
     wrong = next((entry for entry in entries if entry.centroid and not _is_sound(entry)), None)
     if wrong is not None:
-        raise InputError(str(path), f"the centroid of {wrong.name!r} is not made of {len(COARSE)} numbers from 0 up")
+        raise InputError(
+            str(path),
+            f"{wrong.name!r}: its centroid is not {len(COARSE)} numbers from 0 up, or its seconds are not positive",
+        )
     return entries
 
 
 def _is_sound(entry: LibraryEntry) -> bool:
-    values = (*entry.centroid, *entry.fine.values())
-    return len(entry.centroid) == len(COARSE) and all(np.isfinite(value) and value >= 0 for value in values)
+    values = (*entry.centroid, *entry.fine.values(), *entry.seconds.values())
+    sound = all(np.isfinite(value) and value >= 0 for value in values) and all(entry.seconds.values())
+    return len(entry.centroid) == len(COARSE) and sound

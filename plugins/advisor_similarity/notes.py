@@ -23,6 +23,7 @@ def collect_notes(observed: Observation) -> list[str]:
     """Return sentences on what is missing or uncertain, most serious first."""
     found = [
         *_exit_notes(observed),
+        *filter(None, [observed.region]),
         *_unknown_notes(observed),
         *_unclaimed_notes(observed),
         *_generated_notes(observed),

@@ -8,7 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from advisor.collect.binaries.demangling import demangle
 from advisor.model.errors import UsageError
+from advisor.support.documents import suggest_word
+from advisor_similarity.elf import read_functions
 from advisor_similarity.qemu_tracing import TracedRun, TracePlan, find_architecture, trace_program
 from advisor_similarity.workload import SamplingError, Workload, estimate_sampling_error, main_image, summarize_workload
 
@@ -27,6 +30,7 @@ class Observation:
     """A run on the oracle machine; ``limited_cycles`` are those of the machine with ``slots`` operations a cycle.
 
     ``sampling`` says that a part of the run was scheduled; ``sampled`` is None where that was less than two windows.
+    ``region`` says in words what was of interest, where that was not all.
     """
 
     workload: Workload
@@ -37,6 +41,7 @@ class Observation:
     differs: float = 0.0
     sampled: SamplingError | None = None
     sampling: bool = False
+    region: str = ""
 
 
 def observe_program(plan: TracePlan, cache: Path, folder: Path, smoothability: bool) -> Observation:
@@ -50,7 +55,9 @@ def observe_program(plan: TracePlan, cache: Path, folder: Path, smoothability: b
     program = Path(traced.program)
     workload = summarize_workload(image, traced.templates, program.name, find_architecture(program) or "x86_64")
     sampled = estimate_sampling_error(max(image.streams, key=lambda stream: stream.cycles)) if plan.period else None
-    observed = Observation(workload, image, traced, sampled=sampled, sampling=bool(plan.period))
+    observed = Observation(
+        workload, image, traced, sampled=sampled, sampling=bool(plan.period), region=plan.region.description
+    )
     return _run_limited(observed, plan, cache, folder) if smoothability and plan.tracer == "qemu" else observed
 
 
@@ -88,9 +95,21 @@ def _require_image(plan: TracePlan, traced: TracedRun) -> Image:
         raise UsageError(_explain_illegal(plan, traced))
     if plan.rank is not None and traced.exit_code == 0 and (image is None or not image.instructions):
         raise UsageError(f"{plan.command[0]} started no rank {plan.rank}; the first one is rank 0")
+    if image is not None and not image.instructions and not plan.region.is_whole:
+        raise UsageError(_explain_empty_region(plan, traced))
     if image is None or not image.instructions:
         raise UsageError(f"{plan.command[0]} {_describe_exit(traced.exit_code)}, nothing was recorded of it")
     return image
+
+
+def _explain_empty_region(plan: TracePlan, traced: TracedRun) -> str:
+    region, program = plan.region, Path(traced.program)
+    wanted = region.function or region.after
+    if wanted and not region.defined_in:
+        known = [demangle(name).split("(")[0] for name in read_functions(program).names]
+        return f"no file of {program.name} has a function {wanted}{suggest_word(wanted, known)}"
+    where = f"{wanted} was never called" if region.function else f"nothing ran after {wanted}" if wanted else ""
+    return f"{program.name}: {where or 'no code ran in ' + ', '.join(region.objects)}"
 
 
 def _describe_exit(code: int) -> str:

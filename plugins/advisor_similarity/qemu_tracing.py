@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,6 +19,7 @@ from advisor_similarity.decoding import DecodingCache, DecodingServer, cache_fil
 from advisor_similarity.elf import find_loader
 from advisor_similarity.images import read_images
 from advisor_similarity.instructions import make_decoder
+from advisor_similarity.regions import Region
 from advisor_similarity.tracer_build import compile_library
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ class TracePlan:
     """How to run and schedule: the command, and what the tracer is told.
 
     ``limit`` operations a cycle (0: unlimited), ``rows`` cycles kept apart, a ``window`` of instructions in every
-    ``period`` (0: all of them), the ``rank`` to observe where the command is started by an MPI launcher.
+    ``period`` (0: all of them), the ``rank`` to observe where the command is started by an MPI launcher, the ``region``
+    of interest.
     """
 
     command: tuple[str, ...]
@@ -50,6 +52,7 @@ class TracePlan:
     sysroot: Path | None = None
     quiet: bool = False
     tracer: str = "qemu"
+    region: Region = field(default_factory=Region)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +144,7 @@ def trace_program(plan: TracePlan, cache: Path, folder: Path) -> TracedRun:
         socket_path = Path(short) / "s"
         traced = _traced_command(plan, qemu, library, socket_path, folder, program)
         command = _build_command(plan, launcher, traced, program, Path(short)) + arguments
-        with DecodingServer(socket_path, decodings) as server:
+        with DecodingServer(socket_path, decodings, plan.region) as server:
             began = time.monotonic()
             exit_code = _run_traced(plan, command, _build_environment(plan, traced, program), server)
             seconds = time.monotonic() - began
@@ -170,6 +173,7 @@ def _traced_command(
 ) -> list[str]:
     options = {"socket": socket_path, "folder": folder, "qemu": qemu, "limit": plan.limit, "rows": plan.rows}
     options |= {"window": plan.window, "period": plan.period, "parent": os.getpid()}
+    options |= plan.region.options
     for value in (library, folder):
         if "," in str(value):
             raise UsageError(f"{value}: qemu can't be given a path with a comma")

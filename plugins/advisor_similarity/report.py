@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from advisor.analysis.machine_rates import clock_hz
 from advisor.model.reports import Axis, Bar, Bars, Column, Line, Report, Series, Table, Text
+from advisor.model.units import format_seconds
 from advisor_similarity.classes import COARSE, UNKNOWN
 from advisor_similarity.executed_functions import collect_functions
 from advisor_similarity.histogram import build_histogram
+from advisor_similarity.machine_units import balance_units
 from advisor_similarity.notes import collect_notes
 
 if TYPE_CHECKING:
+    from advisor.analysis.machines import Machine
     from advisor.model.reports import Cell, Part
     from advisor_similarity.images import Stream
     from advisor_similarity.parallelism import Observation
@@ -21,11 +25,12 @@ _LEAST_SHARE = 0.0005
 SMOOTH: Final = 0.75
 
 
-def build_report(observed: Observation, functions: int) -> Report:
-    """Return text, tables and plots of a run on the oracle machine."""
+def build_report(observed: Observation, functions: int, machine: Machine | None = None) -> Report:
+    """Return text, tables and plots of a run on the oracle machine, and how the units of ``machine`` would meet it."""
     parts: list[Part] = [
         Text(_describe_run(observed)),
         _centroid_table(observed),
+        *(_describe_units(observed, machine) if machine else ()),
         _mix_bars(observed),
         _profile_series(observed),
     ]
@@ -67,6 +72,28 @@ def _centroid_table(observed: Observation) -> Table:
         for name, value, error in zip(COARSE, workload.centroid, errors, strict=True)
     ]
     return Table("Centroid", tuple(columns), tuple(rows))
+
+
+def _describe_units(observed: Observation, machine: Machine) -> list[Part]:
+    """Return what the units of a machine would make of the workload: which it waits for, which stay idle."""
+    found = balance_units(observed.workload, machine)
+    if found is None:
+        return [Text(f"The model {machine.name} states no functional units: gapwatch machines probe measures them.")]
+    clock, cycles = clock_hz(machine), observed.workload.cycles
+    longest = found.demands[0]
+    least = max(found.cycles, cycles)
+    time = f" ({format_seconds(least / clock)})" if clock else ""
+    reason = f"the units for {', '.join(longest.units)}" if found.cycles > cycles else "what waits for what"
+    text = f"A core of {machine.name} takes at least {least:,.0f} cycles{time} for it, because of {reason}. "
+    text += f"The units stand {found.distance:.2f} from the proportions that the program asks for."
+    if found.missing:
+        text += f" The model does not state: {', '.join(found.missing)}."
+    columns = (Column("units"), Column("asked for a cycle"), Column("started a cycle"), Column("busy", "share"))
+    rows = tuple(
+        (", ".join(one.units), one.demand, one.supply, one.cycles / found.cycles if found.cycles else 0.0)
+        for one in found.demands
+    )
+    return [Text(text), Table(f"Units of {machine.name}", columns, rows)]
 
 
 def _mix_bars(observed: Observation) -> Bars:

@@ -23,10 +23,14 @@ class Coverage:
     farthest: int
 
 
-def compute_coverage(distances: FloatArray, suite: list[int]) -> Coverage:
-    """Return how well the members ``suite`` cover all workloads of ``distances`` (n, n): 0 all in it, 1 none near."""
+def compute_coverage(distances: FloatArray, suite: list[int], weights: FloatArray) -> Coverage:
+    """Return how well the members ``suite`` cover all workloads of ``distances`` (n, n): 0 all in it, 1 none near.
+
+    Each workload counts by its weight (n,), those without any not at all.
+    """
     near = distances[:, suite].min(axis=1)
-    return Coverage(float(near.mean()), float(near.max()), int(near.argmax()))
+    farthest = int(np.where(weights > 0, near, -1.0).argmax())
+    return Coverage(float(np.average(near, weights=weights)), float(near[farthest]), farthest)
 
 
 def find_redundant(distances: FloatArray, suite: list[int], nearer_than: float) -> list[tuple[int, int, float]]:
@@ -50,31 +54,34 @@ def find_redundant(distances: FloatArray, suite: list[int], nearer_than: float) 
     return found
 
 
-def choose_representatives(distances: FloatArray, count: int) -> list[int]:
+def choose_representatives(distances: FloatArray, count: int, weights: FloatArray) -> list[int]:
     """Return ``count`` workloads that stand for all (n, n): the mean distance to the nearest of them is small.
 
-    Greedy choice, then exchanges of one member for another as long as they help (k-medoids, Kaufman and Rousseeuw).
+    The mean weighs each workload (n,). Greedy choice, then exchanges of one member for another as long as they help
+    (k-medoids, Kaufman and Rousseeuw).
     """
     n = len(distances)
     chosen: list[int] = []
     for _ in range(min(count, n)):
         chosen.append(
-            min((k for k in range(n) if k not in chosen), key=lambda k: _mean_distance(distances, [*chosen, k]))
+            min(
+                (k for k in range(n) if k not in chosen), key=lambda k: _mean_distance(distances, [*chosen, k], weights)
+            )
         )
-    while (better := _find_exchange(distances, chosen)) is not None:
+    while (better := _find_exchange(distances, chosen, weights)) is not None:
         chosen = better
     return chosen
 
 
-def _find_exchange(distances: FloatArray, chosen: list[int]) -> list[int] | None:
-    cost = _mean_distance(distances, chosen)
+def _find_exchange(distances: FloatArray, chosen: list[int], weights: FloatArray) -> list[int] | None:
+    cost = _mean_distance(distances, chosen, weights)
     for place in range(len(chosen)):
         for other in range(len(distances)):
             trial = [*chosen[:place], other, *chosen[place + 1 :]]
-            if other not in chosen and _mean_distance(distances, trial) < cost - 1e-12:
+            if other not in chosen and _mean_distance(distances, trial, weights) < cost - 1e-12:
                 return trial
     return None
 
 
-def _mean_distance(distances: FloatArray, chosen: list[int]) -> float:
-    return float(np.min(distances[:, chosen], axis=1).mean())
+def _mean_distance(distances: FloatArray, chosen: list[int], weights: FloatArray) -> float:
+    return float(np.average(np.min(distances[:, chosen], axis=1), weights=weights))

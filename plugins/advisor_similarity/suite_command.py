@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from advisor.model.errors import UsageError
 from advisor.model.reports import Column, HeatMap, Report, Table, Text
 from advisor.support.documents import suggest_word
 from advisor_similarity.neighbours import compute_pairwise_distances, has_measure
-from advisor_similarity.similar_command import load_known_entries
+from advisor_similarity.similar_command import load_known_entries, parse_amounts
 from advisor_similarity.suite import choose_representatives, compute_coverage, find_redundant
 
 if TYPE_CHECKING:
@@ -34,11 +36,12 @@ def run_suite(args: Namespace, services: CommandServices) -> Report:
         raise UsageError(f"--representatives {args.representatives}: choose 1 to {len(known)} of the known workloads")
     distances = compute_pairwise_distances(known, args.by)
     members = _find_members(args.names, known) or list(range(len(known)))
-    parts: list[Part] = [_describe_coverage(distances, members, known, bool(args.names))]
+    weights = _spread_weights(parse_amounts(args.mix or (), "--mix", "NAME=WEIGHT"), known)
+    parts: list[Part] = [_describe_coverage(distances, members, known, weights, bool(args.names))]
     parts += [] if args.names else [_program_table(known)]
     parts += [_redundant_table(distances, members, known, args.near), *_distance_map(distances, members, known)]
     if args.representatives is not None:
-        parts.insert(0, _representatives_table(distances, args.representatives, known))
+        parts.insert(0, _representatives_table(distances, args.representatives, known, weights))
     return Report("A suite of workloads", tuple(parts))
 
 
@@ -54,10 +57,26 @@ def _find_members(names: list[str], known: list[LibraryEntry]) -> list[int]:
     return list(dict.fromkeys(found))
 
 
-def _describe_coverage(distances: FloatArray, members: list[int], known: list[LibraryEntry], chosen: bool) -> Text:
+def _spread_weights(mix: dict[str, float], known: list[LibraryEntry]) -> FloatArray:
+    """Return the weight (n,) of each known workload, all alike without a mix; a program's is shared by its workloads.
+
+    What the mix does not name has none: it is no part of the site's work.
+    """
+    if not mix:
+        return np.ones(len(known))
+    weights = np.zeros(len(known))
+    for name, weight in mix.items():
+        members = _find_members([name], known)
+        weights[members] += weight / len(members)
+    return weights
+
+
+def _describe_coverage(
+    distances: FloatArray, members: list[int], known: list[LibraryEntry], weights: FloatArray, chosen: bool
+) -> Text:
     if not chosen:
         return Text(f"{len(known)} workloads are known. Name some to see how well they cover the others.")
-    found = compute_coverage(distances, members)
+    found = compute_coverage(distances, members, weights)
     return Text(
         f"{len(members)} of {len(known)} known workloads: the nearest member is {found.mean:.3f} away on average and "
         f"{found.largest:.3f} at most, from {known[found.farthest].name}."
@@ -78,13 +97,17 @@ def _redundant_table(distances: FloatArray, members: list[int], known: list[Libr
     return Table(f"Redundant members: another one is nearer than {near:g}", columns, tuple(rows))
 
 
-def _representatives_table(distances: FloatArray, count: int, known: list[LibraryEntry]) -> Table:
-    chosen = choose_representatives(distances, count)
+def _representatives_table(distances: FloatArray, count: int, known: list[LibraryEntry], weights: FloatArray) -> Table:
+    chosen = choose_representatives(distances, count, weights)
     nearest = distances[:, chosen].argmin(axis=1)
-    found = compute_coverage(distances, chosen)
-    rows = tuple((known[member].name, int((nearest == place).sum())) for place, member in enumerate(chosen))
+    found = compute_coverage(distances, chosen, weights)
+    total = float(weights.sum())
+    rows = tuple(
+        (known[member].name, int((nearest == place).sum()), float(weights[nearest == place].sum()) / total)
+        for place, member in enumerate(chosen)
+    )
     title = f"Representatives: the nearest is {found.mean:.3f} away on average, {found.largest:.3f} at most"
-    return Table(title, (Column("workload"), Column("stands for")), rows)
+    return Table(title, (Column("workload"), Column("stands for"), Column("of the mix", "share")), rows)
 
 
 def _distance_map(distances: FloatArray, members: list[int], known: list[LibraryEntry]) -> list[Part]:

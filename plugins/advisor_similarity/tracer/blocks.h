@@ -10,6 +10,8 @@ struct block {
     uint32_t index, n_insns, n_steps;
     struct step *steps;
     uint32_t *ids;
+    uint64_t end;                /* address behind its last instruction */
+    uint8_t skipped, entry, calls; /* of no interest (see calls.h); begins, or ends in, a function call */
     struct block *before;
 };
 

@@ -2,8 +2,10 @@
 #ifndef STREAMS_H
 #define STREAMS_H
 
-#include "blocks.h"
+#include "calls.h"
 
+/* Which part of a run is scheduled: all of it, what a function does, or what follows its first return. */
+enum { EVERYTHING, WITHIN, AFTER };
 enum { MAX_ACCESSES = 1 << 16, MAX_STREAMS = 4096 };
 
 struct window {
@@ -18,6 +20,7 @@ struct stream {
     uint64_t lost, *counts, n_counts;
     int64_t left; /* instructions until the window opens or closes */
     int on;
+    struct calls calls;
     struct window *windows;
     uint32_t n_windows;
     struct stream *before;
@@ -26,6 +29,7 @@ struct stream {
 struct plan {
     uint32_t limit;
     uint64_t rows, window, period;
+    int region, by_object;
 };
 
 static struct stream *stream_new(const struct plan *plan) {
@@ -82,8 +86,16 @@ static void stream_count(struct stream *s, uint32_t index) {
     s->counts[index]++;
 }
 
+/* Returns whether a block belongs to the region of interest; what does not takes no time and is not counted. */
+static int is_of_interest(struct stream *s, const struct block *b, const struct plan *plan) {
+    calls_enter(&s->calls, b);
+    if (b->skipped || s->calls.left) return 0;
+    return plan->region == WITHIN ? s->calls.entered != 0 : plan->region == AFTER ? region_passed : 1;
+}
+
 static inline void stream_enter(struct stream *s, const struct block *b, const struct plan *plan) {
     stream_finish(s);
+    if ((plan->region || plan->by_object) && !is_of_interest(s, b, plan)) return;
     stream_count(s, b->index);
     if (plan->period) {
         if (s->left <= 0) stream_turn(s, plan);

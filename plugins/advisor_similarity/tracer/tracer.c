@@ -1,7 +1,8 @@
 /* Runs inside qemu-user: schedules every executed instruction on the oracle machine.
  *
  * Options: socket=PATH of the decoder, folder=PATH for the results, and limit=N operations a cycle, rows=N cycles
- * to keep apart, window=N and period=N instructions to sample, qemu=PATH to follow a program that a process becomes,
+ * to keep apart, window=N and period=N instructions to sample, region=N (see streams.h) and objects=1 to leave out what
+ * is of no interest, qemu=PATH to follow a program that a process becomes,
  * parent=N the process that wants the results. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -9,6 +10,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 
+#include "objects.h"
 #include "qemu_api.h"
 #include "results.h"
 
@@ -20,7 +22,7 @@ static struct stream *streams[MAX_STREAMS];
 static struct block *blocks;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char folder[PATH_MAX], qemu[PATH_MAX], options[4 * PATH_MAX];
-static int results, execve_number;
+static int results, execve_number, is_arm;
 
 #include "follow.h"
 
@@ -46,6 +48,15 @@ static void on_access(unsigned vcpu, qemu_plugin_meminfo_t info, uint64_t addres
         (struct access){address, (uint16_t)(uintptr_t)insn, *kind & 1, 1u << (*kind >> 1 & 7)};
 }
 
+/* Asks what the file of a block is to the region of interest. */
+static void place_block(struct block *b, uint64_t end, const struct code *last) {
+    struct mapping here = mapping_of(&book, b->address);
+    b->end = end;
+    b->skipped = here.object ? (uint8_t)here.object->skipped : 0;
+    b->entry = (uint8_t)is_entry(&here, b->address);
+    b->calls = (uint8_t)is_call(last, is_arm);
+}
+
 static void on_block(unsigned vcpu, void *block) { stream_enter(streams[vcpu], block, &plan); }
 
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
@@ -68,6 +79,10 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
     struct block *b = block_new(&book, qemu_plugin_tb_vaddr(tb), codes, (uint32_t)n);
     b->before = blocks;
     blocks = b;
+    if (n && (plan.region || plan.by_object)) {
+        struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, n - 1);
+        place_block(b, qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last), &codes[n - 1]);
+    }
     pthread_mutex_unlock(&lock);
     free(codes);
     qemu_plugin_register_vcpu_tb_exec_cb(tb, on_block, QEMU_PLUGIN_CB_NO_REGS, b);
@@ -129,11 +144,14 @@ static void take_option(const char *option) {
     if (!strncmp(option, "limit", n)) plan.limit = (uint32_t)strtoul(value, NULL, 10);
     if (!strncmp(option, "rows", n)) plan.rows = strtoull(value, NULL, 10);
     if (!strncmp(option, "window", n)) plan.window = strtoull(value, NULL, 10);
+    if (!strncmp(option, "region", n)) plan.region = (int)strtol(value, NULL, 10);
+    if (!strncmp(option, "objects", n)) plan.by_object = (int)strtol(value, NULL, 10);
     if (!strncmp(option, "period", n)) plan.period = strtoull(value, NULL, 10);
 }
 
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv) {
-    execve_number = strcmp(info->target_name, "x86_64") ? 221 : 59;
+    is_arm = strcmp(info->target_name, "x86_64") != 0;
+    execve_number = is_arm ? 221 : 59;
     for (int i = 0; i < argc; i++) {
         take_option(argv[i]);
         snprintf(options + strlen(options), sizeof options - strlen(options), ",%s", argv[i]);

@@ -139,9 +139,59 @@ def test_a_suite_is_covered_thinned_out_and_chosen(typed: Callable[..., tuple[in
     assert typed("suite", "nothing-like-it")[0] == 2
 
 
+def test_a_suite_stands_for_the_mix_of_a_site(typed: Callable[..., tuple[int, Any]]) -> None:
+    code, report = typed("suite", "--representatives", "2", "--mix", "fft=3", "quicksort=1")
+    assert code == 0
+    table = next(part for part in report["parts"] if part["title"].startswith("Representatives"))
+    shares = {row[0].split()[0]: row[2] for row in table["rows"]}
+    assert shares == {"fft": pytest.approx(0.75), "quicksort": pytest.approx(0.25)}
+
+
+def test_times_are_noted_compared_and_predicted(typed: Callable[..., tuple[int, Any]]) -> None:
+    triad, matmul = "triad 10000 10, gcc -O2", "matmul 60, gcc -O2"
+    for name, seconds in ((matmul, "1.0"), ("fft 11 2, gcc -O2", "0.5"), ("cg 30 20, gcc -O2", "0.5")):
+        assert typed("similar", name, "--timed", f"epyc={seconds}", "--count", "1")[0] == 0
+    assert typed("similar", triad, "--timed", "epyc=0.25", "old=1", "--count", "1")[0] == 0
+    text = words_of(typed("similar", triad, "--predict", "epyc")[1])
+    assert "took 250 ms on epyc: measured, not predicted" in text
+    text = words_of(typed("similar", "spmv 2000 10, gcc -O2", "--predict", "epyc")[1])
+    assert "On epyc: about" in text
+    assert "from its operations and 4 other programs" in text
+    report = typed("similar", triad, matmul)[1]
+    table = next(part for part in report["parts"] if part.get("title", "").startswith("Performance similarity"))
+    assert [row[:3] for row in table["rows"]] == [["epyc", 0.25, 1.0]]
+    code, error = typed("similar", triad, "--predict", "epcy")
+    assert code == 2
+    assert "no other known program was timed on epcy (did you mean 'epyc'?)" in error
+
+
+def test_a_team_shares_a_directory_of_workloads(
+    typed: Callable[..., tuple[int, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team = tmp_path / "team"
+    team.mkdir()
+    tried = {"actions": ["A-24"], "won": 0.11, "of_ceiling": 0.5}
+    entry = {"name": "solver", "program": "solver", "profile": {"gap.L": 1.0}, "tried": [tried]}
+    (team / "library.json").write_text(json.dumps([entry]))
+    monkeypatch.setenv("GAPWATCH_WORKLOADS", str(team))
+    code, _ = typed("similar", "solver", "triad 10000 10, gcc -O2", "--by", "profile")
+    assert code == 0
+    text = words_of(typed("similar", PROFILES / "fig4.json")[1])
+    assert f"solver (from {team / 'library.json'})" in text
+    monkeypatch.setenv("GAPWATCH_WORKLOADS", str(tmp_path / "none"))
+    code, error = typed("similar", "solver")
+    assert code == 2
+    assert "is no directory of workloads (GAPWATCH_WORKLOADS names it)" in error
+
+
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
+        (("similar", "triad 10000 10, gcc -O2", "--timed", "epyc"), "MACHINE=SECONDS is expected"),
+        (("suite", "--mix", "fft=-1"), "NAME=WEIGHT is expected, with a positive number"),
+        (("parallelism", "--timed", "epyc", "--", "true"), "--save NAME"),
+        (("parallelism", "--function", "a", "--after", "b", "--", "true"), "give one of them"),
+        (("parallelism", "--function", "a", "--tracer", "valgrind", "--", "true"), "need --tracer qemu"),
         (("suite", "tirad"), "did you mean 'triad'?"),
         (("suite", "triad", "--near", "5"), "distances lie between 0 and 1"),
         (("suite", "triad", "--representatives", "0"), "choose 1 to"),

@@ -252,7 +252,8 @@ def test_what_is_kept_is_read_again_and_united(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "text", ["", "{}", "[1]", '[{"name": "a"}]', '[{"name": "a", "program": "a", "centroid": [1, 2]}]',
-             '[{"name": "a", "program": "a", "centroid": [1, 2, 3, -4, 5]}]'],
+             '[{"name": "a", "program": "a", "centroid": [1, 2, 3, -4, 5]}]',
+             '[{"name": "a", "program": "a", "centroid": [1, 2, 3, 4, 5], "seconds": {"epyc": 0}}]'],
 )  # fmt: skip
 def test_a_damaged_library_is_told(tmp_path: Path, text: str) -> None:
     (tmp_path / library.OWN).write_text(text)
@@ -266,10 +267,18 @@ LINE = np.abs(np.subtract.outer([0.0, 0.01, 0.5, 0.51, 1.0], [0.0, 0.01, 0.5, 0.
 
 
 def test_coverage_is_the_way_to_the_nearest_member() -> None:
-    found = compute_coverage(LINE, [0, 2])
+    found = compute_coverage(LINE, [0, 2], np.ones(5))
     assert found.largest == pytest.approx(0.5)
     assert found.farthest == 4
     assert found.mean == pytest.approx((0 + 0.01 + 0 + 0.01 + 0.5) / 5)
+
+
+def test_coverage_counts_workloads_by_their_weight_in_the_mix() -> None:
+    found = compute_coverage(LINE, [0, 2], np.array([0.0, 3.0, 0.0, 1.0, 0.0]))
+    assert found.mean == pytest.approx(0.01)
+    assert found.largest == pytest.approx(0.01)
+    assert choose_representatives(LINE, 1, np.array([0.0, 0.0, 0.0, 1.0, 5.0])) == [4]
+    assert choose_representatives(LINE, 1, np.array([9.0, 0.0, 0.0, 1.0, 5.0])) == [0]
 
 
 def test_redundant_members_name_who_stands_for_them() -> None:
@@ -286,6 +295,6 @@ def test_representatives_are_as_good_as_trying_all_pairs(n: int, places: list[fl
     points = np.array(places[:n])
     distances = np.abs(np.subtract.outer(points, points))
     best = min(distances[:, list(pair)].min(axis=1).mean() for pair in combinations(range(n), 2))
-    chosen = choose_representatives(distances, 2)
+    chosen = choose_representatives(distances, 2, np.ones(n))
     assert len(set(chosen)) == 2
     assert distances[:, chosen].min(axis=1).mean() <= 1.5 * best + 1e-9
