@@ -74,7 +74,10 @@ def sends_messages(model: Model) -> bool:
 
 def _cycle_seconds(machine: Machine | None) -> float:
     if machine is None or machine.frequency is None:
-        raise UsageError("the model counts cycles, and the machine model knows no clock; try --machine convex-spp1600")
+        raise UsageError(
+            "the model counts cycles, and the machine model knows no clock: name one that does, --machine NAME "
+            "(gapwatch machines lists them), or measure this one, gapwatch machines probe"
+        )
     return 1.0 / float(machine.frequency)
 
 
