@@ -6,9 +6,9 @@ import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
-from advisor.formats.call_stacks.protobuf_reader import Fields, WireError, read_fields
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
 from advisor.formats.plain_text import read_content
+from advisor.formats.protobuf_wire import Fields, WireError, read_fields
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 

@@ -46,7 +46,9 @@ def read_traces(files: Sequence[Path]) -> DeviceTrace:
             builder.begin_process()
             _add_slices(builder, slices, tracks)
             rank += builder.end_process(rank, None, 0, file)
-        except (WireError, OSError, OverflowError, ValueError) as error:
+        except WireError as error:
+            raise InputError(file, f"is damaged or cut off: {error}", f"byte {error.offset}") from error
+        except (OSError, OverflowError, ValueError) as error:
             raise InputError(file, f"is damaged or cut off: {error}") from error
     if not rank:
         raise InputError(files[0], "holds no slices of kernels or of calls to a device's runtime")
@@ -60,11 +62,11 @@ def _iterate_packets(content: mmap.mmap) -> Iterator[bytes]:
         head = content[place : place + 16]
         key, used = read_varint(head, 0)
         if key != 0x0A:
-            raise WireError(f"byte {place}: no packet begins here")
+            raise WireError("no packet begins here", place)
         length, used = read_varint(head, used)
         place += used
         if place + length > last:
-            raise WireError(f"byte {place}: a packet is cut off")
+            raise WireError("a packet is cut off", place)
         yield content[place : place + length]
         place += length
 

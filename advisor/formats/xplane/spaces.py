@@ -40,7 +40,9 @@ def read_spaces(files: Sequence[Path]) -> DeviceTrace:
             raise InputError(file, "is larger than 4 GiB: record fewer steps")
         try:
             rank += _read_space(file, builder, rank)
-        except (WireError, OverflowError, RecursionError) as error:
+        except WireError as error:
+            raise InputError(file, f"is damaged or cut off: {error}", f"byte {error.offset}") from error
+        except (OverflowError, RecursionError) as error:
             raise InputError(file, f"is damaged or cut off: {error}") from error
     if not rank:
         raise InputError(files[0], "holds no activities of devices and no calls of the host")
