@@ -26,6 +26,16 @@ _GZIP: Final = b"\x1f\x8b"
 _MOST: Final = 1e18
 
 
+def read_head(path: Path, most: int = HEAD) -> bytes:
+    """Return the first ``most`` bytes of a file, unpacked; nothing where it cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(most)
+        return zlib.decompressobj(31).decompress(start, most) if start.startswith(_GZIP) else start
+    except (OSError, zlib.error):
+        return b""
+
+
 def read_ends(path: Path) -> bytes:
     """Return the beginning and the end of the file at ``path``, unpacked; nothing of what is no readable file."""
     try:

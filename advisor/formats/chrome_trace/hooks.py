@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
-from advisor.formats.chrome_trace.stream import read_head
+from advisor.formats.plain_text import read_head
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -19,17 +19,6 @@ _CHUNK: Final = 4 << 20
 _LONGEST: Final = 64 << 20
 _BETWEEN: Final = re.compile(r"[\s,]*")
 _EVENTS: Final = re.compile(r'"traceEvents"\s*:\s*\[')
-_HEAD_BYTES: Final = 8192
-
-
-def read_head(path: Path, most: int = _HEAD_BYTES) -> bytes:
-    """Return the first ``most`` bytes of a file, unpacked; nothing where it cannot be read."""
-    try:
-        with path.open("rb") as stream:
-            start = stream.read(most)
-        return zlib.decompressobj(31).decompress(start, most) if start[:2] == b"\x1f\x8b" else start
-    except (OSError, zlib.error):
-        return b""
 
 
 class EventStream:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import zlib
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
+from advisor.formats.plain_text import read_head
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -56,17 +56,8 @@ def list_documents(folder: Path) -> list[Path]:
     return [path for path in sorted(files) if _is_json(path)]
 
 
-def _read_start(path: Path, most: int) -> bytes:
-    try:
-        with path.open("rb") as stream:
-            start = stream.read(most)
-        return zlib.decompressobj(31).decompress(start, most) if start[:2] == b"\x1f\x8b" else start
-    except (OSError, zlib.error):
-        return b""
-
-
 def _is_database(path: Path) -> bool:
-    if not path.is_file() or _read_start(path, len(_MAGIC)) != _MAGIC:
+    if not path.is_file() or read_head(path, len(_MAGIC)) != _MAGIC:
         return False
     from advisor.formats.rocprof.rocpd import has_kernels  # only now: SQLite is not loaded for other files
 
@@ -74,7 +65,7 @@ def _is_database(path: Path) -> bool:
 
 
 def _is_json(path: Path) -> bool:
-    return path.is_file() and b'"rocprofiler-sdk-tool"' in _read_start(path, _HEAD_BYTES)[:_MARK_BYTES]
+    return path.is_file() and b'"rocprofiler-sdk-tool"' in read_head(path, _HEAD_BYTES)[:_MARK_BYTES]
 
 
 @hookimpl
