@@ -49,7 +49,7 @@ io.share io.operations_per_iteration io.mean_operation_B io.small_share io.unali
 io.forced_share io.forced_B io.processors_share io.fsync_share io.metadata_share
 io.one_processor io.mpi_io io.data_share io.stdio_share io.small_seconds_share io.unaligned_seconds_share
 io.random_share io.reread_share io.switch_share io.independent_share io.collective_share io.private_share
-io.files_per_processor io.slowest_excess_s io.imbalance io.bursts
+io.one_server_share io.files_per_processor io.slowest_excess_s io.imbalance io.bursts
 cache.l1_miss_ratio cache.ll_miss_ratio memory.bandwidth_share processor.vectorized_share
 processor.memory_share processor.dram_share processor.far_cache_share
 processor.false_sharing_share os.share os.sleep_share

@@ -10,7 +10,7 @@ import pytest
 from advisor.advice.computation import describe_computation
 from advisor.analysis import bounds, gaps, loads, soundness
 from advisor.formats import caliper
-from advisor.formats.caliper.hardware import is_hardware_metric
+from advisor.formats.caliper.hardware_names import is_hardware_metric
 from advisor.model.records import Profile
 from advisor.support import contract
 

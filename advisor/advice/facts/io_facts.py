@@ -125,6 +125,7 @@ VALUES: Final[dict[str, Compute]] = {
     "io.unaligned_seconds_share": _unaligned_seconds_share,
     "io.random_share": partial(_pattern_share, "io_random_s"),
     "io.reread_share": partial(_pattern_share, "io_reread_s"),
+    "io.one_server_share": partial(_pattern_share, "io_one_server_s"),
     "io.switch_share": partial(_pattern_share, "io_switch_s"),
     "io.independent_share": partial(_mpi_access_share, io_calls.INDEPENDENT, (io_calls.COLLECTIVE,)),
     "io.collective_share": partial(_mpi_access_share, io_calls.COLLECTIVE, ()),

@@ -288,6 +288,11 @@ _INPUT_OUTPUT: Final = (
         """,
     ),
     *_parse_facts(
+        "io_one_server_s",
+        _DARSHAN,
+        "io.one_server_share | share | seconds in large files that ranks share on one server of Lustre / all",
+    ),
+    *_parse_facts(
         "io_bursts",
         _DARSHAN,
         "io.bursts | count | times that a processor reads or writes, with pauses between them: the most of any",

@@ -7,12 +7,12 @@ and others attach what a kernel does by its formula: ``Flops/Rep`` and ``Bytes/R
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.analysis.machine_bounds import UNSTALLED
+from advisor.formats.caliper.hardware_names import SHARES, WORK, find_share
 from advisor.trace.callpaths.tree import WORKING
 
 if TYPE_CHECKING:
@@ -22,34 +22,10 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray
     from advisor.trace.callpaths.records import CallPathNode
 
-_STEPS: Final = r"(?:(?:any|avg|max|first)#)*"
-_TOPDOWN: Final = re.compile(rf"{_STEPS}topdown\.([a-z0-9_]+)")
-_WORK: Final = re.compile(rf"{_STEPS}(Flops/Rep|Bytes/Rep|Reps)")
-#: Shares by the names that Caliper's recipes for PAPI and perf give them, and the titles of their reports.
-_SHARES: Final = {
-    "retiring": ("retiring", "Retiring"),
-    "speculation": ("bad_speculation", "bad_spec", "Bad speculation", "Bad spec"),
-    "frontend": ("frontend_bound", "fe_bound", "Frontend bound", "FE bound"),
-    "backend": ("backend_bound", "be_bound", "Backend bound", "BE bound"),
-    "memory": ("memory_bound", "mem_bound", "Memory bound", "Mem bound"),
-    "core": ("core_bound", "Core bound"),
-    "l1": ("l1_bound", "L1 bound"),
-    "l2": ("l2_bound", "L2 bound"),
-    "l3": ("l3_bound", "L3 bound"),
-    "dram": ("ext_mem_bound", "Ext mem bound"),
-}
-_KNOWN: Final = {name: share for share, names in _SHARES.items() for name in names}
-_TITLES: Final = frozenset(name for name in _KNOWN if name[0].isupper())
 _TOP: Final = ("retiring", "speculation", "frontend", "backend")
 #: Multiplexed counters miss: the four shares at the top add up to the whole within so much, or are not believed.
 _SLACK: Final = 0.15
 _MOST: Final = 1e18
-
-
-def is_hardware_metric(name: str) -> bool:
-    """Return whether an attribute holds a top-down share, or the work of a kernel."""
-    found = _TOPDOWN.fullmatch(name)
-    return name in _TITLES or _WORK.fullmatch(name) is not None or (found is not None and found[1] in _KNOWN)
 
 
 def read_hardware_counts(
@@ -81,7 +57,7 @@ def _weigh_shares(
     cells: Sequence[RecordCells], nodes: Sequence[CallPathNode], wall_s: FloatArray
 ) -> dict[str, FloatArray]:
     shares: dict[str, FloatArray] = {}
-    for share in _SHARES:
+    for share in SHARES:
         columns = [_find_column(each, share) for each in cells]
         if any(column is not None for column in columns):
             shares[share] = _average(cells, columns)
@@ -108,8 +84,7 @@ def _weigh_shares(
 
 def _find_column(cells: RecordCells, share: str) -> FloatArray | None:
     for name, column in cells.table.values.items():
-        found = _TOPDOWN.fullmatch(name)
-        if _KNOWN.get(found[1] if found else name) == share:
+        if find_share(name) == share:
             return column
     return None
 
@@ -123,7 +98,7 @@ def _multiply_work(
     """
     columns: dict[str, list[FloatArray | None]] = {name: [] for name in ("Flops/Rep", "Bytes/Rep", "Reps")}
     for each in cells:
-        own = {found[1]: column for name, column in each.table.values.items() if (found := _WORK.fullmatch(name))}
+        own = {found[1]: column for name, column in each.table.values.items() if (found := WORK.fullmatch(name))}
         for name, parts in columns.items():
             parts.append(own.get(name))
     means = {name: _average(cells, parts) for name, parts in columns.items()}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.caliper.hardware import is_hardware_metric
+from advisor.formats.caliper.hardware_names import is_hardware_metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

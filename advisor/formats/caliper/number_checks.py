@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.caliper.hardware import is_hardware_metric
+from advisor.formats.caliper.hardware_names import is_hardware_metric
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:

@@ -20,6 +20,8 @@ MEMORY: Final = 4 << 30
 TABLES: Final = {"POSIX": "posix_file", "MPI-IO": "mpiio_file", "STDIO": "stdio_file"}
 TRACES: Final = ("DXT_POSIX",)
 HEATMAP: Final = "HEATMAP"
+LUSTRE: Final = "LUSTRE"
+_STRIPE_COUNT: Final = "LUSTRE_COMP_STRIPE_COUNT"
 #: Parts of the run in which bytes are added up.
 TIMELINE: Final = 100
 _LONGEST_COMMAND: Final = 8192
@@ -40,7 +42,8 @@ class RawTable(TypedDict):
 class LogContents(TypedDict):
     """A log: ``names`` by record id, ``heat`` (id, rank, bytes read, bytes written, bursts), ``timelines`` with the
     bytes in each hundredth of the run by record id, ``traced`` (id, rank, host, reads, writes, seconds reading, seconds
-    writing), ``modules`` with a mark where some files were left out."""
+    writing), ``modules`` with a mark where some files were left out, ``stripes`` over how many servers of Lustre a file
+    is spread, by record id."""
 
     version: str
     command: bytes
@@ -54,6 +57,7 @@ class LogContents(TypedDict):
     heat: list[tuple[int, int, int, int, int]]
     timelines: dict[int, list[float]]
     traced: list[tuple[int, int, bytes, int, int, float, float]]
+    stripes: dict[int, int]
 
 
 def main(arguments: dict[str, Any]) -> None:
@@ -116,6 +120,7 @@ class _DarshanLibrary:
             "traced": [
                 row for name in TRACES if name in modules for row in self._read_traced(handle, modules[name]["idx"])
             ],
+            "stripes": dict(self._read_stripes(handle, modules[LUSTRE]["idx"])) if LUSTRE in modules else {},
         }
 
     def _read_command(self, handle: object) -> bytes:
@@ -174,6 +179,19 @@ class _DarshanLibrary:
                 line[min(max(int(place[n]), 0), TIMELINE - 1)] += float(read[n] + written[n])
             bursts = int((active[1:] & ~active[:-1]).sum())
             yield record.base_rec.id, record.base_rec.rank, int(read.sum()), int(written.sum()), bursts
+
+    def _read_stripes(self, handle: object, module: int) -> Iterator[tuple[int, int]]:
+        """Yield over how many servers each file is spread, at its widest; nothing where the library is before 3.5."""
+        try:
+            column = self._backend.counter_names("LUSTRE_COMP").index(_STRIPE_COUNT)
+            self._ffi.typeof("struct darshan_lustre_component")
+        except (KeyError, ValueError, AttributeError, self._ffi.error):
+            return
+        for raw in self._iterate_records(handle, module):
+            record = self._ffi.cast("struct darshan_lustre_record *", raw)
+            counts = [int(record.comps[i].counters[column]) for i in range(record.num_comps)]
+            if counts:
+                yield record.base_rec.id, max(counts)
 
     def _read_traced(self, handle: object, module: int) -> Iterator[tuple[int, int, bytes, int, int, float, float]]:
         """Yield the sums over each traced file and rank; all writes stand before all reads."""

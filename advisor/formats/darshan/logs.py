@@ -69,7 +69,7 @@ class DarshanLog:
     """One log; ``heat`` maps module and rank to bytes read and written, ``names`` record ids to paths.
 
     ``bursts`` maps module and rank to how often the rank moves bytes with a pause before, ``timelines`` a module to the
-    bytes in each hundredth of the run.
+    bytes in each hundredth of the run, ``stripes`` record ids of files on Lustre to the number of their servers.
     """
 
     version: str
@@ -88,6 +88,7 @@ class DarshanLog:
     negative_s: float
     bursts: Mapping[tuple[str, int], int] = field(default_factory=dict)
     timelines: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    stripes: Mapping[int, int] = field(default_factory=dict)
 
 
 def _explain_missing_package() -> str:
@@ -164,6 +165,7 @@ def _check_contents(path: Path, found: LogContents) -> DarshanLog:
         ),
         bursts={(modules[key], rank): bursts for key, rank, *_, bursts in found["heat"]},
         timelines={modules[key]: tuple(line) for key, line in found["timelines"].items()},
+        stripes={_to_signed(key): servers for key, servers in found["stripes"].items() if servers > 0},
     )
 
 

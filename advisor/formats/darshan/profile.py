@@ -50,6 +50,8 @@ _COARSE_S: Final = 20.0
 _ROUNDING_S: Final = 1e-3
 #: Counters of MPI-IO: opens with hints, and all of them.
 _OPENING: Final = (("HINTS",), ("INDEP_OPENS", "COLL_OPENS"))
+#: One server delivers smaller files soon enough.
+_SPREAD_B: Final = 100 << 20
 #: Of when so much of the bytes move, a note tells.
 _MOST: Final = 0.9
 
@@ -75,7 +77,11 @@ def from_log(log: DarshanLog, path: Path) -> Profile:
         status={"wall_s": "measured", "io_s": _find_status(log)},
         started=_format_start_time(log),
         paradigms=("mpi",) if log.processes > 1 or "MPI-IO" in log.tables else (),
-        counts=_count_operations(found, call + 1, len(regions), log.processes) | _count_bursts(log, len(regions)),
+        counts={
+            **_count_operations(found, call + 1, len(regions), log.processes),
+            **_count_bursts(log, len(regions)),
+            **_sum_one_server(log, found, call + 1, len(regions)),
+        },
         causes=_build_causes(log, found, call + 1),
         notes=tuple(_build_notes(log)),
     )
@@ -143,6 +149,21 @@ def _count_operations(found: IoRows, call: IntArray, regions: int, processors: i
     }
     columns |= {name: amount * found.patterns[:, column] for name, amount, column in _pattern_amounts(found)}
     return {name: _sum_by_region(regions, processors, call, found.rank, column) for name, column in columns.items()}
+
+
+def _sum_one_server(log: DarshanLog, found: IoRows, call: IntArray, regions: int) -> dict[str, FloatArray]:
+    """Return the seconds (R, Q) in large files that several ranks share and that lie on one server of Lustre.
+
+    Nothing where the log does not tell how files are spread.
+    """
+    if not log.stripes:
+        return {}
+    shared = _shared_files(found.file, found.rank, found.count * (found.bytes_each >= 0))
+    files, group = np.unique(found.file, return_inverse=True)
+    large = np.bincount(group, found.bytes, len(files)) >= _SPREAD_B
+    single = np.array([log.stripes.get(int(file)) == 1 for file in files.tolist()], dtype=bool)
+    chosen = shared & (large & single)[group]
+    return {"io_one_server_s": _sum_by_region(regions, log.processes, call, found.rank, found.seconds * chosen)}
 
 
 def _count_bursts(log: DarshanLog, regions: int) -> dict[str, FloatArray]:
