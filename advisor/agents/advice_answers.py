@@ -26,6 +26,8 @@ _PLACES: Final = 3
 _SMALL_GAIN: Final = 0.05
 #: What a proof calls the changed build.
 _NEW_BUILD: Final = "changed"
+#: So many runs of a build usually tell a change from noise.
+_REPEATS: Final = 5
 #: Doubts about a run are cut to so many characters.
 _DOUBT: Final = 200
 #: Reasons and code of rules are cut to so many characters.
@@ -243,7 +245,9 @@ def _build_value(value: float | str | bool | None) -> float | str | bool | None:
 def build_comparison_answer(found: Comparison) -> Json:
     """Return whether the change helped, hurt or is noise, and which gaps moved."""
     verdict, advice = judge_change(found)
-    moved = sorted(found.changes, key=lambda change: -abs(change.delta_s))[:5]
+    least_s = _LEAST_SHARE * max(found.actual.before_s, found.actual.after_s)
+    large = [change for change in found.changes if max(abs(change.before_s), abs(change.after_s)) >= least_s]
+    moved = sorted(large, key=lambda change: -abs(change.delta_s))[:5]
     return {
         "note": DATA,
         "verdict": verdict,
@@ -267,20 +271,24 @@ def judge_change(found: Comparison) -> tuple[str, str]:
     if actual.beyond_noise:
         return ("helped", "keep the change") if actual.delta_s < 0 else ("hurt", "take the change back")
     if found.is_undecided(actual):
-        return "unsure", "the change is larger than the noise seems, but too few repeats tell it: measure both again"
+        return "unsure", (
+            "the change is larger than the noise seems, but too few repeats tell it: measure both builds again, until "
+            f"each has {max(_REPEATS, 2 * min(found.runs))} runs or more"
+        )
     return "noise", "no change beyond noise: take it back, or measure both builds more often"
 
 
 def _build_change(change: Change) -> Json:
-    return {
+    answer: Json = {
         "name": change.name,
         "before_s": round_number(change.before_s),
         "after_s": round_number(change.after_s),
         "change_s": round_number(change.delta_s),
         "noise_s": round_number(change.noise_s),
         "beyond_noise": change.beyond_noise,
-        "where": [quote_data(name) for name, _ in change.places[:2]],
     }
+    where = [quote_data(name) for name, _ in change.places[:2]]
+    return answer | {"where": where} if where else answer
 
 
 def _shorten_words(text: str, longest: int) -> str:

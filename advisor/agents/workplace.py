@@ -68,7 +68,7 @@ class Workplace:
         """Raise ``UsageError`` unless the command begins with the words of an allowed one."""
         if any("\0" in word for word in words):
             raise UsageError("a word of a command holds no zero byte")
-        if not self.allows(words):
+        if not self.allows_command(words):
             allowed = "; ".join(" ".join(prefix) for prefix in self.commands) or "none"
             raise UsageError(f"this command is not allowed. Allowed are commands that begin with: {allowed}")
 
@@ -81,9 +81,9 @@ class Workplace:
             return None
         while words and _VARIABLE.match(words[0]):
             words.pop(0)
-        return words if words and self.allows(words) else None
+        return words if words and self.allows_command(words) else None
 
-    def allows(self, words: Sequence[str]) -> bool:
+    def allows_command(self, words: Sequence[str]) -> bool:
         """Return whether the command begins with the words of an allowed one."""
         return any(tuple(words[: len(prefix)]) == prefix for prefix in self.commands)
 

@@ -136,11 +136,13 @@ def _compare_gaps(version: int, runner: CommitRunner) -> list[Text | Table]:
                 side.append(runner.record_commit(number))
     except AdvisorError as error:
         return [Text(f"The gaps are not known: {error}")]
-    changes = compare_builds(*groups).changes
+    found = compare_builds(*groups)
     words = {None: "unknown", True: "yes", False: "no"}
     rows = tuple(
-        (one.name, one.before_s, one.after_s, one.delta_s, one.noise_s, words[one.beyond_noise]) for one in changes
-    )
+        (one.name, one.before_s, one.after_s, one.delta_s, one.noise_s,
+         "too few runs tell" if found.is_undecided(one) else words[one.beyond_noise])
+        for one in found.changes if one.before_s or one.after_s
+    )  # fmt: skip
     units = ("before", "after", "change", "noise")
     columns = (Column("gap"), *(Column(name, "s") for name in units), Column("more than noise"))
     return [Table("Gaps of its parent and of the commit", columns, rows)]

@@ -219,7 +219,10 @@ def _build_report(
 
     parts: list[Text | Table | Code] = [_build_table(result)]
     best = result.best
-    if best is None:
+    if best is None and result.undecided is not None and result.undecided.effect is not None:
+        name, gain = result.undecided.setting.name, 1 / result.undecided.effect.ratio
+        parts.append(Text(f"Not decided after {result.runs} runs: {name} looks {gain:.2f}x as fast, within the noise."))
+    elif best is None:
         parts.append(Text(f"Nothing to win: no setting is certainly faster ({result.runs} runs)."))
     elif best.effect is not None:
         gain = 1 / best.effect.ratio

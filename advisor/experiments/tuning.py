@@ -29,6 +29,7 @@ START: Final = Setting("start")
 #: A run of the start before all others, which tells which results differ from run to run by themselves.
 REFERENCE: Final = Setting("reference")
 _DROPPED: Final = "no gain in the first run"
+_NOISE: Final = "within noise"
 
 
 class SettingRunner(Protocol):
@@ -64,6 +65,15 @@ class TuningResult:
     start_s: float
     runs: int
     stopped: str | None
+
+    @property
+    def undecided(self) -> TriedSetting | None:
+        """The setting that seems fastest of those that the budget left within noise."""
+        open_ones = [
+            one for one in self.tried
+            if self.stopped and one.verdict == _NOISE and one.effect is not None and one.effect.ratio < 1 - WORTH
+        ]  # fmt: skip
+        return min(open_ones, key=lambda one: one.effect.ratio if one.effect else 1.0, default=None)
 
 
 @dataclass
@@ -227,6 +237,9 @@ def _conclude(race: _Race, settings: Sequence[Setting], effects: dict[str, Effec
 
 def _judge(race: _Race, setting: Setting, effect: Effect | None) -> str:
     if setting.name in race.broken:
+        lines = race.suspects.get(setting.name, ())
+        if lines and set(lines) <= set(race.runner.varying_lines):  # as later runs of the start told
+            return f"not tried again: line {lines[0]} of its results differs, as it does from run to run"
         return race.broken[setting.name]
     if effect is None:
         return "not known" if START.name in race.broken else "not tried: the budget is spent"
@@ -236,4 +249,4 @@ def _judge(race: _Race, setting: Setting, effect: Effect | None) -> str:
         return "no gain"
     if effect.runs == 1:
         return _DROPPED
-    return "within noise"
+    return _NOISE

@@ -7,20 +7,28 @@ import math
 import random
 import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
+from command_line import ROOT
 
 from advisor import cli
+from advisor.cli.bisect import _compare_gaps
 from advisor.experiments.change_point import choose_version, compute_posterior, find_change
 from advisor.experiments.commits import list_commits
 from advisor.experiments.paired_test import Point
 from advisor.model.errors import UsageError
+from advisor.model.reports import Table
+from gapwatch import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from advisor.experiments.commits import CommitRunner
+    from advisor.model.records import Advice
+
+RECORDED = ROOT / "examples" / "tutorial" / "recorded"
 SCRIPT = "import time; time.sleep({seconds})\n"
 
 
@@ -161,3 +169,22 @@ def test_wrong_usage_says_what_to_do(repository: Path, capsys: pytest.CaptureFix
     for options, words in ((["v0..v8"], "no program given"), (["v0..v8", "--runs", "2", "--", "true"], "at least 8")):
         assert cli.main(["bisect", *options]) == 2
         assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("runs", [2, 3])
+def test_gaps_that_few_runs_leave_open_are_not_called_unmoved(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = {
+        version: [load(RECORDED / f"v{version + 1}-{number}").advise() for number in range(1, runs + 1)]
+        for version in (0, 1)
+    }
+
+    class Recorded:
+        def record_commit(self, number: int) -> Advice:
+            return recorded[number].pop()
+
+    monkeypatch.setattr("advisor.cli.bisect._RECORDED", runs)
+    [table] = _compare_gaps(1, cast("CommitRunner", Recorded()))
+    assert isinstance(table, Table)
+    rows = {row[0]: row[-1] for row in table.rows}
+    assert rows["L"] == ("yes" if runs == 3 else "too few runs tell")
+    assert all(row[1] or row[2] for row in table.rows), "gaps that are 0 in both tell nothing"

@@ -553,3 +553,12 @@ def test_runs_of_another_program_or_environment_are_not_taken_up(
     monkeypatch.chdir(tmp_path)
     assert cli.main(["tune", "--session", str(session), "--", "./app"]) == 2
     assert "another command, program or environment" in capsys.readouterr().err
+
+
+def test_what_the_budget_left_open_is_not_called_nothing_to_win() -> None:
+    result = tune(SimulatedProgram(3, {"flags": 0.8}, noise=0.15), SETTINGS[:1], runs=6)
+    assert result.best is None
+    assert result.undecided is not None
+    assert result.undecided.setting.name == "flags"
+    decided = tune(SimulatedProgram(3, {"flags": 0.5}))
+    assert decided.undecided is None
