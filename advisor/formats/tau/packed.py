@@ -12,6 +12,7 @@ import zlib
 from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape
 
+from advisor.formats.tau.layout import GZIP, PACKED
 from advisor.formats.tau.sheet import find_frame
 from advisor.model.errors import InputError
 
@@ -22,24 +23,9 @@ if TYPE_CHECKING:
     from advisor.formats.tau.layout import Place
     from advisor.formats.tau.sheet import SheetFrame
 
-_GZIP: Final = b"\x1f\x8b"
-_COOKIE: Final = "PPK".encode("utf-16-be")
 #: The newest form that is understood, by the number that a file states for its oldest reader.
 _FORM: Final = 2
 LIMIT: Final = 1 << 28  # bytes, unpacked
-
-
-def is_packed(path: Path) -> bool:
-    """Return whether the file at ``path`` is a packed profile."""
-    try:
-        with path.open("rb") as stream:
-            head = stream.read(len(_COOKIE))
-        if not head.startswith(_GZIP):
-            return head == _COOKIE
-        with gzip.open(path) as unpacked:
-            return unpacked.read(len(_COOKIE)) == _COOKIE
-    except (OSError, EOFError, zlib.error):
-        return False
 
 
 def read_packed(path: Path) -> list[dict[Place, SheetFrame]]:
@@ -54,7 +40,7 @@ def read_packed(path: Path) -> list[dict[Place, SheetFrame]]:
 def _read_content(path: Path) -> bytes:
     try:
         with path.open("rb") as stream:
-            packed = stream.read(2) == _GZIP
+            packed = stream.read(2) == GZIP
         with gzip.open(path) if packed else path.open("rb") as stream:
             content = stream.read(LIMIT + 1)
     except (OSError, EOFError, zlib.error) as error:
@@ -69,7 +55,7 @@ class _JavaReader:
 
     def __init__(self, path: Path, content: bytes) -> None:
         self.path = path
-        self.place = len(_COOKIE)
+        self.place = len(PACKED)
         self._content = content
 
     def take_whole(self) -> int:
