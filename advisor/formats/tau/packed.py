@@ -6,13 +6,12 @@ so that what is known of such a file, and what is doubted in it, is the same for
 
 from __future__ import annotations
 
-import gzip
 import struct
-import zlib
 from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape
 
-from advisor.formats.tau.layout import GZIP, PACKED
+from advisor.formats.plain_text import read_content
+from advisor.formats.tau.layout import PACKED
 from advisor.formats.tau.sheet import find_frame
 from advisor.model.errors import InputError
 
@@ -25,29 +24,15 @@ if TYPE_CHECKING:
 
 #: The newest form that is understood, by the number that a file states for its oldest reader.
 _FORM: Final = 2
-LIMIT: Final = 1 << 28  # bytes, unpacked
 
 
 def read_packed(path: Path) -> list[dict[Place, SheetFrame]]:
     """Return the profile of each metric by node, context and thread; raises ``InputError`` where it is damaged."""
-    content = _JavaReader(path, _read_content(path))
+    content = _JavaReader(path, read_content(path))
     try:
         return _read_profile(path, content)
     except (struct.error, UnicodeDecodeError, IndexError) as error:
         raise InputError(path, "the packed profile is damaged or cut off", f"byte {content.place}") from error
-
-
-def _read_content(path: Path) -> bytes:
-    try:
-        with path.open("rb") as stream:
-            packed = stream.read(2) == GZIP
-        with gzip.open(path) if packed else path.open("rb") as stream:
-            content = stream.read(LIMIT + 1)
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(path, f"cannot be read: {error}") from error
-    if len(content) > LIMIT:
-        raise InputError(path, f"is larger than {LIMIT:,} bytes, the limit for this format")
-    return content
 
 
 class _JavaReader:
