@@ -11,7 +11,6 @@ from advisor.advice.computation import describe_computation, need_computation
 from advisor.advice.earlier_runs import EarlierRuns
 from advisor.advice.ranking import ExpectedGain, Ranking, device_gain, history_gain, similar_program_gain
 from advisor.analysis import bounds, gaps, loads, merging, quality
-from advisor.analysis.copies import describe_content
 from advisor.analysis.disturbance import DISTURBED_GAPS, disturbance_seconds
 from advisor.analysis.efficiencies import add_modelled_efficiencies, compute_efficiencies
 from advisor.analysis.measures import derive_quantities
@@ -140,7 +139,7 @@ def _group_runs(
         problems += failed
         for profile, found in read:
             alone = len(paths) == len(read) == 1
-            first = found if alone else seen.setdefault(describe_content(profile, found.path.name), found)
+            first = found if alone else seen.setdefault(_describe_content(profile, found), found)
             if first is found:
                 recordings.append(profile)
                 places[id(profile)] = found
@@ -154,6 +153,12 @@ def _group_runs(
         for run in merging.group_by_run(recordings, _find_folders(paths, places))
     ]
     return sorted(runs, key=lambda one: listed_runs.run_order(one[0], one[1])), tuple(problems)
+
+
+def _describe_content(profile: Profile, found: FoundProfile) -> bytes:
+    from advisor.analysis.copies import describe_content  # most runs are alone
+
+    return describe_content(profile, found.path.name)
 
 
 def _find_folders(paths: Sequence[Path], places: Mapping[int, FoundProfile]) -> dict[int, Path]:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _NOTES = 2
 _UNSEEN = 4
+_EDGES = ("start-up", "shutdown")
 #: What has to be filled in before a command can be run.
 _OPEN = re.compile(r"…|\b(?:PROGRAM|SOURCES?|PATH|DIRECTORY|RANKS)\b|(?:-n|--cores) N\b")
 
@@ -117,6 +118,9 @@ def _describe_largest_gap(advice: Advice) -> str:
     if largest is None or largest.seconds <= 0:
         return ""
     amount = f"{numbers.format_duration(largest.seconds)}, {numbers.format_percentage(largest.share)} of the run"
+    edges = sum(float(advice.profile.outside[name].mean()) for name in _EDGES if name in advice.profile.outside)
+    if "X" in (*largest.members, largest.name) and edges > largest.seconds / 2:
+        amount += f"; start-up and shutdown take {numbers.format_duration(edges)}, which a longer run makes up for"
     return f" The largest is {largest.name} ({describe_gap(largest)}) with {amount}."
 
 

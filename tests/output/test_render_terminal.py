@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import advice_samples as samples
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -108,6 +109,16 @@ def test_verdicts_are_sentences() -> None:
     assert "2 of 4 ranks are missing" in text
     assert "next: ./jacobi -steps 1000" in text
     assert "things to do" not in text
+
+
+def test_start_up_is_named_where_it_is_the_largest_gap() -> None:
+    quiet = samples.nothing()
+    largest = max(quiet.gaps, key=lambda gap: gap.seconds)
+    edges = {"start-up": np.full(len(quiet.profile.processors), 0.9 * largest.seconds)}
+    merged = replace(largest, name="W+X", members=("W", "X"))
+    for outside, told in (({}, False), (edges, True)):
+        advice = replace(quiet, gaps=(merged,), profile=replace(quiet.profile, outside=outside))
+        assert ("which a longer run makes up for" in " ".join(render_screen(advice, Page(120)).split())) == told
 
 
 def test_what_is_not_decided_is_said_with_the_largest_gap_and_what_would_decide() -> None:

@@ -37,7 +37,7 @@ def parse(path: Path) -> StackProfile:
     counted = 0.0
     for line in range(head + 1, len(text.lines)):
         row = _ROW.match(text.lines[line])
-        if row is None:
+        if row is None or (row[4] and int(row[1][:18])):
             if text.lines[line].strip():
                 raise text.make_error(line, "no line of a table of cProfile")
             break

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import struct
+import zlib
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -22,7 +24,9 @@ METRIC_FOLDER: Final = "MULTI__"
 _NAME: Final = re.compile(r"profile\.(-?\d{1,7})\.(\d{1,7})\.(\d{1,7})")
 _PROFILE: Final = re.compile(rb"\d{1,9} templated_functions(_MULTI_[^\n]{1,500})?\r?\n# Name Calls ")
 _EVENTS: Final = re.compile(rb"\d{1,9} dynamic_trace_events\r?\n")
-_GZIP, _PACKED = b"\x1f\x8b", b"\0P\0P\0K"
+#: How packed profiles begin, where they are not packed by gzip besides.
+PACKED: Final = "PPK".encode("utf-16-be")
+GZIP: Final = b"\x1f\x8b"
 _HEAD: Final = 1024
 #: A record of a trace: event, node, thread, parameter, microseconds.
 _RECORD: Final = struct.Struct("<iHHqQ")
@@ -103,11 +107,19 @@ def _detect_file_layout(path: Path) -> str | None:
         return None
     if _PROFILE.match(head):
         return "profile"
-    if head.startswith((_PACKED, _GZIP)):
-        from advisor.formats.tau.packed import is_packed
-
-        return "packed" if is_packed(path) else None
+    if head.startswith((PACKED, GZIP)):
+        return "packed" if _unpack_start(path, head) == PACKED else None
     return "trace" if _EVENTS.match(head) or _is_trace(head) else None
+
+
+def _unpack_start(path: Path, head: bytes) -> bytes:
+    if not head.startswith(GZIP):
+        return head[: len(PACKED)]
+    try:
+        with gzip.open(path) as unpacked:
+            return unpacked.read(len(PACKED))
+    except (OSError, EOFError, zlib.error):
+        return b""
 
 
 def _is_trace(head: bytes) -> bool:

@@ -10,7 +10,8 @@ import struct
 from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape
 
-from advisor.formats.plain_text import read_content, read_head
+from advisor.formats.plain_text import read_content
+from advisor.formats.tau.layout import PACKED
 from advisor.formats.tau.sheet import find_frame
 from advisor.model.errors import InputError
 
@@ -21,14 +22,8 @@ if TYPE_CHECKING:
     from advisor.formats.tau.layout import Place
     from advisor.formats.tau.sheet import SheetFrame
 
-_COOKIE: Final = "PPK".encode("utf-16-be")
 #: The newest form that is understood, by the number that a file states for its oldest reader.
 _FORM: Final = 2
-
-
-def is_packed(path: Path) -> bool:
-    """Return whether the file at ``path`` is a packed profile."""
-    return read_head(path).startswith(_COOKIE)
 
 
 def read_packed(path: Path) -> list[dict[Place, SheetFrame]]:
@@ -45,7 +40,7 @@ class _JavaReader:
 
     def __init__(self, path: Path, content: bytes) -> None:
         self.path = path
-        self.place = len(_COOKIE)
+        self.place = len(PACKED)
         self._content = content
 
     def take_whole(self) -> int:
