@@ -83,8 +83,9 @@ def test_fortran_is_recorded_at_its_lines(tmp_path: Path, library: str, binding:
     assert "MPI_Waitall" in lines[(waits[0].line or 0) - 1]
 
 
-def test_a_killed_rank_leaves_what_it_did(tmp_path: Path) -> None:
-    compiler, _, launcher, _ = LIBRARIES["Open MPI"]
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_killed_rank_leaves_what_it_did(tmp_path: Path, library: str) -> None:
+    compiler, _, launcher, _ = LIBRARIES[library]
     program = compile_program(tmp_path, (compiler,), "killed.c")
     folder, _, err = record_run(tmp_path, *launcher, "-n", "2", str(program))
     assert "recorded into" in err, err
@@ -92,6 +93,7 @@ def test_a_killed_rank_leaves_what_it_did(tmp_path: Path) -> None:
     assert len(matching.match_collectives(trace, nesting.pair_calls(trace))) == 5001
     died = next(note for note in recording.advisor_read(folder).notes if note.name == "recording died")
     assert "rank 1" in died.text
+    assert (tmp_path / "home" / "advice.txt").read_text("utf-8").index("died") < 600  # at the top
     advice = " ".join((tmp_path / "home" / "advice.txt").read_text("utf-8").split())
     assert "Evidence" in advice
     assert "the recording died: rank 0, rank 1" in advice

@@ -37,6 +37,7 @@ static struct place {
 } *places;
 static const struct layout *layout;
 static void *(*this_state)(void);
+static int (*is_ending)(void);
 static uintptr_t code_type, text_type, bytes_type;
 static unsigned last_number;
 static char table_lock;
@@ -148,6 +149,7 @@ static const struct place *place_of(uintptr_t address, uintptr_t instruction, in
 
 uint64_t gw_python(uint64_t *innermost, int safely) {
   if (!layout) return 0;
+  safely |= !is_ending || is_ending(); /* then states of threads may be gone already */
   char *state = this_state();
   uintptr_t frame = 0;
   if (!state || !peek(&frame, (uintptr_t)state + (unsigned)layout->state_frame, sizeof frame, safely)) return 0;
@@ -173,6 +175,8 @@ void gw_python_prepare(void) {
   const unsigned long *version = dlsym(RTLD_DEFAULT, "Py_Version");
   if (!version) return;
   this_state = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
+  is_ending = (int (*)(void))dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+  if (!is_ending) is_ending = (int (*)(void))dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
   code_type = (uintptr_t)dlsym(RTLD_DEFAULT, "PyCode_Type");
   text_type = (uintptr_t)dlsym(RTLD_DEFAULT, "PyUnicode_Type");
   bytes_type = (uintptr_t)dlsym(RTLD_DEFAULT, "PyBytes_Type");

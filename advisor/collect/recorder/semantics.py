@@ -85,6 +85,8 @@ _MEANINGS: Final = {
     "Mprobe": Meaning(after="probed(r, $3, $2);"),
     "Improbe": Meaning(after="if (*$3) probed(r, $4, $2); else idle = 1;"),
     "Iprobe": Meaning(after="idle = !*$3;"),
+    "Parrived": Meaning(after="idle = !*$2;"),
+    "Win_test": Meaning(after="idle = !*$1;"),
     "Mrecv": Meaning(
         "int comm = r ? comm_of_message(*$3) : 0;",
         "if (r && $4->MPI_SOURCE != MPI_PROC_NULL) "
