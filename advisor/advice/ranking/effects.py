@@ -11,6 +11,7 @@ from advisor.advice.facts.of_code import code_seconds
 from advisor.model import policy
 from advisor.model.record_class import dataclass
 from advisor.model.records import Effect
+from advisor.trace.regions import BLOCKED_NAME, NO_CORE_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from advisor.advice.rules.records import Action
     from advisor.model.records import Gap, HowTo, Profile, Share
 
-_NOWHERE: Final = ("in no region", "others")
+#: Names that are no place in the program, though seconds are spent there.
+_NOWHERE: Final = ("in no region", "others", NO_CORE_NAME, BLOCKED_NAME)
 #: What profiles call the languages of the how-to.
 _LANGUAGES: Final = {"c": "c", "c++": "cxx", "cxx": "cxx", "cpp": "cxx", "fortran": "fortran"}
 
