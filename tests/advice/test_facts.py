@@ -47,7 +47,8 @@ sync.barriers_per_iteration sync.share sync.work_between_s sync.empty_phases syn
 sync.fork_joins_per_iteration
 io.share io.operations_per_iteration io.mean_operation_B io.small_share io.unaligned_share io.shared_share
 io.forced_share io.forced_B io.processors_share io.fsync_share io.metadata_share
-io.metadata_calls io.one_processor io.mpi_io io.data_share io.stdio_share io.small_seconds_share io.unaligned_seconds_share
+io.metadata_calls
+io.one_processor io.mpi_io io.data_share io.stdio_share io.small_seconds_share io.unaligned_seconds_share
 io.random_share io.reread_share io.switch_share io.independent_share io.collective_share io.private_share
 io.files_per_processor io.slowest_excess_s io.imbalance io.bursts
 cache.l1_miss_ratio cache.ll_miss_ratio memory.bandwidth_share processor.vectorized_share

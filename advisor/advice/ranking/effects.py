@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from advisor.model.records import Gap, HowTo, Profile, Share
 
 #: Names that are no place in the program, though seconds are spent there.
-_NOWHERE: Final = ("in no region", "others", NO_CORE_NAME, BLOCKED_NAME)
+NOWHERE: Final = ("in no region", "others", NO_CORE_NAME, BLOCKED_NAME)
 #: What profiles call the languages of the how-to.
 _LANGUAGES: Final = {"c": "c", "c++": "cxx", "cxx": "cxx", "cpp": "cxx", "fortran": "fortran"}
 
@@ -101,7 +101,7 @@ def spot_code(profile: Profile, fact: str, phases: Collection[int]) -> SourceSpo
 def _is_in_phases(share: Share, phases: Collection[str]) -> bool:
     return (
         share.seconds > 0
-        and share.name not in _NOWHERE
+        and share.name not in NOWHERE
         and share.phase is not None
         and (not phases or share.phase in phases)
     )

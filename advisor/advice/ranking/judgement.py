@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.advice.counterfactuals import Candidate
 from advisor.advice.facts.places import is_significant
 from advisor.advice.ranking.drafts import build_drafts
+from advisor.advice.ranking.effects import NOWHERE
 from advisor.advice.ranking.outlook import matters_later
 from advisor.advice.rules.matching import find_possible
 from advisor.model.record_class import dataclass
@@ -123,7 +124,7 @@ def _set_gain(draft: Draft, won: Counterfactual, conflicting: set[str]) -> Draft
 def _move_to_region(draft: Draft, name: str | None, profile: Profile) -> Draft:
     """Return the draft at the region that the change is about; where it is several, at the one that the rule names."""
     region = next((each for each in profile.regions if name and each.name == name), None)
-    if region is None or region.name == draft.recommendation.region:
+    if region is None or region.name in (draft.recommendation.region, *NOWHERE):
         return draft
     made = replace(draft.recommendation, region=region.name, file=region.file, line=region.line)
     return replace(draft, recommendation=made)
