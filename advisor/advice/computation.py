@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.advice.facts.of_code import code_seconds
-from advisor.analysis.disturbance import OTHERS
+from advisor.analysis.disturbance import own_run_seconds
 from advisor.analysis.measures import recording_command
 from advisor.model import policy
 from advisor.model.gap_parts import GapPart
@@ -78,7 +78,7 @@ def describe_computation(profile: Profile, bounds: Sequence[Bound]) -> Finding |
     seconds = values.get("I")
     if not profile.has_run_time or seconds is None:
         return None
-    own_s = profile.actual_s - _foreign_seconds(profile)
+    own_s = own_run_seconds(profile)
     if own_s <= 0 or seconds < policy.COMPUTATION_SHARE * own_s:
         return None
     of_what = "the run" if own_s == profile.actual_s else "what other programs left of the run"
@@ -105,12 +105,6 @@ def describe_computation(profile: Profile, bounds: Sequence[Bound]) -> Finding |
     measures = {"share": seconds / profile.actual_s} | {fact: share for share, fact in named}
     parts = tuple(_build_part(profile, fact, share * seconds) for share, fact in named)
     return Finding("code", KIND, "I", text, measures, explains=parts)
-
-
-def _foreign_seconds(profile: Profile) -> float:
-    """Return the seconds of the run in which other programs held the cores, a mean over the processors."""
-    outside = profile.outside.get(OTHERS)
-    return float(outside.mean()) if outside is not None else 0.0
 
 
 def _describe_slots(profile: Profile) -> str | None:

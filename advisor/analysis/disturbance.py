@@ -61,6 +61,15 @@ def doubtful_seconds(profile: Profile, gap: str, share: float = 1.0) -> float:
     return disturbance_seconds(profile) + share * uneven_s
 
 
+def own_run_seconds(profile: Profile) -> float:
+    """Return how long the run would have taken without the other programs that held its cores, as far as that is known.
+
+    Phases and computation are measured without them: shares of the whole run would shrink with the machine's load.
+    """
+    taken = profile.outside.get(OTHERS)
+    return profile.actual_s if taken is None else max(profile.actual_s - float(taken.max()), 0.0)
+
+
 def _io_delay_seconds(profile: Profile) -> float:
     """Return the seconds that processors had no core in calls for input and output, a mean; 0 where they are few."""
     table = profile.counts.get(IO_DELAY)

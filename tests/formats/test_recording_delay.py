@@ -1,16 +1,19 @@
-"""Run-queue delay of a recorded thread: what of it was in calls for input and output."""
+"""Threads of a recording: what delayed them, and which of them count."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from advisor.formats.recording.delay import _delay_in_io
+from advisor.formats.recording.delay import _delay_in_io, _is_busy
+from advisor.formats.recording.helper_threads import split_helper_threads
 from advisor.formats.recording.recorded_threads import RecordedThread
 from advisor.trace.recordings.layout import CALL, RECORD, STATE
+from advisor.trace.recordings.processes import ThreadSpan
 
 WRITE, SEND, FLUSH = 1, 2, 3
 MS = 1_000_000
@@ -43,3 +46,24 @@ def test_a_call_inside_of_another_counts_once_and_one_across_readings_in_both() 
     states = [(0, 1, 0, 0), (0, 50, 0, 49), (0, 100, 0, 99)]
     rows = (states[0], (FLUSH, 10, 70, 0), (WRITE, 20, 60, 0), states[1], states[2])
     assert delay_in_io(*rows) == pytest.approx(0.060)
+
+
+def lived(cpu_ms: int, queued_ms: int) -> RecordedThread:
+    one = thread((0, 1, 0, 0), (0, 1000, 0, queued_ms))
+    return replace(one, span=ThreadSpan(1, 0, 0, 1000 * MS, cpu_ms * MS))
+
+
+def test_a_thread_that_waits_for_a_core_is_as_busy_as_one_that_has_one() -> None:
+    assert _is_busy(lived(cpu_ms=30, queued_ms=0))
+    assert _is_busy(lived(cpu_ms=10, queued_ms=300)), "it would compute if it were let"
+    assert not _is_busy(lived(cpu_ms=10, queued_ms=5))
+
+
+def test_threads_in_reserve_are_no_processors_but_those_that_work_or_write_are() -> None:
+    names = {WRITE: "write", SEND: "MPI_Send", FLUSH: "pthread_cond_wait"}
+    process = SimpleNamespace(functions=names)
+    first = replace(lived(900, 0), process=cast("Any", process), span=ThreadSpan(0, 0, 0, 1000 * MS, 900 * MS))
+    waits = replace(thread((FLUSH, 0, 999, 0)), process=cast("Any", process), span=ThreadSpan(1, 0, 0, 1000 * MS, MS))
+    writes = replace(waits, records=thread((WRITE, 0, 999, 0)).records)
+    works = replace(waits, span=ThreadSpan(3, 0, 0, 1000 * MS, 100 * MS))
+    assert split_helper_threads([first, waits, writes, works]) == ([first, writes, works], [waits])

@@ -9,6 +9,7 @@ import numpy as np
 
 from advisor.advice.facts.places import is_significant
 from advisor.advice.facts.source import UNOBSERVED, compute_share
+from advisor.analysis.disturbance import own_run_seconds
 from advisor.trace.regions import is_sleep
 
 if TYPE_CHECKING:
@@ -120,7 +121,8 @@ def _most_iterations(source: FactSource) -> float | None:
 
 
 def _phase_share(source: FactSource) -> float | None:
-    return compute_share(float(source.seconds[list(source.phases)].sum()), source.profile.actual_s)
+    seconds, whole_s = float(source.seconds[list(source.phases)].sum()), own_run_seconds(source.profile)
+    return compute_share(min(seconds, whole_s), whole_s)
 
 
 def _closed_by(source: FactSource) -> str | None:

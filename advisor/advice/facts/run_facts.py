@@ -60,6 +60,9 @@ def _busy_cores(source: FactSource) -> float | None:
     if _polls(profile):  # who waits for messages holds its core
         for name in ("transfer_s", "wait_s", "sync_s"):
             known += [source.totals.sum_measure(name, phase) or 0.0 for phase in range(len(profile.phases))]
+    queued = profile.counts.get(QUEUE_DELAY)
+    if queued is not None:  # who waits for a core wants one
+        known.append(float(queued.sum()))
     return min(sum(known) / (inside * cores), 1.0) if inside and None not in spent and known else 1.0
 
 

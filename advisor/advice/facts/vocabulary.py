@@ -92,7 +92,7 @@ _RUN: Final = (
         """
         run.cores            | count | cores that the run may use
         run.oversubscription | ratio | processors / cores
-        run.busy_cores       | share | CPU seconds / (time in phases * cores), at most 1; 1 where no CPU times are known
+        run.busy_cores       | share | CPU and run-queue seconds / (time in phases * cores), at most 1; 1 if not known
         """,
     ),
     *_parse_facts(
@@ -166,7 +166,7 @@ _LOAD: Final = (
         _TRACE,
         """
         phase.iterations | count  | how often the phase occurred
-        phase.share      | share  | time between the two synchronizations, or work of the slowest / run time
+        phase.share      | share  | time between two synchronizations, or work of the slowest / run time without others
         phase.closed_by  | name   | the call that ends the phase
         phase.is_serial  | yes/no | one processor does at least 95 % of the work while the others wait
         phase.phases     | count  | parallel phases that take at least 1 % of the run

@@ -11,6 +11,7 @@ from advisor.advice.facts.of_code import code_seconds
 from advisor.model import policy
 from advisor.model.record_class import dataclass
 from advisor.model.records import Effect
+from advisor.trace.regions import BLOCKED_NAME, NO_CORE_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from advisor.advice.rules.records import Action
     from advisor.model.records import Gap, HowTo, Profile, Share
 
-_NOWHERE: Final = ("in no region", "others")
+#: Names that are no place in the program, though seconds are spent there.
+NOWHERE: Final = ("in no region", "others", NO_CORE_NAME, BLOCKED_NAME)
 #: What profiles call the languages of the how-to.
 _LANGUAGES: Final = {"c": "c", "c++": "cxx", "cxx": "cxx", "cpp": "cxx", "fortran": "fortran"}
 
@@ -99,7 +101,7 @@ def spot_code(profile: Profile, fact: str, phases: Collection[int]) -> SourceSpo
 def _is_in_phases(share: Share, phases: Collection[str]) -> bool:
     return (
         share.seconds > 0
-        and share.name not in _NOWHERE
+        and share.name not in NOWHERE
         and share.phase is not None
         and (not phases or share.phase in phases)
     )

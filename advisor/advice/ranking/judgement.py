@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.advice.counterfactuals import Candidate
 from advisor.advice.facts.places import is_significant
 from advisor.advice.ranking.drafts import build_drafts
+from advisor.advice.ranking.effects import NOWHERE
 from advisor.advice.ranking.outlook import matters_later
 from advisor.advice.rules.matching import find_possible
 from advisor.model.record_class import dataclass
@@ -130,7 +131,7 @@ def _place_draft(draft: Draft, won: Counterfactual, profile: Profile) -> Draft:
     made, regions = draft.recommendation, won.regions or ((won.region,) if won.region else ())
     if regions and made.region not in regions:
         region = next((each for each in profile.regions if each.name == regions[0]), None)
-        if region is not None:
+        if region is not None and region.name not in NOWHERE:
             made = replace(made, region=region.name, file=region.file, line=region.line)
     more = tuple(name for name in won.regions if name != made.region)
     return replace(draft, recommendation=replace(made, more_regions=more))

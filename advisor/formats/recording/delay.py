@@ -28,7 +28,7 @@ DISTURBING: Final = 0.05
 _LEAST_PENALTY: Final = 0.1
 #: What is measured by CPU clocks holds on a busy machine, too.
 _MOST_PENALTY: Final = 0.35
-#: A thread computes where it used so much of its time.
+#: A thread computes where it used so much of its time, or waited for a core.
 _BUSY: Final = 0.02
 
 
@@ -39,7 +39,9 @@ def set_aside_delay(profile: Profile, recording: Recording) -> Profile:
     are more than the cores they may use, the delay is theirs, and stays.
     """
     if shares_cores(recording):
-        return profile
+        table = np.zeros((len(profile.regions), len(profile.processors)))
+        table[_own_row(profile)] = _queue_delay(profile, recording)[0]
+        return replace(profile, counts={**profile.counts, QUEUE_DELAY: table})
     rows = [number for number, region in enumerate(profile.regions) if region.name == NO_CORE_NAME]
     delay_s = np.zeros(len(profile.processors))
     longest_s = 0.0
@@ -162,10 +164,14 @@ def shares_cores(recording: Recording) -> bool:
 
 
 def _is_busy(thread: RecordedThread) -> bool:
+    """Return whether a thread computed, or wanted to and had no core."""
     span = thread.span
     if span.end_ns is None or span.end_cpu_ns is None:
         return True
-    return span.end_cpu_ns - span.begin_cpu_ns > _BUSY * (span.end_ns - span.begin_ns)
+    states = thread.records[thread.records["kind"] == STATE]
+    queued_ns = int(states["size"][-1]) - int(states["size"][0]) if len(states) > 1 else 0
+    wanted_ns = span.end_cpu_ns - span.begin_cpu_ns + max(queued_ns, 0)
+    return wanted_ns > _BUSY * (span.end_ns - span.begin_ns)
 
 
 def _note(profile: Profile, recording: Recording) -> tuple[Note, ...]:
