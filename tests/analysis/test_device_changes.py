@@ -157,3 +157,18 @@ def test_graphs_are_not_launched_from_graphs() -> None:
     use = run.use()
     assert use.facts["graph_kernel_share"] == 1.0
     assert gains(use).get("launches", 0.0) == 0.0
+
+
+def test_small_communications_put_together() -> None:
+    run = Run()
+    for _ in range(5):
+        run.launch("gemm", MS)
+        for _ in range(20):
+            run.link += 1
+            run.call("cudaLaunchKernel", CallRole.LAUNCH, 5 * US, run.link)
+            start = max(run.now, run.free)
+            run.free = start + 100 * US
+            run.builder.add_activity(
+                start, run.free, 0, 7, Activity.COMMUNICATION, "ncclAllReduce", link=run.link, size=4096
+            )
+    assert gains(run.use())["buckets"] == pytest.approx(0.8 * 10, rel=0.02)

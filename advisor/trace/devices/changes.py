@@ -12,7 +12,7 @@ import numpy as np
 
 from advisor.model.devices import DeviceGain
 from advisor.trace.devices.events import Activity, CallRole, Direction
-from advisor.trace.devices.facts import find_plain_products, find_simple_kernels
+from advisor.trace.devices.facts import SMALL_MESSAGE_B, find_plain_products, find_simple_kernels
 from advisor.trace.devices.kernel_facts import FULL_PPM, find_fusible
 from advisor.trace.devices.run_graph import overlap_with_data
 
@@ -41,6 +41,8 @@ _FUSED_LENGTH: Final = (0.5, 0.8, 0.3)
 #: Copies and communications below these sizes cost mostly their start; together they cost it so much less often.
 _SMALL_COPY_B: Final = 64 << 10
 _TOGETHER: Final = (0.15, 0.5, 0.05)
+#: A communication of unknown size below this length is small.
+_SHORT_MESSAGE_S: Final = 2e-3
 #: A copy to the host of at most this many bytes brings a value.
 _VALUE_B: Final = 64
 
@@ -261,13 +263,17 @@ def _join_copies(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> 
 
 
 def _join_communications(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> DeviceGain:
-    """Return the gain where communications are a tenth as many: each that is left out saves what the shortest takes."""
-    sends = trace.activities.kind == Activity.COMMUNICATION
-    if int(sends.sum()) < 2:
+    """Return the gain where small communications are a tenth as many: what they take is their start.
+
+    Those without a size count as small where they are short.
+    """
+    acts = trace.activities
+    small = np.where(acts.bytes >= 0, acts.bytes < SMALL_MESSAGE_B, graph.length_s < _SHORT_MESSAGE_S)
+    small &= acts.kind == Activity.COMMUNICATION
+    if int(small.sum()) < 2:
         return DeviceGain("buckets", 0.0, 0.0, 0.0)
-    start = float(np.quantile(graph.length_s[sends], 0.05))
-    saved = np.where(sends, np.minimum(start, graph.length_s), 0.0)
-    won = [compute_gain(replace(graph, length_s=graph.length_s - part * saved)) for part in (0.9, 0.5, 1.0)]
+    saved = np.where(small, graph.length_s, 0.0)
+    won = [compute_gain(replace(graph, length_s=graph.length_s - part * saved)) for part in (0.8, 0.4, 0.95)]
     return DeviceGain("buckets", *won)
 
 
