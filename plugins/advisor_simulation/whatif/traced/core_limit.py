@@ -59,25 +59,26 @@ def find_core_limit(rows: ReplayRows, found: Sequence[Unit], hosts: IntArray) ->
 
 
 def _fit_limit(rows: ReplayRows, kinds: Sequence[IntArray], ended: FloatArray, ranks: int) -> CoreLimit | None:
-    telling = [at for at in kinds if len(at) >= LEAST_COUNT and _scatter(rows.line[at], rows.seconds[at]) >= SCATTER]
-    if not telling:
+    every = np.concatenate([np.zeros(0, dtype=np.int64), *kinds])
+    stops = np.cumsum([0, *map(len, kinds)])
+    places = [
+        np.arange(first, stop)
+        for first, stop, at in zip(stops[:-1], stops[1:], kinds, strict=True)
+        if len(at) >= LEAST_COUNT and _scatter(rows.line[at], rows.seconds[at]) >= SCATTER
+    ]
+    if not places:
         return None
-    every = np.concatenate(kinds)
+    lines = [rows.line[every[at]] for at in places]
     end, seconds = ended[rows.key[every].astype(np.int64)], rows.seconds[every]
     time, active = _count_active(end - seconds, end)
-    before = _sum_scatter([(rows.line[at], rows.seconds[at]) for at in telling])
+    before = _sum_scatter([(line, seconds[at]) for line, at in zip(lines, places, strict=True)])
     best = (np.inf, 0, 0.0)
     for count in np.unique(np.geomspace(1, ranks - 1, TRIES).round().astype(int)).tolist():
         rate = np.minimum(1.0, count / np.maximum(active, 1))
         done = np.r_[0.0, np.cumsum(np.diff(time) * rate[:-1])]
-
-        def progress(at: IntArray, done: FloatArray = done) -> FloatArray:
-            end = ended[rows.key[at].astype(np.int64)]
-            made: FloatArray = np.interp(end, time, done) - np.interp(end - rows.seconds[at], time, done)
-            return made
-
-        after = _sum_scatter([(rows.line[at], progress(at)) for at in telling])
-        best = min(best, (after, count, float(progress(every).sum()) / count))
+        progress = np.interp(end, time, done) - np.interp(end - seconds, time, done)
+        after = _sum_scatter([(line, progress[at]) for line, at in zip(lines, places, strict=True)])
+        best = min(best, (after, count, float(progress.sum()) / count))
     return CoreLimit(best[1], ranks, best[2]) if best[0] <= EXPLAINED * before else None
 
 
