@@ -105,7 +105,8 @@ class _Passes(NamedTuple):
 
     def scatter(self, values: FloatArray) -> float:
         """Return how the passes scatter in ``values`` of all computations."""
-        return _scatter(self.line, np.bincount(self.number, values[self.part]))
+        total: FloatArray = np.bincount(self.number, values[self.part]).astype(np.float64)
+        return _scatter(self.line, total)
 
 
 def _count_active(start: FloatArray, end: FloatArray) -> tuple[FloatArray, IntArray]:
