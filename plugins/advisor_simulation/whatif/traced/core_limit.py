@@ -79,19 +79,19 @@ def _fit_limit(
     for first, stop, (at, cell) in zip(stops[:-1], stops[1:], kinds, strict=True):
         cells, head, inverse = np.unique(cell, return_index=True, return_inverse=True)
         one = _Passes(slice(first, stop), rows.line[at[head]], inverse.ravel())
-        if len(cells) >= LEAST_COUNT and one.scatter(seconds) >= SCATTER:
+        if len(cells) >= LEAST_COUNT and one.compute_scatter(seconds) >= SCATTER:
             passes.append(one)
     if not passes:
         return None
     weights = [len(one.line) for one in passes]
     time, active = _count_active(end - seconds, end)
-    before = np.average([one.scatter(seconds) ** 2 for one in passes], weights=weights)
+    before = np.average([one.compute_scatter(seconds) ** 2 for one in passes], weights=weights)
     best = (np.inf, 0, 0.0)
     for count in np.unique(np.geomspace(LEAST_CORES, ranks - 1, TRIES).round().astype(int)).tolist():
         rate = np.minimum(1.0, count / np.maximum(active, 1))
         done = np.r_[0.0, np.cumsum(np.diff(time) * rate[:-1])]
         progress = np.interp(end, time, done) - np.interp(end - seconds, time, done)
-        after = np.average([one.scatter(progress) ** 2 for one in passes], weights=weights)
+        after = np.average([one.compute_scatter(progress) ** 2 for one in passes], weights=weights)
         best = min(best, (float(after), count, float(progress.sum()) / count))
     return CoreLimit(best[1], ranks, best[2]) if best[0] <= EXPLAINED**2 * before else None
 
@@ -103,7 +103,7 @@ class _Passes(NamedTuple):
     line: IntArray
     number: IntArray
 
-    def scatter(self, values: FloatArray) -> float:
+    def compute_scatter(self, values: FloatArray) -> float:
         """Return how the passes scatter in ``values`` of all computations."""
         total: FloatArray = np.bincount(self.number, values[self.part]).astype(np.float64)
         return _scatter(self.line, total)
