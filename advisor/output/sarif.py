@@ -106,7 +106,7 @@ def describe_item(item: Recommendation) -> str:
 
 def _build_location(item: Recommendation, tree: SourceTree) -> Json:
     location = _build_physical(tree.choose_place(item.file, item.line))
-    names = [{"name": clean_text(item.region), "kind": "function"}] if item.region else []
+    names = [{"name": clean_text(name), "kind": "function"} for name in (item.region, *item.more_regions) if name]
     names += [{"name": clean_text(name), "kind": "phase"} for name in (item.phase, *item.more_phases) if name]
     return location | {"logicalLocations": names} if names else location
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import advice_samples as samples
 import jsonschema
@@ -33,6 +33,14 @@ def parsed(advice: Advice) -> dict[str, object]:
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.__name__)
 def test_documents_follow_the_schema(sample: Callable[[], Advice]) -> None:
     parsed(sample())
+
+
+def test_regions_that_have_to_be_changed_as_well_are_listed_where_there_are_some() -> None:
+    shown = samples.full()
+    first = replace(shown.recommendations[0], more_regions=("smooth", "restrict"))
+    listed: Any = parsed(replace(shown, recommendations=(first, *shown.recommendations[1:])))["recommendations"]
+    assert listed[0]["more_regions"] == ["smooth", "restrict"]
+    assert all("more_regions" not in item for item in listed[1:])
 
 
 def test_the_schema_is_one() -> None:

@@ -220,6 +220,18 @@ def test_an_item_about_several_phases_names_them() -> None:
     assert 'phase "MPI_Barrier after smooth" and 2 others; rank 3' in where("second", "third")
 
 
+def test_an_item_about_several_regions_names_them() -> None:
+    def where(*more: str) -> str:
+        item = replace(samples.recommendation(), more_regions=more)
+        return " ".join(render_screen(replace(samples.full(), recommendations=(item,)), Page(200)).split())
+
+    name = samples.recommendation().region
+    assert name is not None
+    assert "and second" not in where()
+    assert "and second; phase" in where("second")
+    assert "and 2 other regions; phase" in where("second", "third")
+
+
 def test_what_is_not_there_at_all_speaks_last() -> None:
     evidence = samples.recommendation().evidence
     absent = replace(evidence[1], fact="io.share", value=0.0, unit="share", condition="< 2 %")

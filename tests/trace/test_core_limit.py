@@ -48,11 +48,11 @@ def limit_of(start: np.ndarray, end: np.ndarray) -> CoreLimit | None:
         seconds=(end - start).ravel(),
         key=order.astype(float),
     )
-    unit: Any = SimpleNamespace(at=order)
+    unit: Any = SimpleNamespace(at=order, turn=order % pieces)
     return find_core_limit(made, [unit], np.zeros(ranks, dtype=np.int64))
 
 
-@pytest.mark.parametrize("cores", [1, 2, 3])
+@pytest.mark.parametrize("cores", [2, 3])
 def test_equal_work_on_too_few_cores_tells_how_many_there_are(cores: int) -> None:
     random = np.random.default_rng(1)
     work = 0.01 * random.normal(1.0, 0.005, (RANKS, PIECES))

@@ -165,7 +165,7 @@ def _describe_verdict(advice: Advice) -> list[str]:
 
 def _build_item(item: Recommendation) -> dict[str, Any]:
     phases = [f'phase "{name}"' for name in (item.phase, *item.more_phases) if name]
-    places = (item.region, *phases, _format_place(item), ", ".join(item.processors))
+    places = (item.region, *item.more_regions, *phases, _format_place(item), ", ".join(item.processors))
     facts = [("where", "; ".join(clean_and_shorten(place) for place in places if place)), ("why", clean_text(item.why))]
     for name, effects in (("may reduce", item.may_help), ("may increase", item.may_hurt)):
         words = ", ".join(f"{effect.gap} (now {numbers.format_duration(effect.seconds)})" for effect in effects)

@@ -28,6 +28,8 @@ SCATTER: Final = 0.05
 EXPLAINED: Final = 0.8
 #: Longer or shorter by more than this factor is something else, and counts as this.
 MOST: Final = 5.0
+#: One rank at a time is how a chain of messages goes on, too.
+LEAST_CORES: Final = 2
 #: Numbers of cores that are tried, about.
 TRIES: Final = 16
 
@@ -53,32 +55,58 @@ def find_core_limit(rows: ReplayRows, found: Sequence[Unit], hosts: IntArray) ->
         ranks = np.flatnonzero(hosts == host)
         if len(ranks) < LEAST_RANKS:
             continue
-        kinds = [unit.at[np.isin(rows.line[unit.at], ranks) & (rows.seconds[unit.at] > 0)] for unit in found]
-        limits.append(_fit_limit(rows, [at for at in kinds if len(at)], ended, len(ranks)))
+        limits.append(_fit_limit(rows, [_select_ranks(rows, unit, ranks) for unit in found], ended, len(ranks)))
     return max((limit for limit in limits if limit is not None), key=lambda limit: limit.busy_s, default=None)
 
 
-def _fit_limit(rows: ReplayRows, kinds: Sequence[IntArray], ended: FloatArray, ranks: int) -> CoreLimit | None:
-    telling = [at for at in kinds if len(at) >= LEAST_COUNT and _scatter(rows.line[at], rows.seconds[at]) >= SCATTER]
-    if not telling:
-        return None
-    every = np.concatenate(kinds)
+def _select_ranks(rows: ReplayRows, unit: Unit, ranks: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the rows of a unit that are computed by some ranks, and the number of rank and pass that each is part of.
+
+    The parts of a pass differ, passes are alike.
+    """
+    mine = np.isin(rows.line[unit.at], ranks) & (rows.seconds[unit.at] > 0)
+    at = unit.at[mine]
+    return at, rows.line[at].astype(np.int64) * (int(unit.turn.max(initial=0)) + 1) + unit.turn[mine]
+
+
+def _fit_limit(
+    rows: ReplayRows, kinds: Sequence[tuple[IntArray, IntArray]], ended: FloatArray, ranks: int
+) -> CoreLimit | None:
+    every = np.concatenate([np.zeros(0, dtype=np.int64), *(at for at, _ in kinds)])
     end, seconds = ended[rows.key[every].astype(np.int64)], rows.seconds[every]
+    stops = np.cumsum([0, *(len(at) for at, _ in kinds)])
+    passes = []
+    for first, stop, (at, cell) in zip(stops[:-1], stops[1:], kinds, strict=True):
+        cells, head, inverse = np.unique(cell, return_index=True, return_inverse=True)
+        one = _Passes(slice(first, stop), rows.line[at[head]], inverse.ravel())
+        if len(cells) >= LEAST_COUNT and one.compute_scatter(seconds) >= SCATTER:
+            passes.append(one)
+    if not passes:
+        return None
+    weights = [len(one.line) for one in passes]
     time, active = _count_active(end - seconds, end)
-    before = _sum_scatter([(rows.line[at], rows.seconds[at]) for at in telling])
+    before = np.average([one.compute_scatter(seconds) ** 2 for one in passes], weights=weights)
     best = (np.inf, 0, 0.0)
-    for count in np.unique(np.geomspace(1, ranks - 1, TRIES).round().astype(int)).tolist():
+    for count in np.unique(np.geomspace(LEAST_CORES, ranks - 1, TRIES).round().astype(int)).tolist():
         rate = np.minimum(1.0, count / np.maximum(active, 1))
         done = np.r_[0.0, np.cumsum(np.diff(time) * rate[:-1])]
+        progress = np.interp(end, time, done) - np.interp(end - seconds, time, done)
+        after = np.average([one.compute_scatter(progress) ** 2 for one in passes], weights=weights)
+        best = min(best, (float(after), count, float(progress.sum()) / count))
+    return CoreLimit(best[1], ranks, best[2]) if best[0] <= EXPLAINED**2 * before else None
 
-        def progress(at: IntArray, done: FloatArray = done) -> FloatArray:
-            end = ended[rows.key[at].astype(np.int64)]
-            made: FloatArray = np.interp(end, time, done) - np.interp(end - rows.seconds[at], time, done)
-            return made
 
-        after = _sum_scatter([(rows.line[at], progress(at)) for at in telling])
-        best = min(best, (after, count, float(progress(every).sum()) / count))
-    return CoreLimit(best[1], ranks, best[2]) if best[0] <= EXPLAINED * before else None
+class _Passes(NamedTuple):
+    """The passes of a unit: its ``part`` of all computations, the rank of each pass, the pass of each computation."""
+
+    part: slice
+    line: IntArray
+    number: IntArray
+
+    def compute_scatter(self, values: FloatArray) -> float:
+        """Return how the passes scatter in ``values`` of all computations."""
+        total: FloatArray = np.bincount(self.number, values[self.part]).astype(np.float64)
+        return _scatter(self.line, total)
 
 
 def _count_active(start: FloatArray, end: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -86,11 +114,6 @@ def _count_active(start: FloatArray, end: FloatArray) -> tuple[FloatArray, IntAr
     time = np.r_[start, end]
     order = np.argsort(time, kind="stable")
     return time[order], np.cumsum(np.repeat([1, -1], len(start))[order])
-
-
-def _sum_scatter(kinds: Sequence[tuple[IntArray, FloatArray]]) -> float:
-    weights = [len(line) for line, _ in kinds]
-    return float(np.sqrt(np.average([_scatter(*kind) ** 2 for kind in kinds], weights=weights)))
 
 
 def _scatter(line: IntArray, values: FloatArray) -> float:
