@@ -7,7 +7,7 @@ LOCK ?= newest
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 COMPILE := $(VENV)/bin/uv pip compile --quiet --generate-hashes --no-annotate --custom-compile-command "make lock"
 
-.PHONY: demo test compat lock damage lint bench soak docs format clean
+.PHONY: demo test compat lock sbom damage lint bench soak docs format clean
 
 demo: $(VENV)/.user
 	$(BIN)/gapwatch demo
@@ -25,6 +25,11 @@ lock: $(VENV)/.pip
 	$(PIP) install --quiet uv
 	$(COMPILE) --universal --python-version 3.11 --extra all --group dev pyproject.toml -o requirements/newest.txt
 	$(COMPILE) --resolution lowest-direct --python-version 3.11 --extra all --group test pyproject.toml -o requirements/lowest.txt
+
+# The packages of requirements/newest.txt with their hashes as a CycloneDX document.
+sbom: $(VENV)/.dev
+	mkdir -p build
+	$(BIN)/python tools/sbom.py > build/sbom.cdx.json
 
 damage: $(VENV)/.dev
 	GAPWATCH_DAMAGE=full $(BIN)/python -m pytest -q -n auto -k "damage or cut_off or turned_over"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -198,8 +199,10 @@ def advise_on_units(
     meant = {sidecar.TARGET: said["target"]} if said.get("target") else {}
     run = replace(run, build=run.build or said.get("build"), parameters={**meant, **run.parameters})
     again = tuple(unit.path for unit in units)
-    past = StoredHistory(Path(said["state"]), again) if said.get("state") else None
-    advice = pipeline.study_run(run, options, host, recorded=units, past=past).advice
+    with ExitStack() as stack:
+        past = StoredHistory(Path(said["state"]), again) if said.get("state") else None
+        past = stack.enter_context(past.hold_open()) if past else None
+        advice = pipeline.study_run(run, options, host, recorded=units, past=past).advice
     return cast(
         "dict[str, object]",
         record_json.pack_record(strip_arrays(replace(advice, problems=(*advice.problems, *problems)))),

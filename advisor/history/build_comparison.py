@@ -36,8 +36,10 @@ def compare_stored_builds(
 
     Unless ``whole``, all advice but the last holds what is compared and nothing else (``RunStore.load_compared``).
     """
-    program, first, second = _select_runs(runs, before, after, program)
-    repeated = _find_repeated_builds(runs.list_entries(program), first, second)[-NOISE_BUILDS:]
+    entries = [entry for entry in runs.list_entries() if program in (None, entry.program)]
+    program, first, second = _select_runs(entries, before, after)
+    of_program = [entry for entry in entries if entry.program == program]
+    repeated = _find_repeated_builds(of_program, first, second)[-NOISE_BUILDS:]
     load = _load_whole if whole else _load_compared
     of_second = load(runs, second)
     shown, changed = _select_point(load(runs, first), of_second)
@@ -73,11 +75,8 @@ def _are_repeats(before: Sequence[Advice], after: Sequence[Advice]) -> bool:
     return started[0][0] is not None and all(one == started[0] for one in started)
 
 
-def _select_runs(
-    runs: RunStore, before: str, after: str, program: str | None
-) -> tuple[str, list[RunEntry], list[RunEntry]]:
+def _select_runs(entries: Sequence[RunEntry], before: str, after: str) -> tuple[str, list[RunEntry], list[RunEntry]]:
     """Return the program and the runs that the two names stand for."""
-    entries = [entry for entry in runs.list_entries() if program in (None, entry.program)]
     sides = [_find_side(name, entries) for name in (before, after)]
     programs = {entry.program for entry in sides[0]} & {entry.program for entry in sides[1]}
     if len(programs) != 1:
@@ -97,7 +96,8 @@ def _find_repeated_builds(
 
     Where these are two single runs and no others tell the noise, their own builds do, such as of two repeats.
     """
-    others = _group_by_build([entry for entry in entries if entry not in (*before, *after)])
+    compared = {entry.number for entry in (*before, *after)}
+    others = _group_by_build([entry for entry in entries if entry.number not in compared])
     return others or (_group_by_build(entries) if len(before) == len(after) == 1 else [])
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import sqlite3
+from contextlib import ExitStack, closing, contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.earlier_runs import AppliedAction
-from advisor.history import database
+from advisor.history import damage, database
 from advisor.history.items import ItemStore
 from advisor.history.runs import RunStore
 from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from advisor.history.items import Item
@@ -34,12 +37,35 @@ class StoredHistory:
     folder: Path
     again: tuple[Path, ...] = ()
     until: int = _LAST
+    held: sqlite3.Connection | None = field(default=None, compare=False)
+
+    @contextmanager
+    def hold_open(self) -> Iterator[StoredHistory]:
+        """Give the same history, opened once for all that is asked of it; one that cannot be opened as it is."""
+        with ExitStack() as stack:
+            held = None
+            if self._has_database():
+                with suppress(StoreError):  # who asks is told
+                    held = stack.enter_context(closing(database.open_read_only(self.folder)))
+            yield replace(self, held=held)
+
+    @contextmanager
+    def _read(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection; raises ``StoreError``, also for damage met later."""
+        if self.held is None:
+            with database.read_history(self.folder) as connection:
+                yield connection
+            return
+        try:
+            yield self.held
+        except sqlite3.Error as error:
+            raise StoreError(damage.describe_error(self.folder / database.NAME, error)) from error
 
     def load_advice(self, program: str, most: int = LATEST) -> tuple[Advice, ...]:
         """Return the slim advice on the newest runs of a program, the oldest first; raises ``StoreError``."""
         if not self._has_database():
             return ()
-        with database.read_history(self.folder) as connection:
+        with self._read() as connection:
             runs = RunStore(connection)
             return runs.load_latest_advice(program, most, runs.runs_of_paths(self.again), self.until)
 
@@ -49,7 +75,7 @@ class StoredHistory:
         """
         if not self._has_database():
             return ()
-        with database.read_history(self.folder) as connection:
+        with self._read() as connection:
             runs = RunStore(connection)
             again = runs.runs_of_paths(self.again)
             entries = runs.list_entries(program, most)
@@ -68,7 +94,7 @@ class StoredHistory:
         if not self._has_database():
             return {}
         found: dict[str, tuple[float, ...]] = {}
-        with database.read_history(self.folder) as connection:
+        with self._read() as connection:
             runs, items = RunStore(connection), ItemStore(connection)
             for item in items.items_of_program(program) if items.has_realised_gains(program) else ():
                 ceiling_s = _find_ceiling(item, runs)
@@ -80,7 +106,7 @@ class StoredHistory:
         """Return ``load_advice`` with the state of each item as the history has it; raises ``StoreError``."""
         if not self._has_database():
             return advice
-        with database.read_history(self.folder) as connection:
+        with self._read() as connection:
             states = {
                 item.fingerprint: item.state for item in ItemStore(connection).items_of_program(advice.profile.program)
             }
@@ -94,7 +120,7 @@ class StoredHistory:
         """
         if not self._has_database():
             return ()
-        with database.read_history(self.folder) as connection:
+        with self._read() as connection:
             runs = RunStore(connection)
             found = [_build_applied(item, runs) for item in ItemStore(connection).items_with_gains()]
         return tuple(one for one in found if one is not None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, TypeVar, Union, cast, get_args, get_origin, get_type_hints
@@ -20,8 +20,6 @@ from advisor.support.contract import ContractError
 T = TypeVar("T")
 Json = Any
 Build = Callable[[Any], Any]
-#: Fields that records got after some were written into histories.
-ADDED: Final = {"Finding": ("pictures", "explains"), "Axis": ("names",), "Advice": ("accounts",)}
 _PLAIN: Final = frozenset((str, int, float, bool, NoneType))
 
 
@@ -77,13 +75,13 @@ def _make_builder(hint: Hashable) -> Build:
 
 
 def _record_builder(record: type) -> Build:
-    """Return what builds a record; fields that came after it was written have their default."""
+    """Return what builds a record; fields that it got after the value was written have their default."""
 
     def build_record(value: Json) -> object:
         held = {
             name: build_record(value[name])
-            for name, build_record, newer in _field_builders(record)
-            if not newer or name in value
+            for name, build_record, has_default in _field_builders(record)
+            if not has_default or name in value
         }
         return record(**held)
 
@@ -92,10 +90,16 @@ def _record_builder(record: type) -> Build:
 
 @cache
 def _field_builders(record: type) -> tuple[tuple[str, Build, bool], ...]:
-    """Return a record's fields, what builds each, and whether it may be missing; only when asked, records may nest."""
+    """Return a record's fields, what builds each, and whether it has a default; only when asked, records may nest."""
     hints = get_type_hints(record, include_extras=True)
-    added = ADDED.get(record.__name__, ())
-    return tuple((field.name, _make_builder(hints[field.name]), field.name in added) for field in fields(record))
+    return tuple(
+        (
+            field.name,
+            _make_builder(hints[field.name]),
+            field.default is not MISSING or field.default_factory is not MISSING,
+        )
+        for field in fields(record)
+    )
 
 
 def _tuple_builder(hints: tuple[Any, ...]) -> Build:

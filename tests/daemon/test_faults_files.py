@@ -143,15 +143,17 @@ def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("error", [116, 5, 13], ids=["ESTALE", "EIO", "EACCES"])
 def test_fs8_what_cannot_be_opened_for_now_waits_and_is_read_later(tmp_path: Path, shim: Path, error: int) -> None:
-    fault = tmp_path / "fault"
+    fault, tried_file = tmp_path / "fault", tmp_path / "cache" / "gapwatch" / "tried"  # where children may write
     fault.write_text(str(error))
-    env = settle(tmp_path) | {"LD_PRELOAD": str(shim), "FAULT": str(fault), "TRIED": str(fault.with_suffix(".tried"))}
+    tried_file.parent.mkdir(parents=True)
+    tried_file.touch()
+    env = settle(tmp_path) | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "TRIED": str(tried_file)}
+    env |= {"LD_PRELOAD": str(shim), "FAULT": str(fault)}
     profile(tmp_path / "runs" / "faulty.json")
-    fault.with_suffix(".tried").touch()
     with Process("--as", "lines", env=env, cwd=tmp_path) as daemon:
         profile(tmp_path / "runs" / "sound.json")
         assert daemon.line().startswith("run 1"), "another file is read all the same"
-        daemon.until(lambda: fault.with_suffix(".tried").stat().st_size >= 3)
+        daemon.until(lambda: tried_file.stat().st_size >= 3)
         counts = daemon.counts()
         assert (counts["waiting"], counts["quarantined"], counts["ignored"]) == (1, 0, 0)
         fault.unlink()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
 
 import advice_samples
 import pytest
@@ -45,9 +45,27 @@ def test_what_findings_explain_comes_back_and_advice_of_before_has_none() -> Non
     assert record_json.unpack_record(Advice, packed).accounts == ()
 
 
+def test_advice_of_before_any_field_with_a_default_can_be_read() -> None:
+    """Histories outlive versions: what a record got after they were written has its default."""
+    advice = advice_samples.full()
+    packed = json.loads(json.dumps(record_json.pack_record(advice)))
+    removed = 0
+    for records, rows in (
+        ([advice], [packed]), ([advice.profile], [packed["profile"]]),
+        *(([*getattr(advice, name)], packed[name]) for name in ("recommendations", "gaps", "bounds", "findings")),
+    ):  # fmt: skip
+        for record, row in zip(records, rows, strict=True):
+            for field in fields(record):
+                if field.default is not MISSING or field.default_factory is not MISSING:
+                    removed += row.pop(field.name, None) is not None
+    assert removed > 10
+    back = record_json.unpack_record(Advice, packed)
+    assert [one.fingerprint for one in back.recommendations] == [one.fingerprint for one in advice.recommendations]
+
+
 @pytest.mark.parametrize(
     "damaged",
-    [{}, [], None, {"name": "a"}, {"name": 3, "file": None, "line": None, "threaded": False},
+    [{}, [], None, {"file": "a.c"}, {"name": 3, "file": None, "line": None, "threaded": False},
      {"name": "a", "file": None, "line": "x", "threaded": False}],
     ids=repr,
 )  # fmt: skip
