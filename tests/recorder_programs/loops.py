@@ -4,7 +4,7 @@ import json
 import sys
 
 
-def add_squares(count):
+def add_squares(count: int) -> int:
     total = 0
     for i in range(count):
         total += i * i
@@ -12,15 +12,15 @@ def add_squares(count):
 
 
 class Field:
-    def smooth(self, values):
-        return [0.5 * a + 0.5 * b for a, b in zip(values, values[1:] + values[:1])]
+    def smooth(self, values: list[float]) -> list[float]:
+        return [0.5 * a + 0.5 * b for a, b in zip(values, values[1:] + values[:1], strict=True)]
 
 
-def encode(values):
+def encode(values: list[float]) -> str:
     return json.dumps(values, indent=1)  # in a library
 
 
-def main():
+def main() -> None:
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else 10
     field, values = Field(), [float(i) for i in range(20000)]
     total = 0
