@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.collect.binaries.addresses import resolve_addresses
-from advisor.collect.binaries.compilers import is_system_source
 from advisor.model.errors import InputError
+from advisor.support.system_sources import is_system_source
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
 from advisor.trace.recordings.layout import ADDRESS_MASK, CALL, map_records, map_samples
 from advisor.trace.recordings.places import CodePlace, Places, write_places

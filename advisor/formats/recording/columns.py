@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.formats.recording.naming import BLOCKED, NO_CORE, ROOT, TEAM, THREAD
-from advisor.formats.recording.recorded_threads import teams_of
-from advisor.formats.recording.tasks import calls_of, nest_tasks, split_waits
+from advisor.formats.recording.recorded_threads import calls_of, teams_of
+from advisor.formats.recording.tasks import nest_tasks, split_waits
 from advisor.trace.events import COLUMNS, Kind
 from advisor.trace.recordings.layout import CALL, FORK, JOIN, MESSAGE, STATE
 
