@@ -24,6 +24,7 @@ from advisor.model.records import Gap, Grade, HowTo, Note, Profile, Recommendati
 
 if TYPE_CHECKING:
     from advisor.advice.ranking import Ranking
+    from advisor.advice.rules.case_records import CasePhase
 
 BOOK = rules.load_default()
 GOOD = Grade("A", 1.0, ())
@@ -420,21 +421,26 @@ def test_promises_of_the_cases_hold(case: str) -> None:
     assert_sound(build_profile(load_cases()[case]), of(case))
 
 
-def mixed_runs() -> st.SearchStrategy[Profile]:
-    """Runs of several phases of the cases, with other numbers of iterations, in any order."""
-    pool = [
+@cache
+def _traced_phases() -> list[CasePhase]:
+    return [
         phase for case in load_cases().values() if case.ranks == 4 and case.knows == "trace" for phase in case.phases
     ]
 
-    def run(chosen: list[tuple[int, int]]) -> Profile:
-        named = tuple(
-            replace(pool[index], name=f"{pool[index].name} {n}", iterations=iterations)
-            for n, (index, iterations) in enumerate(chosen)
-        )
-        return build_profile(replace(load_cases()["clean"], phases=named))
 
-    entry = st.tuples(st.integers(0, len(pool) - 1), st.integers(1, 12))
-    return st.lists(entry, min_size=1, max_size=4).map(run)
+def mix_run(chosen: list[tuple[int, int]]) -> Profile:
+    """Return a run of phases of the cases, each by its number and with so many iterations."""
+    named = tuple(
+        replace(_traced_phases()[index], name=f"{_traced_phases()[index].name} {n}", iterations=iterations)
+        for n, (index, iterations) in enumerate(chosen)
+    )
+    return build_profile(replace(load_cases()["clean"], phases=named))
+
+
+def mixed_runs() -> st.SearchStrategy[Profile]:
+    """Runs of several phases of the cases, with other numbers of iterations, in any order."""
+    entry = st.tuples(st.integers(0, len(_traced_phases()) - 1), st.integers(1, 12))
+    return st.lists(entry, min_size=1, max_size=4).map(mix_run)
 
 
 @settings(deadline=None, max_examples=60)
@@ -468,6 +474,12 @@ def test_the_order_of_rules_changes_nothing(profile: Profile, random: object) ->
     shuffled = list(BOOK.actions)
     random.shuffle(shuffled)
     assert comparable(ranked(profile, replace(BOOK, actions=tuple(shuffled)))) == comparable(ranked(profile))
+
+
+def test_negative_gaps_are_ranked_like_others() -> None:
+    """Found by the property below, in one run of many thousands."""
+    profile = mix_run([(0, 1), (0, 3), (9, 6), (16, 1)])
+    assert_sound(profile, ranked(profile))
 
 
 @settings(deadline=None, max_examples=40)

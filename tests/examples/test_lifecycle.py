@@ -79,7 +79,8 @@ def test_a_fault_is_new_applied_resolved_and_back_with_its_seconds(user: User, r
     [again] = [one for one in advice["recommendations"] if one["action"] == "A-28"]
     assert again["basis"] == "history"
     share = min(item["realised"] / item["at most"], 1.0)  # nothing is expected above the ceiling
-    assert again["expected_s"] == pytest.approx(again["ceiling_s"] * share, rel=0.01)
+    # the simulation counts as much as the one gain that was realised
+    assert 0.9 * share < again["expected_s"] / again["ceiling_s"] < share
 
 
 def kept(request: pytest.FixtureRequest, said: str, says: Callable[..., str]) -> None:

@@ -172,7 +172,9 @@ def _more_phases(main: RuleMatch, claims: tuple[Claim, ...], book: GapBudget) ->
 def _select_leading(matches: RuleMatches, group: list[RuleMatch], names: tuple[str, ...], book: GapBudget) -> RuleMatch:
     """Return the match that is shown: the first that comes near the largest, so that noise does not choose."""
     seconds = [compute_ceiling(book, ((s, n) for s in _site_numbers(matches, match) for n in names)) for match in group]
-    return next(match for match, own in zip(group, seconds, strict=True) if own >= policy.NEAR_EQUAL * max(seconds))
+    largest = max(seconds)
+    near = largest - (1 - policy.NEAR_EQUAL) * abs(largest)  # negative where the gaps are
+    return next(match for match, own in zip(group, seconds, strict=True) if own >= near)
 
 
 def _site_numbers(matches: RuleMatches, match: RuleMatch) -> tuple[int, ...]:

@@ -267,8 +267,9 @@ class WatchApp(App[None]):
 
     @on(ItemTable.Resized)
     def draw_items_again(self) -> None:
-        """Choose the columns of items anew for another width."""
-        self._show_items()
+        """Choose the columns of items anew for another width; a last message comes when the screen has ended."""
+        if self.screen_stack:
+            self._show_items()
 
     def _show_files(self) -> None:
         found = self._files
