@@ -99,3 +99,19 @@ def test_an_item_is_about_the_gaps_that_its_conditions_found(
         action=SimpleNamespace(targets=targets), site=site, outcome=SimpleNamespace(evidence=evidence)
     )
     assert ceilings.find_gap_letters(match) == letters
+
+
+@pytest.mark.parametrize(
+    ("seconds", "place"),
+    [
+        ([1.0, 2.0], 1),
+        ([1.7, 2.0], 0),
+        ([1.5, 2.0], 1),
+        ([0.0, 0.0], 0),
+        ([-2.0, -1.0], 1),
+        ([-1e-17], 0),
+        ([-1.05, -1.0], 0),
+    ],
+)
+def test_the_first_of_nearly_equal_sites_is_shown_where_gaps_are_negative_too(seconds: list[float], place: int) -> None:
+    assert drafts.find_near_largest(seconds) == place

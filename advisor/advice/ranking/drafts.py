@@ -16,7 +16,7 @@ from advisor.model.record_class import dataclass
 from advisor.model.records import RANKS_ADDED_UP, Recommendation
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from advisor.advice.ranking.ceilings import GapBudget
     from advisor.advice.ranking.effects import SourceSpot
@@ -169,12 +169,17 @@ def _more_phases(main: RuleMatch, claims: tuple[Claim, ...], book: GapBudget) ->
     return tuple(sorted((name for name in seconds if seconds[name] >= least), key=lambda name: -seconds[name]))
 
 
+def find_near_largest(seconds: Sequence[float]) -> int:
+    """Return the place of the first number that is nearly the largest, of negative ones too."""
+    largest = max(seconds)
+    least = largest - (1 - policy.NEAR_EQUAL) * abs(largest)
+    return next(place for place, own in enumerate(seconds) if own >= least)
+
+
 def _select_leading(matches: RuleMatches, group: list[RuleMatch], names: tuple[str, ...], book: GapBudget) -> RuleMatch:
     """Return the match that is shown: the first that comes near the largest, so that noise does not choose."""
     seconds = [compute_ceiling(book, ((s, n) for s in _site_numbers(matches, match) for n in names)) for match in group]
-    largest = max(seconds)
-    near = largest - (1 - policy.NEAR_EQUAL) * abs(largest)  # negative where the gaps are
-    return next(match for match, own in zip(group, seconds, strict=True) if own >= near)
+    return group[find_near_largest(seconds)]
 
 
 def _site_numbers(matches: RuleMatches, match: RuleMatch) -> tuple[int, ...]:
