@@ -36,7 +36,7 @@ class Fields:
         self._numbers: dict[int, list[int]] = {}
         self._bytes: dict[int, list[bytes]] = {}
 
-    def add(self, field: int, value: int | bytes) -> None:
+    def add_value(self, field: int, value: int | bytes) -> None:
         """Take a number, or a text, a message or packed numbers."""
         if isinstance(value, int):
             self._numbers.setdefault(field, []).append(value)
@@ -61,7 +61,7 @@ def read_fields(message: bytes) -> Fields:
     """Return the fields of ``message``; raises ``WireError`` where it is none."""
     fields = Fields()
     for number, value in iterate_fields(message):
-        fields.add(number, value)
+        fields.add_value(number, value)
     return fields
 
 

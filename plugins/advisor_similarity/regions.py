@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from advisor.collect.binaries.demangling import demangle
-from advisor.formats.runtime_libraries import is_communication_library, is_loader
 from advisor.model.record_class import dataclass
+from advisor.support.runtime_libraries import is_communication_library, is_loader
 from advisor_similarity.elf import find_functions
 
 #: What the tracer is told, as in ``tracer/streams.h``.

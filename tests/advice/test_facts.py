@@ -37,7 +37,7 @@ run.busy_cores run.bound_threads run.iterations run.has_mpi run.has_openmp run.i
 run.disturbance_share run.others_share
 phase.imbalance phase.rank_imbalance phase.thread_imbalance phase.dynamic_ratio phase.slowest_rank_persistence
 phase.slowest_differs phase.iterations phase.share phase.closed_by phase.is_serial phase.phases phase.heaviest_share
-phase.work_s phase.alone_share
+phase.work_s phase.alone_share wait.task_share code.interpreted_share omp.task_mean_s omp.tasks
 wait.late_sender_share wait.late_receiver_share wait.collective_share wait.barrier_share wait.thread_share
 wait.lock_share wait.unmatched_share wait.share
 comm.messages_per_iteration comm.mean_message_B comm.small_message_share comm.seconds_per_message

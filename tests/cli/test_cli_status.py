@@ -135,18 +135,23 @@ def test_what_ends_with_the_daemon_counts_against_nobody(place: Path) -> None:
     assert failed.value.kind == "unreachable"
 
 
-def test_a_profile_that_was_being_read_at_the_end_is_in_nobodys_way(place: Path) -> None:
+def test_a_profile_that_was_being_read_at_the_end_is_in_nobodys_way(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settle(place, UNHURRIED)
+    begun = place / "cache" / "gapwatch" / "begun"  # where children may write
+    begun.parent.mkdir(parents=True)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(place / "cache"))
     folder = place / "config" / "gapwatch" / "plugins"
     folder.mkdir()
     (folder / "slow.py").write_text(
         "import time\nfrom pathlib import Path\nfrom advisor.extension.hookspecs import hookimpl\n\n"
         "@hookimpl\ndef advisor_findings(profile, bounds, gaps, machine, history):\n"
-        f"    Path({str(place / 'begun')!r}).touch()\n    time.sleep(36000)\n    return []\n"
+        f"    Path({str(begun)!r}).touch()\n    time.sleep(36000)\n    return []\n"
     )
     profile(place / "runs" / "one.json")
     with Process() as daemon:
-        daemon.until((place / "begun").exists)
+        daemon.until(begun.exists)
         daemon.process.send_signal(signal.SIGTERM)
         daemon.process.wait(PATIENCE_S)
         assert daemon.counts()["waiting"] == 1

@@ -89,8 +89,8 @@ def test_means_stay_what_they_are() -> None:
 
 @pytest.mark.parametrize("names", [("0.cali", "1.cali"), ("rank-0.cali", "rank-1.cali")])
 def test_files_over_all_ranks_are_so_many_runs(tmp_path: Path, names: tuple[str, str]) -> None:
-    for name in names:
-        spot(tmp_path / name)
+    spot(tmp_path / names[0])
+    (tmp_path / names[1]).write_text(SPOT.replace("0.5", "0.75"))  # the same file twice would be a copy of one run
     assert caliper.advisor_sniff(tmp_path) is None
     runs, _ = pipeline.read_runs([tmp_path], pipeline.Options(), host.load_plugins())
     assert [run.ranks for run in runs] == [4, 4]

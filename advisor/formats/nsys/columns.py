@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
+    import sqlite3
     from pathlib import Path
 
 SUFFIXES: Final = (".parquet", ".arrow")
@@ -27,6 +27,8 @@ def load_folder(folder: Path) -> sqlite3.Connection:
 
     Raises ``InputError`` where pyarrow is missing, or a file is damaged.
     """
+    import sqlite3  # only now: the folder of another format is looked at, too
+
     try:
         arrow: Any = import_module("pyarrow")
         feather: Any = import_module("pyarrow.ipc")

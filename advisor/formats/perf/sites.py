@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor.formats.runtime_libraries import is_communication_function, is_communication_library
+from advisor.support.runtime_libraries import is_communication_function, is_communication_library
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 

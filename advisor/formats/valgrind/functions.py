@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.analysis.soundness import REGION_LIMIT
-from advisor.formats.runtime_libraries import (
+from advisor.support.runtime_libraries import (
     is_communication_function,
     is_communication_library,
     is_linking_function,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor_simulation.whatif.modelled import decomposition, layout, loop_order, scheduling, synchronization
 from advisor_simulation.whatif.modelled.buffering import double_buffer
+from advisor_simulation.whatif.reasons import OF_RUNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -41,7 +42,7 @@ CHANGES: Final = (
     ModelChange(("A-5", "A-23"), "arrays that are used together grouped by row", 2, layout.group_arrays),
     ModelChange(("A-6", "G-42"), "copies of one's own of what is written, added up later", 2, layout.privatize_arrays),
     ModelChange(("G-32",), "loops in the order that takes the smallest steps", 3, loop_order.interchange_loops),
-    ModelChange(("A-24",), "loops cut into blocks that fit into the first cache", 3, loop_order.block_loops),
+    ModelChange(("A-24", "G-59"), "loops cut into blocks that fit into the first cache", 3, loop_order.block_loops),
     ModelChange(("A-3",), "sub-domains bound to processors", 2, scheduling.bind_subdomains),
     ModelChange(("A-12", "A-11"), "sub-domains that exchange most on one node", 2, decomposition.map_to_nodes),
     ModelChange(("A-29", "A-38"), "loops handed out in chunks", 4, scheduling.schedule_dynamically),
@@ -122,16 +123,5 @@ OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
     ("io", "read once"): _MEASURED,
     ("io", "tuned"): _MEASURED,
     ("io", "unbuffered"): _MEASURED,
-    ("devices", "allocations"): _NO_DEVICES,
-    ("devices", "batch"): _NO_DEVICES,
-    ("devices", "buckets"): _NO_DEVICES,
-    ("devices", "communication"): _NO_DEVICES,
-    ("devices", "copies"): _NO_DEVICES,
-    ("devices", "data"): _NO_DEVICES,
-    ("devices", "gpu_aware"): _NO_DEVICES,
-    ("devices", "host"): _NO_DEVICES,
-    ("devices", "imbalance"): _NO_DEVICES,
-    ("devices", "launches"): _NO_DEVICES,
-    ("devices", "pinned"): _NO_DEVICES,
-    ("devices", "synchronizations"): _NO_DEVICES,
+    **{word: _NO_DEVICES for word in OF_RUNS if word[0] == "devices"},
 }
