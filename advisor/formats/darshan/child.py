@@ -185,7 +185,7 @@ class _DarshanLibrary:
         try:
             column = self._backend.counter_names("LUSTRE_COMP").index(_STRIPE_COUNT)
             self._ffi.typeof("struct darshan_lustre_component")
-        except (KeyError, ValueError, AttributeError, self._ffi.error):
+        except (KeyError, ValueError, AttributeError, getattr(self._ffi, "error", KeyError)):  # older cffi has none
             return
         for raw in self._iterate_records(handle, module):
             record = self._ffi.cast("struct darshan_lustre_record *", raw)
