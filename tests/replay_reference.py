@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.trace.events import Role
-from advisor_simulation.replay import collectives, deadlocks
+from advisor_simulation.replay import collectives, engine
 from advisor_simulation.replay.network import rank_nodes
 from advisor_simulation.replay.program import Op
 
@@ -56,7 +56,7 @@ class ReferenceSimulator:
                     moved = True
         waiting = [place for place, stop in zip(self._state.place, stops, strict=True) if place < stop]
         if waiting:
-            raise deadlocks.build_error(self._program, waiting)
+            raise engine.build_error(self._program, waiting)
         return self._ends
 
     def _run_step(self, rank: int, at: int) -> bool:
