@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from advisor.advice import facts, ranking, rules
 from advisor.advice.computation import describe_computation, need_computation
-from advisor.advice.earlier_runs import EarlierRuns
+from advisor.advice.earlier_runs import EarlierRuns, is_of_same_study
 from advisor.advice.ranking import ExpectedGain, Ranking, device_gain, history_gain, similar_program_gain
+from advisor.advice.verdict import decide_verdict
 from advisor.analysis import bounds, gaps, loads, merging, quality
-from advisor.analysis.disturbance import DISTURBED_GAPS, disturbance_seconds
 from advisor.analysis.efficiencies import add_modelled_efficiencies, compute_efficiencies
-from advisor.analysis.measures import derive_quantities
 from advisor.collect import campaigns, listed_runs, sidecar
 from advisor.collect.binaries.executables import attach_executable
 from advisor.extension.run_events import RunEvents
@@ -33,11 +32,9 @@ if TYPE_CHECKING:
     from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.machines import Machine
     from advisor.extension.host import FoundProfile, PluginHost
-    from advisor.model.records import Bound, Finding, Gap, Grade, Need, Profile, Recommendation, Verdict
+    from advisor.model.records import Bound, Finding, Gap, Grade, Need, Profile, Recommendation
 
 
-#: A gap that merges imbalance and waiting may hold that share of the run before "nothing significant" says too much.
-MERGED_SHARE: Final = 0.1
 #: What is recommended where a run is not worth trusting.
 NOTHING: Final = Ranking((), Total(0.0), ())
 
@@ -77,16 +74,18 @@ def advise(paths: Sequence[Path], options: Options, host: PluginHost, past: RunH
 def study_newest(paths: Sequence[Path], options: Options, host: PluginHost, past: RunHistory | None = None) -> Study:
     """Return the advice on one of the runs at ``paths`` with all that it is made of; raises as ``advise``.
 
-    It is the newest, or the one that ``options.run`` names; runs of the same program before it are its history.
+    It is the newest, or the one that ``options.run`` names; runs of the same program before it are its history, and
+    those after it that are of the same study.
     """
     runs, problems = _group_runs(paths, options, host)
     listed = listed_runs.list_runs(runs)
     chosen = listed_runs.choose_run(listed, options.run, paths[0])
     run, files = runs[chosen]
     history: list[Advice] = []
-    for earlier, recorded in runs[:chosen]:
-        if earlier.program == run.program:
-            history.append(study_run(earlier, options, host, history, recorded, past).advice)
+    for number, (other, recorded) in enumerate(runs):
+        before = number < chosen and other.program == run.program
+        if before or (number > chosen and is_of_same_study(other, run)):
+            history.append(study_run(other, options, host, history, recorded, past).advice)
     found = study_run(run, options, host, history, files, past)
     advice = replace(found.advice, problems=(*problems, *found.advice.problems))
     return replace(found, advice=advice, runs=tuple(listed), chosen=chosen)
@@ -145,13 +144,11 @@ def _group_runs(
                 places[id(profile)] = found
             else:
                 problems.append(f"{found.path}: the same recording as {first.path}, and left out")
-    runs = [
-        (
-            _with_code(name_run(merging.merge_recordings(run), paths[0]), paths, options),
-            tuple(places[id(r)] for r in run),
-        )
-        for run in merging.group_by_run(recordings, _find_folders(paths, places))
-    ]
+    folders = [path if path.is_dir() else path.parent for path in paths]
+    runs = []
+    for run in merging.group_by_run(recordings, _find_folders(paths, places)):
+        merged = name_run(merging.merge_recordings(run), paths[0])
+        runs.append((attach_executable(merged, options.binary, folders), tuple(places[id(one)] for one in run)))
     return sorted(runs, key=lambda one: listed_runs.run_order(one[0], one[1])), tuple(problems)
 
 
@@ -166,11 +163,6 @@ def _find_folders(paths: Sequence[Path], places: Mapping[int, FoundProfile]) -> 
     if len(paths) > 1:
         return {}
     return {number: found.path if found.path.is_dir() else found.path.parent for number, found in places.items()}
-
-
-def _with_code(run: Profile, paths: Sequence[Path], options: Options) -> Profile:
-    folders = [path if path.is_dir() else path.parent for path in paths]
-    return attach_executable(run, options.binary, folders)
 
 
 def name_run(run: Profile, path: Path) -> Profile:
@@ -239,7 +231,7 @@ def study_run(
     ranked = NOTHING if grade.letter == "F" else ranking.rank_matches(
         matches, profile, found, order=options.order, grade=grade, noise_s=known.earlier.noise_s(), gain=gain,
         outlook=ranking.find_outlook(findings),
-        judge=_judge(profile, host, known, options.stage) if profile.devices is None else _judge_nothing,
+        judge=_make_judge(profile, host, known, options.stage),
         accounts=accounts,
     )  # fmt: skip
     advice = Advice(
@@ -252,8 +244,8 @@ def study_run(
         recommendations=ranked.recommendations,
         total=ranked.total,
         steps_to_revisit=ranked.steps_to_revisit,
-        needs=_select_needs(grade, [*([wanted] if wanted else []), *matches.needs]),
-        verdict=_decide_verdict(profile, grade, found, matches, ranked),
+        needs=_select_needs(profile, grade, [*([wanted] if wanted else []), *matches.needs]),
+        verdict=decide_verdict(profile, grade, found, matches, ranked),
         problems=(*problems, *sheet.problems, *refused, *known.earlier.problems, *host.problems),
         dismissed=ranked.dismissed,
         accounts=accounts,
@@ -296,7 +288,7 @@ def _collect_findings(
 ) -> tuple[Finding, ...]:
     earlier = known.earlier
     return host.collect_findings(
-        profile, levels, found, known.machine, earlier.earlier_advice, known.events, earlier.applied_actions
+        profile, levels, found, known.machine, earlier.earlier_summaries, known.events, earlier.applied_actions
     )
 
 
@@ -393,61 +385,21 @@ def _gain_estimator(
     return estimate_gain
 
 
-def _judge_nothing(candidates: Sequence[Candidate]) -> None:
-    """Changes to a run with devices were replayed when it was read."""
-
-
-def _judge(profile: Profile, host: PluginHost, known: _RunContext, stage: Callable[[str], None]) -> Judge:
+def _make_judge(profile: Profile, host: PluginHost, known: _RunContext, stage: Callable[[str], None]) -> Judge:
     """Return what says how much shorter the run would have been with each of the changes that could be made."""
+    if profile.devices is not None:
+        return lambda _: None  # changes to a run with devices were replayed when it was read
 
     def simulate_changes(candidates: Sequence[Candidate]) -> Sequence[Counterfactual | None] | None:
-        stage(f"simulating {len(candidates)} changes")
+        stage("simulating changes")
         return host.collect_counterfactuals(profile, candidates, known.machine, known.events)
 
     return simulate_changes
 
 
-def _select_needs(grade: Grade, wanted: Sequence[Need]) -> tuple[Need, ...]:
-    """Return what should be measured; of a profile not worth trusting only the repeated measurement."""
-    return () if grade.letter == "F" else tuple(wanted)
-
-
-def _merged_share(profile: Profile, found: Sequence[Gap]) -> float:
-    """Return the largest share of the run in a gap that merges what ranks lose, start-up and shutdown aside."""
-    edges = sum(float(seconds.mean()) for name, seconds in profile.outside.items() if name in ("start-up", "shutdown"))
-    shares = [
-        (gap.seconds - (edges if "X" in gap.members else 0.0)) / profile.actual_s
-        for gap in found
-        if len(gap.members) > 1 and not {"M", "A", "C", "S"} & set(gap.members)
-    ]
-    return max(shares, default=0.0)
-
-
-def _disturbed_share(profile: Profile, found: Sequence[Gap]) -> float:
-    """Return the largest share of the run in a gap of which nobody knows whether other programs made it."""
-    seconds = disturbance_seconds(profile)
-    gaps_s = (min(gap.seconds, seconds) for gap in found if DISTURBED_GAPS & set(gap.members))
-    return max(gaps_s, default=0.0) / profile.actual_s
-
-
-def _decide_verdict(
-    profile: Profile, grade: Grade, found: Sequence[Gap], matches: RuleMatches, ranked: Ranking
-) -> Verdict:
-    """Return whether there is advice.
-
-    ``nothing significant`` needs a computable gap; no large gap may be undecided or merged, and waiting must be
-    separated from work. Where only I/O was recorded the verdict is about I/O alone, and a large O without an action
-    against it leaves it open.
-    """
-    if ranked.recommendations:
-        return "advice"
-    io_alone = derive_quantities(profile).all_but_io
-    unseen = (quality.HIDDEN, quality.DEVICES_UNSEEN)
-    doubts = unseen if io_alone else (*unseen, quality.UNTOLD)
-    hidden = any(note.name in doubts for note in grade.notes)
-    hidden |= io_alone and max((gap.share for gap in found), default=0.0) > MERGED_SHARE
-    hidden |= _disturbed_share(profile, found) > MERGED_SHARE
-    merged = _merged_share(profile, found) >= MERGED_SHARE
-    merged |= profile.devices is not None and max((gap.share for gap in found), default=0.0) > MERGED_SHARE
-    known = found and grade.letter != "F" and not (matches.leaves_open or hidden or merged)
-    return "nothing significant" if known else "insufficient evidence"
+def _select_needs(profile: Profile, grade: Grade, wanted: Sequence[Need]) -> tuple[Need, ...]:
+    """Return what should be measured: nothing more of an untrustworthy profile, devices only where one was seen."""
+    if grade.letter == "F":
+        return ()
+    seen = profile.devices is not None or any(note.name == quality.DEVICES_UNSEEN for note in grade.notes)
+    return tuple(need for need in wanted if seen or not need.fact.startswith("device."))

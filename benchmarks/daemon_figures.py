@@ -4,6 +4,7 @@
 ``latency``   N small profiles (200), one after the other: from the rename into place to the line with the advice
 ``stopped``   N files (20,000) written while the daemon is stopped: all of them accounted for
 ``backlog``   N small profiles (10,000) that lie there already: profiles a second, and CPU time for each
+``flat``      N small profiles (20,000) of 20 programs, in parts: memory, and CPU time for each, as the history grows
 """
 
 from __future__ import annotations
@@ -32,19 +33,23 @@ FIG4 = json.loads((Path(__file__).parents[1] / "tests" / "profiles" / "fig4.json
 #: Files in each directory, and for how long the daemon is left alone, seconds.
 FOLDER = 1000
 ALONE_S = 60.0
+#: Programs of which profiles come, and into how many parts these are divided.
+PROGRAMS = 20
+PARTS = 20
 
 
 class Daemon:
-    """``gapwatch watch`` over ``runs`` in a directory; ends with the block."""
+    """``gapwatch watch`` over ``runs`` in a directory; ends with the block. Its lines are read if it is ``heard``."""
 
-    def __init__(self, top: Path, *arguments: str, settings: str = "") -> None:
+    def __init__(self, top: Path, *arguments: str, settings: str = "", heard: bool = True) -> None:
         self.top, self.runs = top, top / "runs"
         self.runs.mkdir(exist_ok=True)
         (top / "gapwatch.toml").write_text(settings)
-        command = [sys.executable, "-m", "gapwatch", "watch", "runs", "--as", "lines", "--state", "state"]
+        command = [sys.executable, "-m", "gapwatch", "watch", "runs", "--format", "lines", "--state", "state"]
         self.process = subprocess.Popen(
-            [*command, "--config", "gapwatch.toml", *arguments], cwd=top, stdout=subprocess.PIPE, text=True
-        )
+            [*command, "--config", "gapwatch.toml", *arguments], cwd=top, text=True,
+            stdout=subprocess.PIPE if heard else subprocess.DEVNULL,
+        )  # fmt: skip
         self.seen = psutil.Process(self.process.pid)
 
     def __enter__(self) -> Daemon:
@@ -79,11 +84,11 @@ class Daemon:
         return most / 2**20
 
 
-def profile(path: Path, run: str) -> None:
+def profile(path: Path, run: str, **changes: object) -> None:
     """Write a small profile, which is there at once and whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}")
-    part.write_text(json.dumps(FIG4 | {"run": run}))
+    part.write_text(json.dumps(FIG4 | {"run": run} | changes))
     part.rename(path)
 
 
@@ -155,7 +160,18 @@ def backlog(top: Path, number: int) -> None:
         profile(top / "runs" / f"{each // 100}" / f"{each}.json", str(each))
     (top / "gapwatch.toml").write_text("nice = 0\njobs = 2\n")
     begin = time.monotonic()
-    command = ["gapwatch", "watch", "runs", "--once", "--as", "lines", "--state", "state", "--config", "gapwatch.toml"]
+    command = [
+        "gapwatch",
+        "watch",
+        "runs",
+        "--once",
+        "--format",
+        "lines",
+        "--state",
+        "state",
+        "--config",
+        "gapwatch.toml",
+    ]
     subprocess.run([sys.executable, "-m", *command], cwd=top, stdout=subprocess.DEVNULL, check=True)
     took = time.monotonic() - begin
     used = os.times()
@@ -163,11 +179,46 @@ def backlog(top: Path, number: int) -> None:
     print(f"{number:,} profiles in {took:.0f} s: {number / took:.0f} a second, {cpu_ms:.1f} ms of CPU time for each")
 
 
+def write_builds(runs: Path, first: int, number: int) -> None:
+    """Write profiles of 20 programs, each of which has a new build every fifth run, with other times."""
+    chance = np.random.default_rng(first)
+    for each in range(first, first + number):
+        program, repeat = each % PROGRAMS, each // PROGRAMS
+        slower = 1.0 + 0.1 * (repeat // 5 % 3) + 0.002 * chance.standard_normal()
+        more = {"program": f"solver-{program}", "build": f"b{repeat // 5}"}
+        profile(runs / f"{program}" / f"{each}.json", f"{each}", **more, actual_s=FIG4["actual_s"] * slower)
+
+
+def flat(top: Path, number: int) -> None:
+    """Print for each part of many profiles what one costs, and the memory afterwards."""
+    part = max(number // PARTS, 1)
+    settings = "nice = 0\njobs = 2\nquiet = 0.1\nmax_load = inf\n"
+    with Daemon(top, settings=settings, heard=False) as daemon:
+        used = 0.0
+        for done in range(part, number + 1, part):
+            write_builds(daemon.runs, done - part, part)
+            daemon.until(done)
+            own = daemon.seen.cpu_times()
+            living = daemon.seen.children()
+            children = own.children_user + own.children_system + sum(sum(one.cpu_times()[:2]) for one in living)
+            cpu_ms = 1000 * (own.user + own.system + children - used) / part
+            used = own.user + own.system + children
+            print(
+                f"{done:,} profiles: {cpu_ms:.1f} ms of CPU time for each of the last {part:,}, "
+                f"{own.user + own.system:.0f} s in the daemon so far; "
+                f"daemon {daemon.seen.memory_info().rss / 2**20:.1f} MiB, "
+                f"children {', '.join(f'{one.memory_info().rss / 2**20:.1f}' for one in living)} MiB; "
+                f"load {os.getloadavg()[0]:.1f}",
+                flush=True,
+            )
+
+
 FIGURES: dict[str, tuple[Callable[[Path, int], None], int]] = {
     "rest": (rest, 1_000_000),
     "latency": (latency, 200),
     "stopped": (stopped, 20_000),
     "backlog": (backlog, 10_000),
+    "flat": (flat, 20_000),
 }
 
 if __name__ == "__main__":

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from advisor.support.native_tools import find_compiler, find_plugin_version, find_qemu
 from advisor_similarity.parallelism import observe_program
-from advisor_similarity.qemu_tracing import TracePlan, find_api_version, find_qemu
-from advisor_similarity.tracer_build import find_compiler
+from advisor_similarity.qemu_tracing import TracePlan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("programs")
     subprocess.run(["make", "-s", "-C", str(WORKLOADS), f"TO={out}"], check=True, timeout=120)
     headers = ROOT / "plugins" / "advisor_similarity" / "tracer"
-    version = f"-DQEMU_PLUGIN_API={find_api_version(find_qemu('x86_64'))}"
+    version = f"-DQEMU_PLUGIN_API={find_plugin_version(find_qemu('x86_64'))}"
     source = str(ROOT / "benchmarks" / "reporting.c")
     command = [
         str(find_compiler()),

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.cli.history_location import default_history_folder
-from advisor.history.database import HistoryWriter, open_read_only, open_transaction
+from advisor.cli.history_location import locate_default_history, resolve_location
+from advisor.history.access import open_transaction, open_writer, read_history
 from advisor.history.items import ItemStore
 from advisor.history.runs import ProfileUnit, RunStore
 
@@ -18,18 +17,19 @@ if TYPE_CHECKING:
     from advisor.advice.earlier_runs import RunHistory
     from advisor.analysis.comparison import Comparison
     from advisor.history.items import Item
+    from advisor.history.location import HistoryLocation
     from advisor.history.runs import RunEntry
     from advisor.model.records import Advice
     from gapwatch.runs import PathLike, Run
 
 
 class History:
-    """The history in a directory; each call opens it anew, so that a daemon may write meanwhile.
+    """The history in a directory, or on a server; each call opens it anew, so that a daemon may write meanwhile.
 
     Every method raises ``StoreError`` where there is no history or it cannot be read.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: HistoryLocation) -> None:
         self.folder = folder
 
     def list_programs(self) -> tuple[str, ...]:
@@ -49,7 +49,7 @@ class History:
 
     def list_items(self, program: str) -> tuple[Item, ...]:
         """Return the items of advice on a program with their state, and the seconds promised and realised."""
-        with closing(open_read_only(self.folder)) as connection:
+        with read_history(self.folder) as connection:
             return ItemStore(connection).items_of_program(program)
 
     def compare_builds(self, before: str, after: str, program: str | None = None) -> Comparison:
@@ -75,7 +75,7 @@ class History:
 
         files = [path.resolve() for path in run.files]
         units = [ProfileUnit(path, run.profile.reader, hash_content(path)) for path in files]
-        writer = HistoryWriter(self.folder)
+        writer = open_writer(self.folder, watches=False)
         try:
             with writer.transaction() as connection:
                 return store_run(connection, run.advise(), units, datetime.now(UTC))
@@ -90,7 +90,7 @@ class History:
 
     @contextmanager
     def _open_runs(self) -> Iterator[RunStore]:
-        with closing(open_read_only(self.folder)) as connection:
+        with read_history(self.folder) as connection:
             yield RunStore(connection)
 
     def __repr__(self) -> str:
@@ -98,8 +98,9 @@ class History:
 
 
 def open_history(folder: PathLike | None = None) -> History:
-    """Return the history in ``folder``, by default the user's own (``GAPWATCH_STATE``, else the configuration).
+    """Return the history in ``folder``, or on the server of a ``postgresql://`` URL.
 
+    By default it is the user's own (``GAPWATCH_STATE``, else the configuration).
     It is made when the first run is stored.
     """
-    return History(default_history_folder() if folder is None else Path(folder).expanduser().absolute())
+    return History(locate_default_history() if folder is None else resolve_location(str(folder)))

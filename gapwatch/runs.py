@@ -134,9 +134,9 @@ class Run:
         return fill_commands(study.advice, self.paths)
 
     def explain(self, what: str | None = None) -> Explanation:
-        """Return how each number came about, or those of one action or gap: formula, inputs, thresholds, rules.
+        """Return how each number came about, or those of one action, gap or bound: formula, inputs, thresholds, rules.
 
-        Raises ``UsageError`` for an action or gap that the run does not show.
+        Raises ``UsageError`` for what the run does not show.
         """
         from advisor.advice.explaining import explain_study
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from advisor import __version__
 from advisor.cli import parsers
-from advisor.cli.command_tree import CommandEntry, CommandOption, list_command_entries
+from advisor.cli.completion import CommandEntry, CommandOption, list_command_entries
 
 
 def render_man_page() -> str:

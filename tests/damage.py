@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,6 +64,16 @@ def bit_flips(path: Path, tmp_path: Path, read: Read, target: Path | None = None
         found = _read(read, target or damaged)
         silent += found is not None and not same(found, whole) and not _says_more(found, whole)
     return silent
+
+
+def damage_evenly(whole: bytes, place: Path, read: Read, parts: int, mask: int) -> None:
+    """Read a file at ``place`` with a byte changed by ``mask``, or cut, at the edges of equal parts in turn."""
+    for at in range(1, parts):
+        edge = len(whole) * at // parts
+        changed = whole[:edge] + bytes([whole[edge] ^ mask]) + whole[edge + 1 :]
+        place.write_bytes(changed if at % 2 else whole[:edge])
+        with suppress(InputError):
+            read(place)
 
 
 def _bits(size: int) -> Iterator[int]:

@@ -6,10 +6,12 @@ that can be read one by one; only together do they not make a run.
 
 from __future__ import annotations
 
+import array
 import random
 import re
 import shutil
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PROFILES: Final = Path(__file__).parent / "profiles"
+#: Formats of which nothing tells how many files there were: the number of the rank is in names alone, or nowhere.
+UNNUMBERED: Final = ("perf", "likwid", "kokkos")
 KINDS: Final = ("mix", "duplicate", "swap", "unit", "omission")
 
 
@@ -52,6 +56,10 @@ FORMATS: Final = (
     ),
     Format("otf2", PROFILES / "otf2/scorep-multiphase", "*.evt", (PROFILES / "otf2/scorep-is",)),
     Format("tau", PROFILES / "tau/faultlab-imbalance30", "profile.*", (PROFILES / "tau/npb-lu.S.2",)),
+    Format("recorder", PROFILES / "recorder/node-user-iotest-9765-060453.040", "*.ts", ()),
+    Format("perf", PROFILES / "perf/faultlab-imbalance30", "perf.script.rank*", (PROFILES / "perf/npb-cg.W.2",)),
+    Format("likwid", PROFILES / "likwid/constructed", "out_*.csv", ()),
+    Format("kokkos", PROFILES / "kokkos_timer/ranks", "node-*.json", ()),
 )  # fmt: skip
 
 
@@ -70,7 +78,12 @@ class Spoiled:
 
 def copied(made: Format, path: Path) -> Path:
     """Copy the files of the ranks, and what belongs to them, to ``path``; returns it."""
-    shutil.copytree(made.folder, path, ignore=shutil.ignore_patterns("*.json", "*.txt", "hatchet", "README*"))
+    foreign = shutil.ignore_patterns("*.json", "*.txt", "hatchet", "README*")
+
+    def list_foreign(folder: str, names: list[str]) -> set[str]:
+        return {name for name in foreign(folder, names) if not fnmatch(name, made.pattern)}
+
+    shutil.copytree(made.folder, path, ignore=list_foreign)
     return path
 
 
@@ -79,8 +92,10 @@ def spoiled(folder: Path, seed: int) -> Spoiled:
     draw = random.Random(seed)
     kind = KINDS[seed % len(KINDS)]
     made = FORMATS[seed // len(KINDS) % len(FORMATS)]
-    path = folder / f"{made.name}-{seed}"
+    path = folder / f"{made.name}-{seed}" / made.folder.name
     copied(made, path)
+    if (kind == "mix" and not made.others) or (kind == "omission" and made.name in UNNUMBERED):
+        kind = "duplicate"
     if made.name == "otf2" and kind == "unit":
         kind = "duplicate"  # an archive states its clock once
     for where, files in made.files(path).items():
@@ -88,7 +103,7 @@ def spoiled(folder: Path, seed: int) -> Spoiled:
         what = _spoil(made, kind, where, files, draw)
         if where != list(made.files(path))[-1]:
             draw.setstate(state)
-    return Spoiled(path, kind, what, harmless=kind == "swap" and made.name != "otf2")
+    return Spoiled(path, kind, what, harmless=kind == "swap" and made.name not in ("otf2", "recorder"))
 
 
 def _spoil(made: Format, kind: str, where: Path, files: list[Path], draw: random.Random) -> str:
@@ -110,10 +125,17 @@ def _spoil(made: Format, kind: str, where: Path, files: list[Path], draw: random
         return f"{one.name} and {other.name} have changed names"
     if kind == "unit":
         factor = draw.choice((1e-6, 1e-3, 1e3, 1e6))
-        one.write_bytes(b"\n".join(_scaled(made, one.read_bytes(), factor)))
+        scaled = _scale_ticks(one.read_bytes(), factor) if made.name == "recorder" else None
+        one.write_bytes(scaled or b"\n".join(_scaled(made, one.read_bytes(), factor)))
         return f"times of {one.name} are {factor:g} of what they were"
     one.unlink()
     return f"{one.name} is missing"
+
+
+def _scale_ticks(content: bytes, factor: float) -> bytes:
+    """Return numbers of 32 bits, multiplied."""
+    ticks = array.array("I", content)
+    return array.array("I", [min(int(tick * factor), 0xFFFFFFFF) for tick in ticks]).tobytes()
 
 
 def _scaled(made: Format, text: bytes, factor: float) -> Iterator[bytes]:
@@ -125,6 +147,13 @@ def _scaled(made: Format, text: bytes, factor: float) -> Iterator[bytes]:
                 lambda row: b"%s %.17g %.17g " % (row[1], float(row[2]) * factor, float(row[3]) * factor),
                 line,
             )
+        elif made.name == "perf":
+            yield re.sub(rb"(\d+\.\d+)(?=: )", lambda time: b"%.6f" % (float(time[1]) * factor), line)
+        elif made.name == "likwid":
+            yield re.sub(rb"(?<=,)(\d+\.\d+)", lambda time: b"%.9f" % (float(time[1]) * factor), line)
+        elif made.name == "kokkos":
+            times = rb'("[a-z-]*time[a-z-]*" *: *)([\d.]+)'
+            yield re.sub(times, lambda cell: b"%s%.9f" % (cell[1], float(cell[2]) * factor), line)
         elif line.startswith(b"__rec=ctx") and b",data=" in line:
             head, _, data = line.rpartition(b",data=")
             values = [

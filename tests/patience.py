@@ -23,9 +23,13 @@ def has_ended(pid: int) -> bool:
         return True
 
 
-def wait_until(happened: Callable[[], bool], else_say: Callable[[], object] = lambda: "it never happened") -> None:
+def wait_until(
+    happened: Callable[[], bool],
+    else_say: Callable[[], object] = lambda: "it never happened",
+    patience_s: float = PATIENCE_S,
+) -> None:
     """Wait until something is so; fail with what ``else_say`` returns where it never is."""
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + patience_s
     while not happened():
         assert time.monotonic() < end, else_say()
         time.sleep(_LOOK_S)

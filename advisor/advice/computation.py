@@ -9,9 +9,10 @@ import numpy as np
 from advisor.advice.facts.of_code import code_seconds
 from advisor.analysis.disturbance import own_run_seconds
 from advisor.analysis.measures import recording_command
+from advisor.analysis.quality import DEVICES_UNSEEN, HIDDEN
 from advisor.model import policy
 from advisor.model.gap_parts import GapPart
-from advisor.model.records import Finding, Need
+from advisor.model.records import COMPUTATION, Finding, Need
 from advisor.model.units import format_share
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     from advisor.model.records import Bound, Gap, Profile
 
-KIND: Final = "computation"
 NEED: Final = "what bounds the computation"
 _LISTED: Final = 3
 _WORDS: Final = {
@@ -49,6 +49,8 @@ _SLOT_WORDS: Final = {
     "topdown.retiring_s": "do work",
 }
 _MENTIONED: Final = 0.01
+#: Notes of readers by which waiting for ranks or devices counts as computation.
+_COUNTED_AS_WORK: Final = (HIDDEN, DEVICES_UNSEEN)
 #: Bounds that say what computation is bound by: the schedule, below which the rest is the caches'.
 _MACHINE_BOUNDS: Final = ("MAC", "MACS")
 
@@ -82,7 +84,9 @@ def describe_computation(profile: Profile, bounds: Sequence[Bound]) -> Finding |
     if own_s <= 0 or seconds < policy.COMPUTATION_SHARE * own_s:
         return None
     of_what = "the run" if own_s == profile.actual_s else "what other programs left of the run"
-    whole = f"Computation takes {format_share(min(seconds / own_s, 1.0))} of {of_what}"
+    # Where waiting counts as computation, the share is the most there can be.
+    most = "at most " if any(note.name in _COUNTED_AS_WORK for note in profile.notes) else ""
+    whole = f"Computation takes {most}{format_share(min(seconds / own_s, 1.0))} of {of_what}"
     shares = _code_shares(profile)
     named = sorted(((share, fact) for fact, share in (shares or {}).items() if share >= policy.CODE_KIND), reverse=True)
     slots = _describe_slots(profile)
@@ -104,7 +108,7 @@ def describe_computation(profile: Profile, bounds: Sequence[Bound]) -> Finding |
         )
     measures = {"share": seconds / profile.actual_s} | {fact: share for share, fact in named}
     parts = tuple(_build_part(profile, fact, share * seconds) for share, fact in named)
-    return Finding("code", KIND, "I", text, measures, explains=parts)
+    return Finding("code", COMPUTATION, "I", text, measures, explains=parts)
 
 
 def _describe_slots(profile: Profile) -> str | None:
@@ -123,8 +127,7 @@ def _describe_slots(profile: Profile) -> str | None:
 
 def _describe_rates(profile: Profile, region: int) -> str:
     """Return bytes and operations a second of a region, by the formula that its program states; nothing without."""
-    wall = sum(float(phase.arrays["wall_s"][phase.regions == region].sum()) for phase in profile.phases
-               if "wall_s" in phase.arrays)  # fmt: skip
+    wall = float(profile.sum_by_region("wall_s")[region].sum())
     rates = []
     for name, unit in (("kernel_bytes", "GB/s"), ("source_ops.flops", "Gflop/s")):
         amount = float(profile.counts[name][region].sum()) if name in profile.counts else 0.0
@@ -137,10 +140,7 @@ def _describe_kernel(profile: Profile) -> str | None:
     """Return which kernel takes most and how fast it is, where the program states bytes and operations of kernels."""
     if "kernel_bytes" not in profile.counts and "source_ops.flops" not in profile.counts:
         return None
-    seconds = np.zeros(len(profile.regions))
-    for phase in profile.phases:
-        if "wall_s" in phase.arrays:
-            np.add.at(seconds, phase.regions, phase.arrays["wall_s"].sum(axis=(1, 2)))
+    seconds = profile.sum_by_region("wall_s").sum(axis=1)
     stated = sum((profile.counts[name].sum(axis=1) for name in ("kernel_bytes", "source_ops.flops")
                   if name in profile.counts), np.zeros(len(profile.regions)))  # fmt: skip
     largest = int(np.where(stated > 0, seconds, -1.0).argmax())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from advisor.model.record_class import dataclass
@@ -36,7 +37,8 @@ class Counterfactual:
     better one names that one's number in ``instead_of``. ``assumed`` says what the recording does not show and the
     gain depends on; ``region`` names the region of the program that the change is about, where that is known, and is
     None where the change is about several, the ``regions``, those with most seconds first. One that is not
-    ``simulated`` could have been, but the others took all the work that a run may cost.
+    ``simulated`` could have been, but the others took all the work that a run may cost. ``most_s`` is what it wins if
+    what it is about costs nothing at all, 0 where that is not known.
     """
 
     gain_s: float
@@ -49,3 +51,11 @@ class Counterfactual:
     region: str | None = ""
     simulated: bool = True
     regions: tuple[str, ...] = ()
+    most_s: float = 0.0
+
+    def scale_seconds(self, times: float) -> Counterfactual:
+        """Return the same with so many times the seconds: what an excerpt stands for."""
+        return replace(
+            self, gain_s=times * self.gain_s, low_s=times * self.low_s, high_s=times * self.high_s,
+            further_s=times * self.further_s, most_s=times * self.most_s,
+        )  # fmt: skip

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from advisor.analysis.comparison import compare_builds
 from advisor.model.errors import StoreError, UsageError
 from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from advisor.analysis.comparison import Comparison
     from advisor.model.records import Advice, Profile, Recommendation
 
+T = TypeVar("T")
 #: So many other builds of the program tell how noisy its runs are.
 NOISE_BUILDS: Final = 20
 
@@ -33,10 +34,19 @@ class AppliedAction:
 
 
 class RunHistory(Protocol):
-    """The store of earlier runs; raises ``StoreError`` where that is damaged."""
+    """The store of earlier runs; raises ``StoreError`` where that is damaged as a whole."""
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """What of it was damaged, and left out of what was told."""
 
     def load_advice(self, program: str) -> Sequence[Advice]:
         """Return the advice on the newest runs of a program, the oldest first."""
+
+    def load_summaries(self, program: str) -> Sequence[Advice]:
+        """Return of the same advice names, parameters, times, bounds, gaps by region, findings, and recommendations
+        without their words and reasons.
+        """
 
     def load_won_shares(self, program: str) -> Mapping[str, Sequence[float]]:
         """Return, for each action that was applied, the shares of its ceiling that it has won, each time it was."""
@@ -59,65 +69,68 @@ class EarlierRuns:
         self._beside = tuple(beside)
         self._past = past
         self._advice: tuple[Advice, ...] | None = None
+        self._summaries: tuple[Advice, ...] | None = None
         self.problems: tuple[str, ...] = ()
 
     def earlier_advice(self) -> tuple[Advice, ...]:
         """Return the advice on earlier runs of the program, the oldest first: measured ones, or simulated as it is."""
         if self._advice is None:
-            known = [one.profile for one in self._beside]
-            simulated = self._profile.is_simulated
-            stored = [one for one in self._load_stored() if not any(is_same_run(one.profile, other) for other in known)]
-            alike = [one for one in (*stored, *self._beside) if one.profile.is_simulated == simulated]
-            self._advice = _sort_by_start(alike)
+            self._advice = self._join_runs(self._ask_past(lambda past: past.load_advice(self._profile.program)) or ())
         return self._advice
 
-    def _load_stored(self) -> list[Advice]:
-        """Return what is remembered, without this run itself and those after it."""
-        try:
-            found = () if self._past is None else self._past.load_advice(self._profile.program)
-        except StoreError as error:
-            self._record_problem(error)
-            return []
-        return [
+    def earlier_summaries(self) -> tuple[Advice, ...]:
+        """Return what ``earlier_advice`` does, of remembered runs only what ``RunHistory.load_summaries`` tells."""
+        if self._summaries is None:
+            stored = self._ask_past(lambda past: past.load_summaries(self._profile.program))
+            self._summaries = self._join_runs(stored or ())
+        return self._summaries
+
+    def _join_runs(self, stored: Sequence[Advice]) -> tuple[Advice, ...]:
+        """Return what is remembered, without this run itself and those after it, and what is beside it.
+
+        Of the runs after it those stay that are of the same study.
+        """
+        known = [self._profile, *(one.profile for one in self._beside)]
+        others = [
             one
-            for one in found
-            if not is_same_run(one.profile, self._profile) and not _is_later(one.profile, self._profile)
+            for one in stored
+            if not any(is_same_run(one.profile, other) for other in known)
+            and (not _is_later(one.profile, self._profile) or is_of_same_study(one.profile, self._profile))
         ]
+        simulated = self._profile.is_simulated
+        return _sort_by_start([one for one in (*others, *self._beside) if one.profile.is_simulated == simulated])
 
     def won_shares(self) -> Mapping[str, Sequence[float]]:
         """Return what applied actions have won in this program."""
-        try:
-            return {} if self._past is None else self._past.load_won_shares(self._profile.program)
-        except StoreError as error:
-            self._record_problem(error)
-            return {}
+        return self._ask_past(lambda past: past.load_won_shares(self._profile.program)) or {}
 
     def noise_s(self) -> float:
         """Return how much runs of one build at this point differ, in seconds, with this run; 0 where none ran twice."""
-        known = [
-            one.profile for one in self._beside if one.profile.ranks == self._profile.ranks and one.profile.has_run_time
-        ]
+        ranks = self._profile.ranks
+        known = [one.profile for one in self._beside if one.profile.ranks == ranks and one.profile.has_run_time]
         runs = {(one.build, one.actual_s) for one in (*known, self._profile) if one.build is not None}
-        try:
-            stored = () if self._past is None else self._past.load_run_times(self._profile.program, self._profile.ranks)
-        except StoreError as error:
-            self._record_problem(error)
-            stored = ()
-        same_ranks = [one.profile for one in self.earlier_advice() if one.profile.ranks == self._profile.ranks]
+        stored = self._ask_past(lambda past: past.load_run_times(self._profile.program, ranks)) or ()
+        same_ranks = [one.profile for one in self.earlier_summaries() if one.profile.ranks == ranks]
         elsewhere = {(one.build, one.actual_s) for one in same_ranks if not self._profile.is_at_point_of(one)}
         return pooled_deviation_s((runs | set(stored)) - elsewhere)
 
     def applied_actions(self) -> tuple[AppliedAction, ...]:
         """Return what was applied to other programs, and what it won there."""
-        try:
-            found = () if self._past is None else self._past.find_applied_actions()
-        except StoreError as error:
-            self._record_problem(error)
-            return ()
+        found = self._ask_past(lambda past: past.find_applied_actions()) or ()
         return tuple(one for one in found if one.before.profile.program != self._profile.program)
 
-    def _record_problem(self, error: StoreError) -> None:
-        self.problems = tuple(dict.fromkeys((*self.problems, f"the history tells nothing: {error}")))
+    def _ask_past(self, ask: Callable[[RunHistory], T]) -> T | None:
+        """Return what the past says, None where there is none or it is damaged, which is then a problem."""
+        if self._past is None:
+            return None
+        found = None
+        try:
+            found = ask(self._past)
+            problems = self._past.problems
+        except StoreError as error:
+            problems = (f"the history tells nothing: {error}",)
+        self.problems = tuple(dict.fromkeys((*self.problems, *problems)))
+        return found
 
 
 def pooled_deviation_s(runs: Iterable[tuple[str, float]]) -> float:
@@ -139,6 +152,14 @@ def is_same_run(one: Profile, other: Profile) -> bool:
     if (one.program, one.run, one.started, one.build) != (other.program, other.run, other.started, other.build):
         return False
     return one.actual_s == other.actual_s or (math.isnan(one.actual_s) and math.isnan(other.actual_s))
+
+
+def is_of_same_study(one: Profile, other: Profile) -> bool:
+    """Return whether two runs are of one build at different points (ranks, parameters), whichever was first.
+
+    Runs of unknown builds are taken to be of one, as in ``gapwatch scale``.
+    """
+    return one.program == other.program and one.build == other.build and not one.is_at_point_of(other)
 
 
 def _is_later(one: Profile, other: Profile) -> bool:
@@ -187,7 +208,7 @@ def find_base(advice: Advice, earlier: Sequence[Advice], build: str | None = Non
 
 def find_base_in(past: RunHistory, advice: Advice) -> ComparisonBase | None:
     """Return what ``find_base`` does, of the runs that ``past`` remembers."""
-    return find_base(advice, EarlierRuns(advice.profile, (), past).earlier_advice())
+    return find_base(advice, EarlierRuns(advice.profile, (), past).earlier_summaries())
 
 
 def compare_with_base(advice: Advice, past: RunHistory) -> Comparison | None:

@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.records import Finding
+from advisor.model.records import HOT_SPOTS, Finding
 from advisor.model.reports import Bar, Bars
 from advisor.model.units import format_share
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, Profile
 
-KIND: Final = "hot spots"
 _LISTED: Final = 5
 #: Regions with less than this are not worth a name.
 _LEAST: Final = 0.02
@@ -38,7 +37,7 @@ def describe_hot_spots(profile: Profile) -> Finding | None:
     names = [f"{profile.regions[row].name} {format_share(float(shares[row]))}" for row in largest]
     bars = tuple(Bar(profile.regions[row].name, float(shares[row])) for row in largest)
     return Finding(
-        "hot_spots", KIND, "run", f"{words} by region: {', '.join(names)}.",
+        "hot_spots", HOT_SPOTS, "run", f"{words} by region: {', '.join(names)}.",
         {"share": float(shares[largest[0]])}, (Bars(words, "share", bars),),
     )  # fmt: skip
 
@@ -46,14 +45,11 @@ def describe_hot_spots(profile: Profile) -> Finding | None:
 def _select_measure(profile: Profile) -> tuple[str, FloatArray] | None:
     """Return what was measured of each region (R,), in words and numbers."""
     for name, words in _TIMES.items():
-        table = np.zeros(len(profile.regions))
-        for phase in profile.phases:
-            if name in phase.arrays:
-                table[phase.regions] += phase.arrays[name].sum(axis=(1, 2))
+        table = profile.sum_by_region(name).sum(axis=1)
         if table.sum() > 0:
             return words, table
     for name, words in _COUNTS.items():
         counted = profile.counts.get(name)
         if counted is not None and counted.sum() > 0:
-            return words, np.asarray(counted.sum(axis=1))
+            return words, counted.sum(axis=1)
     return None

@@ -1,20 +1,20 @@
-"""Advice, explanations and comparisons as answers to an agent."""
+"""Advice and comparisons as answers to an agent."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import TYPE_CHECKING, Final
 
-from advisor.agents.answers import DATA, Json, quote_data, round_number
+from advisor.agents.answers import DATA, Json, quote_data, quote_value, round_number
+from advisor.analysis.disturbance import disturbance_seconds, doubtful_seconds
 from advisor.output.wording import BOUNDS, EFFORTS, describe_gap, describe_grade, find_base_bound
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.advice.explaining import ExplainedNumber
     from advisor.analysis.comparison import Change, Comparison
     from advisor.model.gap_parts import GapPart
-    from advisor.model.records import Advice, Gap, HowTo, Note, Recommendation
+    from advisor.model.records import Advice, Gap, HowTo, Note, Profile, Recommendation
     from advisor.pipeline import Study
 
 #: A gap below this share of the run is not listed, nor is a place below this share of its gap.
@@ -24,6 +24,8 @@ _LEAST_PART: Final = 0.1
 _PLACES: Final = 3
 #: Items that win less than this share of the run are not what the run spends its time on.
 _SMALL_GAIN: Final = 0.05
+#: Above this share of a gap others may have made it, so that nobody should begin there.
+_MOST_DOUBT: Final = 0.5
 #: What a proof calls the changed build.
 _NEW_BUILD: Final = "changed"
 #: So many runs of a build usually tell a change from noise.
@@ -32,6 +34,8 @@ _REPEATS: Final = 5
 _DOUBT: Final = 200
 #: Reasons and code of rules are cut to so many characters.
 _REASON, _CODE = 320, 700
+#: In an answer about one action alone there is room for all that its rule says, caveats too.
+_WHOLE_REASON: Final = 1500
 
 
 def build_advice_answer(
@@ -64,11 +68,12 @@ def build_advice_answer(
         },
         "computation": _list_computation(study),
         "gaps": [
-            _build_gap(gap) for gap in sorted(advice.gaps, key=lambda gap: -gap.seconds) if gap.share >= _LEAST_SHARE
+            _build_gap(gap, profile) for gap in sorted(advice.gaps, key=lambda gap: -gap.seconds)
+            if gap.share >= _LEAST_SHARE
         ],
         "explained": [_build_part(part) for account in advice.accounts for part in account.parts[:2]][:4],
         "items": items,
-        "more_items": max(0, len(advice.recommendations) - limit),
+        "items_in_all": len(advice.recommendations),
         "needs": [{"fact": need.fact, "command": quote_data(need.command, 300)} for need in advice.needs[:2]],
         "prove": _describe_proof(advice, measured),
         "command": quote_data(_command(advice), 300),
@@ -84,7 +89,8 @@ def _select_doubts(advice: Advice) -> list[Note]:
 def _explain_verdict(advice: Advice) -> str:
     if advice.verdict == "advice":
         most_s = max(item.ceiling_s for item in advice.recommendations)
-        if most_s < _SMALL_GAIN * advice.profile.actual_s:
+        own_s = advice.profile.actual_s - disturbance_seconds(advice.profile)  # others may have held it up as long
+        if most_s < _SMALL_GAIN * own_s:
             share = most_s / advice.profile.actual_s
             return f"no item wins more than {share:.1%} of the run: most of its time is where computation and gaps say"
         return "carry out the first item"
@@ -92,6 +98,12 @@ def _explain_verdict(advice: Advice) -> str:
         return "no gap is large enough to act on: change nothing"
     if advice.grade.letter == "F":
         return "the run was disturbed or recorded in part: measure again, with nothing else on the machine"
+    largest = max(advice.gaps, key=lambda gap: gap.seconds, default=None)
+    if largest is not None and _doubtful_s(largest, advice.profile) > _MOST_DOUBT * largest.seconds:
+        return (
+            f"other programs may have made most of the largest gap, {largest.name}: measure again, with nothing else "
+            "on the machine; only computation is sure"
+        )
     return "no rule decides without what is under needs; begin where the largest gap lies"
 
 
@@ -117,11 +129,11 @@ def _describe_place(name: str, file: str | None, line: int | None, seconds: floa
     return quote_data(f"{seconds:.3g} s in {name}{place}")
 
 
-def _build_gap(gap: Gap) -> Json:
-    """Return a gap with the two places and the cause that take most of it."""
+def _build_gap(gap: Gap, profile: Profile) -> Json:
+    """Return a gap with the two places and the cause that take most of it, and what of it need not come back."""
     answer = {
         "gap": gap.name, "is": describe_gap(gap), "seconds": round_number(gap.seconds),
-        "share": round_number(gap.share), "status": gap.status,
+        "share": round_number(gap.share), "status": gap.status, "doubtful_s": round_number(_doubtful_s(gap, profile)),
         "where": [
             _describe_place(part.name, part.file, part.line, part.seconds)
             for part in gap.regions[:2] if part.seconds > _LEAST_PART * gap.seconds
@@ -129,6 +141,12 @@ def _build_gap(gap: Gap) -> Json:
         "cause": quote_data(gap.causes[0].name) if gap.causes else None,
     }  # fmt: skip
     return {name: value for name, value in answer.items() if value}
+
+
+def _doubtful_s(gap: Gap, profile: Profile) -> float:
+    """Return the seconds of a gap that other programs, or cores of different speed, may have made."""
+    doubtful_s = max((doubtful_seconds(profile, letter) for letter in gap.members), default=0.0)
+    return min(doubtful_s, max(gap.seconds, 0.0))
 
 
 def _build_part(part: GapPart) -> Json:
@@ -143,7 +161,7 @@ def _describe_proof(advice: Advice, measured: Sequence[str] | None) -> Json | st
     if measured is None or build is None:
         return "change the code, measure the same command under a new build name, then compare both builds"
     return {
-        "measure": {"command": list(measured), "build": _NEW_BUILD, "repeats": 5},
+        "measure": {"command": list(measured), "build": _NEW_BUILD, "repeats": _REPEATS},
         "compare": {"before": quote_data(build), "after": _NEW_BUILD},
     }
 
@@ -175,7 +193,7 @@ def _build_item(item: Recommendation, language: str | None, *, whole: bool) -> J
         answer |= {
             "why": _shorten_words(item.why, _REASON),
             "evidence": [
-                f"{piece.fact} is {_build_value(piece.value)} {piece.unit}".rstrip() + f", threshold {piece.condition}"
+                f"{piece.fact} is {quote_value(piece.value)} {piece.unit}".rstrip() + f", threshold {piece.condition}"
                 for piece in item.evidence[:3]
             ],
             "may_hurt": [effect.gap for effect in item.may_hurt],
@@ -192,8 +210,8 @@ def choose_instructions(instructions: Sequence[HowTo], language: str | None) -> 
     )
 
 
-def _build_instruction(how: HowTo) -> Json:
-    fields = {"model": how.model, "language": how.language, "text": _shorten_words(how.text, _REASON)}
+def _build_instruction(how: HowTo, longest: int = _REASON) -> Json:
+    fields = {"model": how.model, "language": how.language, "text": _shorten_words(how.text, longest)}
     code = {"before": how.before and how.before[:_CODE], "after": how.after and how.after[:_CODE]}
     return {name: value for name, value in (fields | code).items() if value}
 
@@ -204,42 +222,9 @@ def build_action_answer(action: str, title: str, why: str, instructions: Sequenc
     return {
         "action": action,
         "title": title,
-        "why": _shorten_words(why, _REASON),
-        "do": [_build_instruction(how) for how in chosen],
+        "why": _shorten_words(why, _WHOLE_REASON),
+        "do": [_build_instruction(how, _WHOLE_REASON) for how in chosen],
     }
-
-
-def build_explanation_answer(numbers: Sequence[ExplainedNumber]) -> Json:
-    """Return how numbers came about: formula, inputs with their sources, and parts."""
-    return {
-        "note": DATA,
-        "numbers": [
-            {
-                "name": number.name, "is": number.words, "about": quote_data(number.about) if number.about else None,
-                "value": _build_value(number.value),
-                "unit": number.unit, "status": number.status, "formula": number.formula,
-                "inputs": [
-                    {"name": quote_data(part.name),
-                     "value": _build_value(part.value),
-                     "unit": part.unit, "source": quote_data(part.source)}
-                    for part in number.inputs[:6]
-                ],
-                "largest_parts": [
-                    {"name": quote_data(part.name),
-                     "value": _build_value(part.value)}
-                    for part in number.parts[:4]
-                ],
-                "rule": number.place,
-            }
-            for number in numbers
-        ],
-    }  # fmt: skip
-
-
-def _build_value(value: float | str | bool | None) -> float | str | bool | None:
-    if isinstance(value, bool) or value is None:
-        return value
-    return quote_data(value) if isinstance(value, str) else round_number(value)
 
 
 def build_comparison_answer(found: Comparison) -> Json:

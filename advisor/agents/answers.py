@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import Any, Final
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
 
 from advisor.output.clean import clean_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
 
 #: The most that an answer may take (tokens).
 LIMIT: Final = 1_500
@@ -42,32 +46,58 @@ def round_number(value: float | None) -> float | None:
     return float(f"{value:.4g}")
 
 
+def quote_value(value: float | str | bool | None) -> float | str | bool | None:
+    """Return a value of any kind for an answer: numbers rounded, text quoted."""
+    if isinstance(value, bool) or value is None:
+        return value
+    return quote_data(value) if isinstance(value, str) else round_number(value)
+
+
 def encode_answer(answer: Json, limit: int = LIMIT) -> str:
     """Return the answer as JSON of at most ``limit`` tokens.
 
-    What is too long loses the ends of its longest lists first, then those of its longest texts; ``cut`` says so.
+    What is too long loses the ends of its longest lists first, then those of its longest texts; ``cut`` says of which
+    lists how many.
     """
     answer = json.loads(json.dumps(answer))
     text = _encode(answer)
+    lost: Counter[str] = Counter()
     while count_tokens(text) > limit:
-        answer["cut"] = "shortened to fit; ask for less at a time"
-        if not (_shorten_list(answer) or _shorten_text(answer)):
+        name = _shorten_list(answer)
+        if name is not None:
+            lost[name] += 1
+        elif not _shorten_text(answer):
             return _encode({"cut": "the answer does not fit; ask for less at a time"})
+        answer["cut"] = _describe_cut(lost)
         text = _encode(answer)
     return text
+
+
+def _describe_cut(lost: Mapping[str, int]) -> str:
+    names = ", ".join(f"{count} of {name}" for name, count in lost.items())
+    return f"left out to fit: {names or 'ends of texts'}; ask for less at a time"
 
 
 def _encode(answer: Json) -> str:
     return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
 
-def _shorten_list(answer: Json) -> bool:
-    """Drop the last element of the list that takes most; return whether there was one with two."""
-    lists = [part for part in _iterate_parts(answer) if isinstance(part, list) and len(part) > 1]
+def _shorten_list(answer: Json) -> str | None:
+    """Drop the last element of the list that takes most, and return the list's name; None where none has two."""
+    lists = [one for one in _iterate_lists(answer, "elements") if len(one[1]) > 1]
     if not lists:
-        return False
-    max(lists, key=lambda part: count_tokens(json.dumps(part))).pop()
-    return True
+        return None
+    name, longest = max(lists, key=lambda one: count_tokens(json.dumps(one[1])))
+    longest.pop()
+    return name
+
+
+def _iterate_lists(part: Any, name: str) -> Iterator[tuple[str, list[Any]]]:  # noqa: ANN401 - JSON
+    """Yield the lists of an answer with the names that they have there; one within a list has the name of that."""
+    if isinstance(part, list):
+        yield name, part
+    for key, inner in part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ():
+        yield from _iterate_lists(inner, key if isinstance(key, str) else name)
 
 
 def _shorten_text(answer: Json) -> bool:

@@ -12,7 +12,7 @@ from advisor.collect import builds, sidecar
 from advisor.collect.binaries.executables import find_program
 from advisor.daemon.child_tasks import hash_content
 from advisor.experiments.processes import record_run
-from advisor.history.database import HistoryWriter
+from advisor.history.access import open_writer
 from advisor.history.run_storage import store_run
 from advisor.history.runs import ProfileUnit
 from advisor.model.errors import UsageError
@@ -74,7 +74,7 @@ def _store(workplace: Workplace, target: Path, binary: Path | None) -> MeasuredR
     """Advise on a recording and add it to the history."""
     study = workplace.study_run(target, binary)
     unit = ProfileUnit(target, study.advice.profile.reader, hash_content(target))
-    writer = HistoryWriter(workplace.state)
+    writer = open_writer(workplace.state, watches=False)
     try:
         with writer.transaction() as connection:
             number = store_run(connection, study.advice, [unit], datetime.now(UTC))

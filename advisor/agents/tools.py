@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 from advisor.advice.explaining import explain_study
 from advisor.agents import advice_answers
 from advisor.agents.answers import DATA, Json, quote_data, round_number
+from advisor.agents.explanation_answers import build_explanation_answer
 from advisor.agents.measuring import measure_command
+from advisor.history.access import has_history, open_read_only, open_transaction
 from advisor.history.build_comparison import compare_stored_builds
-from advisor.history.database import open_read_only, open_transaction
 from advisor.history.history_queries import StoredHistory
 from advisor.history.items import ItemStore
 from advisor.history.runs import RunStore
-from advisor.model.errors import StoreError, UsageError
+from advisor.model.errors import UsageError
 from advisor.model.reports import Table
 from advisor.model.reports import Text as Paragraph
 
@@ -24,10 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from advisor.agents.workplace import Workplace
+    from advisor.history.dialect import HistoryConnection
     from advisor.pipeline import Study
 
 _TEXT: Final = {"type": "string", "minLength": 1, "maxLength": 400}
 _RUN: Final = {**_TEXT, "description": "number of a run (list_runs), or path of a profile below the allowed roots"}
+_NOTHING_MEASURED: Final = "nothing was measured yet; use measure"
 _LANGUAGE: Final = {"enum": ["c", "cxx", "fortran"], "description": "language of the code that is shown"}
 _PROGRAM: Final = {**_TEXT, "description": "program, where several have the same builds or items"}
 
@@ -52,11 +55,9 @@ class Tool:
 
 
 def _list_runs(workplace: Workplace, arguments: Mapping[str, Any]) -> Json:
-    try:
-        connection = open_read_only(workplace.state)
-    except StoreError:
-        return {"programs": [], "runs": [], "hint": "nothing was measured yet; use measure"}
-    with closing(connection):
+    if not has_history(workplace.state):
+        return {"programs": [], "runs": [], "hint": _NOTHING_MEASURED}
+    with closing(_open_history(workplace)) as connection:
         runs = RunStore(connection)
         entries = runs.list_entries(arguments.get("program"), 20)
         programs = runs.list_programs()
@@ -71,7 +72,7 @@ def _list_runs(workplace: Workplace, arguments: Mapping[str, Any]) -> Json:
 def _get_advice(workplace: Workplace, arguments: Mapping[str, Any]) -> Json:
     study = _study(workplace, arguments["run"])
     advice = study.advice
-    if workplace.state.is_dir():
+    if has_history(workplace.state):
         advice = StoredHistory(workplace.state).update_item_states(advice)
     advice = workplace.fill_commands(advice, study.files)
     measured = workplace.find_command(advice.profile)
@@ -82,18 +83,25 @@ def _get_advice(workplace: Workplace, arguments: Mapping[str, Any]) -> Json:
 
 def _explain_number(workplace: Workplace, arguments: Mapping[str, Any]) -> Json:
     found = explain_study(_study(workplace, arguments["run"]), arguments["what"])
-    return advice_answers.build_explanation_answer(found.numbers)
+    return build_explanation_answer(found.numbers)
 
 
 def _study(workplace: Workplace, run: str) -> Study:
     """Return the study of a run by number, or of a profile by path."""
     if not run.isdecimal():
         return workplace.study_run(workplace.resolve_path(run))
-    with closing(open_read_only(workplace.state)) as connection:
+    with closing(_open_history(workplace)) as connection:
         units = RunStore(connection).units_of_run(min(int(run), 2**62))
     if not units:
         raise UsageError(f"no run {run}; list_runs lists them")
     return workplace.study_run(workplace.resolve_path(str(units[0].path)))
+
+
+def _open_history(workplace: Workplace) -> HistoryConnection:
+    """Return the history to be read; where there is none yet, the error says what an agent can do."""
+    if not has_history(workplace.state):
+        raise UsageError(_NOTHING_MEASURED)
+    return open_read_only(workplace.state)
 
 
 def _show_action(workplace: Workplace, arguments: Mapping[str, Any]) -> Json:
@@ -149,7 +157,7 @@ def _what_if(workplace: Workplace, arguments: Mapping[str, Any]) -> Json:
 
 
 def _compare(workplace: Workplace, arguments: Mapping[str, Any]) -> Json:
-    with closing(open_read_only(workplace.state)) as connection:
+    with closing(_open_history(workplace)) as connection:
         compared = compare_stored_builds(
             RunStore(connection), arguments["before"], arguments["after"], arguments.get("program")
         )
@@ -186,8 +194,8 @@ TOOLS: Final[Mapping[str, Tool]] = {
         ("run",), _get_advice,
     ),
     "explain_number": Tool(
-        "Explain how the numbers of a gap or action of a run came about: formula, inputs, sources.",
-        {"run": _RUN, "what": {**_TEXT, "description": "a gap such as L, or an action such as A-28"}},
+        "Explain how the numbers of a gap, bound or action of a run came about: formula, inputs, sources.",
+        {"run": _RUN, "what": {**_TEXT, "description": "a gap (L), a bound (I) or an action (A-28)"}},
         ("run", "what"), _explain_number,
     ),
     "show_action": Tool(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor import pipeline
 from advisor.history.history_queries import StoredHistory
+from advisor.history.location import working_folder
 from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.extension.host import PluginHost
+    from advisor.history.location import HistoryLocation
     from advisor.model.records import Advice, Profile
     from advisor.model.reports import Report
 
@@ -38,7 +40,7 @@ class Workplace:
 
     roots: tuple[Path, ...]
     commands: tuple[tuple[str, ...], ...]
-    state: Path
+    state: HistoryLocation
     host: PluginHost
     options: pipeline.Options
     run_report: Callable[[str, Sequence[str]], Report]
@@ -62,7 +64,7 @@ class Workplace:
     @property
     def recordings(self) -> Path:
         """Where measured commands are recorded."""
-        return self.state.resolve() / RECORDINGS
+        return working_folder(self.state).resolve() / RECORDINGS
 
     def check_command(self, words: Sequence[str]) -> None:
         """Raise ``UsageError`` unless the command begins with the words of an allowed one."""

@@ -8,6 +8,7 @@ build are left out, and that is said.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -193,12 +194,9 @@ def _gap_names(known: Sequence[str]) -> tuple[str, ...]:
 
 def _seconds_table(group: Sequence[Advice], known: Sequence[str]) -> FloatArray:
     """Return run time, first bound and gaps of each run (runs, 2 + gaps), seconds."""
-    rows = []
-    for advice in group:
-        seconds = {bound.name: bound.seconds or 0.0 for bound in advice.bounds}
-        levels = np.array([seconds[name] for name in known])
-        rows.append(np.r_[levels[-1], levels[0], np.diff(levels)])
-    return np.array(rows)
+    seconds = ({bound.name: bound.seconds or 0.0 for bound in advice.bounds} for advice in group)
+    levels = np.array([[each[name] for name in known] for each in seconds])
+    return np.column_stack((levels[:, -1], levels[:, 0], np.diff(levels)))
 
 
 def _pool_deviations(tables: Sequence[FloatArray]) -> tuple[FloatArray | None, int]:
@@ -211,6 +209,7 @@ def _pool_deviations(tables: Sequence[FloatArray]) -> tuple[FloatArray | None, i
     return np.sqrt(np.asarray(squares) / freedom), freedom
 
 
+@lru_cache(64)
 def _significance_limit(freedom: int, tests: int) -> float:
     return student_t_quantile(1 - policy.CHANGE_PROBABILITY / tests / 2, freedom)
 

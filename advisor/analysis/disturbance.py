@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from advisor.model.records import OTHER_PROGRAMS
 from advisor.model.units import format_seconds
 
 if TYPE_CHECKING:
     from advisor.model.records import Profile
 
-#: The part of the run in which other programs held the cores, outside of all phases.
-OTHERS: Final = "other programs"
 #: Counts, in the row of the program: the longest delay of each instance of a phase, summed up; the run-queue delay of
 #: each thread, and the part of it in calls for input and output; what the machine's cores did for others; and the
 #: imbalance that a second run may not show: all seconds.
@@ -40,17 +39,20 @@ def disturbance_seconds(profile: Profile) -> float:
     table = profile.counts.get(LONGEST_DELAY)
     if table is not None:
         seconds = float(table.sum())
-    elif OTHERS in profile.outside:
-        seconds = float(profile.outside[OTHERS].max())
+    elif OTHER_PROGRAMS in profile.outside:
+        seconds = float(profile.outside[OTHER_PROGRAMS].max())
     else:
         return 0.0
     return seconds if seconds >= _LEAST_SHARE * profile.actual_s else 0.0
 
 
-def doubtful_seconds(profile: Profile, gap: str, share: float = 1.0) -> float:
+def doubtful_seconds(
+    profile: Profile, gap: str, share: float = 1.0, *, proven_s: float = 0.0, seconds: float | None = None
+) -> float:
     """Return the seconds of a gap, by its letter, that need not come back in another run.
 
-    In a part of the run with this ``share`` of its computation cores differ by so much less; a delay may be anywhere.
+    In a part of the run with this ``share`` of its computation cores differ by so much less; a delay may be anywhere,
+    but for what CPU clocks have ``proven_s`` of the gap's ``seconds`` (``proven_imbalance``).
     """
     if gap == "O":
         return _io_delay_seconds(profile)
@@ -58,7 +60,10 @@ def doubtful_seconds(profile: Profile, gap: str, share: float = 1.0) -> float:
         return 0.0
     table = profile.counts.get(UNREPEATED)
     uneven_s = float(table.sum()) if table is not None and gap in UNEVEN_GAPS else 0.0
-    return disturbance_seconds(profile) + share * uneven_s
+    delayed_s = disturbance_seconds(profile)
+    if seconds is not None and proven_s > 0:
+        delayed_s = min(delayed_s, max(seconds - proven_s, 0.0))
+    return delayed_s + share * uneven_s
 
 
 def own_run_seconds(profile: Profile) -> float:
@@ -66,7 +71,7 @@ def own_run_seconds(profile: Profile) -> float:
 
     Phases and computation are measured without them: shares of the whole run would shrink with the machine's load.
     """
-    taken = profile.outside.get(OTHERS)
+    taken = profile.outside.get(OTHER_PROGRAMS)
     return profile.actual_s if taken is None else max(profile.actual_s - float(taken.max()), 0.0)
 
 
@@ -75,6 +80,13 @@ def _io_delay_seconds(profile: Profile) -> float:
     table = profile.counts.get(IO_DELAY)
     seconds = float(table.sum()) / len(profile.processors) if table is not None else 0.0
     return seconds if seconds >= _LEAST_SHARE * profile.actual_s else 0.0
+
+
+def delayed_io_share(profile: Profile) -> float:
+    """Return the part of all input and output in which its processor had no core, as far as that is known (0 to 1)."""
+    table = profile.counts.get(IO_DELAY)
+    spent = sum(float(phase.arrays["io_s"].sum()) for phase in profile.phases if "io_s" in phase.arrays)
+    return 0.0 if table is None or spent <= 0 else min(float(table.sum()) / spent, 1.0)
 
 
 def describe_disturbance(seconds: float) -> str:

@@ -82,14 +82,14 @@ def _bound_seconds(name: str, profile: Profile, machine: Machine) -> float | Non
     count = len(profile.processors)
     if name == "M":
         peak = peak_flops_per_s(machine, count)
-        operations = _unit_totals(profile, COUNTS[name])
+        operations = sum_operations(profile, COUNTS[name])
         floating = sum(FLOATING[unit] * number for unit, number in operations.items() if unit in FLOATING)
         return floating / peak if peak else None
     if name == "MACS":
         clock = clock_hz(machine)
-        return _unit_totals(profile, COUNTS[name])[COUNTS[name]] / count / clock if clock else None
+        return sum_operations(profile, COUNTS[name])[COUNTS[name]] / count / clock if clock else None
     counts, rates = _deciding_counts(name, profile, machine)
-    busiest = busiest_unit(machine, _unit_totals(profile, counts), rates)
+    busiest = busiest_unit(machine, sum_operations(profile, counts), rates)
     return busiest[1] / count if busiest else None
 
 
@@ -102,12 +102,8 @@ def _deciding_counts(name: str, profile: Profile, machine: Machine) -> tuple[str
         return COUNTS[name], unit_rates(machine)
     choices = ((COUNTS[name], instruction_rates(machine)), (NUMBERS, unit_rates(machine)))
     known = [(counts, rates) for counts, rates in choices if _unit_tables(profile, counts)]
-    busy = [busiest_unit(machine, _unit_totals(profile, counts), rates) for counts, rates in known]
+    busy = [busiest_unit(machine, sum_operations(profile, counts), rates) for counts, rates in known]
     return max(zip(known, busy, strict=True), key=lambda each: each[1][1] if each[1] else 0.0)[0]
-
-
-def _unit_totals(profile: Profile, counts: str) -> dict[str, float]:
-    return {unit: float(table.sum()) for unit, table in _unit_tables(profile, counts).items()}
 
 
 def _unit_weights(name: str, profile: Profile, machine: Machine | None) -> tuple[str, dict[str, float]]:
@@ -118,7 +114,7 @@ def _unit_weights(name: str, profile: Profile, machine: Machine | None) -> tuple
     if name == "MACS" or machine is None:
         return name_count(name, profile), dict.fromkeys(units, 1.0)
     counts, rates = _deciding_counts(name, profile, machine)
-    totals = _unit_totals(profile, counts)
+    totals = sum_operations(profile, counts)
     busiest = busiest_unit(machine, totals, rates)
     pipes: dict[str, str] = {str(unit): each.pipes or str(unit) for unit, each in machine.units.items()}
     chosen = [unit for unit in totals if unit in rates and busiest and pipes[unit] == busiest[0]]

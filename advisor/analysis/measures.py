@@ -61,6 +61,7 @@ WORDS: Final = {
     "wait_s": "waiting",
     "sync_s": "time of synchronizing",
     "io_s": "time of input and output",
+    "os_s": "time without a core",
 }
 HELD_WAITING: Final = (
     "only input and output are told apart, so waiting, synchronizing and imbalance are in here, up to the whole run"
@@ -87,7 +88,8 @@ class Quantity:
 class Quantities:
     """Seconds of computation, computation with transfer, work (``wall - wait - sync``), sync and wait.
 
-    ``all_but_io`` tells that nothing but I/O is told apart: then computation with transfer holds everything else.
+    ``all_but_io`` tells that nothing but I/O and time without a core is told apart: then computation with transfer is
+    all else.
     """
 
     computation: Quantity
@@ -169,14 +171,19 @@ def _communication_quantity(profile: Profile, work: Quantity) -> Quantity:
 
 
 def _has_only_io(profile: Profile) -> bool:
-    """Return whether a tool told input and output, and nothing else, from the rest of the wall time."""
+    """Return whether a tool told O, of the user or the system, and nothing else, from the rest of the wall time."""
     others = ("cpu_s", "transfer_s", "wait_s", "sync_s")
-    whole = not profile.has_phases and profile.has_measure("wall_s") and profile.has_measure("io_s")
+    whole = not profile.has_phases and profile.has_measure("wall_s") and bool(find_system_measures(profile))
     return whole and not any(profile.has_measure(name) for name in others)
 
 
+def find_system_measures(profile: Profile) -> tuple[str, ...]:
+    """Return the measures in ``profile`` that make up O: input and output, and time without a core."""
+    return tuple(name for name in ("io_s", "os_s") if profile.has_measure(name))
+
+
 def _all_but_io(profile: Profile) -> Quantity:
-    rest = _sum_arrays(profile, ("wall_s", 1.0), ("io_s", -1.0))
+    rest = _sum_arrays(profile, ("wall_s", 1.0), *((name, -1.0) for name in find_system_measures(profile)))
     status = worst_status(("estimated", rest.status))
     return Quantity(rest.terms, status, join_reasons((HELD_WAITING, rest.reason)), recording_command(profile, "wait_s"))
 

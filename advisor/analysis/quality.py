@@ -63,13 +63,19 @@ def grade_profile(
         return _grade_notes([*profile.notes, *doubts, SIMULATED])
     found = [*profile.notes, *_check_run(profile), *_check_processors(profile), *_check_values(profile, bounds, gaps)]
     found += [*_check_phases(profile, loads), *_check_clocks(profile)]
-    return _grade_notes(found)
+    return _grade_notes(found, computes_by_clock=profile.status.get("cpu_s") == "measured")
 
 
-def _grade_notes(found: Sequence[Note]) -> Grade:
-    """Return the grade that the penalties of notes leave, of any kind of run."""
+def _grade_notes(found: Sequence[Note], *, computes_by_clock: bool = False) -> Grade:
+    """Return the grade that the penalties of notes leave, of any kind of run.
+
+    Where computation was measured by CPU clocks, doubts about the rest of the time don't add up without end.
+    """
     notes = tuple(sorted(found, key=lambda note: -note.penalty))
-    score = min(max(1.0 - sum(note.penalty for note in notes), 0.0), 1.0)
+    waiting = sum(note.penalty for note in notes if note.name in policy.WAITING_DOUBTS)
+    others = sum(note.penalty for note in notes if note.name not in policy.WAITING_DOUBTS)
+    most = policy.MOST_WAITING_DOUBT if computes_by_clock else waiting
+    score = min(max(1.0 - others - min(waiting, most), 0.0), 1.0)
     fatal = any(note.penalty >= 1.0 for note in notes)
     letter = "F" if fatal else next(letter for letter, least in policy.LETTERS if round(score, 9) >= least)
     return Grade(letter, score, notes)

@@ -37,6 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_advice_arguments(parser: argparse.ArgumentParser) -> None:
     """Give a command that advises on a run its options."""
+    add_study_arguments(parser)
+    gates.add_gate_argument(parser)
+    parser.add_argument("--verbose", action="store_true", help="Show all recommendations, evidence, code and tables")
+    formats.add_format_arguments(parser)
+
+
+def add_study_arguments(parser: argparse.ArgumentParser) -> None:
+    """Give a command the options that decide what is advised, as ``study_runs`` reads them."""
     parser.add_argument(
         "--order",
         choices=("seconds", "steps"),
@@ -58,9 +66,6 @@ def add_advice_arguments(parser: argparse.ArgumentParser) -> None:
         "--target", metavar="'P=1024 N=8192'", type=_parse_target,
         help="Production size: show what dominates there, from models of earlier runs",
     )  # fmt: skip
-    gates.add_gate_argument(parser)
-    parser.add_argument("--verbose", action="store_true", help="Show all recommendations, evidence, code and tables")
-    formats.add_format_arguments(parser)
 
 
 def _parse_path(text: str) -> Path:
@@ -100,14 +105,14 @@ def _update_item_states(advice: Advice, args: argparse.Namespace) -> Advice:
     """Return the advice with the state of each item in the history; as it is where that cannot be read, which is said
     elsewhere.
     """
-    folder = history_location.history_folder(args)
-    if not (advice.recommendations and folder.is_dir()):
+    place = history_location.locate_history(args)
+    if not advice.recommendations or (isinstance(place, Path) and not place.is_dir()):
         return advice
     from advisor.history.history_queries import StoredHistory
     from advisor.model.errors import StoreError
 
     try:
-        return StoredHistory(folder).update_item_states(advice)
+        return StoredHistory(place).update_item_states(advice)
     except StoreError:
         return advice
 
@@ -134,5 +139,7 @@ def deliver_advice(advice: Advice, earlier: EarlierRuns, args: argparse.Namespac
     text = formats.render_advice(advice, earlier, args)
     comment = args.form == "markdown"
     output.write_output(head + text if args.form == "text" else text, args.output, "utf-8" if comment else None)
-    gates.check_gates(args.fail_on, advice, lambda: find_base(advice, earlier.earlier_advice(), args.base))
-    output.write_messages(*(problem for problem in earlier.problems if problem not in advice.problems))
+    try:
+        gates.check_gates(args.fail_on, advice, lambda: find_base(advice, earlier.earlier_summaries(), args.base))
+    finally:
+        output.write_messages(*(problem for problem in earlier.problems if problem not in advice.problems))

@@ -77,7 +77,15 @@ def run_command(args: argparse.Namespace) -> int:
     commits = list_commits(repository, args.span)
     session = Path(tempfile.mkdtemp(prefix="gapwatch-bisect-")) / "session"
     runner = CommitRunner(
-        repository, commits, words, session, args.build, args.gap, args.limit, _study, output.write_messages
+        repository,
+        commits,
+        words,
+        session,
+        args.build,
+        args.gap,
+        args.limit,
+        user_folders.advise_path,
+        output.write_messages,
     )
     try:
         found = find_change(runner.measure_commit, len(commits) - 1, args.runs)
@@ -85,12 +93,6 @@ def run_command(args: argparse.Namespace) -> int:
     finally:
         runner.close()
         session.parent.rmdir()
-
-
-def _study(path: Path) -> Advice:
-    from advisor import pipeline
-
-    return pipeline.advise([path], pipeline.Options(rules=user_folders.rule_files()), user_folders.load_host())
 
 
 def _build_report(

@@ -38,7 +38,7 @@ def run_command(args: argparse.Namespace) -> int:
 
     with history_location.open_runs(args) as runs:
         history_location.require_program(args.program, runs)
-        compared = compare_stored_builds(runs, args.before, args.after, args.program, whole=bool(args.fail_on))
+        compared = compare_stored_builds(runs, args.before, args.after, args.program)
     first, second, found = compared.before, compared.after, compared.comparison
     if args.form == "markdown":
         from advisor.output.markdown import render_comment

@@ -1,4 +1,4 @@
-"""``gapwatch config``: what the daemon would do, and whether its configuration file is sound."""
+"""``gapwatch config``: what the daemon would do, whether its configuration file is sound, and what a site sets up."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show = subcommands.add_command(commands, "show", "show all settings and the file's search path")
     check = subcommands.add_command(commands, "check", "validate a configuration file")
     unit = subcommands.add_command(commands, "systemd", "write a systemd user unit that runs the daemon")
+    subcommands.add_command(commands, "database", "write the SQL that makes or upgrades a history on PostgreSQL")
     for each in (show, check, unit):
         each.add_argument(
             "--config", metavar="FILE", type=Path, help="Configuration file (default: the user's gapwatch.toml)"
@@ -68,10 +69,15 @@ def read_config(args: argparse.Namespace) -> DaemonConfig:
 
 
 def run_command(args: argparse.Namespace) -> int:
-    """Show or check the configuration, or write the unit; returns the exit code."""
+    """Show or check the configuration, or write the unit or the statements; returns the exit code."""
     from advisor.daemon import config
     from advisor.model.reports import Column, Report, Table, Text
 
+    if args.what == "database":
+        from advisor.history.postgres_schema import render_roles, render_schema
+
+        output.write_output(render_schema() + render_roles())
+        return 0
     found = read_config(args)
     if args.what == "systemd":
         output.write_output(_render_unit(find_config_file(args) if args.config else None))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.cli import output, progress, user_folders
 from advisor.cli.next_commands import program_place
+from advisor.collect.launchers import find_rank_option
 from advisor.collect.passes import conclusions, planning, programs
 from advisor.collect.passes.calls import count_calls, find_difference
 from advisor.model.errors import AdvisorError
@@ -116,7 +117,7 @@ def _needs(run: DeepRun, place: int | None) -> planning.PassNeeds:
         lacking[planning.SOURCE] = "its sources are not found (compile with -g)"
     if shutil.which("valgrind") is None:
         lacking[planning.INSTRUCTIONS] = "needs valgrind (apt install valgrind)"
-    if profile.ranks > 1 and (place is None or programs.single_command(run.words, place) is None):
+    if profile.ranks > 1 and (place is None or find_rank_option(run.words, place) is None):
         lacking[planning.ONE] = "the launcher's number of ranks is not seen in the command"
     return planning.PassNeeds(lacking, run.machine is not None or user_folders.probed_here() is not None)
 
@@ -210,8 +211,9 @@ def _run_twice(run: DeepRun, one: Pass, place: int) -> None:
 
 
 def _run_alone(run: DeepRun, one: Pass, place: int) -> None:
-    words = programs.single_command(run.words, place) if run.profile.ranks > 1 else list(run.words)
-    alone = _record(run, one, words or list(run.words), {"OMP_NUM_THREADS": "1"})
+    option = find_rank_option(run.words, place) if run.profile.ranks > 1 else None
+    words = option.replace_ranks(run.words, 1) if option else list(run.words)
+    alone = _record(run, one, words, {"OMP_NUM_THREADS": "1"})
     if len(alone.processors) != 1:
         raise AdvisorError(f"it ran on {len(alone.processors)} processors again")
     run.notes.append(conclusions.compare_with_one(run.profile, alone))

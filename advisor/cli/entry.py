@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _WITHOUT_PLUGINS = frozenset(
     (
         "run", "watch", "status", "history", "compare", "applied", "ack", "suppress", "stamp", "export", "backup",
-        "restore", "config", "serve",
+        "restore", "config", "serve", "epilog",
     )
 )  # fmt: skip
 #: Commands that read files of others and need no network.
@@ -40,7 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments and arguments[0] not in _WITHOUT_PLUGINS and not arguments[0].startswith("-"):
         task = partial(run_guarded, lambda: _run_arguments(arguments))
         offline = arguments[0] in _OFFLINE
-        return run_guarded(lambda: supervision.run_supervised(task, offline=offline))
+        return run_guarded(lambda: supervision.run_supervised(task, offline=offline, confines=True))
     supervision.expect_parts()
     return run_guarded(lambda: _run_arguments(arguments))
 
@@ -59,7 +59,7 @@ def _find_result_places(args: argparse.Namespace) -> Iterator[Path]:
 
 
 def _run_arguments(arguments: list[str]) -> int:
-    from advisor.cli import output, parsers, plugin_commands, supervision
+    from advisor.cli import history_location, output, parsers, plugin_commands, supervision
     from advisor.cli.commands import COMMANDS
 
     if arguments and not arguments[0].startswith("-"):
@@ -67,7 +67,9 @@ def _run_arguments(arguments: list[str]) -> int:
         if name not in COMMANDS:
             return plugin_commands.run_plugin_command(name, rest)
         parsed = parsers.build_command_parser(COMMANDS[name]).parse_args(rest)
-        supervision.confine_files(lambda: _find_result_places(parsed))
+        supervision.confine_process(
+            lambda: history_location.open_history_ahead(parsed), lambda: _find_result_places(parsed)
+        )
         return COMMANDS[name].run_command(parsed)
     wants_help = "--help" in arguments or "-h" in arguments
     parser = parsers.build_top_parser(plugin_commands.list_plugin_commands() if wants_help or not arguments else ())

@@ -20,7 +20,7 @@ NAME = "explain"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     parser.add_argument("run", metavar="RUN|PATH", help="Profile or trace, or a run of the history by number or name")
-    parser.add_argument("what", metavar="ACTION|GAP", nargs="?", help="Explain one action or gap only (default: all)")
+    parser.add_argument("what", metavar="WHAT", nargs="?", help="Explain one action, gap or bound only (default: all)")
     parser.add_argument("--machine", metavar="NAME|FILE", help="Machine model (see gapwatch machines list)")
     user_folders.add_rules_argument(parser)
     parser.add_argument(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.cli import history_location, output
-from advisor.model.errors import StoreError
+from advisor.model.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     import argparse
@@ -51,12 +51,15 @@ def _export_history(args: argparse.Namespace) -> int:
 
 def _render_lines(runs: RunStore, program: str | None) -> tuple[list[str], list[str]]:
     """Return one advice document a line, and what is said of runs that are left out."""
+    from advisor.history.dialect import StoreLost
     from advisor.output.advice_document import build_advice_document
 
     lines, problems = [], []
     for entry in runs.list_entries(program):
         try:
             lines.append(f"{json.dumps(build_advice_document(runs.load_advice(entry.number)))}\n")
+        except StoreLost:
+            raise
         except StoreError as error:
             problems.append(f"{error}; it is left out")
     return lines, problems
@@ -80,8 +83,16 @@ def _backup_history(args: argparse.Namespace) -> int:
     """Write a complete copy of the history, also while the daemon runs; returns the exit code."""
     from advisor.history.backups import copy_history
 
-    copy_history(history_location.history_folder(args), args.file)
+    copy_history(_require_folder(args), args.file)
     return 0
+
+
+def _require_folder(args: argparse.Namespace) -> Path:
+    """Return the directory of the history; raises ``UsageError`` for a server, which has means of its own."""
+    place = history_location.locate_history(args)
+    if not isinstance(place, Path):
+        raise UsageError(f"{place} is on a server: back it up with pg_dump, restore it with pg_restore (docs/site.md)")
+    return place
 
 
 def _add_restore_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,7 +104,7 @@ def _restore_history(args: argparse.Namespace) -> int:
     """Put a backup in the place of the history, which is kept under another name; returns the exit code."""
     from advisor.history.backups import restore_history
 
-    folder = history_location.history_folder(args)
+    folder = _require_folder(args)
     kept = restore_history(folder, args.file)
     before = f"; what was there before is {kept}" if kept is not None else ""
     output.write_output(

@@ -43,7 +43,7 @@ def render_advice(advice: Advice, earlier: EarlierRuns, args: argparse.Namespace
         from advisor.advice.earlier_runs import find_base
         from advisor.output.markdown import render_comment
 
-        base = find_base(advice, earlier.earlier_advice(), args.base)
+        base = find_base(advice, earlier.earlier_summaries(), args.base)
         return render_comment(advice, base.change if base else None)
     if args.form == "sarif":
         from advisor.output.sarif import render_sarif
@@ -61,7 +61,7 @@ def render_advice(advice: Advice, earlier: EarlierRuns, args: argparse.Namespace
         from advisor.output import run_pictures
         from advisor.output.html.advice_page import render_advice_page
 
-        return render_advice_page(advice, run_pictures.build_run_pictures(advice, earlier.earlier_advice()))
+        return render_advice_page(advice, run_pictures.build_run_pictures(advice, earlier.earlier_summaries()))
     from advisor.output.terminal import render_screen
 
     return render_screen(advice, output.build_page(args, verbose=args.verbose))

@@ -2,7 +2,8 @@
 
 ``new`` is crossed by advice that no run of the base build shows, ``regression`` by a gap that has grown since the base
 build by more than repeated runs differ, ``network`` by more latencies, bytes or messages, which hardly vary from run to
-run. A gate that cannot be judged is an error, but for the first build: without an earlier one nothing is worse.
+run. A gate that cannot be judged is an error, also where no earlier build is known: a first build looks the same as a
+lost cache or a mistyped directory.
 """
 
 from __future__ import annotations
@@ -111,8 +112,8 @@ def check_gates(gates: Sequence[Gate | ChangeGate], advice: Advice, base: Callab
 def _find_changes(gate: ChangeGate, advice: Advice, base: ComparisonBase | None) -> Iterator[str]:
     """Yield how the run crosses a gate on what changed; raises ``UsageError`` where that can't be told."""
     if base is None:
-        output.write_messages(f"gate {gate.text!r} skipped: no earlier run of another build")
-    elif gate.text == "new":
+        raise UsageError(f"gate {gate.text!r} cannot be judged: no earlier run of another build is known")
+    if gate.text == "new":
         yield from _find_new_items(advice, base)
     elif gate.text == "network":
         yield from _find_added_traffic(base)

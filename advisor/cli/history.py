@@ -38,12 +38,12 @@ def run_command(args: argparse.Namespace) -> int:
 
 
 def _build_report(args: argparse.Namespace) -> Report:
-    from advisor.history.database import read_history
+    from advisor.history.access import read_history
     from advisor.history.items import ItemStore
     from advisor.history.runs import RunStore
     from advisor.model.reports import Report, Text
 
-    with read_history(history_location.history_folder(args)) as connection:
+    with read_history(history_location.locate_history(args)) as connection:
         runs = RunStore(connection)
         history_location.require_program(args.program, runs)
         entries = runs.list_entries(args.program, args.limit)

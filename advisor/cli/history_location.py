@@ -2,51 +2,77 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.cli import user_folders
+from advisor.model.errors import UsageError
 from advisor.support.disk_cache import system_folder
 
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Iterator
 
     from advisor.advice.earlier_runs import RunHistory
+    from advisor.history.location import HistoryLocation
     from advisor.history.runs import RunStore
 
 STATE_VARIABLE = "GAPWATCH_STATE"
 
 
 def add_state_argument(parser: argparse.ArgumentParser) -> None:
-    """Give a command the option that names the directory of the history."""
+    """Give a command the option that says where the history is."""
     parser.add_argument(
-        "--state", metavar="DIR", type=Path, help="History directory (default: the user's state directory)"
-    )
+        "--state", metavar="DIR|URL", type=_parse_argument,
+        help="History: a directory, or the postgresql:// URL of a server (default: the user's state directory)",
+    )  # fmt: skip
 
 
-def history_folder(args: argparse.Namespace, configured: Path | None = None) -> Path:
-    """Return the directory of the history; ``configured`` is what the configuration of this command says."""
-    return args.state.expanduser().absolute() if args.state else default_history_folder(configured)
+def _parse_argument(text: str) -> HistoryLocation:
+    try:
+        return resolve_location(text)
+    except UsageError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
-def default_history_folder(configured: Path | None = None) -> Path:
-    """Return the directory of the history where no option says another one; raises ``UsageError``.
+def resolve_location(text: str) -> HistoryLocation:
+    """Return the directory, absolute, or the server that a text names; raises ``UsageError``."""
+    if "://" not in text:
+        return Path(text).expanduser().absolute()
+    from advisor.history.location import parse_location
+
+    return parse_location(text)
+
+
+def locate_history(args: argparse.Namespace, configured: HistoryLocation | None = None) -> HistoryLocation:
+    """Return where the history is; ``configured`` is what the configuration of this command says."""
+    return args.state or locate_default_history(configured)
+
+
+def history_folder(args: argparse.Namespace) -> Path:
+    """Return the directory for what belongs to the history and is kept on this machine."""
+    from advisor.history.location import working_folder
+
+    return working_folder(locate_history(args))
+
+
+def locate_default_history(configured: HistoryLocation | None = None) -> HistoryLocation:
+    """Return where the history is if no option says so; raises ``UsageError``.
 
     That of the environment, else the ``configured`` one, else that of the user's configuration, else the system's.
     """
     said = os.environ.get(STATE_VARIABLE)
     if said:
-        return Path(said).expanduser().absolute()
-    found = configured or _configured_folder()
+        return resolve_location(said)
+    found = configured or _find_configured()
     if found is not None:
-        return found.absolute()
+        return found.absolute() if isinstance(found, Path) else found
     return system_folder("state")
 
 
-def _configured_folder() -> Path | None:
+def _find_configured() -> HistoryLocation | None:
     """Return what the user's configuration says, which the daemon goes by."""
     own = user_folders.config_folder() / "gapwatch.toml"
     if not own.is_file():
@@ -57,30 +83,35 @@ def _configured_folder() -> Path | None:
     return config.read_config(own).state
 
 
+def open_history_ahead(args: argparse.Namespace) -> None:
+    """Connect to the server of the history while the network can be reached; those in a directory need nothing."""
+    if hasattr(args, "state") and not isinstance(place := locate_history(args), Path):
+        from advisor.history import access
+
+        access.open_ahead(place)
+
+
 def open_history(args: argparse.Namespace) -> RunHistory | None:
     """Return the past that the history holds; None, and nothing that reads it loaded, where there is no history yet."""
-    folder = history_folder(args)
-    if not folder.is_dir():
+    place = locate_history(args)
+    if isinstance(place, Path) and not place.is_dir():
         return None
     from advisor.history.history_queries import StoredHistory
 
-    return StoredHistory(folder)
+    return StoredHistory(place)
 
 
 def require_program(program: str | None, runs: RunStore) -> None:
     """Raise ``UsageError`` where the history holds no run of ``program``, if one is named."""
-    programs = runs.list_programs()
-    if program is not None and program not in programs:
-        from advisor.model.errors import UsageError
-
-        raise UsageError(f"no run of {program!r} in the history; there are {', '.join(programs) or 'none'}")
+    if program is not None and not runs.has_program(program):
+        raise UsageError(f"no run of {program!r} in the history; there are {', '.join(runs.list_programs()) or 'none'}")
 
 
 @contextmanager
 def open_runs(args: argparse.Namespace) -> Iterator[RunStore]:
     """Give the runs of the history, to read; the connection is closed afterwards. Raises ``StoreError``."""
-    from advisor.history.database import read_history
+    from advisor.history.access import read_history
     from advisor.history.runs import RunStore
 
-    with read_history(history_folder(args)) as connection:
+    with read_history(locate_history(args)) as connection:
         yield RunStore(connection)

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING
 from advisor.cli import history_location, output
 
 if TYPE_CHECKING:
-    from pathlib import Path
-    from sqlite3 import Connection
-
+    from advisor.history.dialect import HistoryConnection
     from advisor.history.items import Item, ItemState
+    from advisor.history.location import HistoryLocation
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 
@@ -45,15 +44,15 @@ class ItemCommand:
     def run_command(self, args: argparse.Namespace) -> int:
         """Note it in the history; returns the exit code."""
         reason, until = getattr(args, "reason", None), getattr(args, "until", None)
-        folder = history_location.history_folder(args)
+        place = history_location.locate_history(args)
         output.write_output(
-            self.mark_stored_item(folder, args.item, args.program, args.region, reason=reason, until=until) + "\n"
+            self.mark_stored_item(place, args.item, args.program, args.region, reason=reason, until=until) + "\n"
         )
         return 0
 
     def mark_stored_item(
         self,
-        folder: Path,
+        place: HistoryLocation,
         name: str,
         program: str | None = None,
         region: str | None = None,
@@ -61,29 +60,29 @@ class ItemCommand:
         reason: str | None = None,
         until: str | None = None,
     ) -> str:
-        """Note it of the item of that name in the history at ``folder``; return one line on what was noted.
+        """Note it of the item of that name in the history at ``place``; return one line on what was noted.
 
         Raises ``StoreError``, and ``UsageError`` where no item fits, or several.
         """
-        from advisor.history.database import open_transaction
+        from advisor.history.access import open_transaction
         from advisor.history.items import ItemStore
         from advisor.output import numbers
         from advisor.output.clean import clean_text
 
-        with open_transaction(folder) as connection:
+        with open_transaction(place) as connection:
             items = ItemStore(connection)
             item = items.find_item(program, name, region)
             won_s = (
                 _require_won_seconds(connection, item) if self.state == "applied" and item.state == "resolved" else None
             )
             items.mark_item(item, self.state, datetime.now(UTC), reason=reason, until=until, won_s=won_s)
-        place = f" at {item.region or item.phase}" if item.region or item.phase else ""
+        at = f" at {item.region or item.phase}" if item.region or item.phase else ""
         said = self.reply if won_s is None else f"applied, and gone since; it won {numbers.format_duration(won_s)}"
         more = f" until {until}" if until else ""
-        return clean_text(f"{item.action} ({item.title}){place}: {said}{more}")
+        return clean_text(f"{item.action} ({item.title}){at}: {said}{more}")
 
 
-def _require_won_seconds(connection: Connection, item: Item) -> float:
+def _require_won_seconds(connection: HistoryConnection, item: Item) -> float:
     """Return what a resolved item has won; raises ``UsageError`` where the history cannot tell."""
     from advisor.history.items import compute_resolved_gain
     from advisor.history.runs import RunStore

@@ -13,7 +13,7 @@ from advisor.advice.earlier_runs import compare_with_base
 from advisor.cli import output
 from advisor.cli.progress import format_time_left
 from advisor.daemon.events import Backlog, FileSettled, Remark, RunIngested
-from advisor.history.database import open_read_only
+from advisor.history import access, dialect
 from advisor.history.file_states import FileStates
 from advisor.history.history_queries import StoredHistory
 from advisor.model.errors import StoreError
@@ -21,13 +21,12 @@ from advisor.output import watch_screen
 from advisor.output.page import make_live_display, render_lines
 
 if TYPE_CHECKING:
-    from pathlib import Path
-    from sqlite3 import Connection
-
     from rich.live import Live
 
     from advisor.daemon.config import DaemonConfig
     from advisor.daemon.events import Event
+    from advisor.history.dialect import HistoryConnection
+    from advisor.history.location import HistoryLocation
     from advisor.output.page import Page
 
 _TROUBLES: Final = 3
@@ -59,7 +58,7 @@ class _BacklogPace:
 class LiveScreen:
     """What happens, on the whole terminal; when it ends, the last state stays on the terminal like any other output."""
 
-    def __init__(self, config: DaemonConfig, state: Path, page: Page) -> None:
+    def __init__(self, config: DaemonConfig, state: HistoryLocation, page: Page) -> None:
         self._state, self._page = state, page
         self._roots = tuple(str(root) for root in config.roots)
         self._programs: dict[str, watch_screen.ProgramScreen] = {}
@@ -67,7 +66,7 @@ class LiveScreen:
         self._told = 0
         self._last: tuple[object, ...] = ()
         self._live: Live | None = None
-        self._history: Connection | None = None
+        self._history: HistoryConnection | None = None
         self._counted: tuple[float, int, dict[str, int]] | None = None
         self._pace = _BacklogPace()
 
@@ -127,8 +126,12 @@ class LiveScreen:
     def _count_files(self) -> dict[str, int]:
         """Return the files by state; counted again only where something was written, and not all the time."""
         if self._history is None:
-            self._history = open_read_only(self._state)
-        (written,) = self._history.execute("SELECT value FROM meta WHERE name = 'commits'").fetchone()
+            self._history = access.open_read_only(self._state)
+        try:
+            written = dialect.read_change_mark(self._history)
+        except StoreError:  # the server was away; next time it is asked anew
+            self._history = None
+            raise
         begin = monotonic()
         if self._counted is None or (self._counted[1] != written and begin > self._counted[0]):
             counts = {str(state): count for state, count in FileStates(self._history).count_states().items()}

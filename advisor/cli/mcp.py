@@ -74,7 +74,7 @@ def run_command(args: argparse.Namespace) -> int:
     options = Options(user_folders.resolve_machine(args.machine), (*user_folders.rule_files(), *args.rules))
     serve_stdio(
         Workplace(
-            roots, tuple(args.allow), history_location.history_folder(args), host, options,
+            roots, tuple(args.allow), history_location.locate_history(args), host, options,
             partial(build_plugin_report, host), fill_commands, args.budget,
         )
     )  # fmt: skip

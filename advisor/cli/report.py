@@ -90,7 +90,7 @@ def _study_paths(args: argparse.Namespace) -> Iterator[tuple[Advice, Sequence[Ad
         studies = pipeline.iterate_studies(
             args.paths, options, user_folders.load_host(), history_location.open_history(args)
         )
-        found = [(study.advice, study.earlier.earlier_advice()) for study in studies]
+        found = [(study.advice, study.earlier.earlier_summaries()) for study in studies]
     yield from _select_newest(found, args.limit)
 
 

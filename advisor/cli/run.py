@@ -111,6 +111,7 @@ def run_command(args: argparse.Namespace) -> int:
     if recording.code:
         output.write_messages(notes.describe_exit_status(recording.code))
     status = recording.code if recording.code >= 0 else _SIGNALLED - recording.code
+    history_location.open_history_ahead(args)
     code = supervision.run_part(lambda: run_guarded(lambda: _advise_recording(recording, session, args)))
     return status or code
 

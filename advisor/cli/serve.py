@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import ipaddress
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.cli import history_location, option_types, output
 from advisor.model.errors import AdvisorError, UsageError
 from advisor.support.extras import install_line
+from advisor.support.secret_files import read_secret
 
 if TYPE_CHECKING:
     import argparse
@@ -54,10 +54,10 @@ def run_command(args: argparse.Namespace) -> int:
     token = read_token(args.token_file) if args.token_file else None
     if token is None and not _is_loopback(args.host):
         raise UsageError(f"--host {args.host} is not loopback: others could read the history; give a --token-file")
-    folder = history_location.history_folder(args)
-    answers = HistoryAnswers(folder, HistoryViews(folder))
+    place = history_location.locate_history(args)
+    answers = HistoryAnswers(place, HistoryViews(place))
     hosts = ("localhost", "127.0.0.1", "[::1]", args.host, *args.name)
-    output.write_messages(f"serving {folder} on http://{args.host}:{args.port}/ (Ctrl+C ends it)")
+    output.write_messages(f"serving {place} on http://{args.host}:{args.port}/ (Ctrl+C ends it)")
     uvicorn.run(
         build_application(answers, token, hosts), host=args.host, port=args.port, log_level="warning",
         server_header=False, access_log=False, proxy_headers=False, limit_concurrency=64,
@@ -67,12 +67,7 @@ def run_command(args: argparse.Namespace) -> int:
 
 def read_token(file: Path) -> str:
     """Return the token in a file; raises ``UsageError`` for one that others may read, or that can be guessed."""
-    try:
-        mode, text = file.stat().st_mode, file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{file}: {getattr(error, 'strerror', None) or 'is not text'}") from error
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise UsageError(f"{file}: others may read it; chmod 600 it")
+    text = read_secret(file)
     if len(text) < _SHORTEST_TOKEN or not text.isascii() or not text.isprintable():
         raise UsageError(f"{file}: a token has at least {_SHORTEST_TOKEN} printable ASCII characters")
     return text

@@ -73,7 +73,7 @@ class HostServices:
         from advisor.cli import history_location
         from advisor.history.history_queries import StoredHistory
 
-        return StoredHistory(history_location.default_history_folder())
+        return StoredHistory(history_location.locate_default_history())
 
     def load_machine(self, name: str | None) -> Machine:
         """Return a model of a machine, of this host for None."""

@@ -8,9 +8,9 @@ from advisor.cli import history_location, output, report_output
 
 if TYPE_CHECKING:
     import argparse
-    from pathlib import Path
-    from sqlite3 import Connection
 
+    from advisor.history.dialect import HistoryConnection
+    from advisor.history.location import HistoryLocation
     from advisor.history.runs import RunStore
     from advisor.model.reports import Report
 
@@ -34,29 +34,27 @@ def _describe_runs(runs: RunStore) -> str:
 
 
 def _build_report(args: argparse.Namespace) -> Report:
-    from advisor.history.database import read_history
+    from advisor.history.access import read_history
 
-    folder = history_location.history_folder(args)
-    with read_history(folder) as connection:
-        return _build_folder_report(folder, connection)
+    place = history_location.locate_history(args)
+    with read_history(place) as connection:
+        return _describe_history(place, connection)
 
 
-def _build_folder_report(folder: Path, connection: Connection) -> Report:
+def _describe_history(place: HistoryLocation, connection: HistoryConnection) -> Report:
+    from advisor.history.access import describe_writers
     from advisor.history.file_states import FileStates
     from advisor.history.remarks import RemarkStore
     from advisor.history.runs import RunStore
-    from advisor.history.writer_lock import find_writer
     from advisor.model.reports import Column, Report, Table, Text
 
-    who = find_writer(folder)
+    who = describe_writers(place, connection)
     counts = FileStates(connection).count_states()
     rows: list[tuple[str | int, ...]] = [(state, count) for state, count in counts.items()]
     rows.append(("total", sum(counts.values())))
     parts: list[Text | Table] = [
         Text(
-            f"{who} is writing to the history in {folder}"
-            if who
-            else f"no process is writing to the history in {folder}"
+            f"{who} is writing to the history in {place}" if who else f"no process is writing to the history in {place}"
         ),
         Table("Files", (Column("state"), Column("files")), tuple(rows)),
         Text(_describe_runs(RunStore(connection))),

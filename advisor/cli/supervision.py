@@ -51,7 +51,8 @@ class ChildLost(AdvisorError):
 class _ChildState:
     """What this process knows when it is such a child: where to speak, and which plugins to leave out, and why."""
 
-    def __init__(self, left_out: Mapping[str, str], offline: bool) -> None:
+    def __init__(self, left_out: Mapping[str, str], offline: bool, confines: bool) -> None:
+        self.confines = confines
         self.pipe = -1
         self.left_out = left_out
         self.offline = offline
@@ -81,12 +82,17 @@ def announce_plugin(plugin: str, what: str) -> None:
         _state.limits.enter_context(limit_plugin(hurried=what not in UNHURRIED))
 
 
-def confine_files(places: Callable[[], Iterable[Path]]) -> None:
-    """Let an offline child change files at ``places``, and where gapwatch keeps caches, only; others may change any."""
-    if _state is not None and _state.offline:
-        from advisor.support.file_access import confine_process
+def confine_process(prepare: Callable[[], None], places: Callable[[], Iterable[Path]]) -> None:
+    """Let an offline child change files at ``places``, and where gapwatch keeps caches, only; others may change any.
 
-        confine_process(places())
+    From now on it reaches no network; ``prepare`` is called just before.
+    """
+    if _state is not None and _state.offline:
+        from advisor.support import containment, file_access
+
+        prepare()
+        containment.deny_network()
+        file_access.confine_process(places())
 
 
 @contextmanager
@@ -124,15 +130,16 @@ def run_part(task: Callable[[], int]) -> int:
     return run_supervised(task, offline=True) if _expects_parts else task()
 
 
-def run_supervised(task: Callable[[], int], *, offline: bool = False) -> int:
+def run_supervised(task: Callable[[], int], *, offline: bool = False, confines: bool = False) -> int:
     """Run ``task`` in a child, again without each plugin that ends it, and return its result; raises ``ChildLost``.
 
-    An ``offline`` task, and all that it starts, reaches no network.
+    An ``offline`` task, and all that it starts, reaches no network; one that ``confines`` itself (``confine_process``)
+    does so until then, before it asks any plugin.
     """
     left_out: dict[str, str] = {}
     while True:
         try:
-            return _run_once(task, _ChildState(dict(left_out), offline))
+            return _run_once(task, _ChildState(dict(left_out), offline, confines))
         except ChildLost as lost:
             if lost.delivering or not lost.suspects - left_out.keys():
                 raise
@@ -172,7 +179,7 @@ def _run_child(task: Callable[[], int], state: _ChildState) -> NoReturn:
 
         os.setsid()
         containment.tie_to_parent()
-        if state.offline:
+        if state.offline and not state.confines:
             containment.deny_network()
         _state = state
         code = task()

@@ -182,22 +182,16 @@ def _store_gain(args: argparse.Namespace, runner: TrialRunner, advice: Advice, b
         return
     try:
         store_tuned_run(
-            runner, advice, best, session / "recorded", history_location.history_folder(args),
-            lambda path: _study(path), args.budget,
+            runner, advice, best, session / "recorded", history_location.locate_history(args),
+            user_folders.advise_path, args.budget,
         )  # fmt: skip
     except AdvisorError as error:
         output.write_messages(f"the gain is not in the history: {error}")
 
 
-def _study(path: Path) -> Advice:
-    from advisor import pipeline
-
-    return pipeline.advise([path], pipeline.Options(rules=user_folders.rule_files()), user_folders.load_host())
-
-
 def _describe_limits(facts: ProgramFacts, runner: TrialRunner) -> list[str]:
     """Return what was not compared or not tried, and why."""
-    from advisor.experiments.settings import find_rank_option
+    from advisor.collect.launchers import find_rank_option
 
     limits = []
     if runner.varying_lines:
@@ -205,7 +199,7 @@ def _describe_limits(facts: ProgramFacts, runner: TrialRunner) -> list[str]:
         limits.append(f"Not compared, since they differ from run to run: lines {lines} of the results.")
     if not facts.checked:
         limits.append("Results were not checked: --check or --check-file tells a faster run from a wrong one.")
-        if facts.mpi and find_rank_option(facts.words) is not None:
+        if facts.mpi and find_rank_option(facts.words):
             limits.append("Other numbers of ranks are tried only with a check: they may solve another problem.")
     return limits
 
@@ -219,9 +213,11 @@ def _build_report(
 
     parts: list[Text | Table | Code] = [_build_table(result)]
     best = result.best
-    if best is None and result.undecided is not None and result.undecided.effect is not None:
-        name, gain = result.undecided.setting.name, 1 / result.undecided.effect.ratio
+    if best is None and result.undecided_setting is not None and result.undecided_setting.effect is not None:
+        name, gain = result.undecided_setting.setting.name, 1 / result.undecided_setting.effect.ratio
         parts.append(Text(f"Not decided after {result.runs} runs: {name} looks {gain:.2f}x as fast, within the noise."))
+    elif best is None and result.stopped:
+        parts.append(Text(f"Not decided after {result.runs} runs: no setting is certainly faster so far."))
     elif best is None:
         parts.append(Text(f"Nothing to win: no setting is certainly faster ({result.runs} runs)."))
     elif best.effect is not None:

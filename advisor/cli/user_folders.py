@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import argparse
 
     from advisor.extension.host import PluginHost
+    from advisor.model.records import Advice
 
 PLUGINS_VARIABLE = "GAPWATCH_PLUGINS"
 #: What ``gapwatch machines probe`` calls its model.
@@ -100,3 +101,10 @@ def load_host() -> PluginHost:
     from advisor.extension import host
 
     return host.load_plugins(plugin_folders(), supervision.plugins_left_out(), asking=supervision.announce_plugin)
+
+
+def advise_path(path: Path) -> Advice:
+    """Return the advice on the run at a path, by the rules and plugins of the user as well."""
+    from advisor import pipeline
+
+    return pipeline.advise([path], pipeline.Options(rules=rule_files()), load_host())

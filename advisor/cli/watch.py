@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from advisor.advice.earlier_runs import ComparisonBase
     from advisor.daemon.config import DaemonConfig
     from advisor.daemon.events import Event
+    from advisor.history.location import HistoryLocation
     from advisor.model.records import Advice
 
 NAME = "watch"
@@ -64,7 +65,7 @@ def run_command(args: argparse.Namespace) -> int:
     if args.fail_on and not args.once:
         raise UsageError("--fail-on requires --once: a daemon that keeps watching has no exit status")
     settings = _load_settings(args)
-    state = history_location.history_folder(args, settings.state)
+    state = history_location.locate_history(args, settings.state)
     form = _choose_form(args)
     if form == "screen":
         from advisor.cli.screen.session import build_daemon_command, run_screen
@@ -100,7 +101,7 @@ def run_command(args: argparse.Namespace) -> int:
     return 0
 
 
-def _find_base(advice: Advice, state: Path) -> ComparisonBase | None:
+def _find_base(advice: Advice, state: HistoryLocation) -> ComparisonBase | None:
     """Return the build before that of a run in the history."""
     from advisor.advice.earlier_runs import find_base_in
     from advisor.history.history_queries import StoredHistory

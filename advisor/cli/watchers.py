@@ -13,10 +13,9 @@ from advisor.output import watch_screen
 from advisor.output.explained import describe_parts
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.daemon.config import DaemonConfig
     from advisor.daemon.events import Event
+    from advisor.history.location import HistoryLocation
     from advisor.output.page import Page
 
 
@@ -33,7 +32,7 @@ class EventWatcher(Protocol):
         """Show what happened."""
 
 
-def make_watcher(form: str, config: DaemonConfig, state: Path, page: Page) -> EventWatcher:
+def make_watcher(form: str, config: DaemonConfig, state: HistoryLocation, page: Page) -> EventWatcher:
     """Return who shows events in the form of ``--as``."""
     if form == "live":
         from advisor.cli.live import LiveScreen
@@ -43,7 +42,7 @@ def make_watcher(form: str, config: DaemonConfig, state: Path, page: Page) -> Ev
 
 
 class _LineWatcher:
-    def __init__(self, state: Path, page: Page) -> None:
+    def __init__(self, state: HistoryLocation, page: Page) -> None:
         self._state, self._page = state, page
 
     def __enter__(self) -> Self:

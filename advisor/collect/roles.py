@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from advisor.collect.launchers import LAUNCHERS
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from advisor.collect.records import Process, Thread
 
 #: Programs that start the ranks of MPI programs, and do nothing else.
-STARTERS: Final = frozenset(
-    {"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "prun", "prte", "prted", "orted", "hydra_pmi_proxy",
-     "hydra_bstrap_proxy", "pmi_proxy", "srun", "slurmstepd", "aprun", "jsrun", "palsd"}
-)  # fmt: skip
+STARTERS: Final = LAUNCHERS | {
+    "mpiexec.hydra", "prte", "prted", "orted", "hydra_pmi_proxy", "hydra_bstrap_proxy", "pmi_proxy", "slurmstepd",
+    "palsd",
+}  # fmt: skip
 #: Programs that run another one; they count where they run none.
 WRAPPERS: Final = frozenset(
     {"sh", "bash", "dash", "ash", "zsh", "ksh", "fish", "csh", "tcsh", "time", "env", "nice", "nohup", "stdbuf",

@@ -3,16 +3,45 @@
 from __future__ import annotations
 
 import os
+import platform
 import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from advisor.collect import procfs, syscalls
+from advisor.collect import procfs
 from advisor.collect.procfs import ProcessGone
 from advisor.collect.records import UNKNOWN, BlockedCall, Process, Thread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
+
+_X86: Final = {
+    "read": (0, 19), "pread": (17, 295, 327), "write": (1, 20), "pwrite": (18, 296, 328), "sendfile": (40,),
+    "copy_file_range": (326,), "fsync": (74,), "fdatasync": (75,), "sync": (162, 306), "sync_file_range": (277,),
+    "msync": (26,), "open": (2, 257, 437, 85), "close": (3,), "stat": (4, 6, 262, 332), "fstat": (5,),
+    "unlink": (87, 263), "rename": (82, 264, 316), "mkdir": (83, 258), "readdir": (217,), "truncate": (76,),
+    "ftruncate": (77,), "fallocate": (285,), "flock": (73,), "io_getevents": (208,), "io_uring_enter": (426,),
+    "nanosleep": (35, 230), "futex": (202,), "poll": (7, 271), "epoll_wait": (232, 281), "select": (23, 270),
+    "wait": (61, 247), "recv": (45, 47),
+}  # fmt: skip
+_GENERIC: Final = {
+    "read": (63, 65), "pread": (67, 69, 286), "write": (64, 66), "pwrite": (68, 70, 287), "sendfile": (71,),
+    "copy_file_range": (285,), "fsync": (82,), "fdatasync": (83,), "sync": (81, 267), "sync_file_range": (84,),
+    "msync": (227,), "open": (56, 437), "close": (57,), "stat": (79, 291), "fstat": (80,), "unlink": (35,),
+    "rename": (38, 276), "mkdir": (34,), "readdir": (61,), "truncate": (45,), "ftruncate": (46,), "fallocate": (47,),
+    "flock": (32,), "io_getevents": (4,), "io_uring_enter": (426,), "nanosleep": (101, 115), "futex": (98,),
+    "poll": (73,), "epoll_wait": (22,), "select": (72,), "wait": (260, 95), "recv": (207, 212),
+}  # fmt: skip
+_TABLES: Final = {"x86_64": _X86, "aarch64": _GENERIC, "riscv64": _GENERIC}
+#: Calls in which a thread is blocked without doing input or output.
+WAITING: Final = frozenset({"nanosleep", "futex", "poll", "epoll_wait", "select", "wait", "recv"})
+#: Calls on an open file, which is their first argument.
+ON_FILE: Final = frozenset(
+    {"read", "pread", "write", "pwrite", "sendfile", "fsync", "fdatasync", "sync_file_range", "close", "fstat",
+     "ftruncate", "fallocate", "flock", "copy_file_range"}
+)  # fmt: skip
+#: Calls whose first argument may be a pipe, a terminal or a socket as well as a file.
+ON_STREAM: Final = frozenset({"read", "write", "pread", "pwrite", "sendfile"})
 
 #: Threads are asked for their children, and counted anew, at every sample while there are no more of them than this.
 _FEW_THREADS: Final = 200
@@ -36,7 +65,7 @@ class ProcessSampler:
         self.processes: list[Process] = []
         self.alive: dict[int, Process] = {}
         self._boot_s = time.clock_gettime(time.CLOCK_BOOTTIME) - (time.monotonic() - origin_s)
-        self._calls = syscalls.call_names()
+        self._calls = call_names()
         self._lists_children = procfs.kernel_lists_children()
         self._last_s = 0.0
 
@@ -145,11 +174,11 @@ class ProcessSampler:
             return _BY_STATE.get(state)
         number, descriptor = found
         name = self._calls.get(number, "page fault" if number < 0 else UNKNOWN)
-        if name in syscalls.WAITING or (state != "D" and name in (UNKNOWN, "page fault")):
+        if name in WAITING or (state != "D" and name in (UNKNOWN, "page fault")):
             return BlockedCall("other", name)
         if name == UNKNOWN:
             return _BY_STATE["D"]
-        path = procfs.resolve_descriptor(pid, descriptor) if name in syscalls.ON_FILE else None
+        path = procfs.resolve_descriptor(pid, descriptor) if name in ON_FILE else None
         return _classify_call(name, path)
 
     def _close_process(self, pid: int, now: float) -> None:
@@ -169,7 +198,7 @@ def _classify_call(name: str, path: str | None) -> BlockedCall:
         terminal = path is not None and path.startswith(("/dev/pts/", "/dev/tty"))
         return BlockedCall("file", name, "terminal" if terminal else path)
     kind = path.partition(":")[0]
-    if name in syscalls.ON_STREAM and name in ("read", "pread"):
+    if name in ON_STREAM and name in ("read", "pread"):
         return BlockedCall("input", name, kind)
     return BlockedCall("other", name, kind) if kind == "socket" else BlockedCall("file", name, kind)
 
@@ -203,3 +232,9 @@ def _find_descendants(pid: int) -> list[int]:
         return [child.pid for child in psutil.Process(pid).children(recursive=True)]
     except psutil.Error:
         return []
+
+
+def call_names(machine: str = "") -> Mapping[int, str]:
+    """Return the name of each system call of interest by its number; empty for processors not listed here."""
+    table = _TABLES.get(machine or platform.machine(), {})
+    return {number: name for name, numbers in table.items() for number in numbers}

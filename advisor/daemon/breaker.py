@@ -7,10 +7,12 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
+from advisor.history.remarks import RemarkStore
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from advisor.history.database import HistoryWriter
+    from advisor.history.access import Writer
 
 #: A plugin that failed in so many runs one after the other, or ended so many processes, is left out.
 TRIES: Final = 3
@@ -19,15 +21,12 @@ TRIES: Final = 3
 class PluginBreaker:
     """Counts the failures of plugins of others in the history; threads may share it."""
 
-    def __init__(self, writer: HistoryWriter, versions: Mapping[str, str]) -> None:
+    def __init__(self, writer: Writer, versions: Mapping[str, str]) -> None:
         self._writer, self._versions = writer, versions
         self._lock = Lock()
         self._raised: dict[str, int] = {}
         with writer.transaction() as connection:
-            rows = connection.execute("SELECT plugin, version, times FROM plugin_faults").fetchall()
-            changed = [(name,) for name, version, _ in rows if version != versions.get(name)]
-            connection.executemany("DELETE FROM plugin_faults WHERE plugin = ?", changed)
-        self._times = {name: times for name, version, times in rows if version == versions.get(name)}
+            self._times = RemarkStore(connection).forget_changed_plugins(versions)
 
     @property
     def blocked_plugins(self) -> frozenset[str]:
@@ -52,7 +51,4 @@ class PluginBreaker:
 
     def _store_failures(self, plugin: str, times: int, reason: str) -> None:
         with self._writer.transaction() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO plugin_faults VALUES (?, ?, ?, ?)",
-                (plugin, self._versions.get(plugin, ""), times, reason),
-            )
+            RemarkStore(connection).store_failures(plugin, self._versions.get(plugin, ""), times, reason)

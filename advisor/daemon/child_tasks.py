@@ -11,19 +11,21 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
 
 from advisor import pipeline
 from advisor.analysis import merging
 from advisor.collect import sidecar
 from advisor.extension import installed_plugins
 from advisor.extension.host import FoundProfile, PluginHost, load_plugins
+from advisor.history.child_reads import ParentConnection
 from advisor.history.history_queries import StoredHistory
-from advisor.history.runs import strip_arrays
+from advisor.history.location import HistoryServer
+from advisor.history.run_packing import strip_arrays
 from advisor.support import record_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _CHUNK = 1 << 20
 #: A directory of which so many files come at once has more of them, as a rule.
@@ -36,6 +38,14 @@ class _AskedPlugin:
     """Whom the host asks, told to whoever waits for the answer to the task at hand."""
 
     tell: Callable[[str, str], None] = staticmethod(lambda name, what: None)
+
+
+@runtime_checkable
+class _Parent(Protocol):
+    """Whom a task may ask what it cannot find out itself."""
+
+    def ask_parent(self, question: dict[str, object]) -> dict[str, object]:
+        """Return the answer to a question."""
 
 
 @cache
@@ -70,8 +80,19 @@ def handle(task: dict[str, Any], at: Callable[[str, str], None]) -> object:
     if task["do"] == "digest":
         return [hash_content(unit.path) for unit in units]
     left_out = tuple(f"plugin {name} is left out: it failed too often" for name in task.get("blocked", ()))
-    advice = advise_on_units(host, units, Path(task["top"]), task["options"], left_out)
+    past = _find_past(task["options"], tuple(unit.path for unit in units), at)
+    advice = advise_on_units(host, units, Path(task["top"]), task["options"], past, left_out)
     return {"advice": advice, "failed": dict(host.failure_reasons)}
+
+
+def _find_past(said: Mapping[str, Any], again: tuple[Path, ...], at: object) -> StoredHistory | None:
+    """Return the history that the options name: in a directory, or on a server, which the parent is asked about."""
+    if said.get("state"):
+        return StoredHistory(Path(said["state"]), again)
+    if said.get("writer") and isinstance(at, _Parent):
+        server = HistoryServer("the server of the history", said["writer"])
+        return StoredHistory(server, again, held=ParentConnection(at.ask_parent, server.writer))
+    return None
 
 
 def identify_files(
@@ -81,27 +102,40 @@ def identify_files(
 
     For a file that is no run and that a plugin knows it is what it is, and of which program.
 
-    A reader that takes a directory, the folder or one above it up to ``root``, takes its files in there. For a file
-    that can't be looked into for now it is the reason.
+    A reader that takes a directory, the folder or one above it up to ``root``, takes in there the files that it
+    recognizes; so of a directory only the readers are asked that recognize one of ``names``. For a file that can't be
+    looked into for now it is the reason.
     """
+    hidden = {name: why for name in names if (why := _explain_unreadable(folder / name))}
+    claims = {name: [one for one, _ in host.sniff_all(folder / name)] for name in names if name not in hidden}
+    claiming = frozenset(reader for readers in claims.values() for reader in readers)
     taken: dict[str, Path] = {}
-    for place in _iterate_folders(root, folder):
-        for reader in _find_folder_readers(host, place, names if place == folder else ()):
+    for place in _iterate_folders(root, folder) if claiming else ():
+        for reader in _find_folder_readers(host, place, names if place == folder else (), claiming):
             taken.setdefault(reader, place)
     return {
-        name: _explain_unreadable(folder / name)
-        or _find_unit(host, folder / name, taken)
+        name: hidden.get(name)
+        or _choose_unit(folder / name, claims[name], taken)
         or _identify_document(host, folder / name)
         for name in names
     }
 
 
+def _choose_unit(path: Path, claims: Sequence[str], taken: Mapping[str, Path]) -> list[str] | None:
+    """Return the directory that the surest of the readers that claim a file takes, else the file itself."""
+    for reader in claims:
+        if reader in taken:
+            return [str(taken[reader]), reader]
+    return [str(path), claims[0]] if claims else None
+
+
 class _FolderAnswer(NamedTuple):
-    """Which readers take a directory, with what it held when they were asked."""
+    """Which of the readers ``asked`` take a directory, with what it held when they were asked."""
 
     host: PluginHost
     changed_ns: int
     files: dict[str, tuple[int, ...]]
+    asked: frozenset[str]
     readers: tuple[str, ...]
 
 
@@ -109,20 +143,22 @@ class _FolderAnswer(NamedTuple):
 _last_answers: dict[Path, _FolderAnswer] = {}
 
 
-def _find_folder_readers(host: PluginHost, folder: Path, names: Sequence[str]) -> tuple[str, ...]:
+def _find_folder_readers(
+    host: PluginHost, folder: Path, names: Sequence[str], among: frozenset[str]
+) -> tuple[str, ...]:
     """Return the readers that take a directory, as the last time where neither it nor the files ``names`` changed."""
     try:
         known, changed_ns = _last_answers.get(folder), folder.stat().st_mtime_ns
-        same = known is not None and known.host is host and known.changed_ns == changed_ns
+        same = known is not None and (known.host, known.changed_ns) == (host, changed_ns) and among <= known.asked
         if known and names and same and all(known.files.get(name) == _sign_file(folder / name) for name in names):
             return known.readers
         held = _sign_files(folder) if len(names) >= _MANY else {}
     except OSError:
         changed_ns, held = -1, {}
-    readers = tuple(reader for reader, _ in host.sniff_all(folder))
+    readers = tuple(reader for reader, _ in host.sniff_all(folder, among))
     if held:
         _last_answers.clear()
-        _last_answers[folder] = _FolderAnswer(host, changed_ns, held, readers)
+        _last_answers[folder] = _FolderAnswer(host, changed_ns, held, among, readers)
     return readers
 
 
@@ -160,14 +196,6 @@ def _iterate_folders(root: Path, folder: Path) -> Iterator[Path]:
         yield root
 
 
-def _find_unit(host: PluginHost, path: Path, taken: dict[str, Path]) -> list[str] | None:
-    if taken and (own := host.sniff_all(path, taken)):
-        reader = own[0][0]
-        return [str(taken[reader]), reader]
-    found = [reader for reader, _ in host.sniff_all(path)]
-    return [str(path), found[0]] if found else None
-
-
 def hash_content(path: Path) -> str:
     """Return a hash of the content of a file, or of all files at and below a directory with their names."""
     total = hashlib.blake2b(digest_size=16)
@@ -185,7 +213,12 @@ def hash_content(path: Path) -> str:
 
 
 def advise_on_units(
-    host: PluginHost, units: Sequence[FoundProfile], top: Path, said: dict[str, Any], problems: tuple[str, ...] = ()
+    host: PluginHost,
+    units: Sequence[FoundProfile],
+    top: Path,
+    said: Mapping[str, Any],
+    past: StoredHistory | None = None,
+    problems: tuple[str, ...] = (),
 ) -> dict[str, object] | None:
     """Return the advice on the run that ``units`` recorded, slim and packed; None where they are of several runs."""
     options = pipeline.Options(
@@ -198,9 +231,7 @@ def advise_on_units(
     run = pipeline.name_run(merging.merge_recordings(runs[0]), units[0].path)
     meant = {sidecar.TARGET: said["target"]} if said.get("target") else {}
     run = replace(run, build=run.build or said.get("build"), parameters={**meant, **run.parameters})
-    again = tuple(unit.path for unit in units)
     with ExitStack() as stack:
-        past = StoredHistory(Path(said["state"]), again) if said.get("state") else None
         past = stack.enter_context(past.hold_open()) if past else None
         advice = pipeline.study_run(run, options, host, recorded=units, past=past).advice
     return cast(

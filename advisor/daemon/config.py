@@ -8,12 +8,16 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from advisor.history import location
+from advisor.history.location import HistoryServer
 from advisor.model import units
 from advisor.model.errors import DocumentError, Problem, UsageError
 from advisor.support.documents.scalars import suggest_word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
+    from advisor.history.location import HistoryLocation
 
 NAME: Final = "gapwatch.toml"
 
@@ -31,7 +35,7 @@ class DaemonConfig:
     """
 
     roots: tuple[Path, ...] = ()
-    state: Path | None = None
+    state: HistoryLocation | None = None
     scan_s: float = 60.0
     poll_s: float = 10.0
     quiet_s: float = 1.5
@@ -70,7 +74,7 @@ def read_config(path: Path) -> DaemonConfig:
                 raise ValueError(f"{name!r} is not a setting{suggest_word(name, _READ)}")
             field, convert = _READ[name]
             found[field] = convert(value, path.parent)
-        except ValueError as error:
+        except (ValueError, UsageError) as error:
             problems.append(Problem(str(path), _find_line(text, name), 1, str(error)))
     if problems:
         raise DocumentError(problems)
@@ -98,7 +102,7 @@ def _format_value(value: object, field: str) -> str:
         return ""
     if isinstance(value, tuple):
         return "[" + ", ".join(f'"{item}"' for item in value) + "]"
-    if isinstance(value, str | Path):
+    if isinstance(value, str | Path | HistoryServer):
         return f'"{value}"'
     if field.endswith("_s"):
         return f'"{value:g} s"'
@@ -122,6 +126,11 @@ def _parse_paths(value: object, folder: Path) -> tuple[Path, ...]:
 
 def _parse_path(value: object, folder: Path) -> Path:
     return _parse_paths([value], folder)[0]
+
+
+def _parse_history(value: object, folder: Path) -> HistoryLocation:
+    found = location.parse_location(value) if isinstance(value, str) else None
+    return found if isinstance(found, HistoryServer) else _parse_path(value, folder)
 
 
 def _parse_name(value: object, folder: Path) -> str:
@@ -165,7 +174,7 @@ def _parse_load(value: object, folder: Path) -> float:
 #: The settings of the file: the field of ``DaemonConfig`` that each fills, and how its value is read.
 _READ: Final[dict[str, tuple[str, Callable[[object, Path], object]]]] = {
     "roots": ("roots", _parse_paths),
-    "state": ("state", _parse_path),
+    "state": ("state", _parse_history),
     "scan": ("scan_s", _parse_seconds),
     "poll": ("poll_s", _parse_seconds),
     "quiet": ("quiet_s", _parse_seconds),

@@ -20,8 +20,9 @@ from advisor.daemon.reader_pool import UNKNOWN, ReaderPool
 from advisor.daemon.retention import HistoryRetention
 from advisor.daemon.root_scanner import RootScanner, scanned_identities
 from advisor.extension.host.discovery import plugin_versions
-from advisor.history.database import HistoryWriter
+from advisor.history import access
 from advisor.history.file_states import FileStates
+from advisor.history.location import working_folder
 from advisor.history.remarks import RemarkStore
 from advisor.model.errors import AdvisorError, StoreError
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from advisor.daemon.intake import UnitCandidate, UnitOutcome
     from advisor.daemon.reader_pool import ReadResult
     from advisor.history.file_states import FileSignature, State
+    from advisor.history.location import HistoryLocation
 
 #: The loop turns at least this often, to see stop flags and roots that changed (seconds).
 _TURN_S: Final = 1.0
@@ -50,7 +52,7 @@ _HANGS_S: Final = 30.0
 class Daemon:
     """Watches the roots of a configuration; ``tell`` is called with every event, in the thread of ``run_daemon``."""
 
-    def __init__(self, config: DaemonConfig, state: Path, tell: Callable[[Event], None]) -> None:
+    def __init__(self, config: DaemonConfig, state: HistoryLocation, tell: Callable[[Event], None]) -> None:
         self._config, self._state, self._tell = config, state, tell
         self._wake, self._stopped = Flag(), Flag()
         self._settling = FileDebouncer(config.quiet_s)
@@ -78,7 +80,7 @@ class Daemon:
 
         A history that cannot be written, on a full disk, stops a daemon only ``once``; else it waits for room.
         """
-        self._writer = HistoryWriter(self._state)
+        self._writer = access.open_writer(self._state)
         self._announced = InotifyEvents(self._wake)
         self._retention = HistoryRetention(self._writer, self._config)
         self._readers = ReaderPool(self._config, self._writer, self._settling)
@@ -108,14 +110,8 @@ class Daemon:
         plugins = sorted(plugin_versions(self._config.plugins).items())
         version = " ".join((__version__, *(f"{name}={number}" for name, number in plugins)))
         with self._writer.transaction() as connection:
-            (known,) = connection.execute("SELECT max(value) FROM meta WHERE name = 'version'").fetchone()
-            if known != version:
-                connection.execute(
-                    "UPDATE files SET state = 'waiting', reason = NULL "
-                    "WHERE state = 'quarantined' OR (state = 'ignored' AND reason = ?)",
-                    (UNKNOWN,),
-                )
-                connection.execute("INSERT OR REPLACE INTO meta VALUES ('version', ?)", (version,))
+            if RemarkStore(connection).replace_version(version):
+                FileStates(connection).retry_refused_files(UNKNOWN)
         self._load_waiting_files()
         self._retention.drop_excess_runs()
 
@@ -131,8 +127,9 @@ class Daemon:
         """Look at these roots from now on: first listen, then look, so that nothing is missed in between."""
         for looker in self._lookers.values():
             looker.stop_scanning()
+        without = working_folder(self._state)
         self._lookers = {
-            root: RootScanner(root, self._writer, self._settling, self._state, self._wake.set) for root in roots
+            root: RootScanner(root, self._writer, self._settling, without, self._wake.set) for root in roots
         }
         self._due = dict.fromkeys(roots, 0.0)
         self._announced.watch_roots(scanned_identities(self._lookers))

@@ -16,6 +16,7 @@ from advisor.collect import builds
 from advisor.daemon import scan
 from advisor.daemon.breaker import TRIES
 from advisor.extension.sandbox import TaskFailed
+from advisor.history.dialect import LONGEST_NAME_B
 from advisor.history.file_states import FileStates
 from advisor.history.run_storage import store_run
 from advisor.history.runs import ProfileUnit, RunStore
@@ -24,11 +25,11 @@ from advisor.support import record_json
 from advisor.support.contract import ContractError
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from advisor.history.database import HistoryWriter
+    from advisor.history.access import Writer
+    from advisor.history.dialect import HistoryConnection
     from advisor.history.file_states import FileSignature, State
 
 #: Asks a child: a task in, its result out, or ``TaskFailed``.
@@ -124,7 +125,7 @@ class _NewRun:
 class UnitIntake:
     """Reads units in children and writes what comes of them; several threads may take units, each asking its child."""
 
-    def __init__(self, writer: HistoryWriter, options: Mapping[str, object], source: Path | None = None) -> None:
+    def __init__(self, writer: Writer, options: Mapping[str, object], source: Path | None = None) -> None:
         self._writer = writer
         self._source = source
         self._options = dict(options)
@@ -142,6 +143,8 @@ class UnitIntake:
         lasting = isinstance(read, _NewRun) or read.state == "duplicate"
         with self._writer.transaction(lasting=lasting) as connection:
             runs, states = RunStore(connection), FileStates(connection)
+            if isinstance(read, _NewRun):  # another thread or daemon may have stored the same meanwhile
+                read = _find_duplicate(runs, read.units[-1]) or read
             if isinstance(read, _NewRun):
                 runs.release_changed_units(read.units)
             outcome = read if isinstance(read, UnitOutcome) else _store_run(connection, unit.path, read, now)
@@ -173,12 +176,14 @@ class UnitIntake:
         advice = self._request_advice(unit.root, (mine,), ask) if size > _LARGE_B else None
         mine = replace(mine, digest=_request_digest(unit, ask))
         with self._writer.lend_connection() as connection:
-            held = RunStore(connection).find_duplicate(mine.digest, unit.path)
-        if held is not None:
-            return UnitOutcome(unit.path, "duplicate", f"the same as {held}", copy=mine)
+            duplicate = _find_duplicate(RunStore(connection), mine)
+        if duplicate is not None:
+            return duplicate
         advice = advice or self._request_advice(unit.root, (mine,), ask)
         if advice is None:
             raise TaskFailed("fault", "no advice came back")
+        if len(advice.profile.program.encode("utf-8", "replace")) > LONGEST_NAME_B:
+            raise TaskFailed("refused", f"the name of its program is longer than {LONGEST_NAME_B:,} bytes")
         units, advice = self._find_other_recording(unit.root, mine, advice, ask) or ((mine,), advice)
         return _NewRun(units, advice, self._find_applied_actions(advice))
 
@@ -237,6 +242,12 @@ class UnitIntake:
         return None
 
 
+def _find_duplicate(runs: RunStore, mine: ProfileUnit) -> UnitOutcome | None:
+    """Return that the content of a unit was read before from elsewhere, None where it was not."""
+    held = runs.find_duplicate(mine.digest, mine.path)
+    return None if held is None else UnitOutcome(mine.path, "duplicate", f"the same as {held}", copy=mine)
+
+
 def _is_unchanged(unit: UnitCandidate) -> bool:
     """Return whether the files of a unit are as they were when they had settled."""
     return all(scan.look_at_names(folder, files.keys()).files == dict(files) for folder, files in unit.files.items())
@@ -259,6 +270,6 @@ def _is_near(path: Path, units: Sequence[ProfileUnit]) -> bool:
     )
 
 
-def _store_run(connection: sqlite3.Connection, path: Path, run: _NewRun, now: datetime) -> UnitOutcome:
+def _store_run(connection: HistoryConnection, path: Path, run: _NewRun, now: datetime) -> UnitOutcome:
     number = store_run(connection, run.advice, run.units, now, run.applied)
     return UnitOutcome(path, "ingested", None, number, run.advice)

@@ -15,7 +15,10 @@ from advisor.daemon.breaker import TRIES, PluginBreaker
 from advisor.daemon.intake import UnitIntake, UnitOutcome, identify_units
 from advisor.extension.host.discovery import plugin_versions
 from advisor.extension.sandbox import Limits, TaskFailed, Worker
+from advisor.history import access
+from advisor.history.child_reads import answer_question
 from advisor.history.file_states import FileStates
+from advisor.history.location import HistoryServer
 from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     from advisor.daemon.config import DaemonConfig
     from advisor.daemon.debounce import FileDebouncer
     from advisor.daemon.intake import UnitCandidate
-    from advisor.history.database import HistoryWriter
+    from advisor.history.access import Writer
     from advisor.history.file_states import FileSignature
 
 _MODULE: Final = "advisor.daemon.child_tasks"
@@ -55,7 +58,7 @@ class ReadResult:
 class ReaderPool:
     """A pool of threads with a child each."""
 
-    def __init__(self, config: DaemonConfig, writer: HistoryWriter, settling: FileDebouncer) -> None:
+    def __init__(self, config: DaemonConfig, writer: Writer, settling: FileDebouncer) -> None:
         self._config, self._writer, self._settling = config, writer, settling
         self._intake = UnitIntake(writer, _build_options(config, writer), config.source)
         self._breaker = PluginBreaker(writer, plugin_versions(config.plugins))
@@ -76,12 +79,10 @@ class ReaderPool:
         self._closed = True
         self._pool.shutdown(wait=False, cancel_futures=True)
         for worker in self._workers:
-            worker.stop_child()
+            worker.close()
         self._pool.shutdown(wait=True)
 
     def _ask_worker(self, task: dict[str, object]) -> object:
-        if self._closed:
-            raise _make_closed_failure()
         worker: Worker | None = getattr(self._own, "worker", None)
         if worker is None:
             task_s = self._config.task_s
@@ -89,9 +90,12 @@ class ReaderPool:
                 self._config.memory_B, task_s, max(int(task_s), 1), plugin_s=min(self._config.plugin_s, task_s)
             )
             folders = os.pathsep.join(map(str, self._config.plugins))
-            index = self._writer.path.with_name(f"{self._writer.path.name}-shm")  # readers mark there what they read
-            worker = self._own.worker = Worker(_MODULE, limits, {PLUGINS_VARIABLE: folders}, [index])
+            worker = self._own.worker = Worker(
+                _MODULE, limits, {PLUGINS_VARIABLE: folders}, access.list_marked_files(self._writer.location)
+            )
             self._workers.append(worker)
+        if self._closed:  # asked after the worker is in the list that ``close`` goes through
+            raise _make_closed_failure()
         return self._ask_without_killers(worker, task)
 
     def _ask_without_killers(self, worker: Worker, task: dict[str, object]) -> object:
@@ -105,7 +109,7 @@ class ReaderPool:
         blocked |= self._breaker.blocked_plugins
         while True:
             try:
-                answer = worker.run_task({**task, "blocked": sorted(blocked)})
+                answer = worker.run_task({**task, "blocked": sorted(blocked)}, self._answer_question)
             except TaskFailed as failed:
                 if self._closed:
                     raise _make_closed_failure() from failed
@@ -119,6 +123,11 @@ class ReaderPool:
             if isinstance(answer, dict) and isinstance(answer.get("failed"), dict):
                 self._breaker.record_answer({str(name): str(why) for name, why in answer["failed"].items()})
             return answer
+
+    def _answer_question(self, question: object) -> dict[str, object]:
+        """Return what a child asks of a history on a server."""
+        with self._writer.lend_connection() as connection:
+            return answer_question(connection, question)
 
     def _read_folder(self, root: Path, folder: Path, files: Mapping[bytes, FileSignature]) -> ReadResult:
         try:
@@ -217,9 +226,8 @@ def _make_closed_failure() -> TaskFailed:
     return TaskFailed("unreachable", "")
 
 
-def _build_options(config: DaemonConfig, writer: HistoryWriter) -> dict[str, object]:
+def _build_options(config: DaemonConfig, writer: Writer) -> dict[str, object]:
     rules = [str(path) for path in config.rules]
-    state = str(writer.path.parent)
-    return {
-        "machine": config.machine, "target": config.target, "rules": rules, "cores": config.cores, "state": state
-    }  # fmt: skip
+    place = writer.location
+    past = {"writer": place.writer} if isinstance(place, HistoryServer) else {"state": str(place)}
+    return {"machine": config.machine, "target": config.target, "rules": rules, "cores": config.cores, **past}

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from advisor.history import dialect
 from advisor.history.runs import RunStore
 
 if TYPE_CHECKING:
     from advisor.daemon.config import DaemonConfig
-    from advisor.history.database import HistoryWriter
+    from advisor.history.access import Writer
 
 #: After so many new runs it is looked whether there are too many; they go in transactions of that many.
 _EVERY: Final = 200
@@ -17,7 +18,7 @@ _EVERY: Final = 200
 class HistoryRetention:
     """Keeps the history within the bounds of a configuration."""
 
-    def __init__(self, writer: HistoryWriter, config: DaemonConfig) -> None:
+    def __init__(self, writer: Writer, config: DaemonConfig) -> None:
         self._writer, self._config = writer, config
         self._new = 0
 
@@ -32,10 +33,10 @@ class HistoryRetention:
         """Drop the oldest runs until the history is within its bounds; return how many were dropped."""
         dropped = 0
         while many := self._count_excess_runs():
-            with self._writer.transaction(lasting=False) as connection:
+            with self._writer.transaction() as connection:  # one that lasts is made after those of other daemons
                 dropped += RunStore(connection).drop_oldest(min(many, _EVERY))
             with self._writer.lend_connection() as connection:
-                connection.executescript("PRAGMA incremental_vacuum;")
+                dialect.release_space(connection)
         return dropped
 
     def _count_excess_runs(self) -> int:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.daemon.debounce import FileDebouncer
-    from advisor.history.database import HistoryWriter
+    from advisor.history.access import Writer
 
 #: A file whose writer closed it is read after this moment, in which its neighbours may be closed too.
 _CLOSED_S: Final = 0.1
@@ -48,7 +48,7 @@ class RootScanner:
     """
 
     def __init__(
-        self, root: Path, writer: HistoryWriter, settling: FileDebouncer, without: Path, done: Callable[[], None]
+        self, root: Path, writer: Writer, settling: FileDebouncer, without: Path, done: Callable[[], None]
     ) -> None:
         self.root = root
         self.identity = root_identity(root)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.binaries.executables import find_program
+from advisor.collect.launchers import count_ranks, find_launcher_place, find_rank_option
 from advisor.experiments import program_uses
 from advisor.experiments.mpi_settings import iterate_bindings, iterate_mpi_variables
 from advisor.experiments.settings import (
@@ -15,10 +16,7 @@ from advisor.experiments.settings import (
     Launcher,
     Setting,
     count_cores,
-    count_ranks,
-    find_launcher,
-    find_rank_option,
-    is_launched,
+    identify_launcher,
 )
 
 if TYPE_CHECKING:
@@ -90,19 +88,20 @@ class ProgramFacts:
         return count_ranks(self.words)
 
     @property
-    def parallel(self) -> bool:
+    def is_threaded(self) -> bool:
         """Whether a rank has, or may have, more than one thread."""
         return self.openmp and self.threads != 1
 
     @property
-    def crowded(self) -> bool:
+    def is_crowded(self) -> bool:
         """Whether there are more ranks than cores."""
         return self.ranks > self.cores
 
     @property
     def launcher(self) -> Launcher | None:
         """Which launcher starts the ranks, None for none or another one."""
-        return find_launcher(self.words[0]) if self.mpi else None
+        place = find_launcher_place(self.words) if self.mpi else None
+        return None if place is None else identify_launcher(self.words[place])
 
 
 def describe_program(
@@ -110,7 +109,7 @@ def describe_program(
 ) -> ProgramFacts:
     """Return the facts of a command run in ``folder``, from its file, and from its recorded run where there is one."""
     paradigms = {one.lower() for one in advice.profile.paradigms} if advice else {"openmp", "mpi"}
-    mpi = is_launched(words) and "mpi" in paradigms
+    mpi = find_launcher_place(words) is not None and "mpi" in paradigms
     threads = "OMP_NUM_THREADS" in os.environ or any("openmp" in one or "thread" in one for one in paradigms)
     program = find_program(words, folder)
     used = max(1, len(advice.profile.processors) // advice.profile.ranks) if advice and advice.profile.ranks else None
@@ -196,11 +195,11 @@ def _propose_ranks(facts: ProgramFacts) -> Iterable[Setting]:
 
     Only where results are checked: a program that deals out work by ranks does less of it with fewer.
     """
-    if not (facts.mpi and facts.checked and find_rank_option(facts.words) is not None):
+    if not (facts.mpi and facts.checked and find_rank_option(facts.words)):
         return
     if not facts.openmp:
         if facts.ranks != facts.cores:
-            why = "there are more ranks than cores" if facts.crowded else "cores are idle"
+            why = "there are more ranks than cores" if facts.is_crowded else "cores are idle"
             yield Setting(f"{facts.cores} ranks", ("ranks",), why, ranks=facts.cores)
         return
     for ranks in dict.fromkeys((min(facts.ranks, facts.cores), 2 * facts.ranks, facts.ranks // 2, facts.cores)):
@@ -213,29 +212,29 @@ def _propose_ranks(facts: ProgramFacts) -> Iterable[Setting]:
 
 def _propose_binding(facts: ProgramFacts) -> Iterable[Setting]:
     if facts.mpi:
-        for words in iterate_bindings(facts.launcher, crowded=facts.crowded, threaded=facts.parallel):
+        for words in iterate_bindings(facts.launcher, crowded=facts.is_crowded, threaded=facts.is_threaded):
             yield Setting(" ".join(words), ("binding",), "ranks that move, or share a core", launch=words)
-    if facts.parallel:
+    if facts.is_threaded:
         yield _of_variables("binding", "threads that move", OMP_PROC_BIND="close", OMP_PLACES="cores")
         yield _of_variables("binding", "threads that share a place", OMP_PROC_BIND="false")
 
 
 def _propose_waiting(facts: ProgramFacts) -> Iterable[Setting]:
     """Yield how threads wait at barriers: asleep where others want the cores, awake where they have them alone."""
-    if facts.parallel:
+    if facts.is_threaded:
         yield _of_variables("waiting", "threads that wait keep others off the cores", OMP_WAIT_POLICY="passive")
         yield _of_variables("waiting", "threads that wait have to be woken", OMP_WAIT_POLICY="active")
 
 
 def _propose_schedules(facts: ProgramFacts) -> Iterable[Setting]:
-    if facts.parallel and facts.chooses_schedule:  # takes effect in loops with schedule(runtime) only
+    if facts.is_threaded and facts.chooses_schedule:  # takes effect in loops with schedule(runtime) only
         yield _of_variables("schedule", "uneven iterations", OMP_SCHEDULE="dynamic,8")
         yield _of_variables("schedule", "uneven iterations", OMP_SCHEDULE="guided")
 
 
 def _propose_mpi(facts: ProgramFacts, advice: Advice | None) -> Iterable[Setting]:
     if facts.mpi:
-        for why, variables in iterate_mpi_variables(facts.launcher, advice, crowded=facts.crowded):
+        for why, variables in iterate_mpi_variables(facts.launcher, advice, crowded=facts.is_crowded):
             yield _of_variables("mpi", why, **variables)
 
 

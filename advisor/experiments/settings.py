@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, Literal
 
+from advisor.collect.launchers import find_launcher_place, find_rank_option
 from advisor.support.child_process import run_child
 
 if TYPE_CHECKING:
@@ -16,11 +17,6 @@ if TYPE_CHECKING:
 
 #: What a setting is about; only one of each kind is part of a combination.
 Kind = Literal["flags", "threads", "waiting", "schedule", "binding", "ranks", "mpi", "memory", "io", "device"]
-#: Programs that start ranks, also with the name of the library behind a dot, as some distributions install them.
-LAUNCHERS: Final = ("mpirun", "mpiexec", "orterun", "srun")
-#: The options that give the number of ranks; ``-c`` are the cores of a rank to srun.
-_RANK_OPTIONS: Final = ("-n", "-np", "--np", "--ntasks")
-_OTHER_RANK_OPTION: Final = "-c"
 #: The library of a launcher, as far as its options and variables are known.
 Launcher = Literal["openmpi", "hydra", "slurm"]
 _PATIENCE_S: Final = 10.0
@@ -53,10 +49,10 @@ class Setting:
     def change_command(self, words: Sequence[str]) -> list[str]:
         """Return the command with the options of this setting."""
         changed = list(words)
-        if self.ranks is not None and (at := find_rank_option(words)) is not None:
-            changed[at + 1] = str(self.ranks)
-        if self.launch and is_launched(words):
-            changed[1:1] = self.launch
+        if self.launch and (place := find_launcher_place(words)) is not None:
+            changed[place + 1 : place + 1] = self.launch
+        if self.ranks is not None and (option := find_rank_option(changed)):
+            changed = option.replace_ranks(changed, self.ranks)
         return changed
 
 
@@ -77,35 +73,10 @@ def combine_settings(settings: Iterable[Setting]) -> Setting:
     )
 
 
-def is_launched(words: Sequence[str]) -> bool:
-    """Return whether the command starts ranks by mpirun or one of its relatives."""
-    return PurePath(words[0]).name.partition(".")[0] in LAUNCHERS
-
-
-def find_rank_option(words: Sequence[str]) -> int | None:
-    """Return the place of the option whose next word is the number of ranks, None where there is none."""
-    if not is_launched(words):
-        return None
-    options = _RANK_OPTIONS if is_slurm(words[0]) else (*_RANK_OPTIONS, _OTHER_RANK_OPTION)
-    places = (at for at, word in enumerate(words[:-1]) if word in options and words[at + 1].isdecimal())
-    return next(places, None)
-
-
-def count_ranks(words: Sequence[str]) -> int:
-    """Return the number of ranks that the command starts, 1 where it does not say."""
-    at = find_rank_option(words)
-    return 1 if at is None else int(words[at + 1])
-
-
-def is_slurm(launcher: str) -> bool:
-    """Return whether a launcher is srun."""
-    return PurePath(launcher).name == "srun"
-
-
 @cache
-def find_launcher(launcher: str) -> Launcher | None:
+def identify_launcher(launcher: str) -> Launcher | None:
     """Return which launcher this is, as it says itself: Hydra is that of MPICH and its descendants; None for others."""
-    if is_slurm(launcher):
+    if PurePath(launcher).name == "srun":
         return "slurm"
     said = run_child([launcher, "--version"], _PATIENCE_S).text
     if "Open MPI" in said or "Open RTE" in said:

@@ -55,12 +55,14 @@ class Trial:
     """One run of a setting: seconds, and why it counts as broken, None where all is well.
 
     ``lines`` are those of the results that differ from the start's; they may turn out to differ from run to run.
+    ``timed_out`` says that the run was ended at its limit.
     """
 
     setting: str
     seconds: float
     failure: str | None = None
     lines: tuple[int, ...] = ()
+    timed_out: bool = False
 
 
 def identify_work(words: Sequence[str], folder: Path, *options: object) -> str:
@@ -89,7 +91,8 @@ class TrialRunner:
     def run_trial(self, setting: Setting, limit_s: float) -> Trial:
         """Return the next run of a setting, from the list where it was made before; a failure is part of the result.
 
-        A run that takes longer than ``limit_s`` is ended, and counts as broken.
+        A run that takes longer than ``limit_s`` is ended, and counts as broken. One of the command as it is, which only
+        the end of the budget cuts short, is not written down: a larger budget makes it anew.
         """
         number = self._used[setting.name]
         self._used[setting.name] += 1
@@ -98,6 +101,8 @@ class TrialRunner:
             return before[number]
         trial = self._run(setting, limit_s)
         self.runs_made += 1
+        if trial.timed_out and setting.is_start:
+            return trial
         with (self.session / _LOG).open("a", encoding="utf-8") as log:
             log.write(json.dumps({name: getattr(trial, name) for name in Trial.__slots__}) + "\n")
         return trial
@@ -121,7 +126,8 @@ class TrialRunner:
         output = self.session / "output"
         run = run_timed(setting.change_command(tree.words), tree.folder, output, limit_s, setting.variables)
         if run.status is None:
-            return Trial(setting.name, run.seconds, f"ended after {run.seconds:.3g} s, too slow")
+            why = "did not end within the budget" if setting.is_start else f"ended after {run.seconds:.3g} s, too slow"
+            return Trial(setting.name, run.seconds, why, timed_out=True)
         if run.status:
             return Trial(setting.name, run.seconds, f"exit status {run.status}: {find_last_words(read_tail(output))}")
         try:

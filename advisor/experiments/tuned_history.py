@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from advisor.collect import sidecar
 from advisor.experiments.processes import record_run
-from advisor.history.database import HistoryWriter
+from advisor.history.access import open_writer
 from advisor.history.run_storage import store_run
 from advisor.history.runs import ProfileUnit
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from advisor.experiments.settings import Setting
     from advisor.experiments.trials import TrialRunner
+    from advisor.history.location import HistoryLocation
     from advisor.model.records import Advice
 
 
@@ -26,7 +27,7 @@ def store_tuned_run(
     advice: Advice,
     best: Setting,
     recorded: Path,
-    state: Path,
+    state: HistoryLocation,
     study: Callable[[Path], Advice],
     limit_s: float,
 ) -> None:
@@ -40,7 +41,7 @@ def store_tuned_run(
     tree = runner.find_tree(best, limit_s)
     record_run(best.change_command(tree.words), tree.folder, target, limit_s, best.variables)
     after = study(target)
-    writer = HistoryWriter(state)
+    writer = open_writer(state, watches=False)
     now = datetime.now(UTC)
     applied = [(one.action, one.region) for one in advice.recommendations if one.action in best.actions]
     try:

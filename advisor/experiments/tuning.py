@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from advisor.experiments.paired_test import Effect, Timing, estimate_effects
 from advisor.experiments.settings import Setting, combine_settings
+from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,16 +59,20 @@ class TriedSetting:
 
 @dataclass(frozen=True, slots=True)
 class TuningResult:
-    """All settings with their effects, the ``best`` (None: nothing to win), and the seconds of the start."""
+    """All settings with their effects, and the ``best``.
+
+    Without a best one there is nothing to win, or the work was ``stopped`` before that was known. ``start_s`` is None
+    where no run of the start counts.
+    """
 
     tried: tuple[TriedSetting, ...]
     best: TriedSetting | None
-    start_s: float
+    start_s: float | None
     runs: int
     stopped: str | None
 
     @property
-    def undecided(self) -> TriedSetting | None:
+    def undecided_setting(self) -> TriedSetting | None:
         """The setting that seems fastest of those that the budget left within noise."""
         open_ones = [
             one for one in self.tried
@@ -104,6 +109,9 @@ class _Race:
         trial = self.runner.run_trial(setting, left_s if setting is START else self.limit_s)
         self.runs += 1
         self.tell(f"{self.runs}/{self.most_runs} {setting.name}: {trial.failure or f'{trial.seconds:.4g} s'}")
+        if setting is START and trial.timed_out:  # its limit is the end of the budget
+            self.stopped = "the budget of seconds is spent"
+            return None
         if trial.failure and trial.lines and self.block == 0:
             self.suspects[setting.name] = trial.lines
         elif trial.failure:
@@ -142,10 +150,12 @@ def tune_command(
 ) -> TuningResult | None:
     """Try the settings and return what they win; None where the command as it is fails or its check does.
 
-    ``tell`` is told of each run.
+    ``tell`` is told of each run. Raises ``AdvisorError`` where the budget ends before the command does.
     """
     race = _Race(runner, most_runs, time.monotonic() + budget_s, budget_s, tell)
     first = race.run_setting(START)
+    if first is None and race.stopped:
+        raise AdvisorError("the budget was spent before the command ended once; give more by --budget")
     if first is None:
         return None
     race.limit_s = TOO_SLOW * first.seconds + 1.0
@@ -232,7 +242,7 @@ def _conclude(race: _Race, settings: Sequence[Setting], effects: dict[str, Effec
         tried.append(TriedSetting(one, effect, verdict, race.median_s(one.name)))
     certain = [one for one in tried if one.verdict == "faster" and one.effect is not None]
     best = min(certain, key=lambda one: one.effect.ratio if one.effect else 1.0, default=None)
-    return TuningResult(tuple(tried), best, race.median_s(START.name) or 0.0, race.runs, race.stopped)
+    return TuningResult(tuple(tried), best, race.median_s(START.name), race.runs, race.stopped)
 
 
 def _judge(race: _Race, setting: Setting, effect: Effect | None) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError
 from advisor.model.record_class import dataclass
+from advisor.support.limited_files import read_stream
 
 if TYPE_CHECKING:
     import re
@@ -60,7 +61,7 @@ def read_content(path: Path) -> bytes:
         with path.open("rb") as stream:
             packed = stream.read(2) == _GZIP
         with gzip.open(path) if packed else path.open("rb") as stream:
-            content = stream.read(LIMIT + 1)
+            content = read_stream(stream, LIMIT)
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(path, f"cannot be read: {error}") from error
     if len(content) > LIMIT:
@@ -85,8 +86,18 @@ class PlainText:
 
     def find_lines(self, pattern: re.Pattern[str], start: int = 0, stop: int | None = None) -> Iterator[int]:
         """Yield the indices of the lines that ``pattern`` matches from their beginning on."""
+        return (index for index, _ in self.find_matches(pattern, start, stop))
+
+    def find_match(self, pattern: re.Pattern[str], start: int = 0, stop: int | None = None) -> re.Match[str] | None:
+        """Return what ``pattern`` matches at the beginning of the first line where it does, None without."""
+        return next((found for _, found in self.find_matches(pattern, start, stop)), None)
+
+    def find_matches(
+        self, pattern: re.Pattern[str], start: int = 0, stop: int | None = None
+    ) -> Iterator[tuple[int, re.Match[str]]]:
+        """Yield the index of each line that ``pattern`` matches from its beginning on, and what it matches there."""
         end = len(self.lines) if stop is None else min(stop, len(self.lines))
-        return (index for index in range(start, end) if pattern.match(self.lines[index]))
+        return ((index, found) for index in range(start, end) if (found := pattern.match(self.lines[index])))
 
     def parse_number(self, text: str, line: int) -> float:
         """Return a number that is finite and not negative; raises ``InputError`` with the line for others."""

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
 _SIGN: Final = 1 << 63
 #: A number takes no more bytes than this.
-_LONGEST: Final = 10
+LONGEST: Final = 10
 _ALL: Final = (1 << 64) - 1
 _LARGEST_NUMBER: Final = 1 << 29
 
@@ -42,6 +42,10 @@ class Fields:
             self._numbers.setdefault(field, []).append(value)
         else:
             self._bytes.setdefault(field, []).append(value)
+
+    def has_only(self, most: int) -> bool:
+        """Return whether the message holds no field of a number above ``most``."""
+        return max(self._numbers, default=0) <= most and max(self._bytes, default=0) <= most
 
     def find_number(self, field: int) -> int:
         """Return the last number of a field, 0 without one."""
@@ -96,7 +100,7 @@ def iterate_fields(message: bytes, start: int = 0, end: int | None = None) -> It
 def read_varint(message: bytes, place: int) -> tuple[int, int]:
     """Return the number at a place, and the place behind it; raises ``WireError`` where it does not end."""
     value = shift = 0
-    for at in range(place, min(place + _LONGEST, len(message))):
+    for at in range(place, min(place + LONGEST, len(message))):
         byte = message[at]
         value |= (byte & 0x7F) << shift
         if byte < 0x80:

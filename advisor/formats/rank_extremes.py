@@ -58,7 +58,7 @@ def spread_over_ranks(found: Extremes, nodes: Sequence[CallPathNode], ranks: int
     ranks are on average, less what it works more than they.
     """
     calls = np.array([node.role in CALLS for node in nodes])
-    own = np.maximum(found.mean - _sum_children(found.mean, nodes), 0.0)
+    own = np.maximum(found.mean - sum_children(found.mean, nodes), 0.0)
     work = _slowest_work(found, own, nodes, calls)
     left = max(float(own.sum() - work.sum()), 0.0)
     slowest = np.where(calls, own * (left / max(float(own[calls].sum()), _NOTHING_S)), work)
@@ -89,7 +89,7 @@ def _slowest_work(
     """Return own seconds (nodes,) of the slowest rank outside of calls."""
     unit = _largest_without_calls(nodes, calls)
     works = ~calls
-    below = np.maximum(found.least - _sum_children(found.most, nodes), 0.0)
+    below = np.maximum(found.least - sum_children(found.most, nodes), 0.0)
     least = np.where(unit >= 0, 0.0, np.minimum(below, own)) * works
     mean = own * works
     heads = np.flatnonzero(unit == np.arange(len(nodes)))
@@ -160,7 +160,7 @@ def _largest_without_calls(nodes: Sequence[CallPathNode], calls: npt.NDArray[np.
     return unit
 
 
-def _sum_children(inclusive: FloatArray, nodes: Sequence[CallPathNode]) -> FloatArray:
+def sum_children(inclusive: FloatArray, nodes: Sequence[CallPathNode]) -> FloatArray:
     """Return what the children of each node took together (nodes,)."""
     below = np.zeros_like(inclusive)
     for n, node in enumerate(nodes):

@@ -1,18 +1,24 @@
 """Are the files of the ranks of one run? Profilers that write a file per rank leave it to people to keep them together.
 
 What a file says of its own run is compared: one executable, one number of ranks, a start within a window, and no file
-twice. The times in them are no business of this module.
+twice. Of the times in them only the lengths are compared: ranks of one run are there about equally long.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+from advisor.model import policy
 from advisor.model.records import Note
+from advisor.model.units import format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from advisor.trace.callpaths.records import CallPaths
 
 #: Processes of one run start within so many seconds of each other.
 WINDOW_S: Final = 120.0
@@ -45,6 +51,41 @@ def compare_origins(origins: Sequence[Origin]) -> Iterator[Note]:
         if other != origin.name:
             yield Note("the same file twice", f"{origin.name} and {other} are of the same process", PENALTY, _ANEW)
             return
+
+
+def note_copies(files: Sequence[Path]) -> Iterator[Note]:
+    """Yield a note where two of ``files``, each of a process of its own, hold the same; those of no bytes never do."""
+    by_size: dict[int, list[Path]] = {}
+    for file in files:
+        by_size.setdefault(file.stat().st_size, []).append(file)
+    for size, alike in by_size.items():
+        seen: dict[bytes, Path] = {}
+        for file in alike if size and len(alike) > 1 else ():
+            with file.open("rb") as stream:
+                other = seen.setdefault(hashlib.file_digest(stream, "sha256").digest(), file)
+            if other is not file:
+                yield Note("the same file twice", f"{file.name} and {other.name} hold the same", PENALTY, _ANEW)
+                return
+
+
+def check_copies(paths: CallPaths, files: Sequence[Path]) -> CallPaths:
+    """Return the call paths in ``files``, a process each, with a note where two hold the same."""
+    return replace(paths, notes=(*paths.notes, *note_copies(files)))
+
+
+def note_lengths(lengths_s: Mapping[str, float]) -> Iterator[Note]:
+    """Yield a note where the events of a rank take a small part of the seconds that those of another take.
+
+    A unit that is wrong makes a factor of a thousand; ranks that do less make one that is far smaller.
+    """
+    if len(lengths_s) < 2:
+        return
+    shortest, longest = (choose(lengths_s, key=lambda name: lengths_s[name]) for choose in (min, max))
+    if lengths_s[shortest] * policy.RANKS_UNLIKE_SAMPLED < lengths_s[longest]:
+        least, most = format_seconds(lengths_s[shortest]), format_seconds(lengths_s[longest])
+        text = f"events of {longest} take {most}, those of {shortest} {least}"
+        text += ": of different runs, in different units, or cut off"
+        yield Note("ranks unlike", text, PENALTY, _ANEW)
 
 
 def _differences(origins: Sequence[Origin]) -> Iterator[str]:

@@ -29,24 +29,20 @@ class BuildComparison:
     comparison: Comparison
 
 
-def compare_stored_builds(
-    runs: RunStore, before: str, after: str, program: str | None = None, *, whole: bool = False
-) -> BuildComparison:
+def compare_stored_builds(runs: RunStore, before: str, after: str, program: str | None = None) -> BuildComparison:
     """Compare two builds by name, or two runs by number; raises ``UsageError`` for a name that stands for none.
 
-    Unless ``whole``, all advice but the last holds what is compared and nothing else (``RunStore.load_compared``).
+    All advice but the last is a summary (``RunStore.load_summary``).
     """
     entries = [entry for entry in runs.list_entries() if program in (None, entry.program)]
     program, first, second = _select_runs(entries, before, after)
     of_program = [entry for entry in entries if entry.program == program]
     repeated = _find_repeated_builds(of_program, first, second)[-NOISE_BUILDS:]
-    load = _load_whole if whole else _load_compared
-    of_second = load(runs, second)
-    shown, changed = _select_point(load(runs, first), of_second)
-    if not whole:
-        last = next(entry for entry, advice in zip(second, of_second, strict=True) if advice is changed[-1])
-        changed = (*changed[:-1], runs.load_advice(last.number))
-    others = [_at_point(_load_compared(runs, build), changed[-1].profile) for build in repeated]
+    of_second = _load_summaries(runs, second)
+    shown, changed = _select_point(_load_summaries(runs, first), of_second)
+    last = next(entry for entry, advice in zip(second, of_second, strict=True) if advice is changed[-1])
+    changed = (*changed[:-1], runs.load_advice(last.number))
+    others = [_at_point(_load_summaries(runs, build), changed[-1].profile) for build in repeated]
     found = compare_builds(shown, changed, [build for build in others if build])
     if _are_repeats(shown, changed):
         found = found.as_repeats()
@@ -81,7 +77,7 @@ def _select_runs(entries: Sequence[RunEntry], before: str, after: str) -> tuple[
     programs = {entry.program for entry in sides[0]} & {entry.program for entry in sides[1]}
     if len(programs) != 1:
         names = ", ".join(sorted({entry.program for side in sides for entry in side}))
-        raise UsageError(f"choose a program with --program: {names}")
+        raise UsageError(f"several programs have such builds, choose one (--program): {names}")
     [program] = programs
     first, second = ([one for one in side if one.program == program and one.actual_s is not None] for side in sides)
     if not (first and second):
@@ -129,9 +125,5 @@ def _describe_side(name: str, side: Sequence[RunEntry]) -> str:
     return f"run {name}" if build is None else f"run {name} of {build}"
 
 
-def _load_compared(runs: RunStore, entries: Sequence[RunEntry]) -> tuple[Advice, ...]:
-    return runs.load_compared([entry.number for entry in entries])
-
-
-def _load_whole(runs: RunStore, entries: Sequence[RunEntry]) -> tuple[Advice, ...]:
-    return tuple(runs.load_advice(entry.number) for entry in entries)
+def _load_summaries(runs: RunStore, entries: Sequence[RunEntry]) -> tuple[Advice, ...]:
+    return tuple(runs.load_summary(entry.number) for entry in entries)

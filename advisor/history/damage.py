@@ -132,7 +132,7 @@ def salvage_rows(damaged: Path, into: sqlite3.Connection) -> dict[str, int]:
             into, "files", (row for row in _read_rows(source, "files") if row["unit"] is None or row["unit"] in units)
         )
         saved = {"runs": len(runs), "files": len(files)}
-        for table in ("items", "steps", "plugin_faults"):
+        for table in ("summaries", "items", "steps", "plugin_faults"):
             saved[table] = len(_insert_rows(into, table, _read_rows(source, table)))
     return saved
 

@@ -49,14 +49,9 @@ def open_read_only(folder: Path) -> sqlite3.Connection:
     return connection
 
 
-@contextmanager
-def read_history(folder: Path) -> Iterator[sqlite3.Connection]:
-    """Give a connection that only reads, and close it afterwards; raises ``StoreError``, also for damage met later."""
-    with closing(open_read_only(folder)) as connection:
-        try:
-            yield connection
-        except sqlite3.Error as error:
-            raise StoreError(damage.describe_error(folder / NAME, error)) from error
+def database_file(folder: Path) -> Path:
+    """Return where the database of a directory is, or will be."""
+    return folder / NAME
 
 
 def is_backup(path: Path) -> bool:
@@ -128,6 +123,11 @@ class HistoryWriter:
             if isinstance(error, OSError):
                 raise _make_access_error(error, self.path) from error
             raise
+
+    @property
+    def location(self) -> Path:
+        """The directory of the history."""
+        return self.path.parent
 
     @contextmanager
     def lend_connection(self) -> Iterator[sqlite3.Connection]:

@@ -6,12 +6,23 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from advisor.history import dialect
+
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Collection, Iterable, Mapping
+
+    from advisor.history.dialect import HistoryConnection
 
 State = Literal["waiting", "ingested", "duplicate", "quarantined", "ignored"]
 STATES: Final[tuple[State, ...]] = ("waiting", "ingested", "duplicate", "quarantined", "ignored")
+#: More files than there are.
+_ALL: Final = 2**62
+_STORE_FILE: Final = (
+    "INSERT INTO files (folder, name, device, inode, size, mtime_ns, ctime_ns, state, reason, unit) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (folder, name) DO UPDATE SET device = excluded.device, "
+    "inode = excluded.inode, size = excluded.size, mtime_ns = excluded.mtime_ns, ctime_ns = excluded.ctime_ns, "
+    "state = excluded.state, reason = excluded.reason, unit = excluded.unit"
+)
 
 
 class FileSignature(NamedTuple):
@@ -27,7 +38,7 @@ class FileSignature(NamedTuple):
 class FileStates:
     """The files of the database; every method works inside the transaction that its caller opened."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: HistoryConnection) -> None:
         self._connection = connection
         self._folders: dict[bytes, int] = {}
 
@@ -39,7 +50,7 @@ class FileStates:
         rows = self._connection.execute(
             "SELECT name, device, inode, size, mtime_ns, ctime_ns, state FROM files "
             f"JOIN folders ON folders.id = folder WHERE path = ?{only}",
-            (os.fsencode(folder), *(names or ())),
+            (dialect.encode_path(self._connection, folder), *(names or ())),
         )
         make = FileSignature._make
         return {row[0]: (make(row[1:6]), row[6]) for row in rows}
@@ -55,7 +66,7 @@ class FileStates:
         """Note the state of files of a folder, whatever it was."""
         number = self._folder_number(folder)
         self._connection.executemany(
-            "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            _STORE_FILE,
             [
                 (number, name, s.device, s.inode, s.size, s.mtime_ns, s.ctime_ns, state, reason, unit)
                 for name, s in files.items()
@@ -71,20 +82,30 @@ class FileStates:
 
     def known_folders(self, root: Path) -> set[Path]:
         """Return the directories at and below ``root`` in which files are known."""
-        top = os.fsencode(root)
+        top = dialect.encode_path(self._connection, root)
         rows = self._connection.execute("SELECT path FROM folders WHERE EXISTS (SELECT 1 FROM files WHERE folder = id)")
         below = top.rstrip(b"/") + b"/"
-        return {Path(os.fsdecode(path)) for (path,) in rows if path == top or path.startswith(below)}
+        return {Path(self._decode(path)) for (path,) in rows if path == top or path.startswith(below)}
 
-    def waiting_files(self, most: int = -1) -> list[tuple[Path, bytes, FileSignature]]:
-        """Return the files whose fate is still open, at most so many, those of one directory together."""
+    def waiting_files(self, most: int = _ALL) -> list[tuple[Path, bytes, FileSignature]]:
+        """Return our own files whose fate is still open, at most so many, those of one directory together."""
+        own, values = dialect.select_own_folders(self._connection, "folder")
         rows = self._connection.execute(
             "SELECT path, name, device, inode, size, mtime_ns, ctime_ns FROM "
-            "(SELECT * FROM files WHERE state = 'waiting' ORDER BY folder, name LIMIT ?) "
+            f"(SELECT * FROM files WHERE state = 'waiting'{own} ORDER BY folder, name LIMIT ?) AS waiting "
             "JOIN folders ON folders.id = folder",
-            (most,),
+            (*values, most),
         )
-        return [(Path(os.fsdecode(path)), name, FileSignature(*numbers)) for path, name, *numbers in rows]
+        return [(Path(self._decode(path)), name, FileSignature(*numbers)) for path, name, *numbers in rows]
+
+    def retry_refused_files(self, reason: str) -> None:
+        """Let our own files in quarantine, and those that are ignored for this reason, wait again."""
+        own, values = dialect.select_own_folders(self._connection, "folder")
+        self._connection.execute(
+            "UPDATE files SET state = 'waiting', reason = NULL "
+            f"WHERE (state = 'quarantined' OR (state = 'ignored' AND reason = ?)){own}",
+            (reason, *values),
+        )
 
     def count_states(self) -> dict[State, int]:
         """Return how many files are in each state; together they are all files that were ever seen and still exist."""
@@ -99,24 +120,27 @@ class FileStates:
             (most,),
         )
         return [
-            (os.path.join(os.fsdecode(path), os.fsdecode(name)), state, reason) for path, name, state, reason in rows
+            (os.path.join(self._decode(path), os.fsdecode(name)), state, reason) for path, name, state, reason in rows
         ]
 
     def count_ignored(self) -> list[tuple[str, int, str]]:
         """Return why files are ignored, how many for each reason, and the newest of them."""
         rows = self._connection.execute(
-            "SELECT reason, count(*), path, name, max(ctime_ns) FROM files JOIN folders ON folders.id = folder "
-            "WHERE state = 'ignored' GROUP BY reason ORDER BY count(*) DESC, reason"
+            f"SELECT reason, count(*), {dialect.newest_file_columns(self._connection)} FROM files "
+            "JOIN folders ON folders.id = folder WHERE state = 'ignored' GROUP BY reason ORDER BY count(*) DESC, reason"
         )
         return [
-            (reason or "", many, os.path.join(os.fsdecode(path), os.fsdecode(name)))
+            (reason or "", many, os.path.join(self._decode(path), os.fsdecode(name)))
             for reason, many, path, name, _ in rows
         ]
 
     def _folder_number(self, folder: Path) -> int:
-        path = os.fsencode(folder)
+        path = dialect.encode_path(self._connection, folder)
         if path not in self._folders:
-            self._connection.execute("INSERT OR IGNORE INTO folders (path) VALUES (?)", (path,))
+            self._connection.execute("INSERT INTO folders (path) VALUES (?) ON CONFLICT DO NOTHING", (path,))
             [row] = self._connection.execute("SELECT id FROM folders WHERE path = ?", (path,)).fetchall()
             self._folders[path] = row[0]
         return self._folders[path]
+
+    def _decode(self, path: bytes) -> str:
+        return dialect.decode_path(self._connection, path)

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-import sqlite3
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.earlier_runs import AppliedAction
-from advisor.history import damage, database
+from advisor.history import access
+from advisor.history.dialect import StoreLost
 from advisor.history.items import ItemStore
 from advisor.history.runs import RunStore
 from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
+    from advisor.history.dialect import HistoryConnection
     from advisor.history.items import Item
+    from advisor.history.location import HistoryLocation
+    from advisor.history.runs import LatestRuns
     from advisor.model.records import Advice
 
 #: So many runs of a program are looked at, the newest.
@@ -28,46 +31,55 @@ _LAST: Final = 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class StoredHistory:
-    """The past in the history at ``folder``; where there is none yet it is empty.
+    """The past in the history at ``location``; where there is none yet it is empty.
 
     Runs that were read from ``again`` are left out: what is read anew is not its own past. Of later runs than the one
-    with the number ``until`` nothing is told, if it is given.
+    with the number ``until`` nothing is told, if it is given. What of it is damaged, and left out, ``problems`` say.
     """
 
-    folder: Path
+    location: HistoryLocation
     again: tuple[Path, ...] = ()
     until: int = _LAST
-    held: sqlite3.Connection | None = field(default=None, compare=False)
+    held: HistoryConnection | None = field(default=None, compare=False)
+    problems: list[str] = field(default_factory=list, compare=False)
 
     @contextmanager
     def hold_open(self) -> Iterator[StoredHistory]:
         """Give the same history, opened once for all that is asked of it; one that cannot be opened as it is."""
         with ExitStack() as stack:
-            held = None
-            if self._has_database():
+            held = self.held
+            if held is None and self._has_database():
                 with suppress(StoreError):  # who asks is told
-                    held = stack.enter_context(closing(database.open_read_only(self.folder)))
+                    held = stack.enter_context(closing(access.open_read_only(self.location)))
             yield replace(self, held=held)
 
     @contextmanager
-    def _read(self) -> Iterator[sqlite3.Connection]:
+    def _read(self) -> Iterator[HistoryConnection]:
         """Give a connection; raises ``StoreError``, also for damage met later."""
         if self.held is None:
-            with database.read_history(self.folder) as connection:
+            with access.read_history(self.location) as connection:
                 yield connection
             return
-        try:
+        with access.explain_errors(self.location):
             yield self.held
-        except sqlite3.Error as error:
-            raise StoreError(damage.describe_error(self.folder / database.NAME, error)) from error
 
     def load_advice(self, program: str, most: int = LATEST) -> tuple[Advice, ...]:
         """Return the slim advice on the newest runs of a program, the oldest first; raises ``StoreError``."""
+        return self._load_latest(RunStore.load_latest_advice, program, most)
+
+    def load_summaries(self, program: str, most: int = LATEST) -> tuple[Advice, ...]:
+        """Return summaries of the same advice (``run_packing``), in a fraction of the time; raises ``StoreError``."""
+        return self._load_latest(RunStore.load_latest_summaries, program, most)
+
+    def _load_latest(self, load: Callable[..., LatestRuns], program: str, most: int) -> tuple[Advice, ...]:
         if not self._has_database():
             return ()
         with self._read() as connection:
             runs = RunStore(connection)
-            return runs.load_latest_advice(program, most, runs.runs_of_paths(self.again), self.until)
+            found = load(runs, program, most, runs.runs_of_paths(self.again), self.until)
+        if found.problem is not None and found.problem not in self.problems:
+            self.problems.append(found.problem)
+        return found.advice
 
     def load_run_times(self, program: str, ranks: int, most: int = LATEST) -> tuple[tuple[str, float], ...]:
         """Return build and run time (s) of the newest runs of a program, of those on so many ranks whose build and time
@@ -126,7 +138,7 @@ class StoredHistory:
         return tuple(one for one in found if one is not None)
 
     def _has_database(self) -> bool:
-        return (self.folder / database.NAME).exists()
+        return access.has_history(self.location)
 
 
 def _build_applied(item: Item, runs: RunStore) -> AppliedAction | None:
@@ -135,6 +147,8 @@ def _build_applied(item: Item, runs: RunStore) -> AppliedAction | None:
         return None
     try:
         return AppliedAction(item.action, runs.load_advice(item.applied_after), item.realised_s, ceiling_s)
+    except StoreLost:
+        raise
     except StoreError:
         return None
 
@@ -144,7 +158,9 @@ def _find_ceiling(item: Item, runs: RunStore) -> float | None:
     if item.realised_s is None or item.applied_after is None:
         return None
     try:
-        advised = runs.load_advice(item.applied_after).recommendations
+        advised = runs.load_summary(item.applied_after).recommendations
+    except StoreLost:
+        raise
     except StoreError:
         return item.promised_s
     return next((one.ceiling_s for one in advised if one.fingerprint == item.fingerprint), item.promised_s)

@@ -11,9 +11,9 @@ from advisor.model.errors import UsageError
 from advisor.support import record_json
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Callable, Sequence
 
+    from advisor.history.dialect import HistoryConnection
     from advisor.history.runs import RunStore
     from advisor.model.records import Advice, Recommendation
 
@@ -46,6 +46,13 @@ class Item:
 
 
 _COLUMNS: Final = ", ".join(field.name for field in fields(Item))
+ITEMS_OF_PROGRAM: Final = (
+    f"SELECT {_COLUMNS} FROM items WHERE program = ? ORDER BY last_run DESC, ceiling_s DESC, fingerprint"
+)
+ANY_GAIN: Final = "SELECT 1 FROM items WHERE program = ? AND realised_s IS NOT NULL LIMIT 1"
+ITEMS_WITH_GAINS: Final = (
+    f"SELECT {_COLUMNS} FROM items WHERE realised_s IS NOT NULL ORDER BY program, last_run, fingerprint"
+)
 
 
 def sum_gap_seconds(advice: Advice, item: Item, *, whole: bool = False) -> float:
@@ -64,26 +71,21 @@ def sum_gap_seconds(advice: Advice, item: Item, *, whole: bool = False) -> float
 class ItemStore:
     """The items of the database; writing methods work inside the transaction that their caller opened."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: HistoryConnection) -> None:
         self._connection = connection
 
     def items_of_program(self, program: str) -> tuple[Item, ...]:
         """Return all items of a program, those seen last first."""
-        rows = self._connection.execute(
-            f"SELECT {_COLUMNS} FROM items WHERE program = ? ORDER BY last_run DESC, ceiling_s DESC", (program,)
-        )
+        rows = self._connection.execute(ITEMS_OF_PROGRAM, (program,))
         return tuple(_parse_row(row) for row in rows)
 
     def has_realised_gains(self, program: str) -> bool:
         """Return whether it is known of any item of a program what it has won."""
-        asked = "SELECT 1 FROM items WHERE program = ? AND realised_s IS NOT NULL LIMIT 1"
-        return self._connection.execute(asked, (program,)).fetchone() is not None
+        return self._connection.execute(ANY_GAIN, (program,)).fetchone() is not None
 
     def items_with_gains(self) -> tuple[Item, ...]:
         """Return the items of all programs of which it is known what they won."""
-        rows = self._connection.execute(
-            f"SELECT {_COLUMNS} FROM items WHERE realised_s IS NOT NULL ORDER BY program, last_run, fingerprint"
-        )
+        rows = self._connection.execute(ITEMS_WITH_GAINS)
         return tuple(_parse_row(row) for row in rows)
 
     def update_items(
@@ -146,7 +148,8 @@ class ItemStore:
 
         Raises ``UsageError`` with the choices where none fits, or several.
         """
-        rows = self._connection.execute(f"SELECT {_COLUMNS} FROM items ORDER BY last_run DESC, ceiling_s DESC")
+        asked = f"SELECT {_COLUMNS} FROM items ORDER BY last_run DESC, ceiling_s DESC, program, fingerprint"
+        rows = self._connection.execute(asked)
         items = [_parse_row(row) for row in rows]
         fits = [
             item
@@ -182,7 +185,7 @@ class ItemStore:
         """Return the run that resolved an item last; the one that showed it last where no step is known."""
         asked = (
             "SELECT run FROM steps WHERE program = ? AND fingerprint = ? AND state = 'resolved' "
-            "ORDER BY rowid DESC LIMIT 1"
+            "ORDER BY id DESC LIMIT 1"
         )
         row = self._connection.execute(asked, (item.program, item.fingerprint)).fetchone()
         return item.last_run if row is None else int(row[0])
@@ -252,7 +255,7 @@ def compute_resolved_gain(runs: RunStore, item: Item) -> float | None:
     sides = [one for one in alike if one.build == last.build], [one for one in later if one.build == later[0].build]
     if not all(sides):
         return None
-    before, after = ([runs.load_advice(one.number) for one in side] for side in sides)
+    before, after = ([runs.load_summary(one.number) for one in side] for side in sides)
     return _compute_gain(before, after, item)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.earlier_runs import EarlierRuns, find_base
-from advisor.history import database
+from advisor.history import access
 from advisor.history.file_states import FileStates
 from advisor.history.history_queries import StoredHistory
 from advisor.history.items import ItemStore
@@ -15,11 +15,11 @@ from advisor.history.runs import RunStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from advisor.analysis.comparison import Comparison
     from advisor.history.file_states import State
     from advisor.history.items import Item
+    from advisor.history.location import HistoryLocation
     from advisor.history.runs import RunEntry
     from advisor.model.records import Advice
 
@@ -48,7 +48,8 @@ class ProgramSummary:
 class ProgramView:
     """The newest run of a program with the states of its items, the runs before it, and what changed since.
 
-    ``change`` is None where no other build is known; ``items`` are all of the program, those seen last first.
+    ``earlier`` are summaries (``run_packing``); ``change`` is None where no other build is known; ``items`` are all of
+    the program, those seen last first.
     """
 
     number: int
@@ -68,21 +69,21 @@ class FileOverview:
 
 
 class HistoryViews:
-    """The history at ``folder``; each method reads it anew, and raises ``StoreError``. Threads may share it."""
+    """The history at ``location``; each method reads it anew, and raises ``StoreError``. Threads may share it."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, location: HistoryLocation) -> None:
+        self._location = location
 
     @property
     def has_history(self) -> bool:
         """Whether there is a history yet."""
-        return (self._folder / database.NAME).exists()
+        return access.has_history(self._location)
 
     def read_version(self) -> tuple[object, ...]:
         """Return what differs once a run was added or read again, or the state of an item changed."""
         if not self.has_history:
             return ()
-        with database.read_history(self._folder) as connection:
+        with access.read_history(self._location) as connection:
             runs = connection.execute("SELECT count(*), max(id), max(added) FROM runs").fetchone()
             steps = connection.execute("SELECT max(id) FROM steps").fetchone()
         return (*runs, *steps)
@@ -91,7 +92,7 @@ class HistoryViews:
         """Return all programs, the one that ran last first."""
         if not self.has_history:
             return ()
-        with database.read_history(self._folder) as connection:
+        with access.read_history(self._location) as connection:
             runs, items = RunStore(connection), ItemStore(connection)
             return tuple(_summarize_program(program, runs, items) for program in runs.list_programs())
 
@@ -99,15 +100,15 @@ class HistoryViews:
         """Return all that is known of a program; None where it has no run."""
         if not self.has_history:
             return None
-        with database.read_history(self._folder) as connection:
+        with access.read_history(self._location) as connection:
             entries = RunStore(connection).list_entries(program, 1)
             if not entries:
                 return None
             number = entries[0].number
             advice = RunStore(connection).load_advice(number)
             items = ItemStore(connection).items_of_program(program)
-        past = StoredHistory(self._folder, until=number)
-        earlier = EarlierRuns(advice.profile, (), past).earlier_advice()
+        past = StoredHistory(self._location, until=number)
+        earlier = EarlierRuns(advice.profile, (), past).earlier_summaries()
         base = find_base(advice, earlier)
         return ProgramView(number, past.update_item_states(advice), earlier, base.change if base else None, items)
 
@@ -115,7 +116,7 @@ class HistoryViews:
         """Return what became of the files."""
         if not self.has_history:
             return FileOverview({}, (), ())
-        with database.read_history(self._folder) as connection:
+        with access.read_history(self._location) as connection:
             files = FileStates(connection)
             remarks = RemarkStore(connection).latest_remarks()
             return FileOverview(files.count_states(), tuple(files.find_troubles(_TROUBLES)), remarks)

@@ -5,15 +5,16 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from advisor.history.dialect import StoreLost
 from advisor.history.items import ItemStore
 from advisor.history.runs import RunStore
 from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Sequence
     from datetime import datetime
 
+    from advisor.history.dialect import HistoryConnection
     from advisor.history.runs import ProfileUnit, RunEntry
     from advisor.model.records import Advice
 
@@ -22,7 +23,7 @@ _LATEST: Final = 50
 
 
 def store_run(
-    connection: sqlite3.Connection,
+    connection: HistoryConnection,
     advice: Advice,
     units: Sequence[ProfileUnit],
     now: datetime,
@@ -53,10 +54,13 @@ def _update_items(
     asked = any(item.applied_after is not None for item in items.items_of_program(advice.profile.program))
     build, ranks = advice.profile.build, advice.profile.ranks
 
+    @cache
     def is_same_point(other: int) -> bool:
         """Return whether an earlier run was at the same point; one that is gone counts as if it were."""
         try:
-            return runs.load_advice(other).profile.is_at_point_of(advice.profile)
+            return runs.load_summary(other).profile.is_at_point_of(advice.profile)
+        except StoreLost:
+            raise
         except StoreError:
             return True
 
@@ -69,9 +73,9 @@ def _update_items(
     items.update_items(
         number,
         advice,
-        [runs.load_advice(one.number) for one in before],
+        [runs.load_summary(one.number) for one in before],
         now,
-        repeats=[runs.load_advice(one.number) for one in repeats],
+        repeats=[runs.load_summary(one.number) for one in repeats],
         since=before[0].number if before else 0,
-        is_same_point=cache(is_same_point),
+        is_same_point=is_same_point,
     )

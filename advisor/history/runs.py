@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-import json
-import os
-import zlib
-from collections import OrderedDict
-from dataclasses import dataclass, replace
+import sqlite3
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Lock
+from secrets import randbits
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
-
-from advisor.analysis import fingerprints
+from advisor.history import dialect, run_packing
+from advisor.history.dialect import StoreLost
 from advisor.model.errors import StoreError
-from advisor.model.records import Advice, Phase
-from advisor.support import record_json
-from advisor.support.contract import ContractError
 
 if TYPE_CHECKING:
-    import sqlite3
-    from collections.abc import Collection, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
-#: So many bytes of packed advice stay unpacked, which takes some ten times as much memory.
-_KEPT_B: Final = 6 << 20
-#: Parts of advice that no comparison asks for.
-_NOT_COMPARED: Final = (
-    "efficiencies", "recommendations", "steps_to_revisit", "needs", "problems", "dismissed",
-)  # fmt: skip
+    from advisor.history.dialect import HistoryConnection
+    from advisor.model.records import Advice
+
 #: Stands in no path: before the number of a run that was read from one at which another run's content lies now.
 _PAST: Final = b"\0"
+_summaries: Final = run_packing.SummaryCache()
 _COLUMNS: Final = "id, program, run, build, started, added, ranks, actual_s, reader, grade, verdict"
+#: What advice on a new run asks of the history; a child that reads asks for nothing else (``child_reads``).
+ENTRIES: Final = f"SELECT {_COLUMNS} FROM runs ORDER BY id DESC LIMIT ?"
+ENTRIES_OF_PROGRAM: Final = f"SELECT {_COLUMNS} FROM runs WHERE program = ? ORDER BY id DESC LIMIT ?"
+LATEST_RUNS: Final = "SELECT id, stamp FROM runs WHERE program = ? AND id <= ? ORDER BY id DESC LIMIT ?"
+ADVICE_OF_RUN: Final = "SELECT advice FROM runs WHERE id = ?"
+STAMP_OF_RUN: Final = "SELECT stamp FROM runs WHERE id = ?"
+SUMMARY_OF_RUN: Final = "SELECT content FROM summaries WHERE run = ?"
+RUN_OF_PATH: Final = "SELECT run FROM units WHERE path = ? AND run IS NOT NULL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +59,18 @@ class ProfileUnit:
     digest: str
 
 
-def strip_arrays(advice: Advice) -> Advice:
-    """Return ``load_advice`` without the arrays of its profile, which the files of the profile hold."""
-    profile = advice.profile
-    phases = tuple(Phase(phase.name, phase.kind, phase.regions[:0], {}, phase.closed_by) for phase in profile.phases)
-    return replace(advice, profile=replace(profile, phases=phases, counts={}, outside={}, causes=None))
+@dataclass(frozen=True, slots=True)
+class LatestRuns:
+    """The advice on the newest runs that can be read, the oldest first, and what to say of those that can't."""
+
+    advice: tuple[Advice, ...]
+    problem: str | None
 
 
 class RunStore:
     """The runs of the database; writing methods work inside the transaction that their caller opened."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: HistoryConnection) -> None:
         self._connection = connection
 
     def add_run(self, advice: Advice, units: Sequence[ProfileUnit], now: datetime) -> int:
@@ -81,12 +80,15 @@ class RunStore:
         """
         known = self.runs_of_paths([unit.path for unit in units])
         profile = advice.profile
+        packed, summary = run_packing.pack_advice(advice)
         values = (
             profile.program, profile.run, profile.build, profile.started, now.astimezone(UTC).isoformat("T", "seconds"),
             profile.ranks, len(profile.processors), profile.actual_s if profile.has_run_time else None,
-            profile.reader, advice.grade.letter, advice.verdict, _pack_advice(advice),
+            profile.reader, advice.grade.letter, advice.verdict, packed, randbits(63),
         )  # fmt: skip
-        columns = "program, run, build, started, added, ranks, processors, actual_s, reader, grade, verdict, advice"
+        columns = (
+            "program, run, build, started, added, ranks, processors, actual_s, reader, grade, verdict, advice, stamp"
+        )
         marks = ", ".join("?" * len(values))
         if known:
             number = min(known)
@@ -94,13 +96,18 @@ class RunStore:
         else:
             made = self._connection.execute(f"INSERT INTO runs ({columns}) VALUES ({marks})", values)
             number = int(made.lastrowid or 0)
+        self._connection.execute(
+            "INSERT INTO summaries (run, content) VALUES (?, ?) ON CONFLICT (run) "
+            "DO UPDATE SET content = excluded.content",
+            (number, summary),
+        )
         for unit in units:
             self._store_unit(unit, number)
         return number
 
     def add_copy(self, unit: ProfileUnit) -> None:
         """Note a unit with the content of another one; a run that was read from its path before stays as it was."""
-        path = os.fsencode(unit.path)
+        path = self._encode(unit.path)
         asked = "SELECT id, digest, run FROM units WHERE path = ? AND run IS NOT NULL AND digest <> ?"
         for number, digest, run in self._connection.execute(asked, (path, unit.digest)).fetchall():
             if not self._hand_over(number, digest, run):
@@ -109,11 +116,10 @@ class RunStore:
         self._store_unit(unit, None)
 
     def _store_unit(self, unit: ProfileUnit, run: int | None) -> None:
-        self._connection.execute(
-            "INSERT INTO units (path, reader, digest, run) VALUES (?, ?, ?, ?) ON CONFLICT (path) "
-            "DO UPDATE SET reader = excluded.reader, digest = excluded.digest, run = excluded.run",
-            (os.fsencode(unit.path), unit.reader, unit.digest, run),
-        )
+        values = (unit.reader, unit.digest, run, self._encode(unit.path))
+        changed = self._connection.execute("UPDATE units SET reader = ?, digest = ?, run = ? WHERE path = ?", values)
+        if not changed.rowcount:
+            self._connection.execute("INSERT INTO units (reader, digest, run, path) VALUES (?, ?, ?, ?)", values)
 
     def release_changed_units(self, units: Sequence[ProfileUnit]) -> None:
         """Keep what runs were read from that ``units`` would replace, as other content lies at their paths now.
@@ -121,7 +127,7 @@ class RunStore:
         Where a copy of the old content is known, the run is the copy's from now on. Where there is none, the run is
         given up for the new one, and its recordings elsewhere, which are not of that, belong to none any more.
         """
-        paths = {os.fsencode(one.path): one.digest for one in units}
+        paths = {self._encode(one.path): one.digest for one in units}
         asked = (
             f"SELECT id, path, digest, run FROM units WHERE run IS NOT NULL AND path IN ({', '.join('?' * len(paths))})"
         )
@@ -159,23 +165,20 @@ class RunStore:
 
     def runs_of_paths(self, paths: Sequence[Path]) -> frozenset[int]:
         """Return the numbers of the runs that were read from any of these paths."""
-        rows = self._connection.execute(
-            f"SELECT run FROM units WHERE run IS NOT NULL AND path IN ({', '.join('?' * len(paths))})",
-            [os.fsencode(path) for path in paths],
-        )
-        return frozenset(int(number) for (number,) in rows)
+        found = [self._connection.execute(RUN_OF_PATH, (self._encode(path),)).fetchone() for path in paths]
+        return frozenset(int(row[0]) for row in found if row is not None)
 
     def find_unit_number(self, path: Path) -> int | None:
         """Return the number of the unit at ``path``, None where there is none."""
-        row = self._connection.execute("SELECT id FROM units WHERE path = ?", (os.fsencode(path),)).fetchone()
+        row = self._connection.execute("SELECT id FROM units WHERE path = ?", (self._encode(path),)).fetchone()
         return None if row is None else int(row[0])
 
     def find_duplicate(self, digest: str, path: Path) -> Path | None:
         """Return where the same content was read before from another path, None where it was not."""
         row = self._connection.execute(
-            "SELECT path FROM units WHERE digest = ? AND path <> ? AND run IS NOT NULL", (digest, os.fsencode(path))
+            "SELECT path FROM units WHERE digest = ? AND path <> ? AND run IS NOT NULL", (digest, self._encode(path))
         ).fetchone()
-        return None if row is None else Path(os.fsdecode(row[0].split(_PAST)[0]))
+        return None if row is None else Path(self._decode(row[0].split(_PAST)[0]))
 
     def units_of_run(self, number: int) -> tuple[ProfileUnit, ...]:
         """Return what a run was read from, as far as no other content is known to lie there now."""
@@ -183,15 +186,19 @@ class RunStore:
             "SELECT path, reader, digest FROM units WHERE run = ? ORDER BY id", (number,)
         ).fetchall()
         return tuple(
-            ProfileUnit(Path(os.fsdecode(path)), reader, digest) for path, reader, digest in rows if _PAST not in path
+            ProfileUnit(Path(self._decode(path)), reader, digest) for path, reader, digest in rows if _PAST not in path
         )
+
+    def _encode(self, path: Path) -> bytes:
+        return dialect.encode_path(self._connection, path)
+
+    def _decode(self, path: bytes) -> str:
+        return dialect.decode_path(self._connection, path)
 
     def list_entries(self, program: str | None = None, most: int = 1_000_000) -> tuple[RunEntry, ...]:
         """Return the newest runs, of one program if given, the oldest first."""
-        rows = self._connection.execute(
-            f"SELECT {_COLUMNS} FROM runs WHERE :program IS NULL OR program = :program ORDER BY id DESC LIMIT :limit",
-            {"program": program, "limit": most},
-        )
+        asked, values = (ENTRIES, ()) if program is None else (ENTRIES_OF_PROGRAM, (program,))
+        rows = self._connection.execute(asked, (*values, most))
         return tuple(RunEntry(*row) for row in rows.fetchall()[::-1])
 
     def list_programs(self) -> tuple[str, ...]:
@@ -199,59 +206,93 @@ class RunStore:
         rows = self._connection.execute("SELECT program FROM runs GROUP BY program ORDER BY max(id) DESC")
         return tuple(program for (program,) in rows)
 
+    def has_program(self, program: str) -> bool:
+        """Return whether there is a run of a program."""
+        asked = "SELECT 1 FROM runs WHERE program = ? LIMIT 1"
+        return self._connection.execute(asked, (program,)).fetchone() is not None
+
     def load_advice(self, number: int) -> Advice:
         """Return the advice on a run, slim; raises ``StoreError`` where there is none or it is damaged."""
-        row = self._connection.execute("SELECT advice FROM runs WHERE id = ?", (number,)).fetchone()
-        if row is None:
+        packed = self._read_value(ADVICE_OF_RUN, number)
+        if packed is None:
             raise StoreError(f"no run {number} in the history")
-        return _require_sound(number, row[0])
+        return run_packing.unpack_advice(number, packed)
 
-    def load_compared(self, numbers: Sequence[int]) -> tuple[Advice, ...]:
-        """Return what comparisons ask of runs: their names, times and bounds, and their gaps by region; nothing else.
+    def load_summary(self, number: int) -> Advice:
+        """Return of the advice on a run what ``run_packing`` keeps for later runs, in a fraction of the time.
 
-        That takes a fraction of the time of ``load_advice``. Raises ``StoreError`` for damaged ones.
+        Raises ``StoreError`` where there is none or it is damaged.
         """
-        found = []
-        for number in numbers:
-            row = self._connection.execute("SELECT advice FROM runs WHERE id = ?", (number,)).fetchone()
-            if row is None:
-                raise StoreError(f"no run {number} in the history")
+        stamp = self._read_value(STAMP_OF_RUN, number)
+        if stamp is None:
+            raise StoreError(f"no run {number} in the history")
+        return self._load_stamped(number, stamp)
+
+    def _load_stamped(self, number: int, stamp: int) -> Advice:
+        known = _summaries.find_summary(number, stamp)
+        if known is not None:
+            return known
+        for asked in (SUMMARY_OF_RUN, ADVICE_OF_RUN):
             try:
-                found.append(record_json.unpack_record(Advice, _keep_compared(_parse_json(zlib.decompress(row[0])))))
-            except (ValueError, TypeError, LookupError, zlib.error, ContractError) as error:
-                raise StoreError(f"the advice on run {number} is damaged: {error}") from error
-        return tuple(found)
+                packed = self._read_value(asked, number)
+                if packed is not None:
+                    found = run_packing.unpack_summary(number, packed)
+                    _summaries.add_summary(number, stamp, found, len(packed))
+                    return found
+            except StoreLost:
+                raise
+            except StoreError as error:
+                damage = error
+        raise damage
 
-    def load_latest_advice(self, program: str, most: int, without: Collection[int], until: int) -> tuple[Advice, ...]:
-        """Return the advice on the newest runs ``until`` one of a program, the oldest first, without some.
+    def _read_value(self, asked: str, number: int) -> Any:  # noqa: ANN401 - whatever the column holds
+        """Return a value of a run, None where there is no such row; raises ``StoreError`` for a damaged page."""
+        try:
+            row = self._connection.execute(asked, (number,)).fetchone()
+        except sqlite3.OperationalError:
+            raise
+        except sqlite3.DatabaseError as error:
+            raise StoreError(f"the advice on run {number} is damaged: {error}") from error
+        return None if row is None else row[0]
 
-        Raises ``StoreError``.
-        """
-        rows = self._connection.execute(
-            "SELECT id, advice FROM runs WHERE program = ? AND id <= ? ORDER BY id DESC LIMIT ?", (program, until, most)
-        )
-        return tuple(_require_sound(*row) for row in rows.fetchall()[::-1] if row[0] not in without)
+    def load_latest_advice(self, program: str, most: int, without: Collection[int], until: int) -> LatestRuns:
+        """Return the advice on the newest runs ``until`` one of a program, the oldest first, without some."""
+        return self._load_latest(program, most, without, until, lambda number, _: self.load_advice(number))
+
+    def load_latest_summaries(self, program: str, most: int, without: Collection[int], until: int) -> LatestRuns:
+        """Return what ``load_latest_advice`` does, as far as ``load_summary`` tells it."""
+        return self._load_latest(program, most, without, until, self._load_stamped)
+
+    def _load_latest(
+        self, program: str, most: int, without: Collection[int], until: int, load: Callable[[int, int], Advice]
+    ) -> LatestRuns:
+        rows = self._connection.execute(LATEST_RUNS, (program, until, most))
+        found: list[Advice] = []
+        damaged: list[StoreError] = []
+        for number, stamp in rows.fetchall()[::-1]:
+            if number not in without:
+                try:
+                    found.append(load(number, stamp))
+                except StoreLost:
+                    raise
+                except StoreError as error:
+                    damaged.append(error)
+        return LatestRuns(tuple(found), _describe_damage(damaged))
 
     def find_runs_without_reader(self, program: str, reader: str, most: int) -> tuple[int, ...]:
         """Return the runs without a recording by a reader among the newest of a program, the newest first."""
-        rows = self._connection.execute(
-            "SELECT id FROM (SELECT id, reader FROM runs WHERE program = ? ORDER BY id DESC LIMIT ?) "
-            "WHERE instr('+' || reader || '+', '+' || ? || '+') = 0",
-            (program, most, reader),
-        )
-        return tuple(number for (number,) in rows)
+        asked = "SELECT id, reader FROM runs WHERE program = ? ORDER BY id DESC LIMIT ?"
+        rows = self._connection.execute(asked, (program, most))
+        return tuple(number for number, readers in rows if f"+{reader}+" not in f"+{readers}+")
 
     def count_runs(self, program: str | None = None) -> int:
         """Return how many runs there are, of one program if given."""
-        asked = "SELECT count(*) FROM runs WHERE :program IS NULL OR program = :program"
-        return int(self._connection.execute(asked, {"program": program}).fetchone()[0])
+        where, asked = _select_program(program)
+        return int(self._connection.execute(f"SELECT count(*) FROM runs{where}", asked).fetchone()[0])
 
     def size_B(self) -> int:
-        """Return the size of the whole history in bytes, pages that are free left out."""
-        (pages,) = self._connection.execute("PRAGMA page_count").fetchone()
-        (free,) = self._connection.execute("PRAGMA freelist_count").fetchone()
-        (size,) = self._connection.execute("PRAGMA page_size").fetchone()
-        return int((pages - free) * size)
+        """Return the size of the whole history in bytes (``dialect.measure_size_B``)."""
+        return dialect.measure_size_B(self._connection)
 
     def drop_oldest(self, many: int) -> int:
         """Drop the oldest runs, so many, and return how many were dropped; their files stay known."""
@@ -259,59 +300,16 @@ class RunStore:
         if not oldest:
             return 0
         self._connection.execute("UPDATE units SET run = NULL WHERE run <= ?", (oldest[-1],))
+        self._connection.execute("DELETE FROM summaries WHERE run <= ?", (oldest[-1],))
         return self._connection.execute("DELETE FROM runs WHERE id <= ?", (oldest[-1],)).rowcount
 
 
-def _parse_json(text: bytes) -> Any:  # noqa: ANN401 - whatever JSON holds
-    try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError:  # it takes neither NaN nor infinity, which Python writes as such
-        return json.loads(text)
+def _select_program(program: str | None) -> tuple[str, tuple[str, ...]]:
+    """Return the condition on a program, if one is given, in a form that finds it by an index."""
+    return ("", ()) if program is None else (" WHERE program = ?", (program,))
 
 
-def _keep_compared(document: dict[str, Any]) -> dict[str, Any]:
-    """Return the document of advice without what no comparison asks for."""
-    gaps = [{**gap, "processors": (), "iterations": (), "causes": ()} for gap in document["gaps"]]
-    profile = {**document["profile"], "regions": (), "phases": (), "notes": ()}
-    findings = [finding for finding in document["findings"] if finding["kind"] == fingerprints.KIND]
-    return {**document, **dict.fromkeys(_NOT_COMPARED, ()), "findings": findings, "gaps": gaps, "profile": profile}
-
-
-def _require_sound(number: int, packed: bytes) -> Advice:
-    try:
-        return _unpacked.unpack_advice(packed)
-    except (ValueError, zlib.error, ContractError) as error:
-        raise StoreError(f"the advice on run {number} is damaged: {error}") from error
-
-
-class _UnpackedAdvice:
-    """The advice that was asked for last, unpacked, up to so many packed bytes; threads may share it.
-
-    Each run that comes asks for the latest hundred of its program: what stays unpacked is that of some ten programs.
-    """
-
-    def __init__(self, most_B: int) -> None:
-        self._most_B, self._size_B = most_B, 0
-        self._known: OrderedDict[bytes, Advice] = OrderedDict()
-        self._lock = Lock()
-
-    def unpack_advice(self, packed: bytes) -> Advice:
-        """Return the advice that ``_pack_advice`` wrote."""
-        with self._lock:
-            if (known := self._known.get(packed)) is not None:
-                self._known.move_to_end(packed)
-                return known
-        found = record_json.unpack_record(Advice, json.loads(zlib.decompress(packed)))
-        with self._lock:
-            self._size_B += len(packed) if packed not in self._known else 0
-            self._known[packed] = found
-            while self._size_B > self._most_B:
-                self._size_B -= len(self._known.popitem(last=False)[0])
-        return found
-
-
-_unpacked: Final = _UnpackedAdvice(_KEPT_B)
-
-
-def _pack_advice(advice: Advice) -> bytes:
-    return zlib.compress(json.dumps(record_json.pack_record(strip_arrays(advice))).encode("ascii"), level=1)
+def _describe_damage(damaged: Sequence[StoreError]) -> str | None:
+    if len(damaged) < 2:
+        return f"{damaged[0]}; it is left out" if damaged else None
+    return f"the advice on {len(damaged)} earlier runs is damaged and left out; the last one: {damaged[-1]}"

@@ -69,5 +69,16 @@ STEPS: Final = (
         plugin TEXT PRIMARY KEY, version TEXT NOT NULL, times INTEGER NOT NULL, reason TEXT NOT NULL
     ) WITHOUT ROWID;
     """,
+    # What every later run asks of a run, apart from its advice; and what lists show, in an index that holds all of it.
+    """
+    CREATE TABLE summaries (run INTEGER PRIMARY KEY REFERENCES runs, content BLOB NOT NULL);
+    ALTER TABLE runs ADD COLUMN stamp INTEGER NOT NULL DEFAULT 0;
+    UPDATE runs SET stamp = random();
+    DROP INDEX runs_by_program;
+    CREATE INDEX runs_by_program ON runs (
+        program, id, run, build, started, added, ranks, actual_s, reader, grade, verdict, stamp
+    );
+    CREATE INDEX runs_by_time ON runs (added);
+    """,
 )
 VERSION: Final = len(STEPS)

@@ -65,6 +65,15 @@ PENALTIES: Final = {
     "few iterations": 0.05,
     "cores unknown": 0.02,
 }
+#: Doubts about how the time outside of computation is told apart. Computation that CPU clocks measured is as good on a
+#: busy machine and on shared cores, so together …
+WAITING_DOUBTS: Final = frozenset({
+    "other programs", "processors share cores", "threads share cores", "clock uncertainty", "waiting unknown",
+    "instances near the clock's resolution", "few iterations", "no phases", "unmatched messages",
+    "unmatched collectives",
+})  # fmt: skip
+#: … they take no more off the score than this: D at the worst, if nothing else is doubtful.
+MOST_WAITING_DOUBT: Final = 0.35
 #: The lowest score of each letter.
 LETTERS: Final[tuple[tuple[Literal["A", "B", "C", "D", "F"], float], ...]] = (
     ("A", 0.9),
@@ -109,6 +118,9 @@ STATUS_CERTAINTY: Final[Mapping[Status, float]] = {
 }
 #: The same for a gap of which only a limit is known.
 LIMIT_CERTAINTY: Final = 0.5
+#: Compiling with optimization comes before other changes from this share of their gain on: it is an option of the
+#: compiler, and all that was measured of the program changes with it.
+BUILD_FIRST: Final = 0.5
 #: Of several places of one cause, the first with this share of the largest one's seconds is shown; items of one action
 #: whose worth differs by no more stand in the order of their places. So noise does not choose.
 NEAR_EQUAL: Final = 0.8

@@ -65,6 +65,12 @@ BOUND_NAMES = tuple(level.bound for level in LEVELS)
 GAP_NAMES = (*(level.gap for level in LEVELS if level.gap), *DEVICE_GAPS)
 
 
+def find_adjacent_bounds(gap_name: str) -> tuple[str, str]:
+    """Return the bounds right below and above a gap, by its letter."""
+    upper = next(number for number, level in enumerate(ALL_LEVELS) if level.gap == gap_name)
+    return ALL_LEVELS[upper - 1].bound, ALL_LEVELS[upper].bound
+
+
 @dataclass(frozen=True, slots=True)
 class Processor:
     """One rank, one thread of a rank, or one stream of its ``device``: streams count on behind the threads."""
@@ -124,6 +130,8 @@ ALIGNED_FILE = "aligned file"
 UNALIGNED_FILE = "unaligned file"
 #: The note of a profile that does not tell work from waiting at all.
 WAITING_UNKNOWN = "waiting unknown"
+#: The part of a run, outside of its phases, in which other programs held the cores.
+OTHER_PROGRAMS = "other programs"
 #: The note of a profile whose tool added the ranks up: its processors stand for ranks, but nobody knows which.
 RANKS_ADDED_UP = "ranks added up"
 #: Reads and writes of at most so many bytes are small.
@@ -179,7 +187,8 @@ class Profile:
     (Q,): over all phases a processor's wall time plus its outside seconds is ``actual_s``. ``counts`` maps a
     count (``calls``, ``messages``, ``bytes``, ``source_ops.fp_add``, ``compiled_ops.load``, ``scheduled_cycles``,
     ``misses.L1`` …) to an array (regions, processors). ``status`` gives the status of each measure. ``executable`` is
-    the path of the program's file where the run was recorded. ``devices`` is the account of a run with accelerators:
+    the path of the program's file where the run was recorded, ``job`` the batch job that it was part of, by the name
+    that its scheduler gives it. ``devices`` is the account of a run with accelerators:
     then its bounds and gaps are those of ``DEVICE_LEVELS``.
     """
 
@@ -206,6 +215,7 @@ class Profile:
     ranks_expected: int | None = None
     clock_uncertainty_s: float | None = None
     devices: DeviceUse | None = None
+    job: str | None = None
 
     @property
     def ranks(self) -> int:
@@ -238,6 +248,14 @@ class Profile:
     def has_measure(self, measure: str) -> bool:
         """Whether every phase holds the array ``measure``."""
         return bool(self.phases) and all(measure in phase.arrays for phase in self.phases)
+
+    def sum_by_region(self, measure: str) -> FloatArray:
+        """Return a measure's seconds (regions, processors) over the phases that hold it; 0 for regions without."""
+        total = np.zeros((len(self.regions), len(self.processors)))
+        for phase in self.phases:
+            if measure in phase.arrays:
+                np.add.at(total, phase.regions, phase.arrays[measure].sum(axis=2))
+        return total
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +307,11 @@ class Efficiency:
     value: float | None
     status: Status
     reason: str | None = None
+
+
+#: Kinds of findings that are shown apart: what bounds the computation, and where the time or counts are.
+COMPUTATION = "computation"
+HOT_SPOTS = "hot spots"
 
 
 @dataclass(frozen=True, slots=True)

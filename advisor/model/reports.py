@@ -126,3 +126,12 @@ class Report:
     title: str
     parts: tuple[Part, ...]
     failed: str | None = None
+
+
+def count_values(picture: Bars | Series | HeatMap) -> int:
+    """Return how many numbers a picture holds."""
+    if isinstance(picture, Bars):
+        return len(picture.bars)
+    if isinstance(picture, HeatMap):
+        return len(picture.rows) * len(picture.columns)
+    return sum(len(line.x) for line in picture.lines)

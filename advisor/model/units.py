@@ -27,11 +27,7 @@ def _si_units(unit: str, prefixes: str) -> dict[str, Decimal]:
     return {prefix + unit: Decimal(10) ** _SI[prefix] for prefix in (*prefixes, "")}
 
 
-def _binary_units(unit: str) -> dict[str, Decimal]:
-    return {prefix + unit: Decimal(1024) ** power for prefix, power in _BINARY.items()}
-
-
-_BYTES = _si_units("B", "kMGTPE") | _binary_units("B")
+_BYTES = _si_units("B", "kMGTPE") | {prefix + "B": Decimal(1024) ** power for prefix, power in _BINARY.items()}
 _BITS = {unit: factor / 8 for unit, factor in _si_units("bit", "kMGT").items()}
 
 

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.model.records import CAUSE_CATEGORIES
 from advisor.model.reports import Axis, HeatMap, Line, Series
-from advisor.output.rank_pictures import build_region_map, build_wait_map
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.model.records import Advice, FloatArray, Phase, Profile
+    from advisor.model.records import Advice, FloatArray, IntArray, Phase, Profile
 
-#: Phases, processors and iterations in one picture; of more, those with the most seconds or the largest deviation.
-PHASES, PROCESSORS, POINTS, LINES = 16, 64, 400, 4
+#: Regions, phases, processors and iterations in one picture; of more, those with the most seconds or deviation.
+REGIONS, PHASES, PROCESSORS, POINTS, LINES = 24, 16, 64, 400, 4
 #: Builds and gaps in one picture: the newest, and those with the most seconds.
 BUILDS, GAPS = 40, 6
 
@@ -135,3 +135,46 @@ def _build_gap_line(gap: str, builds: Sequence[Sequence[dict[str, float]]]) -> L
         tuple(min(values) for _, values in places),
         tuple(max(values) for _, values in places),
     )
+
+
+def build_region_map(profile: Profile) -> HeatMap | None:
+    """Return the own seconds of each processor in the largest regions; None for one of either, or without times."""
+    processors = len(profile.processors)
+    if processors < 2 or not profile.has_measure("wall_s"):
+        return None
+    seconds = profile.sum_by_region("wall_s")
+    order = np.argsort(-seconds.sum(axis=1), kind="stable")[:REGIONS]
+    chosen = order[seconds[order].sum(axis=1) > 0]
+    if len(chosen) < 2:
+        return None
+    shown = _select_deviating(seconds[chosen])
+    title = "Seconds in regions, by processor"
+    if len(shown) < processors:
+        title += f": the {len(shown)} of {processors} that deviate most"
+    names = tuple(profile.regions[number].name for number in chosen)
+    cells = tuple(tuple(map(float, row)) for row in seconds[np.ix_(chosen, shown)])
+    return HeatMap(title, "s", names, tuple(profile.processors[at].name for at in shown), cells)
+
+
+def build_wait_map(profile: Profile) -> HeatMap | None:
+    """Return for whom each processor waits how long; None where no wait has a partner."""
+    causes, processors = profile.causes, len(profile.processors)
+    if causes is None or processors < 2:
+        return None
+    named = (causes.category == CAUSE_CATEGORIES.index("wait")) & (causes.partner >= 0) & (causes.processor >= 0)
+    if not named.any():
+        return None
+    seconds = np.zeros((processors, processors))
+    np.add.at(seconds, (causes.processor[named], causes.partner[named]), causes.seconds[named])
+    shown = np.sort(np.argsort(-(seconds.sum(axis=0) + seconds.sum(axis=1)), kind="stable")[:PROCESSORS])
+    title = "Waiting: who (rows) waits for whom (columns)"
+    if len(shown) < processors:
+        title += f"; the {len(shown)} of {processors} with the most seconds"
+    names = tuple(profile.processors[at].name for at in shown)
+    return HeatMap(title, "s", names, names, tuple(tuple(map(float, row)) for row in seconds[np.ix_(shown, shown)]))
+
+
+def _select_deviating(seconds: FloatArray) -> IntArray:
+    """Return the processors whose seconds differ most from the mean of all, in their order."""
+    distance = np.abs(seconds - seconds.mean(axis=1, keepdims=True)).sum(axis=0)
+    return np.sort(np.argsort(-distance, kind="stable")[:PROCESSORS])

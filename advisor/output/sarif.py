@@ -99,6 +99,8 @@ def describe_item(item: Recommendation) -> str:
     """Return in a sentence what to do, where, and what it can win."""
     where = f" in {item.region}" if item.region else ""
     wins = f"wins at most {numbers.format_duration(item.ceiling_s)}"
+    if item.target is not None:
+        wins += f" ({numbers.format_duration(item.target.seconds)} at {item.target.point})"
     if item.expected_s is not None:
         wins += f", about {numbers.format_duration(item.expected_s)} {BASES.get(item.basis or '', '')}"
     return f"{item.title}{where}: {wins} of gap {'+'.join(item.gaps)}. {item.why}"

@@ -49,7 +49,7 @@ def render_table(heads: Sequence[ColumnHead], rows: Sequence[Sequence[str]], pag
     titles = [_format_title(head, width, page) for head, width in zip(heads, widths, strict=True)]
     columns = [
         _fit_cells(head, [row[at] for row in rows], width, page)
-        for at, (head, width) in _enumerate_columns(heads, widths)
+        for at, (head, width) in enumerate(zip(heads, widths, strict=True))
     ]
     lines = (
         [make_line(((" " * _SPACE).join(titles), "dim"), indent=indent)] if any(head.title for head in heads) else []
@@ -61,10 +61,6 @@ def render_table(heads: Sequence[ColumnHead], rows: Sequence[Sequence[str]], pag
 
 def _format_title(head: ColumnHead, width: int, page: Page) -> str:
     return pad_text(shorten_text(head.title, width, page.signs.ellipsis), width, head.align)
-
-
-def _enumerate_columns(heads: Sequence[ColumnHead], widths: Sequence[int]) -> enumerate[tuple[ColumnHead, int]]:
-    return enumerate(zip(heads, widths, strict=True))
 
 
 def _compute_widths(heads: Sequence[ColumnHead], rows: Sequence[Sequence[str]], room: int) -> list[int]:

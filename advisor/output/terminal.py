@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from advisor.model.records import WAITING_UNKNOWN
+from advisor.model.records import OTHER_PROGRAMS, WAITING_UNKNOWN
 from advisor.output import numbers
 from advisor.output.details import render_details
 from advisor.output.explained import render_parts
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from advisor.model.records import Advice, Note
+    from advisor.model.records import Advice, Gap, Note
     from advisor.output.page import Page
 
 _NOTES = 2
@@ -113,9 +113,15 @@ def _render_nothing(advice: Advice, page: Page) -> list[Text]:
 
 
 def _describe_largest_gap(advice: Advice) -> str:
-    """Return a sentence about the largest gap; none where no gap holds any time."""
-    largest = max(advice.gaps, key=lambda gap: gap.seconds, default=None)
-    if largest is None or largest.seconds <= 0:
+    """Return a sentence about the largest gap, as far as it is the program's own; none where no gap holds any time."""
+    taken = advice.profile.outside.get(OTHER_PROGRAMS)
+    taken_s = 0.0 if taken is None else float(taken.max())
+
+    def own_seconds(gap: Gap) -> float:
+        return gap.seconds - (taken_s if "X" in gap.members else 0.0)
+
+    largest = max(advice.gaps, key=own_seconds, default=None)
+    if largest is None or own_seconds(largest) <= 0:
         return ""
     amount = f"{numbers.format_duration(largest.seconds)}, {numbers.format_percentage(largest.share)} of the run"
     edges = sum(float(advice.profile.outside[name].mean()) for name in _EDGES if name in advice.profile.outside)

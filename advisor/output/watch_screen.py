@@ -64,6 +64,8 @@ def render_run_line(number: int, advice: Advice, page: Page) -> str:
     if first is not None:
         place = f" at {page.clean_name(first.region)}" if first.region else ""
         what = f"{first.title} [{first.action}]{place}, at most {numbers.format_duration(first.ceiling_s)}"
+        if first.target is not None:
+            what += f", {numbers.format_duration(first.target.seconds)} at {first.target.point}"
     return page.clean_remark(f"run {number}: {profile.program}{build}: {elapsed}: {what}")
 
 

@@ -6,7 +6,8 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from advisor.model import units
-from advisor.model.records import ALL_LEVELS
+from advisor.model.records import ALL_LEVELS, COMPUTATION, HOT_SPOTS
+from advisor.model.units import format_count
 
 if TYPE_CHECKING:
     from advisor.analysis.fingerprints import CountChange
@@ -67,12 +68,12 @@ COUNTS = {1: "one thing", 2: "two things", 3: "three things"}
 
 def describe_bound(advice: Advice) -> str:
     """Return what is known of computation that is most of the run; nothing where it is not."""
-    return next((finding.text for finding in advice.findings if finding.kind == "computation"), "")
+    return next((finding.text for finding in advice.findings if finding.kind == COMPUTATION), "")
 
 
 def describe_hot_spots(advice: Advice) -> str:
     """Return where most was counted, of a run of which no more can be said; nothing of others."""
-    return next((finding.text for finding in advice.findings if finding.kind == "hot spots"), "")
+    return next((finding.text for finding in advice.findings if finding.kind == HOT_SPOTS), "")
 
 
 def describe_gap(gap: Gap) -> str:
@@ -99,21 +100,17 @@ def describe_processors(profile: Profile) -> str:
     processors = profile.processors
     ranks = profile.ranks
     hosts = len({processor.host for processor in processors if processor.host})
-    threads = _format_count(len(processors), "thread")
-    words = _format_count(ranks, "MPI rank" if "mpi" in profile.paradigms else "rank")
+    threads = format_count(len(processors), "thread")
+    words = format_count(ranks, "MPI rank" if "mpi" in profile.paradigms else "rank")
     if len(processors) > ranks:
         words = f"{words} with {threads}" if ranks > 1 or "mpi" in profile.paradigms else threads
     elif ranks == 1 and "mpi" not in profile.paradigms:
         words = "1 processor"
     if profile.devices is not None and not profile.devices.facts.get("on_host"):
         of_ranks = f" of {words}" if ranks > 1 else ""
-        words = _format_count(len(profile.devices.devices), "device") + of_ranks.split(" with ")[0]
+        words = format_count(len(profile.devices.devices), "device") + of_ranks.split(" with ")[0]
     where = f" on {hosts} hosts" if hosts > 1 else ""
     return words + where + (", simulated" if profile.is_simulated else "")
-
-
-def _format_count(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def find_base_bound(advice: Advice) -> Bound | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 #: The extras of pyproject.toml that something in the code needs; ``all`` is all of them.
-Extra = Literal["cluster", "fast", "html", "mcp", "processor", "screen", "serve"]
+Extra = Literal["cluster", "fast", "html", "mcp", "postgres", "processor", "screen", "serve"]
 
 
 def install_line(extra: Extra) -> str:

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Final
 from advisor.model.errors import InputError
 from advisor.model.record_class import dataclass
 from advisor.support.documents.scalars import suggest_word
+from advisor.support.limited_files import read_limited
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Iterable, Mapping
     from pathlib import Path
 
 _LONG_NUMBER = re.compile(r"\d{400}")
@@ -36,14 +37,7 @@ class _Repeated(dict[str, object]):
 
 def read_json(path: Path, limit: int) -> JsonNode:
     """Return the root of the JSON document at ``path``, of at most ``limit`` bytes."""
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(limit + 1)
-    except OSError as error:
-        raise InputError(path, error.strerror or str(error)) from error
-    if len(data) > limit:
-        raise InputError(path, f"is larger than {limit:,} bytes, the limit for this kind of document")
-    return parse_json(path, data)
+    return parse_json(path, read_limited(path, limit))
 
 
 def parse_json(path: Path, data: bytes) -> JsonNode:
@@ -98,8 +92,11 @@ class JsonNode:
     def _type_error(self, expected: str) -> InputError:
         return self.make_error(f"expected {expected}, found {_describe_value(self.value)}")
 
-    def require_fields(self, known: Collection[str] | None = None) -> dict[str, JsonNode]:
-        """Return the members of an object, those that are ``null`` left out; unknown keys are errors."""
+    def require_fields(self, known: Collection[str] | None = None, needed: Iterable[str] = ()) -> dict[str, JsonNode]:
+        """Return the members of an object, ``needed`` among them; those that are ``null`` are left out.
+
+        Keys that are not ``known`` are errors.
+        """
         if not isinstance(self.value, dict):
             raise self._type_error("an object")
         if isinstance(self.value, _Repeated):
@@ -107,19 +104,29 @@ class JsonNode:
         for key in self.value:
             if known is not None and key not in known:
                 raise self.make_error(f"unknown key {_describe_value(key)}{suggest_word(key, known)}")
-        return {
+        found = {
             JsonNode(self.file, "a key", key).require_text(): JsonNode(self.file, self._child_place(key), value)
             for key, value in self.value.items()
             if value is not None
         }
+        for key in needed:
+            if key not in found:
+                raise self.make_error(f"{key!r} is missing")
+        return found
+
+    def require_members(self, *needed: str) -> dict[str, JsonNode]:
+        """Return the members of an object, ``needed`` among them, whatever else it holds."""
+        return self.require_fields(needed=needed)
 
     def _child_place(self, key: str) -> str:
         return f"{self.place}.{key[:_SHOWN]}".removeprefix(".")
 
-    def require_items(self) -> list[JsonNode]:
-        """Return the members of an array."""
+    def require_items(self, limit: int | None = None) -> list[JsonNode]:
+        """Return the members of an array, of at most ``limit``."""
         if not isinstance(self.value, list):
             raise self._type_error("an array")
+        if limit is not None and len(self.value) > limit:
+            raise self.make_error(f"more than {limit:,}")
         return [JsonNode(self.file, f"{self.place}[{i}]", value) for i, value in enumerate(self.value)]
 
     def require_text(self, limit: int = 10_000) -> str:
@@ -165,6 +172,11 @@ class JsonNode:
         if not least <= self.value < 2**63:
             raise self.make_error(f"expected an integer of at least {least}, found {_describe_value(self.value)}")
         return self.value
+
+
+def optional_text(fields: Mapping[str, JsonNode], name: str) -> str | None:
+    """Return the text of a member, None where it is missing."""
+    return fields[name].require_text() if name in fields else None
 
 
 def _to_float(number: float) -> float:

@@ -120,6 +120,8 @@ _WAIT_CALLS = _split_words(
     "flock lockf pthread_mutex_lock pthread_mutex_trylock pthread_cond_wait pthread_cond_timedwait "
     "pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_spin_lock sem_wait sem_timedwait"
 )
+#: Of these, calls that wait until another thread has something to tell, and not until a lock is free.
+_NOTICE_CALLS = _split_words("pthread_cond_wait pthread_cond_timedwait sem_wait sem_timedwait")
 
 _COLLECTIVE_ROLES = MappingProxyType(
     {
@@ -162,6 +164,11 @@ def classify_region(name: str, role: str = "FUNCTION", paradigm: str = "USER") -
 def is_sleep(name: str) -> bool:
     """Return whether a region is a call in which a program asks to be put to sleep."""
     return name in _SLEEP_CALLS
+
+
+def is_notice_wait(name: str) -> bool:
+    """Return whether a region is a call that waits for another thread to give a notice: for work, or its result."""
+    return name in _NOTICE_CALLS
 
 
 def is_task_wait(name: str) -> bool:

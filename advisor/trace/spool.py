@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 #: From this many events on, columns lie on disk.
-SPOOLED_EVENTS = 1 << 22
+SPOOLED_EVENTS = 1 << 20
 
 
 def make_column(length: int, kind: npt.DTypeLike, fill: int, *, spooled: bool) -> npt.NDArray[Any]:

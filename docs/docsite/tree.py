@@ -26,9 +26,11 @@ NAVIGATION = {
     "Use": (
         "docs/recording",
         "docs/deep",
+        "docs/clusters",
         "docs/ci",
         "docs/monitoring",
         "docs/daemon",
+        "docs/site",
         "docs/faults",
         "docs/commands",
         "docs/commands/index",

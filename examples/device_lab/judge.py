@@ -1,6 +1,7 @@
 """Write programs with known faults as traces, let gapwatch advise on them, and compare with what their repair wins.
 
 python examples/device_lab/judge.py --seeds 1:121:2
+python examples/device_lab/judge.py --seeds 0:600:2 --write    (the table in docs/validation.md)
 """
 
 from __future__ import annotations
@@ -68,18 +69,43 @@ def judge_case(case: Case) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def print_scores(rows: list[dict[str, Any]]) -> None:
-    """Print the share of right first items, and errors of gains, for each fault and for all."""
+#: What the table calls the faults.
+_WORDS = {
+    "none": "none", "launches": "launches slower than kernels", "waits": "a wait after every kernel",
+    "turns": "two devices in turns", "pageable": "blocking copies from pageable memory",
+    "exposed": "communication behind all computation", "straggler": "straggler", "loader": "slow loading of data",
+    "allocations": "allocation in every step", "host": "work of the host", "all": "all",
+}  # fmt: skip
+_PAGE = Path(__file__).resolve().parents[2] / "docs" / "validation.md"
+_BEGIN, _END = "<!-- devices: begin -->\n", "<!-- devices: end -->\n"
+
+
+def write_scores(rows: list[dict[str, Any]]) -> str:
+    """Return the table of right first items, and of errors and intervals of their gains, for each fault and for all."""
+    lines = [
+        "| fault | first item right | median error of the gain | true gain in the interval |",
+        "|---|--:|--:|--:|",
+    ]
     for fault in (*REPAIRS, "all"):
         mine = [row for row in rows if fault in (row["fault"], "all")]
         if not mine:
             continue
         timed = [row for row in mine if row["right"] and row["promised_s"] is not None and row["true_s"] > 0]
         errors = [abs(row["promised_s"] / row["true_s"] - 1) for row in timed]
-        words = (
-            f"median error {median(errors):.1%}, in the interval {sum(row['inside'] for row in timed)}" if timed else ""
+        cells = (f"{median(errors):.1%}".replace("%", " %"), sum(row["inside"] for row in timed)) if timed else ("", "")
+        lines.append(
+            f"| {_WORDS[fault]} | {sum(row['right'] for row in mine)} of {len(mine)} | {cells[0]} | {cells[1]} |"
         )
-        print(f"{fault:12} {sum(row['right'] for row in mine):3} of {len(mine):3} right  {words}")
+    return "\n".join(lines) + "\n"
+
+
+def write_table(rows: list[dict[str, Any]], seeds: range) -> None:
+    """Put the table between its marks on the page of validation."""
+    page = _PAGE.read_text(encoding="utf-8")
+    before, rest = page.split(_BEGIN)
+    after = rest.split(_END)[1]
+    words = f"Seeds {seeds[0]} to {seeds[-1]} in steps of {seeds.step}:\n\n"
+    _PAGE.write_text(before + _BEGIN + words + write_scores(rows) + _END + after, encoding="utf-8")
 
 
 def main() -> None:
@@ -87,14 +113,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", default="1:41:2", help="FROM:TO:STEP; odd seeds to develop on, even ones to report")
     parser.add_argument("--verbose", action="store_true", help="print every case")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/validation.md")
     args = parser.parse_args()
     rows = []
-    for seed in range(*map(int, args.seeds.split(":"))):
+    seeds = range(*map(int, args.seeds.split(":")))
+    for seed in seeds:
         row = judge_case(make_case(seed))
         rows.append(row)
         if args.verbose or not row["right"]:
             print(json.dumps(row), flush=True)
-    print_scores(rows)
+    print(write_scores(rows), end="")
+    if args.write:
+        write_table(rows, seeds)
 
 
 if __name__ == "__main__":

@@ -162,9 +162,9 @@ def settled(number: int, frame: str) -> bool:
     return f"run {number}," in frame and "reading" not in frame and not re.search(r"\d waiting", frame)
 
 
-def cast(written: Sequence[tuple[float, str]]) -> str:
+def cast(written: Sequence[tuple[float, str]], title: str = "gapwatch watch over three builds") -> str:
     """Return the recording as asciinema's format, version 2."""
-    head = {"version": 2, "width": COLUMNS, "height": LINES, "title": "gapwatch watch over three builds"}
+    head = {"version": 2, "width": COLUMNS, "height": LINES, "title": title}
     return "".join(json.dumps(row) + "\n" for row in (head, *([round(at, 3), "o", text] for at, text in written)))
 
 

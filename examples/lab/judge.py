@@ -17,7 +17,7 @@ import tempfile
 import time
 import traceback
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,16 +44,16 @@ MARKS = ("<!-- {}: begin -->", "<!-- {}: end -->")
 def judge(code: Code, keep: Path | None = None) -> Case:
     """Return the judgement of the advice on a program; what fails is a case with an error."""
     begin = time.perf_counter()
+    case = Case(code.seed, code.shape, code.ranks, code.threads, code.faults)
     try:
         recorded = run(code, record=True)
         best = gains(code, recorded.wall_s)
         advice = _advise(code, recorded, keep)
         items = _items(code, recorded.wall_s, advice)
-        told = {"wall_s": recorded.wall_s, "best": best[:5], "items": items, "grade": advice.grade.letter}
+        case = replace(case, wall_s=recorded.wall_s, best=best[:5], items=items, grade=advice.grade.letter)
     except Exception:  # one program must not stop the others
-        told = {"error": traceback.format_exc()}
-    spent = time.perf_counter() - begin
-    return Case(code.seed, code.shape, code.ranks, code.threads, code.faults, spent_s=spent, **told)  # type: ignore[arg-type]
+        case = replace(case, error=traceback.format_exc())
+    return replace(case, spent_s=time.perf_counter() - begin)
 
 
 def _items(code: Code, wall_s: float, advice: Advice) -> list[Item]:

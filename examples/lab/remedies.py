@@ -56,8 +56,9 @@ def schedule_on_demand(code: Code, phase: Phase) -> Phase | None:
 
 def schedule_loops(_code: Code, phase: Phase) -> Phase | None:
     """Let threads that are free take the next chunk of a loop."""
-    uneven = isinstance(phase, Team) and phase.schedule == "static" and phase.skew.strength > 0
-    return replace(phase, schedule="dynamic") if uneven else None  # type: ignore[call-arg]
+    if isinstance(phase, Team) and phase.schedule == "static" and phase.skew.strength > 0:
+        return replace(phase, schedule="dynamic")
+    return None
 
 
 def repartition(code: Code, phase: Phase) -> Phase | None:
@@ -111,8 +112,9 @@ def cut_finer(_code: Code, phase: Phase) -> Phase | None:
 
 def fuse_reductions(_code: Code, phase: Phase) -> Phase | None:
     """Reduce everything in one call."""
-    fits = isinstance(phase, Pieces) and phase.call == "MPI_Allreduce" and phase.count > 1 and not phase.fused
-    return replace(phase, fused=True) if fits else None  # type: ignore[call-arg]
+    if isinstance(phase, Pieces) and phase.call == "MPI_Allreduce" and phase.count > 1 and not phase.fused:
+        return replace(phase, fused=True)
+    return None
 
 
 def use_nonblocking_collectives(_code: Code, phase: Phase) -> Phase | None:

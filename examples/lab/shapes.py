@@ -68,10 +68,6 @@ def _multigrid(levels: int) -> Shape:
     return Shape((*down, solve, *reversed(up)), operations=20 * levels, most_ranks=64)
 
 
-def _exchange(name: str, work: float, **more: object) -> Exchange:
-    return replace(Exchange(name=name, work_s=work), **more)  # type: ignore[arg-type]
-
-
 _CHECKPOINT = Output(name="write_checkpoint", size_B=1 << 18, every=10)
 _TIME_STEP = Pieces(name="find_time_step", work_s=0.1, count=1)
 _SOLVER = Pieces(name="conjugate_gradient", work_s=0.4, count=2)
@@ -88,20 +84,26 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "stencil_3d_nonblocking": _stencil(3, "nonblocking", periodic=True),
     "stencil_barrier": _stencil(2, "nonblocking", close="MPI_Barrier"),
     "hydrodynamics": Shape(
-        (_TIME_STEP, _exchange("compute_fluxes", 0.5), _exchange("update_state", 0.4, close="MPI_Barrier")),
+        (
+            _TIME_STEP,
+            Exchange(name="compute_fluxes", work_s=0.5),
+            Exchange(name="update_state", work_s=0.4, close="MPI_Barrier"),
+        ),
         operations=26,
     ),
     "two_phases": Shape(
         (
-            _exchange("compute_forces", 0.6, style="sendrecv", close="MPI_Barrier"),
+            Exchange(name="compute_forces", work_s=0.6, style="sendrecv", close="MPI_Barrier"),
             Phase(name="integrate", work_s=0.4, close="MPI_Allreduce"),
         ),
         operations=16,
     ),
-    "graph_blocking": Shape((_exchange("gather_edges", 1.0, dimensions=0, style="blocking", close="MPI_Allreduce"),)),
-    "graph_nonblocking": Shape((_exchange("scatter_vertices", 1.0, dimensions=0, degree=6),)),
+    "graph_blocking": Shape(
+        (Exchange(name="gather_edges", work_s=1.0, dimensions=0, style="blocking", close="MPI_Allreduce"),)
+    ),
+    "graph_nonblocking": Shape((Exchange(name="scatter_vertices", work_s=1.0, dimensions=0, degree=6),)),
     "graph_unstructured_mesh": Shape(
-        (_exchange("assemble", 0.5, dimensions=0, degree=5), Pieces(name="solve", work_s=0.5, count=3)),
+        (Exchange(name="assemble", work_s=0.5, dimensions=0, degree=5), Pieces(name="solve", work_s=0.5, count=3)),
         operations=24,
     ),
     "wavefront_1d": Shape(
@@ -134,7 +136,7 @@ SHAPES: Final[Mapping[str, Shape]] = {
         most_ranks=1,
     ),
     "hybrid_stencil": Shape(
-        (Team(name="update_block", work_s=0.9), _exchange("pack_halo", 0.1, close="MPI_Allreduce")),
+        (Team(name="update_block", work_s=0.9), Exchange(name="pack_halo", work_s=0.1, close="MPI_Allreduce")),
         threads=True,
         operations=30,
         most_ranks=32,
@@ -152,32 +154,34 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "multigrid": _multigrid(3),
     "multigrid_deep": _multigrid(4),
     "particles": Shape(
-        (_exchange("push_particles", 0.8, size_B=20000), Pieces(name="solve_field", work_s=0.2, count=2)), operations=24
+        (Exchange(name="push_particles", work_s=0.8, size_B=20000), Pieces(name="solve_field", work_s=0.2, count=2)),
+        operations=24,
     ),
     "particles_with_output": Shape(
         (
-            _exchange("move_particles", 1.0, size_B=20000, close="MPI_Allreduce"),
+            Exchange(name="move_particles", work_s=1.0, size_B=20000, close="MPI_Allreduce"),
             Output(name="write_positions", size_B=1 << 14, every=2),
         ),
         operations=24,
     ),
-    "solver": Shape((_exchange("multiply_sparse", 0.6), _SOLVER), operations=24),
+    "solver": Shape((Exchange(name="multiply_sparse", work_s=0.6), _SOLVER), operations=24),
     "solver_bicgstab": Shape(
-        (_exchange("multiply_sparse", 0.6, style="sendrecv"), Pieces(name="bicgstab", work_s=0.4, count=4)),
+        (Exchange(name="multiply_sparse", work_s=0.6, style="sendrecv"), Pieces(name="bicgstab", work_s=0.4, count=4)),
         operations=28,
     ),
     "lagged_residual": Shape(
-        (_exchange("sweep_grid", 1.0, close="MPI_Allreduce", later=True, inner=0.5),), operations=18
+        (Exchange(name="sweep_grid", work_s=1.0, close="MPI_Allreduce", later=True, inner=0.5),), operations=18
     ),
-    "time_step_control": Shape((_TIME_STEP, _exchange("advance", 0.9)), operations=18),
+    "time_step_control": Shape((_TIME_STEP, Exchange(name="advance", work_s=0.9)), operations=18),
     "serial_setup_each_step": Shape(
-        (Serial(name="build_tables", serial_s=1e-5), _exchange("apply_tables", 1.0, close="MPI_Allreduce")),
+        (Serial(name="build_tables", serial_s=1e-5), Exchange(name="apply_tables", work_s=1.0, close="MPI_Allreduce")),
         operations=18,
     ),
     "output_each_step": Shape(
-        (_exchange("march", 1.0, style="sendrecv"), Output(name="write_fields", size_B=1 << 13)), operations=18
+        (Exchange(name="march", work_s=1.0, style="sendrecv"), Output(name="write_fields", size_B=1 << 13)),
+        operations=18,
     ),
-    "checkpoints": Shape((_exchange("evolve", 1.0, close="MPI_Barrier"), _CHECKPOINT), operations=18),
+    "checkpoints": Shape((Exchange(name="evolve", work_s=1.0, close="MPI_Barrier"), _CHECKPOINT), operations=18),
     "packages": Shape((Pieces(name="process_package", work_s=1.0, count=6, call="MPI_Allreduce"),), operations=28),
     "embarrassing": Shape((Phase(name="simulate_sample", work_s=1.0, close="MPI_Allreduce"),), operations=5),
 }

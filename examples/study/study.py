@@ -1,12 +1,13 @@
 """One program whose truth is known, and what is advised on it as evidence arrives, in every order.
 
-    python study.py            the first item of the advice for every set of evidence
+    python study.py            the first item of the advice for every set of evidence, today and at the target
 
 The program exists in numbers only: eight ranks, four kernels in a loop, a halo and a reduction. Of its 8.6 s, 2.0 s
 are lost because flux and update push each other's data out of the cache, 1.3 s because limiter steps over numbers,
-0.6 s are the halo, which takes as long on 24 ranks as on 8, and 0.2 s the reduction, which grows with the ranks. Each
-piece of evidence is a file as its tool writes it. An order in which evidence arrives is a path through sets of
-evidence, so advice that is right for all sets is right in every order.
+0.6 s are the halo, which takes as long on any number of ranks, and 0.2 s the reduction, which grows with the ranks: on
+24 ranks it takes as long as the halo, on 96 more than all else together. Each piece of evidence is a file as its tool
+writes it. An order in which evidence arrives is a path through sets of evidence, so advice that is right for all sets
+is right in every order.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 RANKS: Final = 8
 PASSES: Final = 50
 MACHINE: Final = "epyc-9654"
+#: Ranks of the other runs of the scaling study, and those that the program is meant for.
+OTHER_RANKS: Final = (2, 4, 16, 24)
+TARGET: Final = "P=192"
 #: Seconds of each kernel on 8 ranks: by itself, and what it loses beside the others.
 KERNELS: Final = {"flux": (1.4, 1.0), "update": (1.0, 1.0), "limiter": (2.2, 0.0), "source": (1.2, 0.0)}
 #: Of a kernel's own seconds, those of its compiled schedule.
@@ -146,15 +150,32 @@ def _write_operations(path: Path, tool: str, counts: dict[str, dict[str, list[fl
 
 
 def write_scaling(folder: Path) -> None:
-    """Write runs on fewer ranks."""
-    for ranks in (2, 4):
+    """Write runs on fewer and on more ranks."""
+    for ranks in OTHER_RANKS:
         (folder / f"P{ranks}").mkdir()
         write_run(folder / f"P{ranks}", ranks)
+
+
+def write_library(folder: Path) -> None:
+    """Write a team's library: a program like this one, in which tuning the loops one by one won little."""
+    from advisor_similarity.features import advice_features
+
+    with TemporaryDirectory() as scratch:
+        (Path(scratch) / "run").mkdir()
+        write_run(Path(scratch) / "run")
+        features = advice_features(_advise_on_runs([Path(scratch) / "run"]))
+    entry = {
+        "name": "cousin", "program": "cousin", "about": "8 ranks", "profile": features,
+        "tried": [{"actions": ["A-21"], "won": 0.02, "of_ceiling": 0.05}],
+    }  # fmt: skip
+    (folder / "team").mkdir()
+    (folder / "team" / "library.json").write_text(json.dumps([entry]))
 
 
 #: Evidence beside the run's own times, by the name of what brings it.
 EVIDENCE: Final[dict[str, Callable[[Path], None]]] = {
     "coupling": write_coupling, "counts": write_counts, "in-core": write_incore, "scaling": write_scaling,
+    "library": write_library,
 }  # fmt: skip
 
 
@@ -163,38 +184,52 @@ def list_sets() -> list[tuple[str, ...]]:
     return [chosen for size in range(len(EVIDENCE) + 1) for chosen in combinations(EVIDENCE, size)]
 
 
-def advise_on(chosen: Sequence[str], folder: Path) -> Advice:
-    """Return the advice on the run with a set of evidence; ``folder`` becomes the current directory."""
-    from advisor import pipeline
-    from advisor.extension import host
+def advise_on(chosen: Sequence[str], folder: Path, target: str | None = None) -> Advice:
+    """Return the advice on the run with a set of evidence; ``folder`` becomes the current directory.
 
+    The scaling study is a directory for each number of ranks, and later than the run. A library lies where the
+    environment variable ``GAPWATCH_WORKLOADS`` says.
+    """
     run = folder / "run"
     run.mkdir(parents=True)
     write_run(run)
-    earlier: list[Path] = []
     for name in chosen:
-        place = folder if name in ("coupling", "scaling") else run
-        EVIDENCE[name](place)
-        earlier += [folder / "P2", folder / "P4"] if name == "scaling" else []
+        EVIDENCE[name](run if name in ("counts", "in-core") else folder)
     os.chdir(folder)
-    options = pipeline.Options(machine=MACHINE, run=f"P={RANKS}")
-    return pipeline.advise([run, *earlier], options, host.load_plugins())
+    os.environ["GAPWATCH_WORKLOADS"] = str(folder / "team") if "library" in chosen else ""
+    others = [folder / f"P{ranks}" for ranks in OTHER_RANKS] if "scaling" in chosen else []
+    return _advise_on_runs([run, *others], target)
 
 
-def describe_first(advice: Advice) -> str:
-    """Return the first item: action, place, and what it wins; else the verdict."""
+def _advise_on_runs(runs: Sequence[Path], target: str | None = None) -> Advice:
+    from advisor import pipeline
+    from advisor.extension import host
+
+    options = pipeline.Options(machine=MACHINE, run=f"P={RANKS}", target=target)
+    return pipeline.advise(runs, options, host.load_plugins())
+
+
+def describe_first(advice: Advice, target: str | None = None) -> str:
+    """Return the first item: action, place, and what it wins, at a target if there is one; else the verdict."""
     first = next(iter(advice.recommendations), None)
     if first is None:
         return advice.verdict
+    if target and first.target is not None:
+        return f"{first.action} {first.region or 'the whole run'}, at most {first.target.seconds:.2f} s there"
     seconds = f"at most {first.ceiling_s:.2f} s" if first.expected_s is None else f"expected {first.expected_s:.2f} s"
     return f"{first.action} {first.region or 'the whole run'}, {seconds}"
 
 
 def main() -> None:
-    """Print the first item for every set of evidence."""
-    for chosen in list_sets():
-        with TemporaryDirectory() as folder:
-            print(f"{' + '.join(['trace', *chosen]):46} {describe_first(advise_on(chosen, Path(folder)))}", flush=True)
+    """Print the first item for every set of evidence, and at the target for those that tell of it."""
+    for target in (None, TARGET):
+        for chosen in list_sets():
+            if target and "scaling" not in chosen:
+                continue
+            with TemporaryDirectory() as folder:
+                first = describe_first(advise_on(chosen, Path(folder), target), target)
+            print(f"{' + '.join(['trace', *chosen]):56} {first}", flush=True)
+        print()
 
 
 if __name__ == "__main__":

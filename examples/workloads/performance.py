@@ -10,9 +10,7 @@ QEMU and valgrind stand in for other machines: each makes other kinds of instruc
 from __future__ import annotations
 
 import math
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from dataclasses import replace
@@ -28,6 +26,7 @@ from advisor_similarity.neighbours import compute_distances
 from advisor_similarity.parallelism import observe_program
 from advisor_similarity.performance import OPERATIONS, compare_performance, predict_known, predict_seconds
 from advisor_similarity.qemu_tracing import TracePlan
+from advisor_similarity.timing import measure_cpu_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -47,16 +46,6 @@ MACHINES: Final = {
     "valgrind": ("valgrind", "--tool=none", "-q"),
 }
 ROUNDS: Final = 5
-
-
-def measure_cpu_seconds(command: Sequence[str]) -> float:
-    """Return the least CPU time of a command's runs, seconds."""
-    times = []
-    for _ in range(ROUNDS):
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        used = os.wait4(process.pid, 0)[2]
-        times.append(used.ru_utime + used.ru_stime)
-    return min(times)
 
 
 def measure_all() -> list[LibraryEntry]:
@@ -79,7 +68,7 @@ def measure_one(command: tuple[str, ...], built: str, scratch: str) -> LibraryEn
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         observed = observe_program(TracePlan(command, quiet=True), Path(scratch), Path(folder), smoothability=False)
     name = f"{program} {' '.join(command[1:])}, {built}"
-    seconds = {machine: measure_cpu_seconds((*runner, *command)) for machine, runner in MACHINES.items()}
+    seconds = {machine: measure_cpu_seconds((*runner, *command), runs=ROUNDS) for machine, runner in MACHINES.items()}
     return replace(build_entry(observed.workload, name), program=program, seconds=seconds)
 
 

@@ -7,7 +7,7 @@ sums, products and quotients, so that arrays of symbols pass through them as wel
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 #: How isolated values combine: times and misses add up, rates are averaged by the time in which they held.
 Combination = Literal["sum", "rate"]
-COMBINATIONS: Final = ("sum", "rate")
 
 
 def chain_windows(kernels: int, length: int) -> tuple[tuple[int, ...], ...]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from advisor.model.errors import InputError
 from advisor.support.atomic_write import atomic_write
+from advisor.support.limited_files import read_limited
 from advisor_coupling.algebra import Combination
 from advisor_coupling.cases import SECONDS, CouplingCase, Metric, canonical_chain
 
@@ -94,11 +95,7 @@ def read_results(path: Path) -> ExperimentDocument:
     import msgspec
 
     try:
-        if path.stat().st_size > _LARGEST:
-            raise InputError(path, f"larger than {_LARGEST >> 20} MiB")
-        document = msgspec.json.decode(path.read_bytes(), type=ExperimentDocument)
-    except OSError as error:
-        raise InputError(path, error.strerror or str(error)) from error
+        document = msgspec.json.decode(read_limited(path, _LARGEST), type=ExperimentDocument)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(path, f"no results of a coupling experiment: {error}") from error
     for reason in _find_contradictions(document):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
 from advisor_coupling.cases import SECONDS
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from advisor_coupling.noise import Drift, Outlier
     from advisor_coupling.results import ExperimentDocument
     from advisor_coupling.transitions import Transition
+
+
+#: What the choice of a length is tried on, by what was left out.
+_LEFT_OUT: Final = {"cases": "a case", "rounds": "a round"}
 
 
 def is_claimed(coupling: Coupling) -> bool:
@@ -37,7 +41,8 @@ def describe_experiment(
     yield from (f"{one.case.name}: {describe_verdict(one)}" for one in models)
     if choice:
         chosen = "plain summation" if choice.length == 1 else f"chains of {choice.length} kernels"
-        yield f"Best: {chosen}, mean error {units.format_share(choice.cross_validated_error)} on what was left out."
+        unseen = units.format_share(choice.cross_validated_error)
+        yield f"Best: {chosen}. Chosen without {_LEFT_OUT[choice.left_out]}, it errs there by {unseen} on average."
     if moves:
         pairs = sum(len(one.chain) == 2 for one in moves)
         yield f"{len(moves)} changes of couplings beyond noise, {pairs} of them of pairs."

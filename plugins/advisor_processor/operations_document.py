@@ -93,17 +93,14 @@ def read_operations(path: Path) -> Profile:
 
 def _read_json(path: Path) -> OperationsDocument:
     root = strict_json.read_json(path, _LIMIT_B)
-    found = root.require_fields(_KEYS)
-    for key in ("schema", "program", "regions"):
-        if key not in found:
-            raise root.make_error(f"the key {key!r} is missing")
+    found = root.require_fields(_KEYS, needed=("schema", "program", "regions"))
     found["schema"].require_choice((SCHEMA,))
     try:
         return OperationsDocument(
             "gapwatch/operations/1",
             found["program"].require_text(),
             tuple(_parse_region(node) for node in found["regions"].require_items()),
-            found["run"].require_text() if "run" in found else "",
+            strict_json.optional_text(found, "run") or "",
             found["counted_by"].require_text() if "counted_by" in found else "stated",
             found["ranks"].require_whole(1) if "ranks" in found else 1,
             tuple(node.require_text() for node in found["notes"].require_items()) if "notes" in found else (),
@@ -113,15 +110,12 @@ def _read_json(path: Path) -> OperationsDocument:
 
 
 def _parse_region(node: strict_json.JsonNode) -> RegionCounts:
-    found = node.require_fields(_REGION_KEYS)
-    for key in ("name", "counts"):
-        if key not in found:
-            raise node.make_error(f"the key {key!r} is missing")
+    found = node.require_fields(_REGION_KEYS, needed=("name", "counts"))
     counts = {
         name: tuple(each.require_number(0) for each in row.require_items())
         for name, row in found["counts"].require_fields().items()
     }
-    file = found["file"].require_text() if "file" in found else None
+    file = strict_json.optional_text(found, "file")
     return RegionCounts(
         found["name"].require_text(), counts, file, found["line"].require_whole() if "line" in found else None
     )

@@ -8,5 +8,7 @@ from typing import Final
 KIND: Final = "scaling"
 #: The parameter of a profile that says what scale the program is meant for, such as "P=1024 N=8192".
 TARGET: Final = "target"
+#: A measure of a finding on a gap: the seconds of the gap in a region there, whose name follows.
+IN_REGION: Final = "seconds in "
 #: Gaps between the machine's peak and the computation that was measured: only counts and a machine model show them.
 MACHINE_GAPS: Final = frozenset({"A", "C", "S", "$"})

@@ -59,14 +59,6 @@ class ScalingStudy:
         return int((~np.isnan(self.values)).any(axis=0).sum())
 
 
-@dataclass(frozen=True, slots=True)
-class FitQuality:
-    """How well a model fits: median relative error at the measured points, and when each is left out of the fit."""
-
-    fitted: float
-    left_out: float | None
-
-
 def fit_study(study: ScalingStudy) -> FittedModels:
     """Return the models of all series of the study; that of a gap is the same whichever regions are fitted with it."""
     leading = [at for at, one in enumerate(study.series) if one.kind in ("run", "gap")]

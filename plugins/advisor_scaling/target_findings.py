@@ -9,10 +9,20 @@ import numpy as np
 
 from advisor.model.errors import AdvisorError, UsageError
 from advisor.model.records import Finding
-from advisor_scaling import collect, dominance, engine, forecasts, joint_forecasts, scale_sections, study, targets
+from advisor_scaling import (
+    collect,
+    dominance,
+    engine,
+    forecasts,
+    joint_forecasts,
+    scale_sections,
+    study,
+    target_places,
+    targets,
+)
 from advisor_scaling.collect import RUN
 from advisor_scaling.dominance import find_axis
-from advisor_scaling.names import KIND, TARGET
+from advisor_scaling.names import IN_REGION, KIND, TARGET
 from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
@@ -21,6 +31,8 @@ if TYPE_CHECKING:
     from advisor.model.records import Advice, FloatArray, Gap, Profile
     from advisor_scaling.forecasts import Forecast
     from advisor_scaling.study import ScalingStudy
+
+    RunGaps = tuple[Profile, Sequence[Gap]]
 
 #: Without one: so many times as many processors as were measured.
 FURTHER: Final = 8.0
@@ -39,7 +51,7 @@ def build_findings(profile: Profile, gaps: Sequence[Gap], history: Sequence[Advi
 
     Nothing without runs at three points or more. Runs of other inputs, and on other machines, than the target names
     (else than this run's) tell nothing of it; where there are too few of the target's own, the others are taken, which
-    the text on the run says.
+    the text on the run says. Of a target that names what the runs don't have only that is said.
     """
     if not profile.has_run_time:
         return ()
@@ -47,10 +59,14 @@ def build_findings(profile: Profile, gaps: Sequence[Gap], history: Sequence[Advi
     runs = [each for each in [*earlier, (profile, gaps)] if each[0].has_run_time]
     stated, settings = _read_target(profile)
     try:
-        each, beware = _build_study(profile, runs, settings)
-        target = _find_target_point(profile, each, stated)
+        each, beware, told_by = _build_study(profile, runs, settings)
     except AdvisorError:
         return ()
+    try:
+        target = _find_target_point(profile, each, stated)
+    except UsageError as error:
+        text = f"Nothing is predicted at the target {stated}: {error}."
+        return (Finding("", KIND, "run", text, {"stated": 1.0}),)
     axis = find_axis(each)
     further = target * np.where(np.arange(len(target[0])) == axis, _STEP, 1.0)
     fits = study.fit_study(each)
@@ -66,7 +82,7 @@ def build_findings(profile: Profile, gaps: Sequence[Gap], history: Sequence[Advi
     return (
         whole,
         _build_gaps_finding(grown, small, seen, course),
-        *(_build_gap_finding(gap, seen) for gap in grown if gap.is_worth_mentioning),
+        *(_build_gap_finding(gap, seen, told_by) for gap in grown if gap.is_worth_mentioning),
     )
 
 
@@ -81,9 +97,9 @@ def _read_target(profile: Profile) -> tuple[str, dict[str, str]]:
 
 
 def _build_study(
-    profile: Profile, runs: Sequence[tuple[Profile, Sequence[Gap]]], settings: Mapping[str, str]
-) -> tuple[ScalingStudy, tuple[str, ...]]:
-    """Return the study of the runs that tell of the target, and what to beware of; raises ``UsageError``."""
+    profile: Profile, runs: Sequence[RunGaps], settings: Mapping[str, str]
+) -> tuple[ScalingStudy, tuple[str, ...], Sequence[RunGaps]]:
+    """Return the study of the runs that tell of the target, what to beware of, these runs; raises ``UsageError``."""
     beware = []
     for name in targets.SETTINGS:
         wanted = settings.get(name) or _find_setting(profile, name)
@@ -96,7 +112,7 @@ def _build_study(
             beware.append(f"too few runs are known with {name} {settings[name]}; this is what the others tell")
             continue
         runs = same
-    return _collect_study(profile.program, runs), tuple(beware)
+    return _collect_study(profile.program, runs), tuple(beware), runs
 
 
 def _find_setting(profile: Profile, name: str) -> str | None:
@@ -105,13 +121,13 @@ def _find_setting(profile: Profile, name: str) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _collect_study(program: str, runs: Sequence[tuple[Profile, Sequence[Gap]]]) -> ScalingStudy:
+def _collect_study(program: str, runs: Sequence[RunGaps]) -> ScalingStudy:
+    parameters = [collect.numeric_parameters(run) for run, _ in runs]
+    if len({tuple(each.items()) for each in parameters}) < study.FEWEST_POINTS:  # of most programs; soon told
+        raise UsageError("the runs lie at too few points")
     observations = [
-        (
-            collect.numeric_parameters(run),
-            {RUN: run.actual_s} | collect.compute_gap_series(its_gaps, run.actual_s),
-        )
-        for run, its_gaps in runs
+        (each, {RUN: run.actual_s} | collect.compute_gap_series(its_gaps, run.actual_s))
+        for each, (run, its_gaps) in zip(parameters, runs, strict=True)
     ]
     return collect.build_study(program, observations, (), collect.NOISE_SHARE)
 
@@ -237,17 +253,21 @@ def _build_gaps_finding(
     return Finding("", KIND, "gaps", text, measures)
 
 
-def _build_gap_finding(gap: _GapForecast, seen: _TargetForecast) -> Finding:
+def _build_gap_finding(gap: _GapForecast, seen: _TargetForecast, runs: Sequence[RunGaps]) -> Finding:
+    """Return what a gap will be at the target, and in which regions (measures ``seconds in REGION``)."""
     name = gap.today.name
+    places = target_places.forecast_places(name, runs, seen.target, gap.seconds)
+    where = ", ".join(f"{seconds:.3g} s in {region}" for region, seconds in places.items())
     text = (
         f"Gap {name} takes {gap.today.share:.1%} of this run, but will take {gap.share:.0%} at {seen.target_words}: "
-        f"{gap.seconds:.3g} s (80 %: {gap.low:.3g} to {gap.high:.3g} s). "
+        f"{gap.seconds:.3g} s (80 %: {gap.low:.3g} to {gap.high:.3g} s){f'; {where}' if where else ''}. "
         f"Actions against {name} win little here and much there."
     )
     measures = {
         "today_s": gap.today.seconds, "seconds": gap.seconds, "low_s": gap.low, "high_s": gap.high,
         "share_today": gap.today.share, "share": gap.share,
     }  # fmt: skip
+    measures |= {f"{IN_REGION}{region}": seconds for region, seconds in places.items()}
     return Finding("", KIND, name, text, measures)
 
 

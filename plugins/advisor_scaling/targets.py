@@ -11,6 +11,7 @@ import numpy as np
 
 from advisor.model.errors import UsageError
 from advisor.support.documents import suggest_word
+from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,15 +52,27 @@ def parse_target(text: str) -> dict[str, tuple[float, ...]]:
 def target_points(study: ScalingStudy, text: str) -> FloatArray:
     """Return the points (t, m) that ``text`` names; parameters that it leaves out keep their largest measured value.
 
-    ``UsageError`` for a parameter that the runs do not have, or that never changed in them.
+    A parameter may be written in another case, and the number of processors by another of its names. ``UsageError``
+    for a parameter that the runs do not have, or that never changed in them.
     """
-    asked = parse_target(text)
+    asked = {_resolve_name(study, name): values for name, values in parse_target(text).items()}
     for name in asked:
         _check_parameter(study, name, asked[name])
     axes = [asked.get(name, (float(study.points[:, at].max()),)) for at, name in enumerate(study.parameters)]
     if math.prod(map(len, axes)) > _MOST:
         raise UsageError(f"more than {_MOST} points to predict")
     return np.array(list(product(*axes)), dtype=float)
+
+
+def _resolve_name(study: ScalingStudy, name: str) -> str:
+    """Return what the runs call a parameter: in another case, or another name for the number of processors."""
+    known = (*study.parameters, *study.fixed, *study.tied)
+    if name in known:
+        return name
+    alike = [one for one in known if one.lower() == name.lower()]
+    if PROCESSORS.fullmatch(name):
+        alike = alike or [one for one in known if PROCESSORS.fullmatch(one)]
+    return alike[0] if len(alike) == 1 else name
 
 
 def _check_parameter(study: ScalingStudy, name: str, values: Sequence[float]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 advisor_api = 1
 
+#: What a library of workloads has near its beginning: a centroid, or features of a profile.
+_WORKLOAD = rb'"centroid"|"profile":\s*\{\s*"(gap|time|region|cause) '
 _MEASURES = ("mix", "centroid", "tanimoto", "matrix", "profile")
 _PARALLELISM = (
     Argument("command", "the program and its arguments, behind --", remainder=True),
@@ -105,10 +108,10 @@ def _run_suite(args: Namespace, services: CommandServices) -> Report:
 
 @hookimpl
 def advisor_document(path: Path) -> KnownDocument | None:
-    """Return that a file holds workloads of an oracle machine, which are kept in the user's library."""
+    """Return that a file holds workloads, by operations or profiles, which are kept in the user's library."""
     with path.open("rb") as stream:
         head = stream.read(4096)
-    if not head.lstrip().startswith(b"[") or b'"centroid"' not in head:
+    if not head.lstrip().startswith(b"[") or not re.search(_WORKLOAD, head):
         return None
     from advisor.support.disk_cache import system_folder
     from advisor_similarity import library

@@ -65,6 +65,11 @@ def load_starter() -> tuple[LibraryEntry, ...]:
     return _read_entries(resources.files("advisor_similarity") / "known" / "starter.json")
 
 
+def load_programs() -> tuple[LibraryEntry, ...]:
+    """Return the public programs that come along, measured (``studies/workloads``)."""
+    return _read_entries(resources.files("advisor_similarity") / "known" / "programs.json")
+
+
 def load_own(folder: Path) -> tuple[LibraryEntry, ...]:
     """Return the user's workloads; raises ``InputError`` where the file is damaged."""
     path = folder / OWN
@@ -130,11 +135,20 @@ def keep_workloads(path: Path, folder: Path) -> KnownDocument:
         if entry.name not in known:
             store_entry(folder, replace(entry, about=entry.about or f"from {path}"))
     many = f"{len(found)} workload{'' if len(found) == 1 else 's'}"
-    return KnownDocument(f"{many} of an oracle machine ({', '.join(one.name for one in found[:_NAMED])})")
+    source = " of an oracle machine" if any(entry.centroid for entry in found) else ""
+    return KnownDocument(f"{many}{source} ({', '.join(one.name for one in found[:_NAMED])})")
 
 
-def build_entry(workload: Workload, name: str, about: str = "", matrix: Cells = ()) -> LibraryEntry:
-    """Return a workload as an entry of the library."""
+def build_entry(
+    workload: Workload, name: str, about: str = "", matrix: Cells = (), *, sampled: bool = False
+) -> LibraryEntry:
+    """Return a workload as an entry of the library; of one that was ``sampled`` cycles and operations of the whole run.
+
+    What a run takes is compared with its operations, so these must be all of them.
+    """
+    if sampled and workload.operations:
+        factor = workload.executed / workload.operations
+        workload = replace(workload, cycles=round(workload.cycles * factor), operations=workload.executed)
     return LibraryEntry(
         name=name, program=workload.name, about=about, architecture=workload.architecture,
         centroid=workload.centroid, fine=workload.fine, cycles=workload.cycles, operations=workload.operations,

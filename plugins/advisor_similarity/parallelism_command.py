@@ -2,34 +2,29 @@
 
 from __future__ import annotations
 
-import math
-import os
 import shutil
-import subprocess
 import sys
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from advisor.model.errors import UsageError
 from advisor.model.reports import Text
+from advisor.support.native_tools import find_compiler
 from advisor_similarity.histogram import ROWS, frequent_cells
 from advisor_similarity.library import build_entry, describe_storage, store_entry
 from advisor_similarity.parallelism import observe_program, temporary_folder
 from advisor_similarity.qemu_tracing import TracePlan
 from advisor_similarity.regions import Region
 from advisor_similarity.report import build_report
-from advisor_similarity.tracer_build import find_compiler
+from advisor_similarity.timing import measure_cpu_seconds
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
     from advisor.extension.commands import CommandServices
     from advisor.model.reports import Report
-
-
-_TIMED_RUNS: Final = 3
 
 
 def run_parallelism(args: Namespace, services: CommandServices) -> Report:
@@ -42,8 +37,10 @@ def run_parallelism(args: Namespace, services: CommandServices) -> Report:
         )
         if args.save:
             about = " ".join(plan.command)
-            entry = build_entry(observed.workload, args.save, about, frequent_cells(observed))
-            seconds = {args.timed: measure_cpu_seconds(plan.command, plan.stdin)} if args.timed else {}
+            cells = frequent_cells(observed)
+            entry = build_entry(observed.workload, args.save, about, cells, sampled=bool(plan.period))
+            fails = observed.traced.exit_code != 0
+            seconds = {args.timed: measure_cpu_seconds(plan.command, plan.stdin, fails=fails)} if args.timed else {}
             store_entry(services.user_folder("data"), replace(entry, seconds=seconds))
         machine = services.load_machine(args.machine) if args.machine else None
         found = build_report(observed, args.functions, machine)
@@ -55,8 +52,11 @@ def _build_plan(args: Namespace) -> TracePlan:
         raise UsageError(f"--sample {args.sample}: a share of the run lies above 0 and is at most 1")
     if args.tracer == "valgrind" and (args.sample or args.histogram or args.rank is not None):
         raise UsageError("--sample, --histogram and --rank need --tracer qemu")
-    if args.timed and (not args.save or args.rank is not None):
-        raise UsageError("--timed is kept with the workload: --save NAME; of one rank alone it can't be measured")
+    part = args.rank is not None or args.function or args.after or args.object
+    if args.timed and (not args.save or part):
+        raise UsageError(
+            "--timed is kept with the workload: --save NAME; of one rank or region alone it can't be measured"
+        )
     if args.function and args.after:
         raise UsageError("--function and --after name two different regions of a run: give one of them")
     region = Region(args.function or "", args.after or "", tuple(args.object or ()), _keep_communication(args))
@@ -86,22 +86,6 @@ def _build_plan(args: Namespace) -> TracePlan:
 def _keep_communication(args: Namespace) -> bool:
     """Return whether MPI's own instructions count: those of a rank that waits are mostly polling."""
     return args.rank is None or bool(args.with_mpi)
-
-
-def measure_cpu_seconds(command: tuple[str, ...], stdin: Path | None) -> float:
-    """Return the least CPU time of three runs of a command on this machine, its children's included, seconds."""
-    least = math.inf
-    for _ in range(_TIMED_RUNS):
-        before = os.times()
-        with (stdin or Path(os.devnull)).open("rb") as file:
-            done = subprocess.run(command, stdin=file, stdout=subprocess.DEVNULL, check=False)
-        if done.returncode:
-            raise UsageError(f"{command[0]} ended with exit code {done.returncode} when it was timed")
-        after = os.times()
-        least = min(least, after.children_user + after.children_system - before.children_user - before.children_system)
-    if least <= 0:
-        raise UsageError(f"{command[0]} is too short to be timed: less than {1 / os.sysconf('SC_CLK_TCK'):g} s")
-    return least
 
 
 def _default_tracer() -> str:

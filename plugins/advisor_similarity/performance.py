@@ -73,12 +73,11 @@ def predict_seconds(this: LibraryEntry, known: Sequence[LibraryEntry], machine: 
 
 def predict_known(known: Sequence[LibraryEntry], machine: str, reference: str, by: str) -> FloatArray:
     """Return ln(predicted / measured) (n,) of every workload that ran on both, each from those of other programs."""
-    both = [entry for entry in known if _find_ratio(entry, machine, reference) is not None]
+    ratios = [(entry, ratio) for entry in known if (ratio := _find_ratio(entry, machine, reference)) is not None]
     errors = []
-    for entry in both:
-        others = [one for one in both if one.program != entry.program]
+    for entry, ratio in ratios:
+        others = [one for one, _ in ratios if one.program != entry.program]
         if others:
-            ratio = _find_ratio(entry, machine, reference) or 1.0
             errors.append(_mean_log_ratio(entry, others, machine, reference, by)[0] - math.log(ratio))
     return np.array(errors)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -15,12 +14,12 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import UsageError
 from advisor.support.child_process import end_group
+from advisor.support.native_tools import compile_library, find_plugin_version, find_qemu
 from advisor_similarity.decoding import DecodingCache, DecodingServer, cache_file
 from advisor_similarity.elf import find_loader
 from advisor_similarity.images import read_images
 from advisor_similarity.instructions import make_decoder
 from advisor_similarity.regions import Region
-from advisor_similarity.tracer_build import compile_library
 
 if TYPE_CHECKING:
     from advisor_similarity.images import Image
@@ -100,14 +99,6 @@ def find_program(word: str) -> Path:
     return Path(found).resolve()
 
 
-def find_qemu(architecture: str) -> str:
-    """Return the tracer; raises ``UsageError`` with the command that installs it."""
-    found = shutil.which(f"qemu-{architecture}")
-    if found is None:
-        raise UsageError(f"qemu-{architecture} is not installed: apt-get install qemu-user (dnf install qemu-user)")
-    return found
-
-
 def _check_loader(program: Path, architecture: str, sysroot: Path | None) -> None:
     """Refuse a program whose shared libraries are those of another machine and not at hand."""
     needed = find_loader(program)
@@ -120,14 +111,10 @@ def _check_loader(program: Path, architecture: str, sysroot: Path | None) -> Non
     )
 
 
-def find_api_version(qemu: str) -> int:
-    """Return the version of the plugin interface that this QEMU speaks; see ``tracer/qemu_api.h``."""
-    shown = subprocess.run([qemu, "--version"], capture_output=True, text=True, timeout=30, check=False).stdout
-    found = re.search(r"version (\d+)\.(\d+)", shown)
-    if found is None:
-        raise UsageError(f"{qemu} --version says nothing that could be understood")
-    version = (int(found[1]), int(found[2]))
-    return 1 if version < (9, 0) else 2 if version == (9, 0) else 3
+def make_options(qemu: str | None = None) -> tuple[str, ...]:
+    """Return how C sources of this package are compiled; the tracer needs the version of its QEMU."""
+    version = (f"-DQEMU_PLUGIN_API={find_plugin_version(qemu)}",) if qemu else ()
+    return ("-O3", "-Wall", "-Wextra", *version)
 
 
 def trace_program(plan: TracePlan, cache: Path, folder: Path) -> TracedRun:
@@ -136,7 +123,7 @@ def trace_program(plan: TracePlan, cache: Path, folder: Path) -> TracedRun:
     architecture = _known_architecture(program)
     qemu = find_qemu(architecture)
     _check_loader(program, architecture, plan.sysroot)
-    library = compile_library("tracer.c", cache, (f"QEMU_PLUGIN_API={find_api_version(qemu)}",))
+    library = compile_library("advisor_similarity", "tracer.c", cache, make_options(qemu))
     decodings = DecodingCache(
         make_decoder(architecture, plan.follow_stack), cache_file(cache, architecture, plan.follow_stack)
     )

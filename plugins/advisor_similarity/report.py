@@ -8,16 +8,24 @@ from advisor.analysis.machine_rates import clock_hz
 from advisor.model.reports import Axis, Bar, Bars, Column, Line, Report, Series, Table, Text
 from advisor.model.units import format_seconds
 from advisor_similarity.classes import COARSE, UNKNOWN
-from advisor_similarity.executed_functions import collect_functions
+from advisor_similarity.executed_functions import (
+    GENERATED,
+    collect_functions,
+    count_rewritten,
+    count_unknown,
+    is_stripped,
+)
 from advisor_similarity.histogram import build_histogram
 from advisor_similarity.machine_units import balance_units
-from advisor_similarity.notes import collect_notes
+from advisor_similarity.qemu_tracing import find_architecture, find_program
 
 if TYPE_CHECKING:
     from advisor.analysis.machines import Machine
     from advisor.model.reports import Cell, Part
     from advisor_similarity.images import Stream
     from advisor_similarity.parallelism import Observation
+
+_LISTED = 8
 
 _LEAST_SHARE = 0.0005
 #: Below this smoothability the centroid stands for little of a workload: of the NAS benchmarks all but one are at 0.83
@@ -157,3 +165,75 @@ def _process_table(observed: Observation) -> list[Part]:
         shown = "yes" if image is observed.image else "until it became another" if image.became_another else ""
         rows.append((str(image.process), image.instructions, operations / max(1, cycles), shown))
     return [Table("Processes", columns, tuple(rows))]
+
+
+def collect_notes(observed: Observation) -> list[str]:
+    """Return sentences on what is missing or uncertain, most serious first."""
+    found = [
+        *_exit_notes(observed),
+        *filter(None, [observed.region]),
+        *_unknown_notes(observed),
+        *_unclaimed_notes(observed),
+        *_generated_notes(observed),
+    ]
+    return [*found, *_sampling_notes(observed), *_second_run_notes(observed), *_symbol_notes(observed)]
+
+
+def _exit_notes(observed: Observation) -> list[str]:
+    code = observed.traced.exit_code
+    return [f"The program ended with exit code {code}: this is what it did until then."] if code else []
+
+
+def _unknown_notes(observed: Observation) -> list[str]:
+    counts = count_unknown(observed.image, observed.traced.templates)
+    if not counts:
+        return []
+    most = sorted(counts.items(), key=lambda entry: -entry[1])[:_LISTED]
+    names = ", ".join(f"{mnemonic} {count:,} times" for mnemonic, count in most)
+    share = sum(counts.values()) / max(1, observed.workload.instructions)
+    return [f"Instructions of no known class, {share:.2g} of all, stand outside of the centroid: {names}."]
+
+
+def _unclaimed_notes(observed: Observation) -> list[str]:
+    accesses = sum(stream.unclaimed + stream.lost for stream in observed.image.streams)
+    return [f"{accesses:,} accesses to memory belong to no load or store that was understood."] if accesses else []
+
+
+def _generated_notes(observed: Observation) -> list[str]:
+    found = collect_functions(observed.image, observed.traced.templates)
+    made = sum(place.instructions for place in found if place.name == GENERATED)
+    if not made:
+        return []
+    share = made / max(1, observed.workload.instructions)
+    text = f"{share:.2g} of the instructions were generated while the program ran; they belong to no function."
+    changed = count_rewritten(observed.image)
+    return [f"{text} At {changed:,} places they were rewritten later on." if changed else text]
+
+
+def _sampling_notes(observed: Observation) -> list[str]:
+    sampled = observed.sampled
+    if not observed.sampling:
+        return []
+    if sampled is None:
+        return [
+            "Sampled: one window was scheduled, the beginning of the run. How much windows differ is not known; take a "
+            "shorter --window."
+        ]
+    return [
+        f"Sampled: {sampled.windows} windows were scheduled, each as if everything before it had been there. "
+        "Parallelism that reaches further than a window is not seen, and no standard error tells of it: "
+        "try another --window."
+    ]
+
+
+def _second_run_notes(observed: Observation) -> list[str]:
+    if observed.slots is None or observed.workload.smoothability is not None:
+        return []
+    return [f"No smoothability: the second run did {observed.differs:.1%} more or less work than the first."]
+
+
+def _symbol_notes(observed: Observation) -> list[str]:
+    program = find_program(observed.traced.program)
+    if find_architecture(program) is None or not is_stripped(program):
+        return []
+    return [f"{program.name} is stripped: its functions have no names. Link without -s to see them."]

@@ -85,7 +85,8 @@ def load_known_entries(services: CommandServices) -> list[LibraryEntry]:
     """
     experienced = library.build_experienced(services.find_applied_actions())
     shared = library.load_shared(library.find_shared_folders())
-    found = {entry.name: entry for entry in (*library.load_starter(), *experienced, *shared)}
+    bundled = (*library.load_starter(), *library.load_programs())
+    found = {entry.name: entry for entry in (*bundled, *experienced, *shared)}
     found |= {entry.name: entry for entry in library.load_own(services.user_folder("data"))}
     return list(found.values())
 

@@ -23,7 +23,8 @@ class Workload:
     """A program's parallel instructions, averaged.
 
     ``centroid`` holds operations a cycle by component (5), ``fine`` the same by finer class, ``cycles`` of the oracle
-    machine, ``instructions`` as executed, ``smoothability`` where it was measured (0 to 1).
+    machine, ``instructions`` as executed, ``smoothability`` where it was measured (0 to 1). ``executed`` are the
+    operations of the whole run, of which a sample schedules a part.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Workload:
     operations: int
     instructions: int
     smoothability: float | None = None
+    executed: int = 0
 
     @property
     def parallelism(self) -> float:
@@ -73,6 +75,7 @@ def summarize_workload(image: Image, templates: Sequence[Template], name: str, a
         cycles=cycles,
         operations=int(operations.sum()),
         instructions=image.instructions,
+        executed=sum(counts),
     )
 
 

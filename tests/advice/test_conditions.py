@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.advice.facts.span import GapSpan
+from advisor.advice.facts.source import GapSpan
 from advisor.advice.facts.vocabulary import Fact, Value, facts_by_name
 from advisor.advice.rules.comparisons import parse_comparison
 from advisor.advice.rules.conditions import (

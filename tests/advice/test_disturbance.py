@@ -19,14 +19,13 @@ from advisor.analysis.disturbance import (
     DISTURBED_GAPS,
     IO_DELAY,
     LONGEST_DELAY,
-    OTHERS,
     QUEUE_DELAY,
     TAKEN,
     UNREPEATED,
     disturbance_seconds,
     doubtful_seconds,
 )
-from advisor.model.records import Need, Phase
+from advisor.model.records import OTHER_PROGRAMS, Need, Phase
 
 if TYPE_CHECKING:
     from advisor.advice.facts import FactSheet
@@ -44,7 +43,7 @@ def unbalanced(longest_s: float) -> Profile:
     counts[LONGEST_DELAY][0, 0] = longest_s
     counts[QUEUE_DELAY][0] = longest_s / 2
     counts[TAKEN][0, 0] = 6.0
-    status = dict.fromkeys(arrays, "measured")
+    status = {**dict.fromkeys(arrays, "measured"), "cpu_s": "estimated"}  # or it would prove the imbalance
     return replace(found, phases=(step,), actual_s=15.0, counts=counts, cores=2, status=status, paradigms=("mpi",))
 
 
@@ -109,8 +108,8 @@ def test_the_share_of_others_is_a_fact() -> None:
 def test_runs_that_were_sampled_have_their_own_measure() -> None:
     quiet = replace(unbalanced(0.0), counts={})
     assert disturbance_seconds(quiet) == 0.0
-    assert disturbance_seconds(replace(quiet, outside={OTHERS: np.array([1.0, 2.0])})) == 2.0
-    assert disturbance_seconds(replace(quiet, outside={OTHERS: np.array([0.01, 0.02])})) == 0.0
+    assert disturbance_seconds(replace(quiet, outside={OTHER_PROGRAMS: np.array([1.0, 2.0])})) == 2.0
+    assert disturbance_seconds(replace(quiet, outside={OTHER_PROGRAMS: np.array([0.01, 0.02])})) == 0.0
 
 
 def test_a_part_of_the_run_is_only_as_doubtful_as_its_computation_is_long() -> None:
@@ -121,3 +120,13 @@ def test_a_part_of_the_run_is_only_as_doubtful_as_its_computation_is_long() -> N
     halves = replace(profile, phases=(step, other), actual_s=30.0, counts=counts)
     for site in sheet_of(halves).sites:
         assert site.gap_span("L").low == pytest.approx(site.gap_span("L").high - 1.0)
+
+
+def test_what_others_took_is_neither_start_up_nor_shutdown() -> None:
+    """The run lasted 4 s longer than its phases, for 3 s of which other programs held the cores."""
+    profile = replace(unbalanced(3.0), actual_s=19.0, outside={OTHER_PROGRAMS: np.array([3.0, 2.0])})
+    levels = bounds.compute_bounds(profile, None)
+    (gap,) = (one for one in gaps.attribute_gaps(profile, levels) if one.name == "X")
+    assert {share.name: share.seconds for share in gap.iterations} == pytest.approx(
+        {OTHER_PROGRAMS: 3.0, "shutdown": 1.0}
+    )

@@ -23,6 +23,7 @@ from advisor.advice.explaining import Explanation, explain_study
 from advisor.extension.host import load_plugins
 from advisor.formats import native_writer
 from advisor.model.errors import UsageError
+from advisor.model.records import Phase, Processor, Profile, Region
 from advisor.output.advice_document import to_json
 from advisor.output.explanation_text import build_explanation_document, render_explanation
 from advisor.output.page import Page
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 PROFILES = Path(__file__).parents[1] / "profiles"
 SCRIPT = Path(__file__).parents[1] / "recompute_explain.py"
 FIGURE = PROFILES / "fig4.json"
+RECORDED = PROFILES.parents[1] / "examples" / "tutorial" / "recorded" / "v1-1"
 
 
 def uneven(seed: int) -> dict[str, Any]:
@@ -189,6 +191,57 @@ def test_one_gap_comes_with_its_bounds(tmp_path: Path) -> None:
     assert merged[0]["name"] == "S'+W+X"
 
 
+def test_one_bound_is_explained_by_itself(tmp_path: Path) -> None:
+    [number] = explained(FIGURE, tmp_path, "IPCO")["numbers"]
+    assert (number["kind"], number["name"]) == ("bound", "IPCO")
+    [actual] = explained(FIGURE, tmp_path, "actual")["numbers"]
+    assert actual["words"] == "start-up, shutdown and the rest", "not what it is for a run with devices"
+
+
+def test_no_number_is_told_twice() -> None:
+    """Phases may share a name, and what the run does not tell is the same in all of them."""
+    study = pipeline.study_newest([RECORDED], Options(), load_plugins())
+    assert study.matches is not None
+    for action in study.matches.book.actions:
+        numbers = explain_study(study, action.id).numbers
+        assert all(number not in numbers[:place] for place, number in enumerate(numbers)), action.id
+
+
+def unoptimized_run() -> Profile:
+    """A run of two ranks in two functions, one of which was compiled without optimization."""
+    cpu_s = np.array([[1.0, 2.0], [3.0, 3.0]])[:, :, None]
+    without = np.array([[1.0, 2.0], [0.0, 0.0]])
+    tables = {"all": cpu_s[:, :, 0], "known": cpu_s[:, :, 0], "unoptimized": without}
+    return Profile(
+        program="program", run="1", reader="recording", actual_s=5.0, processors=(Processor(0), Processor(1)),
+        regions=(Region("smooth", "grid.c", 9), Region("solve", "grid.c", 30)),
+        phases=(
+            Phase("all", "parallel", np.arange(2), {"cpu_s": cpu_s, "wall_s": cpu_s}, start_s=np.zeros(1),
+                  duration_s=np.array([5.0])),
+        ),
+        status={"cpu_s": "measured", "wall_s": "measured"},
+        counts={f"code.{kind}_s": table for kind, table in tables.items()},
+        paradigms=("MPI",), cores=2,
+    )  # fmt: skip
+
+
+def test_a_ceiling_is_explained_as_it_is_shown() -> None:
+    """An action on code is about a share of what lies at its places; no gap of devices is named in a run without."""
+    study = pipeline.study_run(unoptimized_run(), Options(), load_plugins())
+    shown = {(one.action, one.phase): one.ceiling_s for one in study.advice.recommendations}
+    ceilings = [number for number in explain_study(study).numbers if number.kind == "ceiling"]
+    assert len(ceilings) == len(shown) > 0
+    assert sorted(number.value for number in ceilings) == sorted(shown.values())  # type: ignore[type-var]
+    of_code = [number for number in ceilings if number.inputs[-1].name == "share"]
+    assert of_code
+    for number in of_code:
+        first = number.inputs[0]
+        assert isinstance(first.value, float)
+        assert isinstance(number.inputs[-1].value, float)
+        assert number.value == pytest.approx(first.value * number.inputs[-1].value)
+        assert "copies" not in first.name
+
+
 def test_an_action_that_is_silent_says_why(tmp_path: Path) -> None:
     numbers = explained(FIGURE, tmp_path, "A-1")["numbers"]
     assert {number["about"] for number in numbers} == {"A-1 region 1", "A-1 region 2"}
@@ -206,9 +259,9 @@ def test_an_action_that_lacks_facts_names_the_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("what", "reason"),
     [
-        ("A-99", "'A-99' is neither an action nor a gap"),
+        ("A-99", "'A-99' is no action, gap or bound"),
         ("P", "the gap P is not known in this run"),
-        ("\x1b[2J", "is neither an action nor a gap"),
+        ("\x1b[2J", "is no action, gap or bound"),
     ],
 )
 def test_what_is_not_there_is_refused(tmp_path: Path, what: str, reason: str) -> None:
@@ -219,8 +272,12 @@ def test_what_is_not_there_is_refused(tmp_path: Path, what: str, reason: str) ->
 
 def test_what_was_won_before_is_an_input(tmp_path: Path) -> None:
     class Won:
+        problems = ()
+
         def load_advice(self, program: str) -> tuple[()]:
             return ()
+
+        load_summaries = load_advice
 
         def load_run_times(self, program: str, ranks: int) -> tuple[()]:
             return ()

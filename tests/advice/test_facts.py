@@ -37,12 +37,12 @@ run.busy_cores run.bound_threads run.iterations run.has_mpi run.has_openmp run.i
 run.disturbance_share run.others_share
 phase.imbalance phase.rank_imbalance phase.thread_imbalance phase.dynamic_ratio phase.slowest_rank_persistence
 phase.slowest_differs phase.iterations phase.share phase.closed_by phase.is_serial phase.phases phase.heaviest_share
-phase.work_s phase.alone_share wait.task_share code.interpreted_share omp.task_mean_s omp.tasks
+phase.work_s phase.alone_share phase.shareable_s wait.task_share code.interpreted_share omp.task_mean_s omp.tasks
 wait.late_sender_share wait.late_receiver_share wait.collective_share wait.barrier_share wait.thread_share
 wait.lock_share wait.unmatched_share wait.share
 comm.messages_per_iteration comm.mean_message_B comm.small_message_share comm.seconds_per_message
 comm.point_to_point_share comm.collective_share comm.reductions_per_iteration comm.mean_collective_B
-comm.collectives_per_iteration comm.alltoall_share comm.share
+comm.collectives_per_iteration comm.alltoall_share comm.share comm.relay_share
 sync.barriers_per_iteration sync.share sync.work_between_s sync.empty_phases sync.thread_share
 sync.fork_joins_per_iteration
 io.share io.operations_per_iteration io.mean_operation_B io.small_share io.unaligned_share io.shared_share
@@ -50,7 +50,8 @@ io.forced_share io.forced_B io.processors_share io.fsync_share io.metadata_share
 io.metadata_calls
 io.one_processor io.mpi_io io.data_share io.stdio_share io.small_seconds_share io.unaligned_seconds_share
 io.random_share io.reread_share io.switch_share io.independent_share io.collective_share io.private_share
-io.one_server_share io.files_per_processor io.slowest_excess_s io.imbalance io.bursts
+io.one_server_share io.text_share io.text_s io.stream_s
+io.files_per_processor io.slowest_excess_s io.imbalance io.bursts
 cache.l1_miss_ratio cache.ll_miss_ratio memory.bandwidth_share processor.vectorized_share
 processor.memory_share processor.dram_share processor.far_cache_share
 processor.false_sharing_share os.share os.sleep_share
@@ -71,6 +72,7 @@ device.value_reads_per_iteration device.host_allocations device.round_trips_per_
 device.page_faults device.copy_rate_spread device.point_to_point_share device.communication_s_per_GiB
 device.float_communication_share device.kernel_count_spread device.same_kernel_spread device.processes_per_device
 device.bandwidth_bound_share device.latency_bound_share device.excess_sector_share device.divergent_share
+device.upload_ratio
 """
 
 
@@ -324,6 +326,12 @@ def test_operating_system() -> None:
         ("MPI_Allreduce", {"reductions"}),
         ("MPI_Reduce_scatter", {"reductions"}),
         ("MPI_Iallreduce", {"reductions"}),
+        ("MPI_Reduce", {"reductions", "collects"}),
+        ("MPI_Gatherv", {"collects"}),
+        ("MPI_Bcast", {"broadcasts"}),
+        ("MPI_Scatter", set()),
+        ("pthread_cond_wait", {"notices"}),
+        ("pthread_mutex_lock", set()),
         ("MPI_Alltoallv", {"all to all"}),
         ("MPI_Barrier", {"explicit barriers"}),
         ("!$omp barrier @solve.c:12", {"explicit barriers"}),
@@ -579,3 +587,28 @@ def test_many_small_phases_of_different_names_are_one_place() -> None:
     found = find_places(profile, compute_durations(profile, summarize_loads(profile)))
     assert [(place.name, len(place.phases)) for place in found] == [("500 small phases", 500)]
     assert found[0].seconds == pytest.approx(2.0)
+
+
+def test_collecting_and_broadcasting_belong_together_where_both_occur_as_often() -> None:
+    case = load_cases()["slow-collective"]
+    phase = case.phases[0]
+    gather, once = (replace(phase.events[0], call=name) for name in ("MPI_Gather", "MPI_Bcast"))
+    assert at("slow-collective")["comm.relay_share"] == 0
+    for events, share in (
+        ((gather, once), 0.2 / 0.7),
+        ((gather, replace(once, count=20)), 0.0),
+        ((gather,), 0.0),
+    ):
+        changed = replace(case, phases=(replace(phase, events=events),))
+        assert values(profile_of(changed))["comm.relay_share"] == pytest.approx(share)
+
+
+def test_waiting_for_a_notice_is_no_waiting_for_a_lock() -> None:
+    case = load_cases()["thread-lock"]
+    phase = case.phases[0]
+    locked = at("thread-lock")
+    assert locked["wait.lock_share"] == pytest.approx(0.5)
+    noticed = replace(phase, events=(replace(phase.events[0], call="pthread_cond_wait"),))
+    found = values(profile_of(replace(case, phases=(noticed,))))
+    assert found["wait.lock_share"] == pytest.approx(0.0)
+    assert found["wait.thread_share"] == locked["wait.thread_share"]

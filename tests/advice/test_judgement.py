@@ -6,11 +6,15 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from native_documents import PROFILES
 from stencil_pairs import idle_master, late_senders, pipeline, stencil, wandering
 
 import advisor_simulation
 from advisor.advice import facts, ranking, rules
+from advisor.advice.ranking import judgement
 from advisor.analysis import bounds, gaps
+from advisor.extension.host import load_plugins
+from advisor.pipeline import Options, advise
 from advisor.trace.profile import from_trace
 from advisor_simulation.whatif import work_budget
 
@@ -108,3 +112,11 @@ def test_the_load_of_the_machine_changes_no_advice(monkeypatch: pytest.MonkeyPat
     hours = iter(range(10**9))
     monkeypatch.setattr(time, "monotonic", lambda: 3600.0 * next(hours))
     assert advised(trace).recommendations == quiet
+
+
+def test_changes_are_looked_for_only_where_they_can_be_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_: object) -> None:
+        raise AssertionError("nobody can simulate a run without events")
+
+    monkeypatch.setattr(judgement, "find_possible", refuse)
+    assert advise([PROFILES / "fig4.json"], Options(), load_plugins()).recommendations

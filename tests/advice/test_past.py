@@ -50,10 +50,13 @@ class Told:
     def __init__(self, *runs: Advice, won: Mapping[str, Sequence[float]] | None = None) -> None:
         self.runs, self.shares, self.looks = runs, won or {}, 0
         self.elsewhere: tuple[AppliedAction, ...] = ()
+        self.problems: list[str] = []
 
     def load_advice(self, program: str) -> Sequence[Advice]:
         self.looks += 1
         return self.runs
+
+    load_summaries = load_advice
 
     def load_won_shares(self, program: str) -> Mapping[str, Sequence[float]]:
         return self.shares
@@ -105,8 +108,12 @@ def test_without_times_of_their_own_runs_stay_in_order() -> None:
 
 def test_a_damaged_past_is_a_problem_and_no_end() -> None:
     class Damaged:
+        problems: Sequence[str] = ()
+
         def load_advice(self, program: str) -> Sequence[Advice]:
             raise StoreError("it is torn")
+
+        load_summaries = load_advice
 
         def load_won_shares(self, program: str) -> Mapping[str, Sequence[float]]:
             raise StoreError("it is torn")

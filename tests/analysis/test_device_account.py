@@ -233,3 +233,20 @@ def test_compiled_steps_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     plain = run_graph.time_graph(graph, steps)
     monkeypatch.setattr(run_graph, "is_worth_compiling", lambda size, **limits: True)
     assert run_graph.time_graph(graph, steps) == plain == pytest.approx(trace.end_s)
+
+
+@pytest.mark.parametrize(("apart", "refused"), [(5 * MS, False), (500 * MS, True)])
+def test_recordings_of_several_runs_are_no_ranks_of_one(apart: int, refused: bool) -> None:
+    builder = DeviceTraceBuilder()
+    for rank in range(2):
+        builder.begin_process()
+        for at in (0, 10):
+            start = rank * apart + at * MS
+            builder.add_activity(start, start + 5 * MS, 0, 7, Activity.COMPUTE, "gemm")
+        builder.end_process(rank, "node", 0, Path("run.json"))
+    trace = builder.build_trace(Path("run.json"), "test", "test")
+    if not refused:
+        profile_devices(trace, Path("run.json"), "test")
+        return
+    with pytest.raises(InputError, match="several runs"):
+        profile_devices(trace, Path("run.json"), "test")

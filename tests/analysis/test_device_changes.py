@@ -172,3 +172,44 @@ def test_small_communications_put_together() -> None:
                 start, run.free, 0, 7, Activity.COMMUNICATION, "ncclAllReduce", link=run.link, size=4096
             )
     assert gains(run.use())["buckets"] == pytest.approx(0.8 * 10, rel=0.02)
+
+
+def test_code_compiled_before_work_of_a_host() -> None:
+    builder = DeviceTraceBuilder()
+    builder.begin_process()
+    builder.add_call(0, 20 * MS, "main", CallRole.START, "compile_fx")
+    work = [(at * MS, (at + 5) * MS, Activity.COMPUTE, "aten::mm") for at in (20, 25, 30)]
+    builder.end_process(0, "node", 0, HERE, work)
+    use = profile_devices(builder.build_trace(HERE, "test", "test"), HERE, "test").devices
+    assert use is not None
+    assert sum(seconds.sum() for seconds in use.seconds.values()) == pytest.approx(0.035, abs=1e-9)
+
+
+def test_copies_to_the_device_are_hidden_as_far_as_it_computes() -> None:
+    run = Run()
+    for _ in range(20):
+        run.link += 1
+        start = max(run.now + 5 * US, run.free)
+        run.free = start + 10 * MS
+        run.builder.add_activity(
+            start, run.free, 0, 7, Activity.COPY, "weights", link=run.link, size=1 << 26,
+            direction=Direction.TO_DEVICE, pageable=False,
+        )  # fmt: skip
+        run.call("cudaMemcpyAsync", CallRole.COPY, 5 * US, run.link)
+        run.launch("gemm", 1 * MS)
+    use = run.use()
+    gains = {gain.change: gain.expected_s for gain in use.gains}
+    assert gains["copies"] == pytest.approx(0.020, abs=0.003)
+    assert gains["resident"] == pytest.approx(0.8 * 0.180, rel=0.05)
+    assert use.facts["upload_ratio"] == pytest.approx(9.5, rel=0.01)
+
+
+def test_launches_that_wait_for_room_in_the_queue_wait_for_the_device() -> None:
+    run = Run()
+    for number in range(60):
+        took = 5 * US
+        if number >= 20:  # the queue is full
+            took = max(run.free - 20 * MS - run.now, 5 * US)
+        run.launch("gemm", 1 * MS, took=took)
+    gains = {gain.change: gain.expected_s for gain in run.use().gains}
+    assert gains.get("launches", 0.0) == pytest.approx(0.0, abs=1e-4)

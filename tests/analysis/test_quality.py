@@ -204,3 +204,17 @@ def test_the_documented_penalties_are_those_that_count() -> None:
     assert {name: float(penalty) for name, penalty in rows} == policy.PENALTIES
     letters = re.findall(r"^\| ([A-F]) \| ([0-9.]+) ", text, re.MULTILINE)
     assert dict(policy.LETTERS) == {letter: float(least) for letter, least in letters}
+
+
+def test_doubts_about_waiting_leave_computation_that_clocks_measured() -> None:
+    doubts = tuple(Note(name, name, 0.3) for name in ("other programs", "threads share cores", "unmatched messages"))
+    measured = {"cpu_s": "measured"}
+    timed = replace(sound(), notes=doubts, status={**sound().status, **measured})
+    assert grade(timed).score == pytest.approx(1.0 - policy.MOST_WAITING_DOUBT)
+    assert grade(timed).letter == "C"
+    one = Note("functions sampled", "few", 0.2)
+    assert grade(replace(timed, notes=(*doubts, one))).score == pytest.approx(0.8 - policy.MOST_WAITING_DOUBT)
+    guessed = replace(timed, status={**timed.status, "cpu_s": "estimated"})
+    assert grade(guessed).letter == "F"
+    fatal = replace(timed, notes=(*doubts, Note("broken", "broken", 1.0)))
+    assert grade(fatal).letter == "F"

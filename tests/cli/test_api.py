@@ -110,6 +110,33 @@ def test_hatchet_gets_phases_and_regions_by_rank(run: gapwatch.Run) -> None:
     root = frame[frame["name"] == run.program]["time (inc)"].max()
     assert root == pytest.approx(math.fsum(run.to_columns("times")["wall_s"]) / 2)  # type: ignore[arg-type]
     assert len(frame) == 2 * (1 + len(run.profile.phases) + sum(len(phase.regions) for phase in run.profile.phases))
+    assert frame.index.names == ["node", "rank"]
+
+
+@pytest.mark.parametrize(
+    ("recorded", "metric", "levels"),
+    [
+        ("caliper/faultlab-imbalance30", "time", ["node", "rank"]),
+        ("tau/faultlab-imbalance30", "time", ["node", "rank"]),  # regions with and without a file
+        ("perf/lulesh.omp2", "time", ["node", "thread"]),
+        ("gprof/cycles", "cpu_s", ["node", "rank"]),  # CPU time only
+    ],
+)
+def test_hatchet_works_on_what_profilers_recorded(recorded: str, metric: str, levels: list[str]) -> None:
+    pytest.importorskip("hatchet")
+    run = gapwatch.load(ROOT / "tests" / "profiles" / recorded)
+    graph = run.to_hatchet()
+    assert (graph.default_metric, graph.dataframe.index.names) == (metric, levels)
+    assert run.program in graph.tree()
+    kept = graph.filter(lambda row: row[metric] >= 0)
+    assert 0 < len(kept.dataframe) <= len(graph.dataframe)
+    assert kept.dataframe[f"{metric} (inc)"].max() == pytest.approx(graph.dataframe[f"{metric} (inc)"].max())
+
+
+def test_hatchet_gets_nothing_from_counts_alone() -> None:
+    pytest.importorskip("hatchet")
+    with pytest.raises(gapwatch.AdvisorError, match="no seconds were recorded"):
+        gapwatch.load(ROOT / "tests" / "profiles" / "callgrind" / "small").to_hatchet()
 
 
 def test_a_run_shows_itself_in_a_notebook(run: gapwatch.Run) -> None:

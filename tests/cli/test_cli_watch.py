@@ -119,7 +119,7 @@ def test_builds_are_compared_against_their_noise(place: Path, capsys: pytest.Cap
 def test_the_gates_of_what_was_read_once(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for repeat in range(3):
         profile(place / "runs" / f"v1-{repeat}.json", build="v1", actual_s=47 + 0.01 * repeat)
-    assert once(capsys, "--fail-on", "new", "--fail-on", "regression")
+    assert once(capsys, "--fail-on", "new", "--fail-on", "regression", code=2)
     profile(place / "runs" / "v2.json", build="v2", actual_s=52)
     assert once(capsys, "--fail-on", "new")
     profile(place / "runs" / "v3.json", build="v3", actual_s=60)

@@ -66,13 +66,6 @@ def test_the_program_of_a_command_is_put_under_callgrind(tmp_path: Path) -> None
     assert any(word.endswith("callgrind.out.0") for word in programs.callgrind_command(words[3:], 0, tmp_path, ""))
 
 
-def test_one_rank_is_asked_of_the_launcher_alone() -> None:
-    assert programs.single_command(["mpirun", "-np", "4", "./app", "-n", "7"], 3) == [
-        "mpirun", "-np", "1", "./app", "-n", "7",
-    ]  # fmt: skip
-    assert programs.single_command(["srun", "./app", "-n", "7"], 1) is None
-
-
 def test_a_pass_ends_in_time_and_keeps_what_it_wrote(tmp_path: Path) -> None:
     done = programs.run_again(["sh", "-c", "echo $WHO; exit 3"], tmp_path / "log", {"WHO": "me"})
     assert (done.code, done.said) == (3, "me")

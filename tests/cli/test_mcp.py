@@ -9,17 +9,20 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from command_line import ROOT
 from compiled_programs import compile_program
 from mcp_client import Agent, connect
 
 import gapwatch
+from advisor.advice.explaining import explain_study
 from advisor.agents.advice_answers import build_advice_answer, build_comparison_answer, judge_change
 from advisor.agents.answers import LIMIT, count_tokens, encode_answer, quote_data
+from advisor.agents.explanation_answers import build_explanation_answer
 from advisor.agents.tools import TOOLS
 from advisor.analysis.comparison import Change, Comparison
-from advisor.model.records import Note
+from advisor.model.records import OTHER_PROGRAMS, Note
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -116,6 +119,65 @@ def test_the_reference_client_runs_through_all_tools(tmp_path: Path) -> None:
     run_agent(use, tmp_path, tmp_path / "home", "--root", str(ROOT), "--allow", f"./{program.name}")
 
 
+def test_before_anything_was_measured_the_agent_is_told_to_measure(tmp_path: Path, home: Path) -> None:
+    async def use(agent: Agent) -> None:
+        for tool, arguments in (("get_advice", {"run": "1"}), ("compare", {"before": "a", "after": "b"})):
+            answer = await agent.call(tool, **arguments)
+            assert answer.failed
+            assert answer.value["error"] == "«nothing was measured yet; use measure»"
+
+    run_agent(use, tmp_path, home)
+
+
+def test_what_was_carried_out_is_marked_and_its_gain_kept(tmp_path: Path, home: Path) -> None:
+    history = gapwatch.open_history(home / "state")
+    for version in ("v1-1", "v1-2", "v1-3"):
+        history.store_run(gapwatch.load(RECORDED / version))
+
+    async def use(agent: Agent) -> None:
+        [item, *_] = (await agent.call("get_advice", run="1")).value["items"]
+        marked = await agent.call("mark_applied", item=item["fingerprint"])
+        assert not marked.failed, marked.text
+        assert (marked.value["action"], marked.value["state"]) == ("A-28", "applied")
+        for version in ("v2-1", "v2-2", "v2-3"):
+            history.store_run(gapwatch.load(RECORDED / version))
+        builds = [run["build"].strip("«»") for run in (await agent.call("list_runs")).value["runs"]]
+        verdict = (await agent.call("compare", before=builds[-1], after=builds[0])).value
+        assert verdict["verdict"] == "helped"
+        [applied] = verdict["applied"]
+        assert (applied["action"], applied["state"]) == ("A-28", "resolved")
+        assert applied["realised_s"] == pytest.approx(0.17, abs=0.01)
+
+    run_agent(use, ROOT, home)
+
+
+def test_what_does_not_fit_is_counted() -> None:
+    """An agent that is not told of the items that were cut believes that there are no others."""
+    study = gapwatch.load(RECORDED / "v1-1")._study
+    items = tuple(replace(study.advice.recommendations[0], rank=rank) for rank in range(1, 31))
+    answer = json.loads(encode_answer(build_advice_answer(replace(study.advice, recommendations=items), study, 10)))
+    assert answer["items_in_all"] == 30
+    assert f"{10 - len(answer['items'])} of items" in answer["cut"]
+    assert encode_answer({"numbers": [{"inputs": list(range(2000))}] * 2}).count("of inputs") == 1
+
+
+def test_an_explanation_holds_threshold_and_notes(tmp_path: Path) -> None:
+    study = gapwatch.load(RECORDED / "v1-1")._study
+    numbers = build_explanation_answer(explain_study(study, "A-1").numbers)["numbers"]
+    assert all(number["threshold"] and number["notes"] == ["«so the rule is silent here»"] for number in numbers)
+    [bound] = build_explanation_answer(explain_study(study, "M").numbers)["numbers"]
+    assert bound["value"] is None, "unknown, and not left out"
+    assert bound["status"] == "unavailable"
+
+
+def test_an_action_shown_alone_keeps_its_caveats(tmp_path: Path, home: Path) -> None:
+    async def use(agent: Agent) -> None:
+        shown = (await agent.call("show_action", action="G-35")).value
+        assert shown["why"].endswith("is not enough.")
+
+    run_agent(use, tmp_path, home)
+
+
 def test_a_proof_is_a_call_only_for_a_command_that_may_run(tmp_path: Path, home: Path) -> None:
     root = tmp_path / "root"
     root.mkdir()
@@ -155,6 +217,26 @@ def test_an_answer_says_what_is_doubtful_and_where_time_goes(tmp_path: Path) -> 
     small = replace(study.advice.recommendations[0], ceiling_s=0.005)
     little = build_advice_answer(replace(study.advice, recommendations=(small,)), study, 3)
     assert little["meaning"].startswith("no item wins more than 0.9% of the run")
+
+
+def test_nobody_is_sent_to_a_gap_that_other_programs_made() -> None:
+    """On a busy machine waiting for messages is mostly that for cores."""
+    study = gapwatch.load(RECORDED / "v1-1")._study
+    profile = study.advice.profile
+    taken = {OTHER_PROGRAMS: np.full(len(profile.processors), 0.9 * profile.actual_s)}
+    busy = replace(
+        study.advice, profile=replace(profile, outside=dict(profile.outside) | taken), recommendations=(),
+        verdict="insufficient evidence",
+    )  # fmt: skip
+    answer = build_advice_answer(busy, study, 3)
+    assert answer["gaps"][0]["doubtful_s"] == answer["gaps"][0]["seconds"]
+    assert answer["meaning"].startswith("other programs may have made most of the largest gap, L: measure again")
+    small = replace(study.advice.recommendations[0], ceiling_s=0.04 * profile.actual_s)
+    advised = build_advice_answer(replace(busy, verdict="advice", recommendations=(small,)), study, 3)
+    assert advised["meaning"] == "carry out the first item", "it is a large part of what the run takes by itself"
+    quiet = build_advice_answer(replace(busy, profile=profile), study, 3)
+    assert "doubtful_s" not in quiet["gaps"][0]
+    assert "begin where the largest gap lies" in quiet["meaning"]
 
 
 def test_a_change_is_measured_and_judged(tmp_path: Path) -> None:
@@ -340,7 +422,7 @@ def test_answers_fit_whatever_is_in_them() -> None:
     }
     text = encode_answer(long)
     assert count_tokens(text) <= LIMIT
-    assert json.loads(text)["cut"]
+    assert json.loads(text)["cut"].startswith("left out to fit: ")
     assert json.loads(encode_answer({"a": 1})) == {"a": 1}
     quoted = quote_data("a » b « c\n")
     assert quoted is not None

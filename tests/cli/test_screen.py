@@ -14,7 +14,8 @@ from stored_runs import unit
 from advisor.cli.screen.actions import ScreenActions
 from advisor.cli.screen.app import DaemonSpoke, WatchApp
 from advisor.cli.screen.dialogs import find_day_problem
-from advisor.history.database import HistoryWriter, read_history
+from advisor.history.access import read_history
+from advisor.history.database import HistoryWriter
 from advisor.history.items import ItemStore
 from advisor.model.errors import AdvisorError
 

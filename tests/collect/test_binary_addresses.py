@@ -16,9 +16,8 @@ from advisor.collect.binaries.addresses import Frame, resolve_addresses
 from advisor.collect.binaries.demangling import demangle
 from advisor.collect.binaries.elf_files import read_elf
 from advisor.collect.binaries.library_functions import classify_library_function
-from advisor.collect.recorder.addresses import select_own_frames
 from advisor.model.errors import InputError
-from advisor.trace.recordings.places import CodePlace
+from advisor.trace.recordings.places import CodePlace, select_own_frames
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from patience import wait_until
 
-from advisor.collect import procfs, sampler, syscalls
+from advisor.collect import procfs, sampler
 from advisor.collect.records import BlockedCall
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def test_what_a_process_is_blocked_in(reading: subprocess.Popen[bytes]) -> None:
         pytest.skip("this kernel does not tell in which call a process is blocked (/proc/PID/syscall)")
     found = procfs.read_system_call(reading.pid, reading.pid)
     assert found is not None
-    assert syscalls.call_names().get(found[0]) == "read"
+    assert sampler.call_names().get(found[0]) == "read"
     assert str(procfs.resolve_descriptor(reading.pid, found[1])).startswith("pipe:")
 
 
@@ -113,11 +113,11 @@ def test_calls_that_readers_know(machine: str) -> None:
     from advisor.advice.facts.event_rows import call_traits
     from advisor.trace.io_calls import DATA, FORCING, METADATA
 
-    known = set(syscalls.call_names(machine).values())
+    known = set(sampler.call_names(machine).values())
     for names, trait in (("read pread write pwrite", DATA), ("fsync fdatasync", FORCING), ("open unlink", METADATA)):
         assert all(name in known and trait in call_traits(name) for name in names.split())
-    assert syscalls.call_names("unknown machine") == {}
-    assert len(syscalls.call_names(machine)) == sum(map(len, syscalls._TABLES[machine].values()))
+    assert sampler.call_names("unknown machine") == {}
+    assert len(sampler.call_names(machine)) == sum(map(len, sampler._TABLES[machine].values()))
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,10 @@
 """The daemon on a machine that is simulated: files, clock, announcements, children, crashes and power, all by one seed.
 
 What decides is the real code (loop, settling, look at roots, intake, history); what it asks of the system is here. The
-machine does things between any two steps: files are written in pieces, overwritten, copied, moved and deleted,
-announcements are late or lost, children die, the process is killed, the power goes. In the end a reference that is as
-small as the promise looks at what became of each file and each run that was told of.
+machine does things between any two steps: files are written in pieces, overwritten, copied, moved and deleted, so are
+whole directories, announcements are late or lost, children die, the disk is full for a while, the process is stopped
+and goes on, it is killed, the power goes. In the end a reference that is as small as the promise looks at what became
+of each file and each run that was told of.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ from advisor.daemon.daemon import Daemon
 from advisor.daemon.events import RunIngested
 from advisor.daemon.inotify_events import AnnouncedChanges
 from advisor.extension.sandbox import TaskFailed
-from advisor.history import database, runs
+from advisor.history import access, database, run_packing
 from advisor.history.database import HistoryWriter
 from advisor.history.file_states import FileSignature, FileStates
+from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -71,7 +73,9 @@ class Machine:
     told: dict[int, tuple[str, Path]] = field(default_factory=dict)
     last: dict[Path, str] = field(default_factory=dict)
     made: int = 0
+    kills: int = 0
     calm: bool = False
+    full: bool = False
 
     def write(self, path: Path, content: Content, *, closed: bool = True) -> None:
         """Write a file, and say so, as a rule."""
@@ -109,15 +113,31 @@ class Machine:
             self.files[path] = content, replace_change(signature, self.made)
             self.last[path] = content.name
             self._announce(path, closed=True)
-        else:
+        elif act < 0.97:
             self.files.pop(self.chance.choice(list(self.files)))
+        else:
+            self._move_folder(*self.chance.sample(FOLDERS, 2))
+
+    def _move_folder(self, source: Path, target: Path) -> None:
+        """Move what lies in a directory to another one, over what lies there."""
+        for path in [path for path in self.files if path.parent == source]:
+            content, signature = self.files.pop(path)
+            self.files[target / path.name] = content, replace_change(signature, self.made)
+            self.last[target / path.name] = content.name
+        self.announced.folders.add(target)
 
     def step(self) -> None:
         """Let something happen between two steps of the daemon, perhaps its end."""
         if self.chance.random() < 0.25:
             self.act()
         if not self.calm and self.chance.random() < 0.02:
+            self.kills += 1
             raise Ended
+        if not self.calm and self.chance.random() < 0.01:
+            self.full = not self.full
+        if not self.calm and self.chance.random() < 0.005:  # stopped, and what was announced meanwhile is lost
+            self.now += self.chance.choice((5.0, 500.0))
+            self.announced = AnnouncedChanges()
 
     def lose_power(self) -> None:
         """Keep what was synced, and some of what was written after that."""
@@ -150,6 +170,8 @@ class SimulatedWriter(HistoryWriter):
 
     @database.contextmanager
     def _commit(self, lasting: bool) -> Iterator[sqlite3.Connection]:
+        if self.machine.full:
+            raise StoreError("the disk is full")
         with self._guard, database.run_transaction(self.connection, self.path, None):
             yield self.connection
         self.machine.unsynced.append(self.connection.serialize())
@@ -185,9 +207,9 @@ class SimulatedWorker:
 
     def __init__(self, *_: object) -> None: ...
 
-    def stop_child(self) -> None: ...
+    def close(self) -> None: ...
 
-    def run_task(self, task: dict[str, Any]) -> object:
+    def run_task(self, task: dict[str, Any], _: object) -> object:
         self.machine.step()
         files = self.machine.files
         if task["do"] == "identify":
@@ -240,8 +262,11 @@ class SimulatedThread:
     def start(self) -> None: ...
 
 
-def simulate_daemon(seed: int) -> int:
-    """Run one history of a machine; return how many runs were told of. Raises ``AssertionError`` with the seed."""
+def simulate_daemon(seed: int) -> tuple[int, int]:
+    """Run one history of a machine; return how many runs were told of, and how often the process was killed.
+
+    Raises ``AssertionError`` with the seed.
+    """
     machine = Machine(random.Random(seed))
     for kind in (SimulatedWriter, SimulatedExecutor, SimulatedWorker, SimulatedEvents):
         kind.machine = machine  # type: ignore[attr-defined]
@@ -249,17 +274,17 @@ def simulate_daemon(seed: int) -> int:
         for owner, name, new in _list_replacements(machine):
             patched.enter_context(patch.object(owner, name, new))
         for _ in range(machine.chance.randrange(1, 5)):
-            with suppress(Ended):
+            with suppress(Ended, StoreError):  # a daemon that finds no room does not begin
                 _run_process(machine, machine.chance.randrange(5, 60))
             if machine.chance.random() < 0.5:
                 machine.lose_power()
             elif machine.unsynced:
                 machine.disk = machine.unsynced.pop()
             machine.unsynced.clear()
-        machine.calm = True
+        machine.calm, machine.full = True, False
         _run_process(machine, 400, until_done=True)
         check_history(machine, seed)
-    return len(machine.told)
+    return len(machine.told), machine.kills
 
 
 def _list_replacements(machine: Machine) -> list[tuple[Any, str, Any]]:
@@ -267,7 +292,7 @@ def _list_replacements(machine: Machine) -> list[tuple[Any, str, Any]]:
         return machine.now
 
     return [
-        (daemon, "HistoryWriter", SimulatedWriter), (daemon, "InotifyEvents", SimulatedEvents),
+        (access, "open_writer", SimulatedWriter), (daemon, "InotifyEvents", SimulatedEvents),
         (daemon, "plugin_versions", lambda _: {}), (reader_pool, "plugin_versions", lambda _: {}),
         (reader_pool, "ThreadPoolExecutor", SimulatedExecutor), (reader_pool, "Worker", SimulatedWorker),
         (root_scanner, "Thread", SimulatedThread), (root_scanner, "root_identity", lambda _: (1, 1)),
@@ -277,7 +302,7 @@ def _list_replacements(machine: Machine) -> list[tuple[Any, str, Any]]:
         (scan, "look_at_names", lambda path, names: _look(machine, path, names)),
         (scan, "look_at_folder", lambda path: _look(machine, path, None)),
         (intake.record_json, "unpack_record", lambda _, document: document),
-        (runs, "_pack_advice", lambda advice: advice.profile.run.encode()),
+        (run_packing, "pack_advice", lambda advice: (advice.profile.run.encode(), b"")),
     ]  # fmt: skip
 
 
@@ -313,14 +338,18 @@ def _run_process(machine: Machine, turns: int, *, until_done: bool = False) -> N
         looked = 0.0
         for _ in range(turns):
             machine.step()
-            made._run_turn(once=False)
+            with suppress(StoreError):  # as the loop does, which says so and goes on
+                made._run_turn(once=False)
             for looker in made._lookers.values():
                 if machine.calm or machine.chance.random() < 0.7:
                     looker._serve_requests()
                     looked = looker._begun
             while machine.tasks and (machine.calm or machine.chance.random() < 0.6):
                 future, act = machine.tasks.pop(machine.chance.randrange(len(machine.tasks)))
-                future.set_result(act())
+                try:
+                    future.set_result(act())
+                except StoreError as error:
+                    future.set_exception(error)
             idle = not (len(made._settling) or made._serving or machine.tasks)
             if until_done and idle and looked > 2 * CONFIG.scan_s:
                 return

@@ -11,6 +11,7 @@ from advisor.daemon import child_tasks, scan
 from advisor.extension.host import load_plugins
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from pathlib import Path
 
     import pytest
@@ -63,29 +64,33 @@ def test_readers_are_asked_about_a_large_directory_once(tmp_path: Path) -> None:
     """Its files come in parts; what was found out for the first holds for the others, unless something changed."""
     asked, host = [], load_plugins()
     for number in range(120):
-        (tmp_path / f"{number}.log").write_text("nothing")
-    names = [f"{number}.log" for number in range(120)]
+        profile(tmp_path / f"{number}.json", run=str(number))
+    names = [f"{number}.json" for number in range(120)]
 
     class Host:
         identify_document = staticmethod(lambda path: None)
 
-        def sniff_all(self, path: Path, only: object = None) -> list[tuple[str, float]]:
-            asked.append(path)
-            return host.sniff_all(path)
+        def sniff_all(self, path: Path, among: Collection[str] | None = None) -> tuple[tuple[str, float], ...]:
+            asked.append((path, among))
+            return host.sniff_all(path, among)
 
     told = cast("PluginHost", Host())
     for begin in (0, 60):
         found = child_tasks.identify_files(told, tmp_path, tmp_path, names[begin : begin + 60])
-        assert set(found.values()) == {None}
-    assert asked.count(tmp_path) == 1
-    (tmp_path / "70.log").write_text("otherwise")
+        assert found == {name: [str(tmp_path / name), "native"] for name in found}
+    assert asked.count((tmp_path, {"native"})) == 1, "and only who knows one of the files"
+    profile(tmp_path / "70.json", run="otherwise")
     child_tasks.identify_files(told, tmp_path, tmp_path, names[60:])
-    assert asked.count(tmp_path) == 2, "a file changed"
+    assert asked.count((tmp_path, {"native"})) == 2, "a file changed"
+    (tmp_path / "new.log").write_text("nothing")
+    assert child_tasks.identify_files(told, tmp_path, tmp_path, ["new.log"]) == {"new.log": None}
+    assert asked.count((tmp_path, {"native"})) == 2, "nobody knows this file, whoever takes the directory"
     profile(tmp_path / "new.json")
     assert child_tasks.identify_files(told, tmp_path, tmp_path, ["new.json"]) == {
         "new.json": [str(tmp_path / "new.json"), "native"]
     }
-    assert asked.count(tmp_path) == 3, "the directory changed"
+    assert asked.count((tmp_path, {"native"})) == 3, "the directory changed"
+    assert {among for path, among in asked if path == tmp_path} == {frozenset({"native"})}
 
 
 def test_of_a_directory_that_is_not_there_nothing_is_told(tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def crash_daemons(top: Path, seed: int, points: int, profiles: int) -> int:
     (root / "empty").write_text("")
     state.parent.mkdir()
     steps = record_program(DAEMON, state, top / "log", [root, state, os.path.dirname(os.path.dirname(__file__))])
-    for point in sorted(chance.randrange(1, len(steps) + 1) for _ in range(points)):
+    for point in (*sorted(chance.randrange(1, len(steps) + 1) for _ in range(points - 1)), len(steps)):
         disk = LossyDisk()
         for step in steps[:point]:
             disk.apply_step(step)

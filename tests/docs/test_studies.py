@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,11 @@ def test_the_page_has_a_part_for_each_program() -> None:
     for name in ("BT", "SP", "LU"):
         assert f"| {name} |" in PAGE
     assert "What differs, and why" in PAGE
+
+
+def test_the_page_holds_the_tables_of_the_programs_that_come_along() -> None:
+    table = runpy.run_path(str(ROOT / "studies" / "workloads" / "table.py"))
+    entries = table["load_timed"]()
+    assert len({one.program for one in entries}) == 14
+    expected = "".join(f"{line}\n" for line in table["build_tables"](entries))
+    assert table["BEGIN"] + expected + table["END"] in PAGE

@@ -74,7 +74,7 @@ def test_one_call_tells_all_that_an_agent_needs(name: str, built: Path, tmp_path
         assert answer["meaning"].startswith(("the run was disturbed", "no rule decides", "no gap is large"))
         assert answer["doubts"] or answer["needs"] or answer["verdict"] == "nothing significant"
         return
-    if answer["grade"][0] > "C":
+    if answer["grade"][0] > "B":
         return  # seconds are rough
     first = answer["items"][0]
     assert first["action"] in actions.split()

@@ -89,6 +89,15 @@ def test_a_task_that_hangs_is_ended(tmp_path: Path) -> None:
         serving.stop_child()
 
 
+def test_a_worker_that_was_closed_starts_no_child(serving: Worker) -> None:
+    serving.run_task({"do": "pid"})
+    serving.close()
+    with pytest.raises(TaskFailed, match="was stopped") as caught:
+        serving.run_task({"do": "pid"})
+    assert caught.value.kind == "killed"
+    assert serving._child is None
+
+
 def test_a_task_that_computes_for_ever_is_ended_by_the_system() -> None:
     serving = worker(Limits(wall_s=PATIENCE_S, cpu_s=1))
     try:

@@ -10,7 +10,7 @@ import pytest
 from advisor import pipeline
 from advisor.analysis.quality import DEVICES_UNSEEN
 from advisor.extension.host.plugin_host import load_plugins
-from advisor.formats.caliper.devices import note_unseen_devices
+from advisor.formats.caliper.call_path_builder import note_unseen_devices
 from advisor.trace.callpaths.records import CallPathNode
 from advisor.trace.events import Role
 

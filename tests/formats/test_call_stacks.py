@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import pstats
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from advisor.analysis import soundness
 from advisor.formats import call_stacks
-from advisor.formats.call_stacks.frame_roles import classify_frame
+from advisor.formats.call_stacks.call_path_builder import classify_frame
 from advisor.formats.call_stacks.marshal_reader import MarshalReader
 from advisor.formats.call_stacks.stacks import Frame
 from advisor.model.errors import InputError
@@ -180,3 +181,49 @@ def test_pprof_that_is_cut_off_names_the_byte(tmp_path: Path) -> None:
     (tmp_path / "cut.pb").write_bytes((HERE / "threads.pb").read_bytes()[:-3])
     with pytest.raises(InputError, match="damaged: a number without an end"):
         call_stacks.advisor_read(tmp_path / "cut.pb")
+
+
+def write_pprof(path: Path, kinds: list[tuple[str, str]], values: list[int], duration_ns: int) -> Path:
+    """Write a profile of one sample of one function."""
+    strings = ["", "main", *(word for kind in kinds for word in kind)]
+
+    def pack(number: int, content: bytes | int) -> bytes:
+        if isinstance(content, bytes):
+            return bytes([number << 3 | 2]) + varint(len(content)) + content
+        return bytes([number << 3]) + varint(content)
+
+    def varint(value: int) -> bytes:
+        more = b""
+        while value > 0x7F:
+            more, value = more + bytes([value & 0x7F | 0x80]), value >> 7
+        return more + bytes([value])
+
+    body = b"".join(pack(1, pack(1, strings.index(kind)) + pack(2, strings.index(unit))) for kind, unit in kinds)
+    body += pack(2, pack(1, 1) + b"".join(pack(2, value) for value in values))
+    body += pack(4, pack(1, 1) + pack(4, pack(1, 1))) + pack(5, pack(1, 1) + pack(2, 1))
+    body += b"".join(pack(6, text.encode()) for text in strings) + pack(10, duration_ns)
+    path.write_bytes(body)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("kinds", "values", "duration_ns", "wall_s"),
+    [
+        ([("Wall time", "\u03bcs")], [2_000_000], 2_000_000_000, 2.0),
+        ([("samples", "count"), ("cpu-time", "nanoseconds")], [200, 2_000_000_000], 4_000_000_000, 4.0),
+        ([("cpu", "nanoseconds")], [2_040_000_000], 2_000_000_000, 2.04),  # the sampler's clock is the faster one
+        ([("cpu", "nanoseconds")], [2_000_000_000], 1_708_078_386_293_000_000, math.nan),  # a time of day
+        ([("wall", "nanoseconds")], [2_000_000_000], 0, math.nan),
+    ],
+)
+def test_pprof_kinds_and_durations(
+    kinds: list[tuple[str, str]], values: list[int], duration_ns: int, wall_s: float, tmp_path: Path
+) -> None:
+    profile = call_stacks.advisor_read(write_pprof(tmp_path / "one.pb", kinds, values, duration_ns))
+    assert profile.actual_s == pytest.approx(wall_s, nan_ok=True)
+
+
+def test_pprof_of_locks_is_refused(tmp_path: Path) -> None:
+    path = write_pprof(tmp_path / "block.pb", [("contentions", "count"), ("delay", "nanoseconds")], [3, 10**9], 10**9)
+    with pytest.raises(InputError, match="does not tell where time passed"):
+        call_stacks.advisor_read(path)

@@ -87,6 +87,37 @@ def test_one_file_of_two_ranks_says_so(tmp_path: Path) -> None:
     assert any(note.name == "ranks missing" for note in profile.notes)
 
 
+def test_ranks_in_another_unit_are_not_believed(tmp_path: Path) -> None:
+    write(tmp_path, 0)
+    trace = kineto(1)
+    for one in trace["traceEvents"]:
+        one["ts"], one["dur"] = one["ts"] / 1000, one["dur"] / 1000
+    (tmp_path / "rank1.pt.trace.json").write_text(json.dumps(trace))
+    assert "ranks unlike" in {note.name for note in advisor_read(tmp_path).notes}
+    for one in trace["traceEvents"]:
+        one["ts"], one["dur"] = one["ts"] * 1e9, one["dur"] * 1e9
+    (tmp_path / "rank1.pt.trace.json").write_text(json.dumps(trace))
+    with pytest.raises(InputError):
+        advisor_read(tmp_path)
+
+
+def test_processes_of_a_python_pool_are_one_program(tmp_path: Path) -> None:
+    events: list[dict[str, Any]] = []
+    for pid, name in enumerate(("MainProcess", "ForkPoolWorker-1", "SpawnProcess-2:1"), start=7):
+        events.append({"ph": "M", "pid": pid, "tid": pid, "name": "process_name", "args": {"name": name}})
+        events.append({"ph": "X", "pid": pid, "tid": pid, "name": "work", "ts": 0, "dur": 200_000})
+    (tmp_path / "pool.json").write_text(json.dumps({"traceEvents": events}))
+    assert advisor_read(tmp_path / "pool.json").ranks == 3
+    (tmp_path / "pool.json").write_text(json.dumps({"traceEvents": events}).replace("ForkPoolWorker-1", "Renderer"))
+    with pytest.raises(InputError, match="different programs"):
+        advisor_read(tmp_path / "pool.json")
+
+
+def test_other_documents_with_a_version_of_their_schema_are_no_traces(tmp_path: Path) -> None:
+    (tmp_path / "dashboard.json").write_text('{"annotations": {"list": []}, "schemaVersion": 38, "panels": []}')
+    assert advisor_sniff(tmp_path / "dashboard.json") is None
+
+
 def test_host_stands_for_the_device_without_one(tmp_path: Path) -> None:
     events = [
         event("aten::linear", "cpu_op", 0, 10_000),
@@ -211,3 +242,19 @@ def test_kernels_of_frameworks_that_communicate(tmp_path: Path) -> None:
         assert classify_activity(name) == Activity.COMMUNICATION
     for name in ("reduce_kernel<512, 1>", "void at::native::vectorized_gather_kernel<16, long>"):
         assert classify_activity(name) == Activity.COMPUTE
+
+
+def test_requests_of_dma_are_copies_and_waits_of_queues_nothing(tmp_path: Path) -> None:
+    events = [
+        event("pe_exe", "mtia_ccp_events", 0, 1000, stream=1),
+        event("dma_request", "mtia_ccp_events", 1000, 500, stream=2, direction="DEVICE_TO_HOST", size=4096),
+        event("event_wait", "mtia_ccp_events", 0, 9000, stream=2),
+        event("pe_exe", "mtia_ccp_events", 9000, 1000, stream=1),
+    ]
+    path = tmp_path / "mtia.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    use = advisor_read(path).devices
+    assert use is not None
+    ms = {name: (each * 1e3).round(3).tolist() for name, each in use.seconds.items() if each.any()}
+    assert (ms["compute"], ms["copies"]) == ([2.0], [0.5])
+    assert use.facts["host_copy_share"] == 1.0

@@ -20,13 +20,20 @@ SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
     ("benchmarks/google.json", benchmarks, 60),
     ("benchmarks/pytest.json", benchmarks, 60),
     ("benchmarks/hyperfine.json", benchmarks, 60),
+    ("benchmarks/jmh.json", benchmarks, 60),
+    ("benchmarks/dotnet.json", benchmarks, 60),
+    ("benchmarks/pyperf.json", benchmarks, 60),
+    ("benchmarks/go.txt", benchmarks, 65),
+    ("benchmarks/libtest.txt", benchmarks, 60),
+    ("benchmarks/criterion.txt", benchmarks, 60),
+    ("benchmarks/catch2.txt", benchmarks, 60),
     ("call_stacks/cprofile.txt", call_stacks, 55),
     ("call_stacks/cprofile.pstats", call_stacks, 60),
     ("call_stacks/pyinstrument.json", call_stacks, 60),
     ("call_stacks/speedscope.json", call_stacks, 60),
     ("call_stacks/raw.folded", call_stacks, 100),
     ("call_stacks/go.prof", call_stacks, 5),
-    ("call_stacks/threads.pb", call_stacks, 60),
+    ("call_stacks/threads.pb", call_stacks, 30),
     ("ipm/heat.xml", ipm, 20),
     ("kokkos_timer/ranks/node-25027.json", kokkos_timer, 40),
     ("kokkos_timer/node-25024.dat", kokkos_timer, 60),
@@ -39,7 +46,16 @@ SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
     ("timing_tables/openfoam.log", timing_tables, 30),
     ("timing_tables/openfoam-profiling.txt", timing_tables, 30),
     ("timing_tables/performance-report.txt", timing_tables, 20),
+    ("timing_tables/fms.log", timing_tables, 30),
+    ("timing_tables/ESMF_Profile.summary", timing_tables, 60),
+    ("timing_tables/OUTCAR", timing_tables, 65),
+    ("timing_tables/rsl.error.0000", timing_tables, 60),
+    ("timing_tables/namd.log", timing_tables, 60),
     ("timing_tables/lammps.log", timing_tables, 5),
+    ("timing_tables/sparta.log", timing_tables, 15),
+    ("timing_tables/gptl/model_timing_stats", timing_tables, 10),
+    ("timing_tables/time.txt", timing_tables, 10),
+    ("timing_tables/STDOUT.0000", timing_tables, 30),
     ("timing_tables/gromacs-pme.log", timing_tables, 5),
     ("timing_tables/cp2k.out", timing_tables, 20),
     ("timing_tables/pwscf.out", timing_tables, 20),
@@ -54,7 +70,17 @@ SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
 )
 NAMES = [name for name, _, _ in SAMPLES]
 #: Formats that have no end: a file that stops behind a line is a whole one.
-ENDLESS = ("call_stacks/raw.folded", "kokkos_timer/node-25024.dat", "slurm/sacct.txt")
+ENDLESS = (
+    "benchmarks/go.txt",
+    "benchmarks/libtest.txt",
+    "benchmarks/criterion.txt",
+    "benchmarks/catch2.txt",
+    "timing_tables/gptl/model_timing_stats",
+    "timing_tables/ESMF_Profile.summary",
+    "call_stacks/raw.folded",
+    "kokkos_timer/node-25024.dat",
+    "slurm/sacct.txt",
+)
 
 
 @pytest.mark.parametrize(("name", "reader", "silent"), SAMPLES, ids=NAMES)

@@ -103,3 +103,19 @@ def test_damage(tmp_path: Path) -> None:
             soundness.check_profile(chrome_trace.advisor_read(tmp_path / "t.json.gz"))
         except InputError:
             continue
+
+
+def test_processes_without_names_that_do_nothing_alike_are_different_programs(tmp_path: Path) -> None:
+    workers = [lasting("work", 0, 1e6, pid=pid, tid=pid) for pid in (1, 2)]
+    master = lasting("dispatch", 0, 1e6, pid=3, tid=3)
+    assert read_events(tmp_path / "team.json", *workers, master).ranks == 3
+    other = lasting("draw", 0, 1e6, pid=4, tid=4)
+    with pytest.raises(InputError, match="different programs, not of one parallel run: what processes 3 and 4 do"):
+        read_events(tmp_path / "apart.json", *workers, master, other)
+
+
+def test_a_browser_is_no_parallel_run(tmp_path: Path) -> None:
+    name = {"ph": "M", "name": "process_name", "pid": 7, "args": {"name": "Browser"}}
+    events = [lasting("RunTask", 0, 1e6 - 1e5 * tid, tid=tid) for tid in (1, 2)]
+    with pytest.raises(InputError, match="holds a browser, whose threads serve events"):
+        read_events(tmp_path / "t.json", name, *events)

@@ -35,6 +35,7 @@ SCHEMA = jsonschema.Draft202012Validator(native.load_schema())
         (changed("regions", 0, "name", to="x" * 10_001), "regions[0].name", "10,001 characters"),
         (changed("processors", to=0), "processors", "at least 1"),
         (changed("processors", to=10**9), "processors", "more than"),
+        (changed("regions", to=[{}] * 100_001), "regions", "more than 100,000"),
         (changed("processors", 1, "thread", to=0), "processors", "same rank and thread"),
         (changed("phases", 0, "kind", to="paralel"), "phases[0].kind", "did you mean 'parallel'"),
         (changed("phases", 0, "kind", to="whole"), "phases", "stands beside others"),

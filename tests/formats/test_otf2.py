@@ -19,7 +19,7 @@ from otf2_archives import BARRIER, BCAST, OPENMP, REGION_IDS, Archive, Printed, 
 
 from advisor.formats.otf2 import advisor_read, advisor_sniff, decoding, read_trace
 from advisor.formats.otf2 import hooks as reader
-from advisor.formats.otf2.source_language import detect_language
+from advisor.formats.otf2.trace_builder import detect_language
 from advisor.model.errors import InputError, UsageError
 from advisor.support import compiling
 from advisor.trace.events import Kind, Role, Trace

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
+from damage import damage_evenly
 from wire_writing import Field, write_message
 
 from advisor.formats.perfetto import advisor_read, advisor_sniff
-from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,11 +87,6 @@ def test_traces_of_a_directory_are_ranks(tmp_path: Path) -> None:
 def test_damage_ends_in_a_message_or_a_run(tmp_path: Path) -> None:
     whole = write_trace(tmp_path / "whole.pftrace").read_bytes()
     place = tmp_path / "damaged.pftrace"
-    for at in range(1, 80):
-        data = bytearray(whole)
-        data[len(whole) * at // 80] ^= 0x15
-        place.write_bytes(bytes(data) if at % 2 else whole[: len(whole) * at // 80])
-        with suppress(InputError):
-            advisor_read(place)
+    damage_evenly(whole, place, advisor_read, 80, 0x15)
     place.write_bytes(b"no trace at all")
     assert advisor_sniff(place) is None

@@ -132,3 +132,23 @@ def test_bits_turned_over(trace: Path, name: str, tmp_path: Path) -> None:
             continue
         contract.check_value(found, Profile)
         soundness.check_profile(found)
+
+
+def test_a_turned_bit_in_the_times_shows_or_changes_next_to_nothing(trace: Path) -> None:
+    whole = recorder.advisor_read(trace)
+    content = (trace / "1.ts").read_bytes()
+    for bit in random.Random(6).sample(range(8 * len(content)), 60):
+        changed = bytearray(content)
+        changed[bit // 8] ^= 1 << bit % 8
+        (trace / "1.ts").write_bytes(changed)
+        found = recorder.advisor_read(trace)
+        said = {note.name for note in found.notes} & {"contradictory times", "ranks unlike"}
+        seconds = [float(profile.phases[0].arrays["io_s"].sum()) for profile in (found, whole)]
+        assert said or seconds[0] == pytest.approx(seconds[1], rel=1e-2)
+        assert said or found.actual_s == pytest.approx(whole.actual_s, rel=1e-2)
+
+
+def test_a_rank_in_another_unit_is_not_believed(trace: Path) -> None:
+    ticks = np.frombuffer((trace / "1.ts").read_bytes(), dtype="<u4")
+    (trace / "1.ts").write_bytes((ticks // 1000).astype("<u4").tobytes())
+    assert "ranks unlike" in {note.name for note in recorder.advisor_read(trace).notes}

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from advisor.collect.recorder.prototypes import parse_prototypes
-from advisor.collect.recorder.wrappers import fortran_bindings, wrapped_functions, write_wrappers
+from advisor.collect.recorder.wrappers import fortran_bindings, parse_prototypes, wrapped_functions, write_wrappers
 from advisor.formats import recording
 from advisor.model.errors import InputError
 from advisor.trace.events import Kind

@@ -9,10 +9,10 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from advisor.formats.recording.delay import _delay_in_io, _is_busy
+from advisor.formats.recording.delay import _delay_in_io, are_crowded
 from advisor.formats.recording.helper_threads import split_helper_threads
 from advisor.formats.recording.recorded_threads import RecordedThread
-from advisor.trace.recordings.layout import CALL, RECORD, STATE
+from advisor.trace.recordings.layout import CALL, RECORD, SAMPLE, STATE
 from advisor.trace.recordings.processes import ThreadSpan
 
 WRITE, SEND, FLUSH = 1, 2, 3
@@ -48,21 +48,35 @@ def test_a_call_inside_of_another_counts_once_and_one_across_readings_in_both() 
     assert delay_in_io(*rows) == pytest.approx(0.060)
 
 
-def lived(cpu_ms: int, queued_ms: int) -> RecordedThread:
-    one = thread((0, 1, 0, 0), (0, 1000, 0, queued_ms))
-    return replace(one, span=ThreadSpan(1, 0, 0, 1000 * MS, cpu_ms * MS))
+def computing(*cpu_ms: int) -> RecordedThread:
+    """Return a thread whose CPU clock was read every 100 ms: what it used by then."""
+    one = thread(*((0, 100 * (number + 1), 0, 0) for number in range(len(cpu_ms))))
+    one.records["cpu_start_ns"] = np.array(cpu_ms) * MS + 1
+    samples = np.zeros(0, dtype=SAMPLE)
+    return replace(one, samples=samples, span=ThreadSpan(1, 0, 1, 100 * MS * len(cpu_ms), cpu_ms[-1] * MS))
 
 
-def test_a_thread_that_waits_for_a_core_is_as_busy_as_one_that_has_one() -> None:
-    assert _is_busy(lived(cpu_ms=30, queued_ms=0))
-    assert _is_busy(lived(cpu_ms=10, queued_ms=300)), "it would compute if it were let"
-    assert not _is_busy(lived(cpu_ms=10, queued_ms=5))
+def test_threads_are_crowded_where_more_compute_at_a_time_than_there_are_cores() -> None:
+    steady = [computing(*(30 * step for step in range(1, 11))) for _ in range(3)]
+    assert are_crowded(steady, 2)
+    assert not are_crowded(steady, 3)
+    assert not are_crowded(steady[:2], 2)
+
+
+def test_threads_that_wait_or_come_one_after_the_other_take_no_cores() -> None:
+    workers = [computing(*(30 * step for step in range(1, 11))) for _ in range(2)]
+    waiting = computing(*range(1, 11))
+    assert not are_crowded([*workers, waiting], 2), "it hands out work, and waits"
+    first = [computing(*[min(60 * step, 300) for step in range(1, 11)]) for _ in range(2)]
+    later = [computing(*[max(60 * (step - 5), 1) for step in range(1, 11)]) for _ in range(2)]
+    assert not are_crowded([*first, *later], 2)
 
 
 def test_threads_in_reserve_are_no_processors_but_those_that_work_or_write_are() -> None:
     names = {WRITE: "write", SEND: "MPI_Send", FLUSH: "pthread_cond_wait"}
     process = SimpleNamespace(functions=names)
-    first = replace(lived(900, 0), process=cast("Any", process), span=ThreadSpan(0, 0, 0, 1000 * MS, 900 * MS))
+    lived = thread((0, 1, 0, 0), (0, 1000, 0, 0))
+    first = replace(lived, process=cast("Any", process), span=ThreadSpan(0, 0, 0, 1000 * MS, 900 * MS))
     waits = replace(thread((FLUSH, 0, 999, 0)), process=cast("Any", process), span=ThreadSpan(1, 0, 0, 1000 * MS, MS))
     writes = replace(waits, records=thread((WRITE, 0, 999, 0)).records)
     works = replace(waits, span=ThreadSpan(3, 0, 0, 1000 * MS, 100 * MS))

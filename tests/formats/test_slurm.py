@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from advisor.analysis import bounds, soundness
+from advisor.analysis.merging.recordings import merge_recordings
+from advisor.analysis.merging.runs import group_by_run
 from advisor.formats import slurm
-from advisor.formats.slurm.accounting import read_account
+from advisor.formats.job_accounts import read_account
 from advisor.model.errors import InputError
-from advisor.model.records import RANKS_ADDED_UP, Profile
+from advisor.model.records import RANKS_ADDED_UP, Profile, Region
 from advisor.support import contract
 
 HERE = Path(__file__).parents[1] / "profiles" / "slurm"
@@ -21,6 +24,27 @@ def test_what_sacct_prints() -> None:
     assert (account.job, account.name, account.cores, account.nodes, account.tasks) == ("4712", "heat", 32, 1, 32)
     assert (account.elapsed_s, account.cpu_s) == (600.0, 5 * 3600 + 4 * 60 + 30.25)
     assert account.memory == 812340 * 1024
+
+
+def test_the_job_script_is_no_task_of_the_program() -> None:
+    """Recorded with Slurm 22.05, whose batch step held the most memory."""
+    account = read_account(HERE / "sacct-22.05.txt")
+    assert (account.job, account.name, account.cores, account.nodes, account.tasks) == ("7", "heat", 2, 1, 2)
+    assert (account.elapsed_s, account.cpu_s, account.memory) == (17.0, 4.51, 18268 * 1024)
+    assert account.folder == "/home/user/heat"
+
+
+def test_beside_a_recording_of_the_job_an_account_adds_cores_and_what_was_used() -> None:
+    account = slurm.advisor_read(HERE / "sacct-22.05.txt")
+    [recording] = [replace(account, program="app", reader="recording", run="1", cores=None, notes=(), actual_s=12.0)]
+    recording = replace(recording, regions=(*recording.regions, Region("main")), started=None)
+    [[first, second]] = group_by_run([recording, account])
+    merged = merge_recordings([first, second])
+    assert (merged.program, merged.cores, merged.job) == ("app", 2, "7")
+    assert merged.parameters["memory_bytes"] == 18268 * 1024
+    said = "slurm: the job used 0.265 of its 2 cores (13.3 %), at most 17.8 MiB in memory of a task"
+    assert said in [note.text for note in merged.notes]
+    assert len(group_by_run([replace(recording, job="8"), account])) == 2
 
 
 def test_what_seff_prints() -> None:
@@ -42,7 +66,7 @@ def test_computation_is_all_that_is_known(name: str) -> None:
 
 def test_unused_cores_are_named() -> None:
     notes = {note.name: note for note in slurm.advisor_read(HERE / "seff.txt").notes}
-    assert "2.08 of its 64 cores (3.2 %)" in notes[RANKS_ADDED_UP].text
+    assert "2.08 of its 64 cores (3.2 %)" in notes["job account"].text
     assert "OMP_NUM_THREADS" in (notes[RANKS_ADDED_UP].collect or "")
 
 

@@ -120,3 +120,48 @@ def test_functions_that_were_never_called_in_a_table_of_cprofile(tmp_path: Path)
         "        0    0.000             0.000          run.py:9(idle)\n\n\n"
     )
     assert seconds(read_text(tmp_path / "table.txt", table)) == {"work": 1.5}
+
+
+AUSTIN = """# austin: 3.4.1
+# interval: 1000
+# mode: wall
+
+P7;T7 1500
+P7;T7;main.py:<module>:3;main.py:solve:12 400000
+P7;T7;main.py:<module>:4;/usr/lib/python3.8/threading.py:join:9 100000
+P7;T9;main.py:work:20 450000
+# duration: 505000
+"""
+
+
+def test_austin_tells_seconds_of_each_thread(tmp_path: Path) -> None:
+    path = tmp_path / "program.austin"
+    path.write_text(AUSTIN)
+    assert call_stacks.advisor_sniff(path) is not None
+    profile = call_stacks.advisor_read(path)
+    assert profile.actual_s == pytest.approx(0.505)
+    assert len(profile.processors) == 2
+    names = [region.name for region in profile.regions]
+    wall = profile.phases[0].arrays["wall_s"][:, :, 0]
+    assert wall[names.index("solve")].tolist() == pytest.approx([0.4, 0.0])
+    assert wall[names.index("work")].tolist() == pytest.approx([0.0, 0.45])
+    asleep = profile.phases[0].arrays["os_s"][:, :, 0]
+    assert asleep[names.index("join")].tolist() == pytest.approx([0.1, 0.0]), "waiting for a thread is no work"
+    assert asleep.sum() == pytest.approx(0.1)
+    assert "wait_s" not in profile.phases[0].arrays, "which thread waits for which is not sampled"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("# duration: 505000\n", "", "cut off"),
+        ("duration: 505000", "duration: 50500", "a thread spends"),
+        ("mode: wall", "mode: memory", "does not tell where time passed"),
+        ("P7;T9;main", "P7 T9 main", "line 8"),
+    ],
+)
+def test_austin_that_is_damaged_is_refused(old: str, new: str, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "program.austin"
+    path.write_text(AUSTIN.replace(old, new))
+    with pytest.raises(InputError, match=reason):
+        call_stacks.advisor_read(path)

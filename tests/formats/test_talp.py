@@ -286,3 +286,32 @@ def test_what_talp_did_not_write_is_not_claimed(tmp_path: Path) -> None:
     assert talp.advisor_sniff(tmp_path) is None
     (tmp_path / "x").write_text("DLB[vm:1]: dlb 3.7.0\n")
     assert talp.advisor_sniff(tmp_path / "x") is None
+
+
+def keep_sums(path: Path, tmp_path: Path) -> Path:
+    """Write the recording as DLB does without ``--talp-summary=all``."""
+    document = json.loads(path.read_text())
+    del document["Process"]
+    sums = tmp_path / "sums.json"
+    sums.write_text(json.dumps(document))
+    return sums
+
+
+@pytest.mark.parametrize("path", [path for path in JSON if "npb" not in path.parent.name], ids=name)
+def test_sums_over_ranks_give_the_same_imbalance(path: Path, tmp_path: Path) -> None:
+    full, sums = talp.advisor_read(path), talp.advisor_read(keep_sums(path, tmp_path))
+    wanted, found = (
+        {gap.name: gap.seconds for gap in gaps.attribute_gaps(each, compute_bounds(each))} for each in (full, sums)
+    )
+    assert sums.ranks == full.ranks
+    assert found["L"] == pytest.approx(wanted["L"], abs=2e-3 * full.actual_s)
+    assert sums.actual_s == pytest.approx(full.actual_s, rel=1e-6)
+    assert "ranks added up" in notes(sums)
+
+
+def test_sums_that_contradict_their_means(tmp_path: Path) -> None:
+    path = keep_sums(HERE / "npb-bt.S.4" / "talp.json", tmp_path)
+    document = json.loads(path.read_text())
+    document["Application"]["Global"]["usefulTime"] *= 2
+    path.write_text(json.dumps(document))
+    assert "contradictions in TALP's numbers" in notes(talp.advisor_read(path))

@@ -43,6 +43,12 @@ EXPECTED: dict[str, tuple[int, float, dict[str, float]]] = {
     "openfoam.log": (1, 35.0, {"time steps": 24.46, "not on a core": 7.16}),
     "openfoam-profiling.txt": (1, 59.1, {"fvMatrix::solve.p": 55.1, "functionObjects.write": 1.0}),
     "nwchem.out": (1, 5.5, {"not on a core": 0.9}),
+    "fms.log": (49, 16282.797792, {"oasis_recv": 170.460762, "OASIS init": 0.232397}),
+    "fms-serial.log": (1, 100.641190, {"Ocean thermodynamics and tracers": 11.512013}),
+    "ESMF_Profile.summary": (1664, 2559.5801, {"[MED-TO-OCN] RunPhase1": 16.7498, "cice_run_export": 0.24095}),
+    "OUTCAR": (1, 12.33, {"STRESS": 1.6945, "not on a core": 2.405}),
+    "rsl.error.0000": (1792, 12.364, {"reading restart file": 6.87283, "writing files": 2.3122}),
+    "namd.log": (16, 124.164963, {"startup": 17.1121}),
 }
 
 
@@ -89,12 +95,79 @@ def test_extremes_bound_the_imbalance() -> None:
 
 
 def test_means_alone_say_nothing_of_balance() -> None:
-    for name in ("pwscf.out", "dealii-summary.txt"):
+    for name, measures in (("pwscf.out", {"wall_s", "cpu_s", "os_s"}), ("dealii-summary.txt", {"wall_s"})):
         profile = timing_tables.advisor_read(HERE / name)
-        assert set(profile.phases[0].arrays) == {"wall_s"}
+        assert set(profile.phases[0].arrays) == measures
         assert any(note.name == RANKS_ADDED_UP for note in profile.notes)
         levels = bounds.compute_bounds(profile, None)
-        assert all(bound.seconds is None for bound in levels if bound.name != "actual")
+        known = {bound.name for bound in levels if bound.seconds is not None}
+        assert known == ({"actual", "I"} if "cpu_s" in measures else {"actual"})
+
+
+def test_communication_of_the_first_rank_is_no_computation() -> None:
+    """Quantum ESPRESSO prints 2.24 s of 18.99 s for fft_scatter; NAMD's PEs idled 4.04 s where loads were measured."""
+    for name, seconds_s in (("pwscf.out", None), ("namd.log", 4.04)):
+        profile = timing_tables.advisor_read(HERE / name)
+        computing = next(bound for bound in bounds.compute_bounds(profile, None) if bound.name == "I")
+        assert computing.seconds is not None
+        assert computing.status == "estimated"
+        if seconds_s is not None:
+            assert computing.seconds == pytest.approx(profile.actual_s - seconds_s, abs=0.02)
+
+
+def test_what_is_not_on_a_core_is_no_computation() -> None:
+    for name, cpu_s in (("OUTCAR", 9.925), ("openfoam.log", 24.46), ("nwchem.out", 4.6)):
+        levels = bounds.compute_bounds(timing_tables.advisor_read(HERE / name), None)
+        assert next(bound.seconds for bound in levels if bound.name == "I") == pytest.approx(cpu_s, abs=0.01)
+
+
+def test_steps_of_wrf_hold_their_nests_and_what_is_read_before_them(tmp_path: Path) -> None:
+    lines = [
+        "Ntasks in X 4 , ntasks in Y 2",
+        "Timing for processing wrfinput file (stream 0) for domain        1:    3.00000 elapsed seconds",
+        "Timing for Writing wrfout_d01_2001-10-25_00:00:00 for domain        1:    1.50000 elapsed seconds",
+        "Timing for main: time 2001-10-25_00:00:24 on domain   2:    0.20000 elapsed seconds",
+        "Timing for main: time 2001-10-25_00:00:48 on domain   2:    0.20000 elapsed seconds",
+        "Timing for main: time 2001-10-25_00:01:12 on domain   1:    2.50000 elapsed seconds",
+        "Timing for main: time 2001-10-25_00:02:24 (dt= 72.00) on domain   1:    0.50000 elapsed seconds",
+        "Timing for Writing wrfout_d01_2001-10-25_00:02:24 for domain        1:    1.25000 elapsed seconds",
+        "wrf: SUCCESS COMPLETE WRF",
+    ]
+    path = tmp_path / "rsl.out.0000"
+    path.write_text("\n".join(lines) + "\n")
+    profile = timing_tables.advisor_read(path)
+    assert profile.actual_s == pytest.approx(3.0 + 2.5 + 0.5 + 1.25)
+    assert seconds(profile) == pytest.approx(
+        {"wrf.exe": 0.0, "steps of domain 1": 1.1, "steps of domain 2": 0.4, "writing files": 2.75,
+         "reading wrfinput file": 3.0}
+    )  # fmt: skip
+    assert gap_of(profile, "O").seconds == pytest.approx(5.75)
+    path.write_text("\n".join(lines[:-1]) + "\n")
+    assert "the log ends early" in {note.name for note in timing_tables.advisor_read(path).notes}
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "reason"),
+    [
+        ("fms.log", "15986.765795", "14986.765795", "contradict"),
+        ("fms.log", "0.010    31", "0.090    31", "of the run"),
+        ("fms.log", "Total runtime ", "Total run-time", "missing"),
+        ("ESMF_Profile.summary", "155.8202", "175.8202", "between"),
+        ("ESMF_Profile.summary", "94      160", "9494    160", "more ranks"),
+        ("OUTCAR", "9.530", "8.530", "user and system"),
+        ("rsl.error.0000", "Ntasks in X           32", "Ntasks in X            0", "0 ranks"),
+        ("rsl.error.0000", "2001-10-25_00:01:12 on", "2001-10-25_00:61:12 on", "no time of the model"),
+        ("namd.log", "AVG 16.0088 MAX 17.4925", "AVG 18.0088 MAX 17.4925", "contradict"),
+    ],
+)
+def test_numbers_that_contradict_each_other_are_refused(
+    name: str, old: str, new: str, reason: str, tmp_path: Path
+) -> None:
+    text = (HERE / name).read_text()
+    assert old in text
+    (tmp_path / name).write_text(text.replace(old, new))
+    with pytest.raises(InputError, match=reason):
+        timing_tables.advisor_read(tmp_path / name)
 
 
 def test_gromacs_states_its_imbalance() -> None:
@@ -104,6 +177,17 @@ def test_gromacs_states_its_imbalance() -> None:
     wall = profile.phases[0].arrays["wall_s"][force, :, 0]
     assert wall.max() - wall.mean() <= 0.097 * profile.actual_s + 1e-9
     assert quality.HIDDEN in {note.name for note in profile.notes}, "what is waited in Comm. coord. is not known"
+
+
+def test_ranks_of_another_kind_tell_nothing_of_waiting() -> None:
+    """No rank for forces does PME: that it spends nothing in PME's communication says not that others only wait."""
+    profile = timing_tables.advisor_read(HERE / "gromacs-pme.log")
+    rows = [region.name for region in profile.regions]
+    arrays = profile.phases[0].arrays
+    assert arrays["wait_s"][rows.index("PME wait for PP")].any()
+    assert not arrays["wait_s"][rows.index("Wait + Recv. PME F")].any()
+    assert arrays["transfer_s"][rows.index("Wait + Recv. PME F")].any()
+    assert quality.HIDDEN in {note.name for note in profile.notes}
 
 
 def test_ranks_for_pme_are_kept_apart() -> None:
@@ -178,7 +262,9 @@ def test_more_columns_and_threads(tmp_path: Path) -> None:
     (tmp_path / "pw.out").write_text(text.replace(old, new))
     profile = timing_tables.advisor_read(tmp_path / "pw.out")
     assert profile.ranks == 2
-    assert "threads not told apart" in {note.name for note in profile.notes}
+    (tmp_path / "threads.log").write_text((HERE / "lammps.log").read_text().replace("x 1 OpenMP", "x 4 OpenMP"))
+    notes = timing_tables.advisor_read(tmp_path / "threads.log").notes
+    assert any("each rank ran 4 threads" in note.text for note in notes if note.name == quality.HIDDEN)
 
 
 def test_start_times_in_one_form() -> None:

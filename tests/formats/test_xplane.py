@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
+from damage import damage_evenly
 from wire_writing import Field, write_message
 
 from advisor.formats.protobuf_wire import WireError, iterate_fields
 from advisor.formats.xplane import advisor_read, advisor_sniff
-from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,12 +93,7 @@ def test_hosts_of_a_directory_are_ranks(tmp_path: Path) -> None:
 def test_damage_ends_in_a_message_or_a_run(tmp_path: Path) -> None:
     whole = write_space(tmp_path / "whole.xplane.pb").read_bytes()
     place = tmp_path / "damaged.xplane.pb"
-    for at in range(1, 100):
-        data = bytearray(whole)
-        data[len(whole) * at // 100] ^= 0x2A
-        place.write_bytes(bytes(data) if at % 2 else whole[: len(whole) * at // 100])
-        with suppress(InputError):
-            advisor_read(place)
+    damage_evenly(whole, place, advisor_read, 100, 0x2A)
 
 
 def test_fields_of_messages() -> None:

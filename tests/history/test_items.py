@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 import advice_samples
 import pytest
 
-from advisor.history.database import HistoryWriter
+from advisor.history.access import open_writer
 from advisor.history.items import ItemStore, sum_gap_seconds
 from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
+    from advisor.history.access import Writer
+    from advisor.history.location import HistoryLocation
     from advisor.model.records import Advice
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -26,13 +27,13 @@ SILENT = replace(SHOWING, recommendations=(), verdict="nothing significant")
 
 
 @pytest.fixture
-def writer(tmp_path: Path) -> Iterator[HistoryWriter]:
-    made = HistoryWriter(tmp_path)
+def writer(place: HistoryLocation) -> Iterator[Writer]:
+    made = open_writer(place)
     yield made
     made.close()
 
 
-def states(writer: HistoryWriter, *runs: Advice, first: int = 1) -> list[str]:
+def states(writer: Writer, *runs: Advice, first: int = 1) -> list[str]:
     """Take in runs one after the other; the state of the item after each."""
     found = []
     for number, advice in enumerate(runs, start=first):
@@ -43,13 +44,13 @@ def states(writer: HistoryWriter, *runs: Advice, first: int = 1) -> list[str]:
     return found
 
 
-def mark(writer: HistoryWriter, state: str, **more: str) -> None:
+def mark(writer: Writer, state: str, **more: str) -> None:
     with writer.transaction() as connection:
         items = ItemStore(connection)
         items.mark_item(items.find_item(None, ITEM.action), state, NOW, **more)  # type: ignore[arg-type]
 
 
-def test_an_item_is_new_then_open_then_resolved_then_back(writer: HistoryWriter) -> None:
+def test_an_item_is_new_then_open_then_resolved_then_back(writer: Writer) -> None:
     assert states(writer, SHOWING, SHOWING, SILENT, SILENT, SHOWING) == ["new", "open", "resolved", "resolved", "back"]
     (item,) = ItemStore(writer.connection).items_of_program("jacobi")
     assert (item.first_run, item.last_run, item.gaps) == (1, 5, ("L",))
@@ -57,18 +58,18 @@ def test_an_item_is_new_then_open_then_resolved_then_back(writer: HistoryWriter)
     assert steps == [(1, "new"), (2, "open"), (3, "resolved"), (5, "back")]
 
 
-def test_a_run_without_evidence_changes_nothing(writer: HistoryWriter) -> None:
+def test_a_run_without_evidence_changes_nothing(writer: Writer) -> None:
     blind = replace(SILENT, verdict="insufficient evidence")
     assert states(writer, SHOWING, blind, SHOWING) == ["new", "new", "open"]
 
 
-def test_what_is_acknowledged_stays_so_while_it_shows(writer: HistoryWriter) -> None:
+def test_what_is_acknowledged_stays_so_while_it_shows(writer: Writer) -> None:
     states(writer, SHOWING)
     mark(writer, "acknowledged")
     assert states(writer, SHOWING, SILENT, SHOWING, first=2) == ["acknowledged", "resolved", "back"]
 
 
-def test_what_is_suppressed_comes_back_after_its_day(writer: HistoryWriter) -> None:
+def test_what_is_suppressed_comes_back_after_its_day(writer: Writer) -> None:
     states(writer, SHOWING)
     mark(writer, "suppressed", until=(NOW + timedelta(days=1)).date().isoformat(), reason="rewrite is under way")
     assert states(writer, SHOWING, first=2) == ["suppressed"]
@@ -78,7 +79,7 @@ def test_what_is_suppressed_comes_back_after_its_day(writer: HistoryWriter) -> N
     assert (item.state, item.reason) == ("open", "rewrite is under way")
 
 
-def test_an_applied_item_gets_what_it_won_beside_what_was_promised(writer: HistoryWriter) -> None:
+def test_an_applied_item_gets_what_it_won_beside_what_was_promised(writer: Writer) -> None:
     states(writer, SHOWING)
     mark(writer, "applied")
     gaps = tuple(
@@ -94,7 +95,7 @@ def test_an_applied_item_gets_what_it_won_beside_what_was_promised(writer: Histo
     assert item.promised_s == (ITEM.ceiling_s if ITEM.expected_s is None else ITEM.expected_s)
 
 
-def test_a_name_that_fits_none_or_several_shows_the_choices(writer: HistoryWriter) -> None:
+def test_a_name_that_fits_none_or_several_shows_the_choices(writer: Writer) -> None:
     other = replace(ITEM, fingerprint="f" * 16, region="smooth")
     states(writer, replace(SHOWING, recommendations=(ITEM, other)))
     items = ItemStore(writer.connection)

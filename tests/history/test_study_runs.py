@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import advice_samples
 
 from advisor.advice.earlier_runs import EarlierRuns, find_base
+from advisor.history.access import open_writer, read_history
 from advisor.history.build_comparison import compare_stored_builds
-from advisor.history.database import HistoryWriter, read_history
 from advisor.history.items import ItemStore
 from advisor.history.run_storage import store_run
 from advisor.history.runs import ProfileUnit, RunStore
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
+    from advisor.history.location import HistoryLocation
     from advisor.model.records import Advice
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -32,12 +34,12 @@ def run(build: str, size: float, shown: bool, seconds: float = 47.0) -> Advice:
     return replace(made, profile=profile, recommendations=items, verdict="advice" if shown else "nothing significant")
 
 
-def store(folder: Path, *runs: Advice) -> list[str]:
+def store(place: HistoryLocation, *runs: Advice) -> list[str]:
     """Store the runs in turn, and return the state of the item after each."""
-    writer = HistoryWriter(folder)
+    writer = open_writer(place)
     states: list[str] = []
     for number, one in enumerate(runs):
-        unit = ProfileUnit(folder / f"{number}.json", "test", f"{one.profile.run}-{number}")
+        unit = ProfileUnit(Path(f"/data/{number}.json"), "test", f"{one.profile.run}-{number}")
         with writer.transaction() as connection:
             store_run(connection, one, [unit], NOW)
             states += [item.state for item in ItemStore(connection).items_of_program(one.profile.program)][:1]
@@ -45,25 +47,25 @@ def store(folder: Path, *runs: Advice) -> list[str]:
     return states
 
 
-def test_a_study_resolves_nothing(tmp_path: Path) -> None:
-    states = store(tmp_path, *(run("v1", size, shown=size > 2) for size in (4, 1, 8, 2, 4, 1)))
+def test_a_study_resolves_nothing(place: HistoryLocation) -> None:
+    states = store(place, *(run("v1", size, shown=size > 2) for size in (4, 1, 8, 2, 4, 1)))
     assert set(states) <= {"new", "open"}
 
 
-def test_the_next_build_resolves_at_the_point_where_the_item_was_seen(tmp_path: Path) -> None:
+def test_the_next_build_resolves_at_the_point_where_the_item_was_seen(place: HistoryLocation) -> None:
     old = [run("v1", size, shown=size > 2) for size in (1, 4, 8)]
     new = [run("v2", size, shown=False) for size in (1, 4, 8)]
-    assert store(tmp_path, *old, *new)[-3:] == ["open", "open", "resolved"]
+    assert store(place, *old, *new)[-3:] == ["open", "open", "resolved"]
 
 
-def test_what_another_point_shows_is_not_back(tmp_path: Path) -> None:
+def test_what_another_point_shows_is_not_back(new_history: Callable[[], HistoryLocation]) -> None:
     order = [run("v1", 8, shown=True), run("v2", 8, shown=False), run("v2", 4, shown=True), run("v3", 8, shown=False)]
-    assert store(tmp_path, *order) == ["new", "resolved", "open", "open"]
+    assert store(new_history(), *order) == ["new", "resolved", "open", "open"]
     again = [run("v1", 8, shown=True), run("v2", 8, shown=False), run("v3", 8, shown=True)]
-    assert store(tmp_path / "again", *again) == ["new", "resolved", "back"]
+    assert store(new_history(), *again) == ["new", "resolved", "back"]
 
 
-def test_sizes_are_no_noise(tmp_path: Path) -> None:
+def test_sizes_are_no_noise() -> None:
     study = [run("v1", size, shown=False, seconds=10.0 * size) for size in (1, 2, 4, 8)]
     repeats = [run("v1", 8, shown=False, seconds=seconds) for seconds in (80.5, 81.0)]
     now = run("v2", 8, shown=False, seconds=90.0)
@@ -74,10 +76,10 @@ def test_sizes_are_no_noise(tmp_path: Path) -> None:
     assert {one.profile.parameters["N"] for one in base.runs} == {8}
 
 
-def test_builds_are_compared_at_one_point(tmp_path: Path) -> None:
+def test_builds_are_compared_at_one_point(place: HistoryLocation) -> None:
     old = [run("v1", size, shown=False, seconds=10.0 * size) for size in (1, 2, 8)]
     new = [run("v2", size, shown=False, seconds=11.0 * size) for size in (2, 8, 16)]
-    store(tmp_path, *old, *new)
-    with read_history(tmp_path) as connection:
+    store(place, *old, *new)
+    with read_history(place) as connection:
         found = compare_stored_builds(RunStore(connection), "v1", "v2")
     assert [one.profile.run for one in (*found.before, *found.after)] == ["v1-8", "v2-8"]

@@ -13,7 +13,7 @@ from strategies import build
 
 from advisor.advice import computation, facts, ranking, rules
 from advisor.advice.facts.places import is_significant
-from advisor.advice.ranking import ceilings, drafts, effects, history_gain, order
+from advisor.advice.ranking import ceilings, drafts, effects, explained_drafts, history_gain, order
 from advisor.advice.rules.case_profiles import build_profile
 from advisor.advice.rules.cases import load_cases
 from advisor.analysis import bounds, comparison, gaps, quality
@@ -172,6 +172,17 @@ def comes_first_by_place(part: float) -> bool:
     return order._sort_near_equals(two_places(part))[0].position == (0,)
 
 
+def compiles_first(part: float) -> bool:
+    """Compiling with optimization wins a part of what another change does."""
+    other = draft()
+    action: Any = SimpleNamespace(change={"cpu": "optimized"}, typical_fraction=0.5)
+    match: Any = SimpleNamespace(action=action)
+    made = replace(other.recommendation, expected_s=part)
+    best = replace(other, recommendation=replace(other.recommendation, expected_s=1.0))
+    build_options = replace(other, match=match, recommendation=made)
+    return explained_drafts.put_builds_first([best, build_options])[0] is build_options
+
+
 def leads(part: float) -> bool:
     """The earlier of two phases is shown, although it has only a part of the later one's seconds."""
     (loop,) = load_cases()["skewed-load"].phases
@@ -258,6 +269,7 @@ BOUNDARIES: dict[str, tuple[Callable[[float], object], float, float]] = {
     "ONE_REGION": (lambda x: has_doubt("one region", with_one_region(x)), 0.949, 0.95),
     "TIME_SLACK_S": (lambda x: exceeds(x, 0.1), 1.9e-3, 2.1e-3),
     "TIME_SLACK": (lambda x: exceeds(x, 20.0), 0.200, 0.202),
+    "BUILD_FIRST": (compiles_first, 0.499, 0.501),
     "NEAR_EQUAL": (comes_first_by_place, 0.799, 0.8),
     "NAMED_PHASE": (is_named, 0.0499, 0.05),
     "DOMINANT_REGION": (is_dominant, 0.4999, 0.5),
@@ -266,7 +278,9 @@ BOUNDARIES: dict[str, tuple[Callable[[float], object], float, float]] = {
     "CODE_KIND": (names_kind, 0.099, 0.1),
 }  # fmt: skip
 #: Those that are no limits of anything: tables, and factors.
-VALUES = {"PENALTIES", "LETTERS", "STATUS_CERTAINTY", "LIMIT_CERTAINTY", "GAIN_LEVEL"}
+VALUES = {
+    "PENALTIES", "LETTERS", "STATUS_CERTAINTY", "LIMIT_CERTAINTY", "GAIN_LEVEL", "WAITING_DOUBTS", "MOST_WAITING_DOUBT",
+}  # fmt: skip
 
 
 def test_each_threshold_of_the_policy_has_a_case() -> None:

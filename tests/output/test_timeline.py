@@ -17,7 +17,7 @@ import pytest
 from browsers import start_chromium
 
 from advisor.model.records import Causes, Phase, Processor, Profile
-from advisor.output import rank_pictures
+from advisor.output import run_pictures
 from advisor.output.html.advice_page import render_advice_page
 from advisor.output.html.timeline_figure import ROW, WIDTH, build_timeline_figure
 from advisor.output.run_pictures import build_run_pictures
@@ -140,14 +140,14 @@ def test_the_policy_lets_this_script_run_and_no_other() -> None:
 
 def test_regions_and_waits_are_maps() -> None:
     profile = run()
-    regions, waits = rank_pictures.build_region_map(profile), rank_pictures.build_wait_map(profile)
+    regions, waits = run_pictures.build_region_map(profile), run_pictures.build_wait_map(profile)
     assert regions is not None
     assert regions.rows == tuple(region.name for region in profile.regions)
     assert regions.cells[0] == (3.0, 3.0, 3.0, 3.0)
     assert waits is not None
     assert waits.cells[0] == pytest.approx((0.0, 0.0, 0.0, 2.025))
-    assert rank_pictures.build_wait_map(replace(profile, causes=None)) is None
-    assert rank_pictures.build_region_map(samples.profile()) is not None
+    assert run_pictures.build_wait_map(replace(profile, causes=None)) is None
+    assert run_pictures.build_region_map(samples.profile()) is not None
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ from advisor.cli import formats, gates
 from advisor.cli.commands import COMMANDS
 from advisor.cli.parsers import build_command_parser
 from advisor.extension.host import load_plugins
-from advisor.history.runs import strip_arrays
+from advisor.history.run_packing import strip_arrays
 from advisor.model.errors import GateCrossed, UsageError
 from advisor.model.records import Advice
 from advisor.support import record_json

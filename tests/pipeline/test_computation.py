@@ -186,3 +186,26 @@ def test_advice_on_a_stated_program_names_the_fault(tmp_path: Path, capsys: pyte
     assert (first["action"], first["basis"]) == ("G-29", "calibration")
     assert first["region"]["file"].endswith("program.c")
     assert first["region"]["line"] in (6, 7, 8)
+
+
+def test_code_that_one_thread_runs_alone_costs_all_of_its_time() -> None:
+    arrays = {"cpu_s": np.array([[4.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]])[:, :, None]}
+    profile = run(
+        8.0,
+        actual_s=5.0,
+        processors=tuple(Processor(0, thread) for thread in range(4)),
+        regions=(Region("setup"), Region("loop", threaded=True)),
+        phases=(Phase("run", "whole", np.arange(2), {**arrays, "wall_s": arrays["cpu_s"]}),),
+        paradigms=("OpenMP",),
+    )
+    seconds = arrays["cpu_s"][:, :, 0]
+    zero = np.zeros((2, 4))
+    alone, shared = zero.copy(), zero.copy()
+    alone[0], shared[1] = seconds[0], seconds[1]
+    kinds = {"all": seconds, "known": seconds, "unoptimized": zero}
+    for math, most in ((alone, 4.0), (shared, 1.0)):
+        counts = {f"code.{name}_s": table for name, table in {**kinds, "math": math}.items()}
+        found = advice_on(replace(profile, counts=counts))
+        item = next(one for one in found.recommendations if "G-34" in (one.action, *one.alternatives))
+        assert (item.action, item.ceiling_s) == ("G-34", pytest.approx(most))
+        assert found.total.ceiling_s >= item.ceiling_s

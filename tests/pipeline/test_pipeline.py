@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from site_folder import plugin
 
 from advisor import pipeline
+from advisor.analysis import quality
 from advisor.extension import host
 from advisor.model.errors import DocumentError, UsageError
+from advisor.model.records import Need, Note
 
 FIG4 = Path(__file__).parents[1] / "profiles" / "fig4.json"
 
@@ -118,3 +121,13 @@ def test_the_target_of_the_command_line_replaces_the_one_beside_the_profile(tmp_
     said = pipeline.advise([path], pipeline.Options(target="P=64 N=1024"), alone())
     assert said.profile.parameters == {"N": 512, "target": "P=64 N=1024"}
     assert pipeline.advise([path], pipeline.Options(), alone()).profile.parameters["target"] == "P=8"
+
+
+def test_what_devices_do_is_asked_for_only_where_one_was_seen() -> None:
+    """What GNU time prints leaves open what the system did, for which rules on devices would like to know more."""
+    advice = pipeline.advise([FIG4.parent / "timing_tables" / "time.txt"], pipeline.Options(), alone())
+    assert advice.needs
+    assert not [need.fact for need in advice.needs if need.fact.startswith("device.")]
+    seen = replace(advice.grade, notes=(Note(quality.DEVICES_UNSEEN, "kernels ran", 0.1),))
+    wanted = (Need("device.idle_share", "nsys profile"),)
+    assert pipeline._select_needs(advice.profile, seen, wanted) == wanted

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor_coupling import trends
+from advisor_coupling import noise
 from advisor_scaling.linear.nnls import solve_nnls
 from advisor_simulation.replay.simplex import minimize_simplex
 
@@ -41,7 +41,7 @@ def test_columns_that_depend_on_each_other_and_problems_without_any() -> None:
 @given(st.lists(st.floats(-1e3, 1e3), min_size=3, max_size=33, unique=True))
 def test_the_chance_of_a_trend_among_different_values_is_exact(values: list[float]) -> None:
     expected = stats.kendalltau(np.arange(len(values)), values, method="exact").pvalue
-    assert trends.chance_of_trend(np.array(values)) == pytest.approx(float(expected), rel=1e-12)
+    assert noise.chance_of_trend(np.array(values)) == pytest.approx(float(expected), rel=1e-12)
 
 
 @given(st.lists(st.integers(0, 5), min_size=3, max_size=60).filter(lambda values: len(set(values)) > 1))
@@ -49,18 +49,18 @@ def test_the_chance_of_a_trend_with_ties(values: list[int]) -> None:
     if len(set(values)) == len(values):
         return
     expected = stats.kendalltau(np.arange(len(values)), values, method="asymptotic").pvalue
-    assert trends.chance_of_trend(np.array(values, dtype=float)) == pytest.approx(float(expected), rel=1e-12)
+    assert noise.chance_of_trend(np.array(values, dtype=float)) == pytest.approx(float(expected), rel=1e-12)
 
 
 def test_values_that_are_all_the_same_have_no_trend() -> None:
-    assert trends.chance_of_trend(np.ones(8)) == 1.0
+    assert noise.chance_of_trend(np.ones(8)) == 1.0
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=30))
 def test_the_median_slope_is_that_of_theil_and_sen(values: list[float]) -> None:
     rounds = np.arange(len(values))
     expected = float(stats.theilslopes(values, rounds)[0])
-    assert trends.median_slope(rounds, np.array(values)) == pytest.approx(expected, rel=1e-12, abs=1e-12)
+    assert noise.median_slope(rounds, np.array(values)) == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
 @given(st.floats(-7.5, -3.2), st.floats(7.2, 11.4), st.floats(0.2, 5.0))

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from advisor.cli.command_tree import list_command_entries
 from advisor.cli.commands import COMMANDS
-from advisor.cli.completion import write_bash_script, write_fish_script, write_zsh_script
+from advisor.cli.completion import list_command_entries, write_bash_script, write_fish_script, write_zsh_script
 
 if TYPE_CHECKING:
     from collections.abc import Callable

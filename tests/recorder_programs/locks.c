@@ -7,7 +7,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static double total;
 
 static void *work(void *unused) {
-  for (int i = 1; i < 4000000; i++) {
+  for (int i = 1; i < 12000000; i++) {
     pthread_mutex_lock(&lock);
     total += 1.0 / i;
     pthread_mutex_unlock(&lock);

@@ -42,7 +42,7 @@ def test_without_a_home_nothing_is_taken_from_where_one_works(homeless: Path) ->
     assert user_folders.plugin_folders() == ()
     assert not user_folders.config_folder().exists()
     assert not disk_cache.user_folder("XDG_CACHE_HOME", "~/.cache").exists()
-    assert not history_location.default_history_folder().exists()
+    assert not Path(str(history_location.locate_default_history())).exists()
 
 
 def test_a_relative_directory_is_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from advisor.advice.explaining.expressions import ACTUAL
 from advisor.advice.explaining.records import ExplainedNumber, NumberInput
 from advisor.advice.ranking.ceilings import IMBALANCE, compute_ceiling
 from advisor.advice.rules.matching import match_action
-from advisor.model.records import ALL_LEVELS
+from advisor.model.records import find_adjacent_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -90,8 +90,7 @@ def _gap_at_site(letter: str, site: Site, terms: BoundExpressions) -> Expression
     """Return the seconds of a gap at a site; in the run it is the whole gap."""
     if site.place is not None:
         return terms.part_expression(letter, site.place.phases)
-    at = next(number for number, level in enumerate(ALL_LEVELS) if level.gap == letter)
-    return terms.gap_expression(ALL_LEVELS[at - 1].bound, ALL_LEVELS[at].bound)
+    return terms.gap_expression(*find_adjacent_bounds(letter))
 
 
 def _span_expression(piece: Evidence, low: float, high: float, actual_s: float) -> Expression | None:
@@ -122,13 +121,29 @@ def _explain_ceiling(
         _total_expression(book, n, terms))
           for n in names),
     ]  # fmt: skip
+    formula, expression = _CEILING, _ceiling_expression([name for _, name in others], len(uneven), list(names))
+    share = _explain_share(draft, made, compute_ceiling(book, draft.claims))
+    if share is not None:
+        formula, expression = f"{_CEILING}; of that, the share below", ["*", expression, ["input", len(inputs)]]
+        inputs.append(share)
     return ExplainedNumber(
-        "ceiling", "at most", "upper limit of the saving", compute_ceiling(book, draft.claims), "s", "estimated",
-        _CEILING,
-        tuple(inputs), about=about, place=draft.match.action.place,
-        expression=_ceiling_expression([name for _, name in others], len(uneven), list(names)),
-        notes=() if compute_ceiling(book, draft.claims) == made.ceiling_s else (f"shown as {made.ceiling_s:.9g} s",),
+        "ceiling", "at most", "upper limit of the saving", made.ceiling_s, "s", "estimated", formula, tuple(inputs),
+        about=about, place=draft.match.action.place, expression=expression,
     )  # fmt: skip
+
+
+def _explain_share(draft: Draft, made: Recommendation, whole_s: float) -> NumberInput | None:
+    """Return how much of the ``whole_s`` seconds at its places an action is about; None where it is about all."""
+    if made.ceiling_s == whole_s or whole_s <= 0.0:
+        return None
+    calibration = draft.match.action.gain
+    if calibration is not None and calibration.of.startswith("code."):
+        source = f"what {calibration.of} says, on the processor that spends most in such code"
+    elif calibration is not None and made.ceiling_s < whole_s:
+        source = f"what {calibration.of} says"
+    else:
+        source = "a replay shows that the waits of others vanish as well" if made.ceiling_s > whole_s else "its places"
+    return NumberInput("share", made.ceiling_s / whole_s, "share", source)
 
 
 def _explain_part_ceiling(part: GapPart, made: Recommendation, about: str, place: str) -> ExplainedNumber:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from advisor.advice.explaining.device_explanations import explain_device_bound
 from advisor.advice.explaining.expressions import (
     ACTUAL,
     BoundExpressions,
@@ -15,7 +14,8 @@ from advisor.advice.explaining.expressions import (
 from advisor.advice.explaining.records import ExplainedNumber, NumberInput
 from advisor.analysis import machine_rates
 from advisor.analysis.machine_bounds import COUNTS, FLOATING, UNSTALLED, name_count, sum_operations
-from advisor.model.records import ALL_LEVELS
+from advisor.model.devices import DEVICE_LEVELS
+from advisor.model.records import LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.machines import Machine
     from advisor.analysis.measures import Quantity
+    from advisor.model.devices import DeviceUse
     from advisor.model.records import Bound, Profile
+
+_FORMULA: Final = "sum of the levels up to it; each is the mean over the devices of the seconds they spend so"
+_PEAK: Final = "operations and bytes of the kernels at the peak rates of the device"
 
 #: docs/concepts.md has the same formulas with their symbols.
 FORMULAS: Final = {
@@ -45,7 +49,7 @@ FORMULAS: Final = {
 }
 _UNSTALLED_FORMULA: Final = "computation whose issue slots did not wait for memory / processors"
 SOURCE: Final = "Hung and Davidson, section 3.2.1"
-_ADDS: Final = {level.bound: level.adds for level in ALL_LEVELS}
+_ADDS: Final = {level.bound: level.adds for level in LEVELS}
 
 
 def explain_bound(bound: Bound, profile: Profile, loads: ProfileLoads, machine: Machine | None) -> ExplainedNumber:
@@ -209,3 +213,23 @@ def format_terms(quantity: Quantity) -> str:
 
 def _format_iterations(count: int) -> str:
     return "1 iteration" if count == 1 else f"{count} iterations"
+
+
+def explain_device_bound(bound: Bound, use: DeviceUse) -> ExplainedNumber:
+    """Return how a bound of a run with devices came about (docs/devices.md)."""
+    place = next(number for number, level in enumerate(DEVICE_LEVELS) if level.bound == bound.name)
+    names = (
+        ["compute", *(str(level.gap) for level in DEVICE_LEVELS[2 : place + 1])] if bound.seconds is not None else []
+    )
+    inputs = tuple(
+        NumberInput(name, float(use.seconds[name].mean()), "s", f"mean over {len(use.devices)} devices")
+        for name in names
+    )
+    notes = tuple(
+        note for note in (bound.reason, bound.collect and f"to record it: {bound.collect}") if note is not None
+    )
+    return ExplainedNumber(
+        "bound", bound.name, DEVICE_LEVELS[place].adds, bound.seconds, "s", bound.status,
+        _PEAK if bound.name == "R" else _FORMULA, inputs, notes=notes,
+        expression=["+", *(["input", at] for at in range(len(inputs)))] if inputs else None,
+    )  # fmt: skip

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def explain_study(study: Study, what: str | None = None) -> Explanation:
-    """Return how the numbers of a run came about: all of them, or those of one action or one gap.
+    """Return how the numbers of a run came about: all of them, or those of one action, gap or bound.
 
-    Raises ``UsageError`` where ``what`` is neither.
+    Raises ``UsageError`` where ``what`` is none of these.
     """
     profile = study.advice.profile
     numbers = tuple(_explain_everything(study) if what is None else _explain_subject(study, what))
@@ -68,6 +68,9 @@ def _explain_subject(study: Study, what: str) -> Iterator[ExplainedNumber]:
         yield gap_explanations.explain_gap(found, advice, BoundExpressions(advice.profile, study.loads))
         yield from _explain_bounds(study, {found.lower, found.upper})
         return
+    if any(what == bound.name for bound in advice.bounds):
+        yield from _explain_bounds(study, {what})
+        return
     yield from _explain_action(study, what)
 
 
@@ -76,11 +79,18 @@ def _explain_action(study: Study, what: str) -> Iterator[ExplainedNumber]:
     action = study.matches.book.find_action(what) if study.matches else None
     if action is None:
         names = [one.id for one in study.matches.book.actions] if study.matches else []
-        hint = suggest_word(what, [*names, *GAP_NAMES]) if re.fullmatch(r"\S{1,40}", what) else ""
-        raise UsageError(f"{what!r} is neither an action nor a gap{hint} (gapwatch rules list shows all actions)")
+        hint = (
+            suggest_word(what, [*names, *GAP_NAMES, *(bound.name for bound in study.advice.bounds)])
+            if re.fullmatch(r"\S{1,40}", what)
+            else ""
+        )
+        raise UsageError(f"{what!r} is no action, gap or bound{hint} (gapwatch rules list shows all actions)")
     for number in recommended:
         yield from _explain_recommendation(study, number)
     if not recommended and study.matches is not None:
-        yield from action_explanations.explain_silence(
-            action, study.matches.sheet, BoundExpressions(study.advice.profile, study.loads)
-        )
+        terms = BoundExpressions(study.advice.profile, study.loads)
+        told: list[ExplainedNumber] = []  # phases may share a name, and what is not known is the same in all of them
+        for reason in action_explanations.explain_silence(action, study.matches.sheet, terms):
+            if reason not in told:
+                told.append(reason)
+        yield from told

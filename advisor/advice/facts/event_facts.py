@@ -27,6 +27,11 @@ WORTH_COUNTING: Final = 0.25
 #: Phases with at least this share of all work count iterations by their work, others by their number.
 WORKING: Final = 0.01
 
+#: Categories of the seconds of collectives.
+_COMMUNICATING: Final = ("transfer", "wait", "sync")
+#: Collecting and broadcasting belong together if there are nearly as many calls of both.
+_PAIRED: Final = 0.8
+
 WAITING_KINDS: Final = {
     "late_sender": ("late sender",),
     "late_receiver": ("late receiver",),
@@ -34,7 +39,6 @@ WAITING_KINDS: Final = {
     "barrier": ("barrier", "end of run"),
     "thread": ("thread barrier", "lock", "tasks"),
     "task": ("tasks",),
-    "lock": ("lock",),
     "unmatched": ("unmatched",),
 }
 THREAD_KINDS: Final = ("thread barrier", "thread start", "lock", "tasks")
@@ -77,6 +81,27 @@ def _seconds_share(category: str, kinds: tuple[str, ...], trait: str | None, sou
     return compute_share(
         source.events.select_rows(category, kinds, trait).seconds, source.events.select_rows(category).seconds
     )
+
+
+def _lock_share(source: FactSource) -> float | None:
+    """Return the share of waiting until a lock is free; who waits for a notice waits for work, or for its result."""
+    waiting, notices = (_seconds_share("wait", ("lock",), trait, source) for trait in (None, event_rows.NOTICES))
+    return None if waiting is None else waiting - (notices or 0.0)
+
+
+def _relay_share(source: FactSource) -> float | None:
+    """Return the share of the time in collecting at one rank and in broadcasts, where there is one for each other."""
+    if source.events is None or source.family_events is None:
+        return None
+    seconds, calls = 0.0, []
+    for trait in (event_rows.COLLECTS, event_rows.BROADCASTS):
+        often = [source.family_events.select_rows(each, (), trait).calls_per_processor() for each in _COMMUNICATING]
+        calls.append(max(often))
+        seconds += sum(source.events.select_rows(each, (), trait).seconds for each in _COMMUNICATING)
+    if min(calls) < _PAIRED * max(calls) or not max(calls):
+        return 0.0
+    wall = [source.totals.sum_measure("wall_s", phase) for phase in source.phases]
+    return None if None in wall else compute_share(seconds, sum(each or 0.0 for each in wall))
 
 
 def _mean_bytes(category: str, kinds: tuple[str, ...], trait: str | None, source: FactSource) -> float | None:
@@ -176,6 +201,8 @@ def _uses_mpi_io(source: FactSource) -> bool | None:
 
 VALUES: Final[dict[str, Compute]] = {
     **{f"wait.{name}_share": partial(_seconds_share, "wait", kinds, None) for name, kinds in WAITING_KINDS.items()},
+    "wait.lock_share": _lock_share,
+    "comm.relay_share": _relay_share,
     "comm.messages_per_iteration": partial(_per_iteration, "transfer", (), event_rows.SENDS),
     "comm.mean_message_B": partial(_mean_bytes, "transfer", (), event_rows.SENDS),
     "comm.small_message_share": _small_message_share,

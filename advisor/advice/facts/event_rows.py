@@ -11,7 +11,7 @@ from advisor.model.record_class import dataclass
 from advisor.model.records import CAUSE_CATEGORIES
 from advisor.trace import io_calls
 from advisor.trace.events import Role
-from advisor.trace.regions import classify_region
+from advisor.trace.regions import classify_region, is_notice_wait
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -26,6 +26,11 @@ SENDS: Final = "sends"
 REDUCTIONS: Final = "reductions"
 ALL_TO_ALL: Final = "all to all"
 EXPLICIT_BARRIERS: Final = "explicit barriers"
+#: Collecting data of all ranks at one of them, and giving all ranks what one of them has.
+COLLECTS: Final = "collects"
+BROADCASTS: Final = "broadcasts"
+#: Waiting for a notice of another thread.
+NOTICES: Final = "notices"
 
 _REDUCING: Final = ("reduce", "scan")
 
@@ -42,8 +47,14 @@ def call_traits(name: str) -> frozenset[str]:
             found.add(REDUCTIONS)
         if "alltoall" in call:
             found.add(ALL_TO_ALL)
+    if role == Role.ALL_TO_ONE:
+        found.add(COLLECTS)
+    elif role == Role.ONE_TO_ALL and "bcast" in call:
+        found.add(BROADCASTS)
     if role == Role.BARRIER or (role == Role.OMP_BARRIER and "implicit" not in call) or call == "mpi_ibarrier":
         found.add(EXPLICIT_BARRIERS)
+    if is_notice_wait(name):
+        found.add(NOTICES)
     return frozenset(found | (io_calls.find_io_traits(call) if role == Role.IO else set()))
 
 
@@ -57,7 +68,7 @@ class CallTable:
 def build_call_table(profile: Profile) -> CallTable:
     """Return the traits of all regions of ``profile``."""
     found = [call_traits(region.name) for region in profile.regions]
-    names = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, *io_calls.TRAITS)
+    names = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, COLLECTS, BROADCASTS, NOTICES, *io_calls.TRAITS)
     return CallTable({name: np.array([name in each for each in found], dtype=bool) for name in names})
 
 

@@ -13,6 +13,8 @@ import numpy as np
 
 from advisor.advice.facts.count_facts import sum_counts
 from advisor.advice.facts.source import compute_share
+from advisor.analysis.disturbance import delayed_io_share
+from advisor.analysis.formatted_io import TEXT_SECONDS
 from advisor.model.records import ALIGNED_FILE, SMALL_IO_B, UNALIGNED_FILE
 from advisor.trace import io_calls
 
@@ -40,6 +42,36 @@ def _call_share(trait: str, source: FactSource) -> float | None:
     if every is None:
         return None
     return compute_share(every.select_rows("io", (), io_calls.DATA).select_rows("io", (), trait).seconds, every.seconds)
+
+
+def _text_share(source: FactSource) -> float | None:
+    """Return the part of input and output that computes digits; what had no core is neither."""
+    every, text_s = _all_io(source), sum_counts(source, TEXT_SECONDS)
+    if every is None or text_s is None:
+        return None
+    return min(compute_share(text_s, max(every.seconds * (1.0 - delayed_io_share(source.profile)), text_s)) or 0.0, 1.0)
+
+
+def _text_seconds(source: FactSource) -> float | None:
+    """Return the CPU time of formatted input and output, of the processor with most of it: the others wait for it."""
+    table = source.profile.counts.get(TEXT_SECONDS)
+    if table is None:
+        return None
+    rows = np.unique(np.concatenate([source.profile.phases[p].regions for p in source.phases]))
+    return float(table[rows].sum(axis=0).max(initial=0.0))
+
+
+def _stream_seconds(source: FactSource) -> float | None:
+    """Return the seconds of streams that moving bulk data past them can win, a mean over the processors.
+
+    What had no core, and what turns numbers into text, stays; both are subtracted as far as they are known.
+    """
+    every = _all_io(source)
+    if every is None:
+        return None
+    streams = every.select_rows("io", (), io_calls.DATA).select_rows("io", (), io_calls.STDIO)
+    own_s = streams.seconds * (1.0 - delayed_io_share(source.profile))
+    return max(own_s - (sum_counts(source, TEXT_SECONDS) or 0.0), 0.0) / len(source.profile.processors)
 
 
 def _small_seconds_share(source: FactSource) -> float | None:
@@ -127,6 +159,9 @@ VALUES: Final[dict[str, Compute]] = {
     "io.reread_share": partial(_pattern_share, "io_reread_s"),
     "io.one_server_share": partial(_pattern_share, "io_one_server_s"),
     "io.switch_share": partial(_pattern_share, "io_switch_s"),
+    "io.text_share": _text_share,
+    "io.text_s": _text_seconds,
+    "io.stream_s": _stream_seconds,
     "io.independent_share": partial(_mpi_access_share, io_calls.INDEPENDENT, (io_calls.COLLECTIVE,)),
     "io.collective_share": partial(_mpi_access_share, io_calls.COLLECTIVE, ()),
     "io.private_share": _private_share,

@@ -10,6 +10,7 @@ import numpy as np
 from advisor.advice.facts.places import is_significant
 from advisor.advice.facts.source import UNOBSERVED, compute_share
 from advisor.analysis.disturbance import own_run_seconds
+from advisor.analysis.loads.computation import compute_alone
 from advisor.trace.regions import is_sleep
 
 if TYPE_CHECKING:
@@ -125,6 +126,21 @@ def _phase_share(source: FactSource) -> float | None:
     return compute_share(min(seconds, whole_s), whole_s)
 
 
+def _shareable_seconds(source: FactSource) -> float | None:
+    """Return what a rank wins at most if all of its threads share what its first one computes alone.
+
+    Text, memory and files are left out: they are read, taken and written by one.
+    """
+    profile = source.profile
+    ranks = np.array([processor.rank for processor in profile.processors])
+    threads = np.array([np.count_nonzero(ranks == rank) for rank in ranks])
+    if threads.max() < 2 or any("cpu_s" not in profile.phases[p].arrays for p in source.phases):
+        return None
+    alone, sequential = zip(*(compute_alone(profile, p) for p in source.phases), strict=True)
+    left = sum((one - part).sum(axis=1) for one, part in zip(alone, sequential, strict=True))
+    return float((left * (1.0 - 1.0 / threads)).max())
+
+
 def _closed_by(source: FactSource) -> str | None:
     return source.profile.phases[source.phases[0]].closed_by
 
@@ -181,6 +197,7 @@ VALUES: Final[dict[str, Compute]] = {
     "phase.slowest_differs": _slowest_differs,
     "phase.iterations": _most_iterations,
     "phase.share": _phase_share,
+    "phase.shareable_s": _shareable_seconds,
     "phase.closed_by": _closed_by,
     "phase.is_serial": _is_serial,
     "phase.phases": _parallel_phases,

@@ -9,8 +9,11 @@ import numpy as np
 
 from advisor.advice.facts.count_facts import sum_counts
 from advisor.advice.facts.source import compute_share
+from advisor.analysis.loads.computation import compute_stretch
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from advisor.advice.facts.source import Compute, FactSource
     from advisor.model.records import FloatArray, Profile
 
@@ -43,6 +46,19 @@ def code_seconds(profile: Profile, fact: str) -> FloatArray | None:
     """Return the seconds of each region (R,) in code of the kind that a fact is about; None for other facts."""
     table = profile.counts.get(f"code.{_KINDS.get(fact)}_s")
     return None if table is None else np.asarray(table.sum(axis=1))
+
+
+def compute_code_stretch(profile: Profile, fact: str, phases: Collection[int]) -> float:
+    """Return how many times longer the slowest processors compute in code of a kind than all do on average.
+
+    Others wait for them: who computes alone makes the run longer by all of it, not by its share of the processors. It
+    is 1 where all compute alike, for other facts, and where it is not known.
+    """
+    mine, everything = profile.counts.get(f"code.{_KINDS.get(fact)}_s"), profile.counts.get("code.all_s")
+    if mine is None or everything is None:
+        return 1.0
+    shares = np.minimum(np.divide(mine, everything, out=np.zeros(mine.shape), where=everything > 0), 1.0)
+    return compute_stretch(profile, shares, phases)
 
 
 def _known(source: FactSource) -> float | None:

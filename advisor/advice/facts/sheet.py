@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,32 +11,30 @@ import numpy as np
 from advisor.advice.facts.event_rows import build_call_table, select_events
 from advisor.advice.facts.load_facts import NOTICEABLE
 from advisor.advice.facts.places import compute_durations, find_places
-from advisor.advice.facts.source import FactSource, MeasureTotals
-from advisor.advice.facts.span import GapSpan
+from advisor.advice.facts.source import FactSource, GapSpan, MeasureTotals
 from advisor.advice.facts.values import compute_fact_value
 from advisor.advice.facts.vocabulary import command_for, facts_by_name
 from advisor.analysis import gaps as gaps_of
-from advisor.analysis.disturbance import doubtful_seconds
+from advisor.analysis.disturbance import disturbance_seconds, doubtful_seconds
 from advisor.analysis.loads import summarize_loads
 from advisor.analysis.measures import recording_command
 from advisor.model.errors import PluginError
 from advisor.model.record_class import dataclass
-from advisor.model.records import ALL_LEVELS, GAP_NAMES, Need
+from advisor.model.records import GAP_NAMES, Need, find_adjacent_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from advisor.advice.facts.event_rows import CallTable
     from advisor.advice.facts.places import Place
-    from advisor.advice.facts.vocabulary import Fact, Value
+    from advisor.advice.facts.vocabulary import Compute, Fact, Value
     from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.machines import Machine
-    from advisor.model.records import Bound, FloatArray, Gap, Profile
+    from advisor.model.records import Bound, Finding, FloatArray, Gap, Profile
+
 
 #: What would tell gaps from the doings of other programs, and from cores of different speed.
 SECOND_RUN: Final = "a second run"
-#: The programming models that a rule may apply to.
-MODELS: Final = ("mpi", "openmp", "hybrid", "serial", "device")
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,23 +208,32 @@ class _Collector:
         gap, part = self.gaps[found], seconds[found]
         formula = f"{gap.upper} - {gap.lower}"
         if len(gap.members) == 1:
-            doubtful_s = doubtful_seconds(self.profile, letter, share)
+            proven = min(self._proven.get(letter, 0.0) / gap.seconds, 1.0) if gap.seconds > 0 else 0.0
+            doubtful_s = doubtful_seconds(self.profile, letter, share, proven_s=proven * part, seconds=part)
             if not doubtful_s:
                 return GapSpan(part, part, formula)
             return GapSpan(max(part - doubtful_s, min(part, 0.0)), part, formula, self.second_run)
         return GapSpan(min(part, 0.0), max(part, 0.0), f"{formula}, which holds it", self._find_need(letter))
 
+    @cached_property
+    def _proven(self) -> dict[str, float]:
+        """Imbalance that is there however busy the machine was; looked for only where it was."""
+        if not disturbance_seconds(self.profile):
+            return {}
+        from advisor.analysis.proven_imbalance import prove_imbalance  # few runs need it
+
+        return prove_imbalance(self.profile)
+
     def _find_need(self, letter: str) -> Need:
         """Return the command that would provide the first missing bound beside a gap."""
-        upper = next(number for number, level in enumerate(ALL_LEVELS) if level.gap == letter)
-        beside = [self.bounds.get(ALL_LEVELS[number].bound) for number in (upper - 1, upper)]
+        beside = [self.bounds.get(name) for name in find_adjacent_bounds(letter)]
         commands = [bound.collect for bound in beside if bound and bound.seconds is None and bound.collect]
         return Need(f"gap {letter}", commands[0] if commands else "")
 
 
 def _gap_formula(letter: str) -> str:
-    upper = next(number for number, level in enumerate(ALL_LEVELS) if level.gap == letter)
-    return f"{ALL_LEVELS[upper].bound} - {ALL_LEVELS[upper - 1].bound}"
+    lower, upper = find_adjacent_bounds(letter)
+    return f"{upper} - {lower}"
 
 
 def find_slowest_processors(sheet: FactSheet, site: Site, most: int = 3) -> tuple[int, ...]:
@@ -239,3 +247,22 @@ def find_slowest_processors(sheet: FactSheet, site: Site, most: int = 3) -> tupl
     order = np.argsort(-excess, kind="stable")[:most]
     least = max(0.5 * float(excess[order[0]]), NOTICEABLE * float(work.mean()))
     return tuple(int(q) for q in order if excess[q] > 0 and excess[q] >= least)
+
+
+def add_finding_values(facts: Iterable[Fact], findings: Iterable[Finding]) -> tuple[Fact, ...]:
+    """Return the facts, each with the number of its finding as its value where that was made; the first one counts."""
+    known: dict[tuple[str, str, str], float] = {}
+    for finding in findings:
+        for measure, value in finding.measures.items():
+            known.setdefault((finding.kind, finding.subject, measure), value)
+    return tuple(
+        replace(fact, compute=_constant_fact(known[fact.finding])) if fact.finding and fact.finding in known else fact
+        for fact in facts
+    )
+
+
+def _constant_fact(number: float) -> Compute:
+    def compute_constant(profile: Profile, phase: int | None) -> Value | None:
+        return number
+
+    return compute_constant

@@ -14,7 +14,21 @@ if TYPE_CHECKING:
     from advisor.advice.facts.vocabulary import Value
     from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.machines import Machine
-    from advisor.model.records import FloatArray, Profile
+    from advisor.model.records import FloatArray, Need, Profile
+
+
+@dataclass(frozen=True, slots=True)
+class GapSpan:
+    """The seconds of a gap at a site, as far as known: one value, or limits where levels of the hierarchy are missing.
+
+    ``formula`` says how it is computed, ``need`` what would tell it exactly.
+    """
+
+    low: float
+    high: float
+    formula: str
+    need: Need | None = None
+
 
 #: The note of a profile that says that threads exist of which nothing was recorded.
 UNOBSERVED: Final = "unobserved threads"

@@ -53,7 +53,6 @@ _SLOTS: Final = "CALI_CONFIG='spot(output=run.cali,topdown.all)' {launch}./PROGR
 _SHARING: Final = "perf c2c record -o c2c.data {launch}./PROGRAM && perf c2c report -i c2c.data --stdio"
 _DARSHAN: Final = "DARSHAN_LOGPATH=. DXT_ENABLE_IO_TRACE=1 {launch}env LD_PRELOAD=libdarshan.so ./PROGRAM"
 _GPU: Final = "torch.profiler, nsys profile, rocprofv3 --sys-trace, or Score-P with CUDA or HIP"
-_CPU: Final = MISSING["cpu_s"].command
 _BINARY: Final = "gapwatch advise --binary ./PROGRAM PATH"
 
 
@@ -155,6 +154,13 @@ _LOAD: Final = (
         """,
     ),
     *_parse_facts(
+        "cpu_s threads",
+        _TRACE,
+        """
+        phase.shareable_s | s | what first threads compute alone and others could share, of the rank with most of it
+        """,
+    ),
+    *_parse_facts(
         "wall_s wait_s sync_s threads",
         _TRACE,
         """
@@ -186,7 +192,7 @@ _WAITING: Final = (
         wait.collective_share    | share | waiting in collectives with data / all waiting
         wait.barrier_share       | share | waiting in barriers and at the end of the run / all waiting
         wait.thread_share        | share | waiting of threads, in their barriers, for locks and tasks / all waiting
-        wait.lock_share          | share | waiting of threads for locks and critical sections / all waiting
+        wait.lock_share          | share | waiting of threads for locks and critical sections, no notices / all waiting
         wait.task_share          | share | threads without a task to run, and making tasks / all waiting
         wait.unmatched_share     | share | waiting in messages without a partner in the data / all waiting
         """,
@@ -204,6 +210,13 @@ _TASKS: Final = _parse_facts(
 
 _COMMUNICATION: Final = (
     *_parse_facts("transfer_s wall_s", _TRACE, "comm.share | share | transfer / wall time of all processors"),
+    *_parse_facts(
+        "wall_s causes",
+        _TRACE,
+        """
+        comm.relay_share | share | gathering at one rank and broadcasting, as often as each other / all wall time
+        """,
+    ),
     *_parse_facts(
         "causes",
         _TRACE,
@@ -263,6 +276,7 @@ _INPUT_OUTPUT: Final = (
         io.collective_share         | share  | seconds in files that MPI accesses by collective calls / all
         io.private_share            | share  | seconds in files that only one of several processors accesses / all
         io.files_per_processor      | count  | files / processors that access files
+        io.stream_s                 | s      | reads and writes of streams, without text and time without a core; mean
         io.slowest_excess_s         | s      | most seconds of a processor - mean over the processors
         io.imbalance                | ratio  | most seconds of a processor / mean over the processors
         """,
@@ -285,6 +299,14 @@ _INPUT_OUTPUT: Final = (
         io.random_share | share | seconds in reads and writes that begin before the end of the one before / all
         io.reread_share | share | seconds in reading what was read before, by any processor / all
         io.switch_share | share | seconds in reads that follow a write in the same file, and the reverse / all
+        """,
+    ),
+    *_parse_facts(
+        "io_s io_text_s",
+        _TRACE,
+        """
+        io.text_share | share | CPU time of calls that turn numbers into text and back / input and output with a core
+        io.text_s     | s     | CPU time of such calls, of the processor with most of it
         """,
     ),
     *_parse_facts(
@@ -431,6 +453,7 @@ _DEVICE: Final = _parse_facts(
     device.value_reads_per_iteration | count | the same / iterations
     device.host_allocations   | count  | calls that allocate, pin or free memory of the host, mean over the processes
     device.round_trips_per_kernel | ratio | copies to the device or to the host, whichever are fewer / kernels
+    device.upload_ratio       | ratio  | seconds of copies of 1 MiB and more behind the first kernel / of computation
     device.migration_share    | share  | time of migrating managed memory / run, mean over the devices
     device.page_faults        | count  | page faults of managed memory
     device.copy_rate_spread   | ratio  | highest / lowest rate of large copies of pinned memory, over the devices
@@ -467,9 +490,13 @@ def facts_by_name(extra: Iterable[Fact] = ()) -> dict[str, Fact]:
     return {fact.name: fact for fact in (*extra, *VOCABULARY)}
 
 
+#: What each command measures, by the first that it does.
+_MEASURES: Final = {missing.command: name for name, missing in reversed(MISSING.items())}
+
+
 def command_for(profile: Profile, fact: Fact) -> str:
     """Return the command that would record what ``fact`` needs, for this program's number of ranks."""
-    standard = next((name for name, missing in MISSING.items() if missing.command == fact.command), None)
+    standard = _MEASURES.get(fact.command)
     if standard:
         return recording_command(profile, standard)
     return fact.command.replace("{launch}", launch_prefix(profile))

@@ -6,6 +6,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import policy
+from advisor.model.devices import DEVICE_GAPS
 from advisor.model.record_class import dataclass
 from advisor.model.records import GAP_NAMES
 
@@ -37,7 +38,8 @@ class GapBudget:
     def gap_holding(self, letter: str) -> str:
         """Return the name of the gap that holds a letter; letters below the lowest bound known are one gap."""
         held = {member for gap in self.gaps.values() for member in gap.members}
-        unknown = "+".join(name for name in GAP_NAMES if name not in held)
+        ladder = [name for name in GAP_NAMES if (name in DEVICE_GAPS) == (letter in DEVICE_GAPS)]
+        unknown = "+".join(name for name in ladder if name not in held)
         return next((gap.name for gap in self.gaps.values() if letter in gap.members), unknown)
 
     def gap_seconds(self, name: str) -> float:

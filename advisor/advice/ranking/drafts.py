@@ -7,10 +7,12 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from advisor.advice.facts.of_code import compute_code_stretch
 from advisor.advice.facts.places import family_name
 from advisor.advice.facts.sheet import find_slowest_processors
 from advisor.advice.ranking.ceilings import compute_ceiling, compute_confidence, find_gap_letters, restrict_ceiling
 from advisor.advice.ranking.effects import find_effects, find_spot, select_instructions, spot_code
+from advisor.analysis.loads.computation import find_sequential_regions
 from advisor.model import policy
 from advisor.model.record_class import dataclass
 from advisor.model.records import RANKS_ADDED_UP, Recommendation
@@ -30,6 +32,8 @@ Claim = tuple[int, str]
 _BLAMED = ("L", "M'", "D", "P", "O")
 #: Changes of the decomposition, or of how the program is started: one for all phases.
 _OF_PROGRAM = frozenset({"rebalance", "volume", "mapping", "locality", "ranks", "placement"})
+#: Changes of the compiler's options that concern all code.
+_OF_BUILD = frozenset({"optimized", "unchecked"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,12 @@ def build_drafts(matches: RuleMatches, profile: Profile, book: GapBudget) -> Ite
 
 
 def _is_about_program(match: RuleMatch, letters: tuple[str, ...]) -> bool:
-    return letters == ("M'",) or not _OF_PROGRAM.isdisjoint(match.action.change)
+    return letters == ("M'",) or not _OF_PROGRAM.isdisjoint(match.action.change) or _is_about_build(match)
+
+
+def _is_about_build(match: RuleMatch) -> bool:
+    """Return whether an action changes how the program is compiled: once, for all of its phases."""
+    return match.action.change.get("cpu") in _OF_BUILD
 
 
 def _build_draft(
@@ -114,14 +123,21 @@ def _build_draft(
     book: GapBudget,
     fired: Collection[str],
 ) -> Draft:
-    claims = tuple((site, name) for match in group for site in _site_numbers(matches, match) for name in names)
+    claims = tuple(claim for match in group for claim in _claims_of(matches, match, names))
     main = _select_leading(matches, group, names, book)
     whole = _is_about_program(main, names)
-    phases = sorted({p for match in ([main] if whole else group) if match.site.place for p in match.site.place.phases})
-    where = find_spot([book.gaps[n] for n in names if n in book.gaps], {profile.phases[p].name for p in phases})
-    if main.action.gain is not None and main.action.gain.of.startswith("code."):
-        where = spot_code(profile, main.action.gain.of, phases)
+    shown = [main] if whole and not _is_about_build(main) else group
+    phases = sorted({p for match in shown if match.site.place for p in match.site.place.phases})
+    without = find_sequential_regions(profile) if "threads" in main.action.change else ()
+    held = [book.gaps[name] for name in names if name in book.gaps]
+    where = find_spot(held, {profile.phases[p].name for p in phases}, without)
     action, most = main.action, restrict_ceiling(main, compute_ceiling(book, claims))
+    if _is_about_build(main):
+        most = sum(restrict_ceiling(each, compute_ceiling(book, _claims_of(matches, each, names))) for each in group)
+    if action.gain is not None and action.gain.of.startswith("code."):
+        where = spot_code(profile, action.gain.of, phases)
+        every = phases or range(len(profile.phases))
+        most = min(most * compute_code_stretch(profile, action.gain.of, every), profile.actual_s)
     gain, loss = find_effects(matches.book, action, names, book)
     told = all(note.name != RANKS_ADDED_UP for note in profile.notes)
     blamed = find_slowest_processors(matches.sheet, main.site) if told and set(names) & set(_BLAMED) else ()
@@ -180,6 +196,10 @@ def _select_leading(matches: RuleMatches, group: list[RuleMatch], names: tuple[s
     """Return the match that is shown: the first that comes near the largest, so that noise does not choose."""
     seconds = [compute_ceiling(book, ((s, n) for s in _site_numbers(matches, match) for n in names)) for match in group]
     return group[find_near_largest(seconds)]
+
+
+def _claims_of(matches: RuleMatches, match: RuleMatch, names: tuple[str, ...]) -> tuple[Claim, ...]:
+    return tuple((site, name) for site in _site_numbers(matches, match) for name in names)
 
 
 def _site_numbers(matches: RuleMatches, match: RuleMatch) -> tuple[int, ...]:

@@ -59,10 +59,11 @@ def _list_effects(letters: Iterable[str], seconds: GapBudget) -> tuple[Effect, .
     return tuple(Effect(name, gap.seconds) for name, gap in seconds.gaps.items() if name in names)
 
 
-def find_spot(gaps: Sequence[Gap], phases: Collection[str]) -> SourceSpot:
+def find_spot(gaps: Sequence[Gap], phases: Collection[str], without: Collection[str] = ()) -> SourceSpot:
     """Return where the seconds of these gaps lie in the named phases (all, if there are none).
 
-    A call of a library without a place in the source has the place of the code that calls it, as far as known.
+    Regions ``without`` any use for the action are no place for it, unless there is no other. A call of a library
+    without a place in the source has the place of the code that calls it, as far as known.
     """
     shares = [share for gap in gaps for share in gap.regions if _is_in_phases(share, phases)]
     seconds: dict[tuple[str, str | None, int | None], float] = {}
@@ -71,6 +72,7 @@ def find_spot(gaps: Sequence[Gap], phases: Collection[str]) -> SourceSpot:
         seconds[key] = seconds.get(key, 0.0) + share.seconds
     if not seconds:
         return SourceSpot()
+    seconds = {key: value for key, value in seconds.items() if key[0] not in without} or seconds
     name, file, line = max(seconds, key=lambda key: (seconds[key], key[0]))
     dominant = seconds[name, file, line] >= policy.DOMINANT_REGION * sum(seconds.values())
     if file is None:
@@ -113,6 +115,10 @@ def _find_caller(gaps: Sequence[Gap], phases: Collection[str], call: str) -> tup
     return (largest.file, largest.line) if largest else (None, None)
 
 
+#: Programs are written for these, and only run on the others that they use.
+_FRAMEWORKS: Final = frozenset(("pytorch", "jax"))
+
+
 def select_instructions(action: Action, profile: Profile, model: str | None) -> tuple[HowTo, ...]:
     """Return the instructions for the program's model and, as far as there are any, for its language.
 
@@ -122,6 +128,7 @@ def select_instructions(action: Action, profile: Profile, model: str | None) -> 
     if model == "device":
         models = set(profile.paradigms)
     fitting = tuple(how for how in action.instructions if how.model in models | {"any"}) or action.instructions
+    fitting = tuple(sorted(fitting, key=lambda how: how.model not in models & _FRAMEWORKS))
     language = _LANGUAGES.get((profile.language or "").lower())
     if language is None:
         return fitting

@@ -5,8 +5,10 @@ A rule's thresholds don't matter here; its ``requires`` does, and what its chang
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, overload
 
 from advisor.advice.counterfactuals import Candidate
 from advisor.advice.facts.places import is_significant
@@ -18,7 +20,7 @@ from advisor.model.record_class import dataclass
 from advisor.model.records import Dismissed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable
 
     from advisor.advice.counterfactuals import Counterfactual
     from advisor.advice.ranking.ceilings import GapBudget
@@ -33,7 +35,8 @@ if TYPE_CHECKING:
 
 #: Changes of calls that lie in many phases, of which one alone may change nothing.
 _REPEATED: Final = frozenset({"barriers", "reductions", "phases", "threads"})
-#: What a change counts that no simulation could try, beside those that win in one: as likely as not it wins nothing.
+#: What a change counts that no simulation could try, beside those that win in one: as likely as not it wins nothing,
+#: unless its kind has always won something where it was measured.
 _UNTRIED: Final = 0.5
 
 
@@ -53,11 +56,11 @@ class Judgement:
 def judge_drafts(matches: RuleMatches, profile: Profile, book: GapBudget, judge: Judge) -> Judgement | None:
     """Return what a simulation says of all remedies that could apply; None where none can be simulated."""
     fired = {(one.action.id, id(one.site)) for one in matches.fired}
-    everything = replace(matches, fired=find_possible(matches))
-    made = _group_by_change(build_drafts(everything, profile, book), fired)
-    found = judge([_build_candidate(draft) for draft, _ in made])
+    candidates = _PossibleChanges(matches, profile, book, fired)
+    found = judge(candidates)
     if found is None:
         return None
+    made = candidates.drafts
     conflicting = {one.action.id for one in matches.fired} | {
         draft.match.action.id for (draft, _), won in zip(made, found, strict=True) if won is not None and won.order >= 0
     }
@@ -77,6 +80,37 @@ def judge_drafts(matches: RuleMatches, profile: Profile, book: GapBudget, judge:
             chosen[won.instead_of] = _add_alternative(chosen[won.instead_of], made[number][0])
     placed = [(won.order, number) for number, won in enumerate(found) if won is not None and number in chosen]
     return Judgement(tuple(chosen[number] for _, number in sorted(placed)), tuple(others), tuple(dismissed))
+
+
+class _PossibleChanges(Sequence[Candidate]):
+    """The changes that could be made, which are looked for once somebody asks: most runs can't be simulated."""
+
+    def __init__(
+        self, matches: RuleMatches, profile: Profile, book: GapBudget, fired: Collection[tuple[str, int]]
+    ) -> None:
+        self._matches, self._profile, self._book, self._fired = matches, profile, book, fired
+
+    @cached_property
+    def drafts(self) -> list[tuple[Draft, list[Draft]]]:
+        """A draft for each change in each place, with the others that make the same change there."""
+        everything = replace(self._matches, fired=find_possible(self._matches))
+        return _group_by_change(build_drafts(everything, self._profile, self._book), self._fired)
+
+    @cached_property
+    def _candidates(self) -> tuple[Candidate, ...]:
+        return tuple(_build_candidate(draft) for draft, _ in self.drafts)
+
+    def __len__(self) -> int:
+        return len(self._candidates)
+
+    @overload
+    def __getitem__(self, at: int) -> Candidate: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Candidate, ...]: ...
+
+    def __getitem__(self, at: int | slice) -> Candidate | tuple[Candidate, ...]:
+        return self._candidates[at]
 
 
 def _group_by_change(made: Iterable[Draft], fired: Collection[tuple[str, int]]) -> list[tuple[Draft, list[Draft]]]:
@@ -106,7 +140,10 @@ def _build_candidate(draft: Draft) -> Candidate:
 
 
 def _set_gain(draft: Draft, won: Counterfactual, conflicting: set[str]) -> Draft:
-    """Return the draft with what its change wins; its ceiling holds at least the interval's upper end."""
+    """Return the draft with what its change wins.
+
+    Its ceiling holds at least the interval's upper end, and what is won where all that it is about costs nothing.
+    """
     made = draft.recommendation
     gain = won.gain_s if won.gain_s >= won.further_s else won.further_s
     shift = gain - won.gain_s
@@ -116,7 +153,7 @@ def _set_gain(draft: Draft, won: Counterfactual, conflicting: set[str]) -> Draft
         expected_s=gain,
         interval_s=(max(low_s, 0.0), won.high_s + shift),
         basis="simulation",
-        ceiling_s=max(made.ceiling_s, won.high_s + shift),
+        ceiling_s=max(made.ceiling_s, won.high_s + shift, won.most_s),
         conflicts=tuple(str(other) for other in draft.match.action.conflicts if other in conflicting),
         why=f"{made.why} {won.assumed}".strip(),
     )
@@ -169,8 +206,10 @@ def order_judgement(found: Judgement, profile: Profile, outlook: Outlook) -> lis
 
 def _usual_s(draft: Draft) -> float:
     """Return the seconds that a change usually wins, as sure as that is: as measured, else by its typical fraction."""
-    sure = draft.recommendation.confidence * (1.0 if draft.recommendation.basis == "experiment" else _UNTRIED)
-    return _typical_s(draft) * sure
+    made = draft.recommendation
+    always = made.basis == "calibration" and made.interval_s is not None and made.interval_s[0] > 0
+    sure = 1.0 if made.basis == "experiment" or always else _UNTRIED
+    return _typical_s(draft) * made.confidence * sure
 
 
 def _typical_s(draft: Draft) -> float:

@@ -11,6 +11,7 @@ from advisor.advice.ranking.drafts import build_drafts, compute_digest, restrict
 from advisor.advice.ranking.explained_drafts import (
     explain_drafts,
     explained_gain,
+    put_builds_first,
     put_general_last,
     put_measured_first,
     sum_explained,
@@ -79,7 +80,8 @@ def rank_matches(
     drafts = explain_drafts(build_drafts(matches, profile, book), accounts, profile, book)
     found = [_add_expected_gain(draft, gain) for draft in drafts]
     worth = (draft for draft in found if _is_worth_it(draft, profile) or matters_later(draft, words))
-    ordered = put_general_last(put_measured_first(sorted(worth, key=lambda draft: draft.sort_key)))
+    by_score = sorted(worth, key=lambda draft: draft.sort_key)
+    ordered = put_builds_first(put_general_last(put_measured_first(by_score)))
     found = _sort_near_equals(_select_one_per_cause(ordered, profile, book))
     chosen = sort_by_target([add_outlook(draft, words, book) for draft in found], words, noise_s)
     if order == "steps":
@@ -103,7 +105,8 @@ def _by_simulation(
     """Return the ranking of what a simulation chose, and of what it can't say anything about."""
     items = tuple(_realised(draft, gain) for draft in found.items)
     others = tuple(_add_expected_gain(draft, gain) for draft in found.others)
-    ordered = put_general_last(order_judgement(replace(found, items=items, others=others), profile, words))
+    judged = order_judgement(replace(found, items=items, others=others), profile, words)
+    ordered = put_builds_first(put_general_last(judged))
     selected = _select_one_per_cause(ordered, profile, book, tried=True)
     chosen = sort_by_target([add_outlook(draft, words, book) for draft in selected], words, book.noise_s)
     if order == "steps":
@@ -228,6 +231,8 @@ def _is_worth_it(draft: Draft, profile: Profile) -> bool:
     made = draft.recommendation
     if profile.devices is not None and made.basis == "simulation":
         return _is_enough(made.expected_s or 0.0, profile)
+    if made.basis == "simulation" and made.interval_s is not None and not _is_enough(made.interval_s[1], profile):
+        return False  # nobody changes a program for that
     return _is_enough(draft.recommendation.ceiling_s, profile)
 
 
@@ -264,7 +269,8 @@ def _compute_total(chosen: Sequence[Draft], gaps: Sequence[Gap], profile: Profil
     apart = sum((one.ceiling_s for one in made), 0.0)
     explained = sum((draft.recommendation.ceiling_s for draft in chosen if draft.part is not None), 0.0)
     others = compute_ceiling(book, [claim for draft in chosen if draft.part is None for claim in draft.claims])
-    most = min(apart, others + explained, _seconds_above_lowest(claims, gaps, profile))
+    largest = max((one.ceiling_s for one in made), default=0.0)  # that of code is what the slowest processor takes
+    most = min(apart, max(others + explained, largest), _seconds_above_lowest(claims, gaps, profile))
     expected = [_apart_s(draft) for draft in chosen if draft.recommendation.expected_s is not None]
     if not expected:
         return Total(most)

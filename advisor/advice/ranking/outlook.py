@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from advisor.advice.ranking.ceilings import GapBudget
     from advisor.advice.ranking.drafts import Draft
-    from advisor.model.records import Finding
+    from advisor.model.records import Finding, Recommendation
 
 #: A finding of this kind whose subject is a gap says that the gap will matter more than it does today; those on
 #: ``RUN`` and ``GAPS`` hold the numbers.
@@ -22,20 +22,25 @@ GAPS: Final = "gaps"
 #: Measures of those findings: the target's value of a parameter, the seconds of a gap there.
 _POINT: Final = "target "
 _SECONDS: Final = "seconds of "
+#: Measures of a finding on a gap: the seconds of it in a region there.
+_IN_REGION: Final = "seconds in "
+#: Rules with conditions on such facts are about the gap as it will be.
+_FACTS: Final = "run.target_"
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """What is predicted at the ``point`` that a program is meant for, in words such as ``P=1024 N=8192``.
 
-    ``words`` say of gaps that they will matter more than today, ``seconds`` are those of each gap there. A point that
-    is ``stated`` by the user decides the order of advice.
+    ``words`` say of gaps that they will matter more than today, ``seconds`` are those of each gap there, ``places`` the
+    region with most of a gap that will matter. A point that is ``stated`` by the user decides the order of advice.
     """
 
     words: Mapping[str, str] = field(default_factory=dict)
     seconds: Mapping[str, float] = field(default_factory=dict)
     point: str = ""
     stated: bool = False
+    places: Mapping[str, str] = field(default_factory=dict)
 
 
 def find_outlook(findings: Iterable[Finding]) -> Outlook:
@@ -43,14 +48,20 @@ def find_outlook(findings: Iterable[Finding]) -> Outlook:
     of_kind = {one.subject: one for one in findings if one.kind == KIND}
     whole, shares = of_kind.pop(RUN, None), of_kind.pop(GAPS, None)
     words = {name: one.text for name, one in of_kind.items()}
+    places = {name: region for name, one in of_kind.items() if (region := _find_largest_region(one))}
     if whole is None or shares is None:
-        return Outlook(words)
+        return Outlook(words, places=places)
     values = {name: value for name, value in whole.measures.items() if name.startswith(_POINT)}
     point = " ".join(f"{name.removeprefix(_POINT)}={value:g}" for name, value in values.items())
     seconds = {
         name.removeprefix(_SECONDS): value for name, value in shares.measures.items() if name.startswith(_SECONDS)
     }
-    return Outlook(words, seconds, point, bool(whole.measures.get("stated")))
+    return Outlook(words, seconds, point, bool(whole.measures.get("stated")), places)
+
+
+def _find_largest_region(finding: Finding) -> str | None:
+    known = {name: value for name, value in finding.measures.items() if name.startswith(_IN_REGION)}
+    return max(known, key=known.__getitem__).removeprefix(_IN_REGION) if known else None
 
 
 def matters_later(draft: Draft, outlook: Outlook) -> bool:
@@ -65,7 +76,7 @@ def add_outlook(draft: Draft, outlook: Outlook, book: GapBudget) -> Draft:
     """
     made = draft.recommendation
     said = [outlook.words[name] for name in made.gaps if name in outlook.words]
-    made = replace(made, why=" ".join([made.why, *said]))
+    made = _move_to_later_place(replace(made, why=" ".join([made.why, *said])), outlook, book)
     known = [name for name in made.gaps if name in outlook.seconds and name in book.gaps]
     if known:
         today = sum(book.gap_seconds(name) for name in known)
@@ -73,6 +84,16 @@ def add_outlook(draft: Draft, outlook: Outlook, book: GapBudget) -> Draft:
         there = sum(outlook.seconds[name] for name in known)
         made = replace(made, target=TargetSeconds(outlook.point, part * there))
     return replace(draft, recommendation=made)
+
+
+def _move_to_later_place(made: Recommendation, outlook: Outlook, book: GapBudget) -> Recommendation:
+    """Return advice on a gap as it will be with the region that will have most of it, not the one that has it today."""
+    gap = next((name for name in made.gaps if name in outlook.places), None)
+    if gap is None or gap not in book.gaps or not any(one.fact.startswith(_FACTS) for one in made.evidence):
+        return made
+    region = outlook.places[gap]
+    spot = next((part for part in book.gaps[gap].regions if part.name == region), None)
+    return replace(made, region=region, file=spot.file, line=spot.line) if spot else made
 
 
 def sort_by_target(chosen: Sequence[Draft], outlook: Outlook, noise_s: float) -> list[Draft]:

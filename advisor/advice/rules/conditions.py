@@ -26,7 +26,7 @@ from advisor.support.documents import FieldErrors, Mark
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from advisor.advice.facts.span import GapSpan
+    from advisor.advice.facts.source import GapSpan
     from advisor.advice.facts.vocabulary import Fact, Unit, Value
     from advisor.advice.rules.comparisons import ThresholdComparison
     from advisor.model.records import Need

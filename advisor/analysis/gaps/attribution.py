@@ -17,8 +17,9 @@ from advisor.analysis.bounds import are_durations_known, compute_bound_seconds, 
 from advisor.analysis.gaps import inner_waits
 from advisor.analysis.loads import ProfileLoads, SecondsSpread, summarize_loads
 from advisor.analysis.machine_bounds import COUNTS, seconds_by_place
+from advisor.analysis.measures import find_system_measures
 from advisor.model.record_class import dataclass
-from advisor.model.records import BOUND_NAMES, LEVELS
+from advisor.model.records import BOUND_NAMES, LEVELS, OTHER_PROGRAMS
 from advisor.support.grouping import sum_by_group
 
 if TYPE_CHECKING:
@@ -121,9 +122,10 @@ def _split_io(source: AttributionSource, upper: Bound, gap_s: float) -> tuple[Ga
 
 
 def _mean_io(source: AttributionSource) -> SecondsSpread:
-    """Return the mean over the processors of their I/O seconds."""
+    """Return the mean over the processors of their seconds of I/O and without a core."""
     loads, profile = source.loads, source.profile
-    arrays = [phase.arrays["io_s"] for phase in profile.phases]
+    names = find_system_measures(profile)
+    arrays = [sum((phase.arrays[name] for name in names), np.zeros(1)) for phase in profile.phases]
     share = 1.0 / loads.processors
     return SecondsSpread(
         np.concatenate([each.sum(axis=(1, 2)) for each in arrays]) * share,
@@ -254,15 +256,22 @@ def _outside_spread(source: AttributionSource, total: float) -> SecondsSpread:
 
 
 def _edge_seconds(profile: Profile) -> dict[str, float]:
-    """Return the seconds before the first instance and after the last."""
+    """Return the seconds before the first instance and after the last, and those in which others held the cores.
+
+    Phases are taken to be shorter by the delays in them, so that the last one seems to end before its end.
+    """
+    taken = profile.outside.get(OTHER_PROGRAMS)
+    others = {} if taken is None else {OTHER_PROGRAMS: float(taken.max())}
     if are_durations_known(profile) and all(phase.start_s is not None for phase in profile.phases):
         starts = [phase.start_s for phase in profile.phases if phase.start_s is not None]
         lengths = [phase.duration_s for phase in profile.phases if phase.duration_s is not None]
         first = min(float(start.min()) for start in starts)
         last = max(float((start + length).max()) for start, length in zip(starts, lengths, strict=True))
         if first >= 0.0 and last <= profile.actual_s * (1 + ROUNDING):
-            return {"start-up": first, "shutdown": profile.actual_s - last}
-    return {name: float(profile.outside[name].mean()) for name in ("start-up", "shutdown") if name in profile.outside}
+            shutdown = profile.actual_s - last - others.get(OTHER_PROGRAMS, 0.0)
+            return {"start-up": first, "shutdown": max(shutdown, 0.0), **others}
+    edges = {name: float(profile.outside[name].mean()) for name in ("start-up", "shutdown") if name in profile.outside}
+    return {**edges, **others}
 
 
 def _limit_parts(named: Mapping[str, float], total: float, actual_s: float) -> dict[str, float]:

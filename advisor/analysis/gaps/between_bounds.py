@@ -15,7 +15,7 @@ import numpy as np
 from advisor.analysis.device_ladder import attribute_device_gaps
 from advisor.analysis.gaps.attribution import ROUNDING, attribute_between, build_source, gap_letters, sum_parts
 from advisor.analysis.gaps.gap_causes import find_causes, group_causes
-from advisor.analysis.measures import join_reasons, worst_status
+from advisor.analysis.measures import find_system_measures, join_reasons, worst_status
 from advisor.model.records import BOUND_NAMES, RANKS_ADDED_UP, Bound, Gap, Share
 
 if TYPE_CHECKING:
@@ -136,7 +136,8 @@ def _build_gap(
 def _gap_status(origin: AttributionSource, lower: Bound, upper: Bound) -> Status:
     """Return how sure a gap is: as its bounds; of I/O seen alone as that, whatever else the lower bound holds."""
     if lower.name == "IPC" and origin.loads.quantities.all_but_io:
-        return worst_status((origin.profile.status.get("io_s", "measured"), upper.status))
+        seen = (origin.profile.status.get(name, "measured") for name in find_system_measures(origin.profile))
+        return worst_status((*seen, upper.status))
     return worst_status((lower.status, upper.status))
 
 

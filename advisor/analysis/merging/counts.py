@@ -65,14 +65,8 @@ def _is_same_file(one: Region, other: Region) -> bool:
 
 def _find_dominant_region(leader: Profile) -> int | None:
     """Return the region that holds nearly all of the leader's working time, None where several share it."""
-    work: FloatArray = np.zeros(len(leader.regions))
-    for phase in leader.phases:
-        if "wall_s" not in phase.arrays:
-            continue
-        total = phase.arrays["wall_s"].sum(axis=(1, 2))
-        for name in ("wait_s", "sync_s", "transfer_s", "io_s"):
-            if name in phase.arrays:
-                total = total - phase.arrays[name].sum(axis=(1, 2))
-        work[phase.regions] += total
+    work: FloatArray = leader.sum_by_region("wall_s").sum(axis=1)
+    for name in ("wait_s", "sync_s", "transfer_s", "io_s"):
+        work -= leader.sum_by_region(name).sum(axis=1)
     largest = int(work.argmax())
     return largest if work[largest] >= _ALL * work.sum() > 0 else None

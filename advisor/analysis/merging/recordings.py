@@ -9,18 +9,24 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from advisor.analysis.merging import contradictions, counts, times
+from advisor.analysis.merging import counts, times
 from advisor.analysis.merging.runs import match_processors, recording_weight
 from advisor.model.records import Note
+from advisor.model.units import format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from advisor.model.records import Profile
 
+#: Run times differ by this share and by this many seconds because tools begin and end at different points.
+SHARE: Final = 0.1
+SECONDS: Final = 0.1
+PENALTY: Final = 0.1
+_COMPARED: Final = {"cores": "cores", "language": "language", "machine": "machine", "ranks_expected": "ranks started"}
 
 #: What one recording may know about a run and another may not.
-_STATED: Final = ("build", "started", "machine", "cores", "language", "executable", "ranks_expected")
+_STATED: Final = ("build", "started", "machine", "cores", "language", "executable", "ranks_expected", "job")
 
 
 def merge_recordings(recordings: Sequence[Profile]) -> Profile:
@@ -48,9 +54,7 @@ def _add_recording(leader: Profile, other: Profile) -> Profile:
         paradigms=tuple(dict.fromkeys((*leader.paradigms, *other.paradigms))),
         parameters={**other.parameters, **leader.parameters},
         notes=tuple(
-            dict.fromkeys(
-                (*leader.notes, *contradictions.find_contradictions(leader, other), *_notes_without_penalty(other))
-            )
+            dict.fromkeys((*leader.notes, *find_contradictions(leader, other), *_notes_without_penalty(other)))
         ),
         **{name: getattr(leader, name) or getattr(other, name) for name in _STATED},
     )
@@ -84,3 +88,20 @@ def _describe_added(leader: Profile, other: Profile) -> str:
         if part
     ]
     return f"{' and '.join(what) or 'nothing'} of {other.reader}"
+
+
+def find_contradictions(leader: Profile, other: Profile) -> tuple[Note, ...]:
+    """Return a note for everything that two recordings both know and do not agree on."""
+    return tuple(Note("contradiction", text, PENALTY) for text in _iterate_contradictions(leader, other))
+
+
+def _iterate_contradictions(leader: Profile, other: Profile) -> Iterator[str]:
+    for name, words in _COMPARED.items():
+        first, second = getattr(leader, name), getattr(other, name)
+        if first is not None and second is not None and first != second:
+            yield f"{words}: {leader.reader} says {first}, {other.reader} {second}"
+    if not (leader.has_run_time and other.has_run_time):
+        return
+    if abs(leader.actual_s - other.actual_s) > SECONDS + SHARE * leader.actual_s:
+        first, second = format_seconds(leader.actual_s), format_seconds(other.actual_s)
+        yield f"the run took {first} for {leader.reader}, {second} for {other.reader}; they may be different runs"

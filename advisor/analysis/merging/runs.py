@@ -37,10 +37,10 @@ _NUMBERED: Final = re.compile(r"[0-9a-f]{8}|[0-9]+")
 def group_by_run(recordings: Sequence[Profile], folders: Mapping[int, PurePath] | None = None) -> list[list[Profile]]:
     """Return the recordings by run, the oldest run first, and those without a run time before all others.
 
-    Recordings of one run come from different readers, and agree on program, build, parameters and, as far as they are
-    timed, on the number of ranks. Of several runs that a recording could belong to, it goes to the one nearest in time.
-    One without the name of its program lies in the same folder (``folders`` maps the ids of recordings to theirs) as
-    the others or in one around them, and belongs to none where several fit and no time of start tells which.
+    Recordings of one run come from different readers, and agree on program, batch job, build, parameters and, as far as
+    they are timed, on the number of ranks. Of several runs that a recording could belong to, it goes to the one nearest
+    in time. One without the name of its program lies in the same folder (``folders`` maps the ids of recordings to
+    theirs) as the others or in one around them, and belongs to none where several fit and no time of start tells which.
     """
     runs: list[list[Profile]] = []
     places = folders or {}
@@ -85,12 +85,18 @@ def _is_same_run(one: Profile, other: Profile) -> bool:
     shared = one.parameters.keys() & other.parameters.keys()
     return (
         one.reader != other.reader
-        and _is_same_program(one.program, other.program)
+        and (_is_same_program(one.program, other.program) or _accounts_for(one, other) or _accounts_for(other, one))
+        and (one.job is None or other.job is None or one.job == other.job)
         and (one.build is None or other.build is None or one.build == other.build)
         and all(one.parameters[name] == other.parameters[name] for name in shared)
         and (one.ranks == other.ranks or not (one.has_run_time and other.has_run_time))
         and not _differ(one, other)
     )
+
+
+def _accounts_for(account: Profile, other: Profile) -> bool:
+    """Return whether a profile is the account of the other's batch job, which has the name of the job."""
+    return account.job is not None and account.job == other.job and len(account.regions) == 1
 
 
 def _lies_together(one: Profile, other: Profile, folders: Mapping[int, PurePath]) -> bool:

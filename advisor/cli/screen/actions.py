@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import AdvisorError
 from advisor.support.atomic_write import atomic_write
+from advisor.support.child_process import run_child
 from advisor.support.disk_cache import system_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.history.items import ItemState
+    from advisor.history.location import HistoryLocation
     from advisor.history.program_views import ProgramView
 
 #: An explanation may take so long: it reads the profile again (seconds).
@@ -28,33 +30,26 @@ _PAGES: Final = "pages"
 
 @dataclass(frozen=True, slots=True)
 class ScreenActions:
-    """Actions on the history at ``folder``; each may take a while, and raises ``AdvisorError``."""
+    """Actions on the history at ``place``; each may take a while, and raises ``AdvisorError``."""
 
-    folder: Path
+    place: HistoryLocation
 
     def mark_item(self, program: str, fingerprint: str, state: ItemState, until: str | None, reason: str | None) -> str:
         """Note in the history what the user says of an item; return a line on what was noted."""
         from advisor.cli import lifecycle
 
         command = {"acknowledged": lifecycle.ack, "suppressed": lifecycle.suppress, "applied": lifecycle.applied}[state]
-        return command.mark_stored_item(self.folder, fingerprint, program, reason=reason, until=until)
+        return command.mark_stored_item(self.place, fingerprint, program, reason=reason, until=until)
 
     def explain_run(self, number: int, what: str | None, width: int) -> str:
         """Return how the numbers of a run, or of one action on it, came about: the text of ``gapwatch explain``."""
         asked = [str(number)] if what is None else [str(number), what]
         command = [sys.executable, "-m", "gapwatch", "explain", *asked]
-        command += ["--state", str(self.folder), "--width", str(max(20, min(500, width)))]
-        try:
-            made = subprocess.run(
-                command, capture_output=True, stdin=subprocess.DEVNULL, timeout=_EXPLAINING_S, check=False,
-                start_new_session=True, env=os.environ | {"PYTHONIOENCODING": "utf-8"},
-            )  # fmt: skip
-        except subprocess.TimeoutExpired as error:
-            raise AdvisorError(f"the explanation took longer than {_EXPLAINING_S:g} s") from error
-        text = made.stdout.decode("utf-8", "replace")
-        if made.returncode != 0 or not text:
-            raise AdvisorError(made.stderr.decode("utf-8", "replace").strip().removeprefix("gapwatch: "))
-        return text
+        command += ["--state", str(self.place), "--width", str(max(20, min(500, width)))]
+        made = run_child(command, _EXPLAINING_S, extra={"PYTHONIOENCODING": "utf-8"})
+        if made.status != 0 or not made.text:
+            raise AdvisorError(made.failure or made.error_text.strip().removeprefix("gapwatch: "))
+        return made.text
 
     def write_page(self, view: ProgramView) -> Path:
         """Write the page of a run into the user's cache, readable by the user alone; return its file."""

@@ -23,13 +23,14 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
+    from advisor.history.location import HistoryLocation
     from advisor.output.page import Page
 
 #: A daemon that was asked to end is killed after so long (seconds).
 _ENDING_S: Final = 10.0
 
 
-def build_daemon_command(args: argparse.Namespace, state: Path) -> list[str]:
+def build_daemon_command(args: argparse.Namespace, state: HistoryLocation) -> list[str]:
     """Return the command of the daemon: the same directories and settings, a line for each event."""
     command = [sys.executable, "-m", "gapwatch", "watch", *map(str, args.roots), "--format", "lines"]
     command += ["--state", str(state)]
@@ -39,7 +40,7 @@ def build_daemon_command(args: argparse.Namespace, state: Path) -> list[str]:
     return command
 
 
-def run_screen(command: Sequence[str], roots: Sequence[Path], state: Path, page: Page) -> int:
+def run_screen(command: Sequence[str], roots: Sequence[Path], state: HistoryLocation, page: Page) -> int:
     """Show the history in ``state`` while ``command`` reads into it; return the exit code once the user ends it."""
     daemon = _DaemonProcess(command)
     app = WatchApp(HistoryViews(state), ScreenActions(state), page, [*map(_shorten_root, roots)], daemon.report_to)

@@ -9,7 +9,8 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.history import overview
-from advisor.history.database import read_history
+from advisor.history.access import read_history
+from advisor.history.dialect import StoreLost
 from advisor.history.file_states import FileStates
 from advisor.history.items import ItemStore
 from advisor.history.runs import RunStore
@@ -17,8 +18,8 @@ from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
+    from advisor.history.location import HistoryLocation
     from advisor.history.overview import RunOverview
     from advisor.history.program_views import HistoryViews
     from advisor.history.runs import RunEntry
@@ -30,13 +31,13 @@ SCHEMA: Final = "gapwatch/site/1"
 
 
 class HistoryAnswers:
-    """Answers from the history at ``folder``; threads may share it. Every method raises ``StoreError``.
+    """Answers from the history at ``location``; threads may share it. Every method raises ``StoreError``.
 
     Pages are drawn one at a time, since the library that draws figures is not made for threads.
     """
 
-    def __init__(self, folder: Path, views: HistoryViews) -> None:
-        self._folder, self._views = folder, views
+    def __init__(self, location: HistoryLocation, views: HistoryViews) -> None:
+        self._location, self._views = location, views
         self._lock = Lock()
         self._known: OrderedDict[tuple[object, ...], str] = OrderedDict()
 
@@ -62,14 +63,14 @@ class HistoryAnswers:
 
     def list_runs(self, program: str | None) -> dict[str, Any]:
         """Return the newest runs, of one program if given, the oldest first."""
-        with read_history(self._folder) as connection:
+        with read_history(self._location) as connection:
             return {
                 "schema": SCHEMA, "runs": [asdict(one) for one in RunStore(connection).list_entries(program, _ENTRIES)],
             }  # fmt: skip
 
     def list_items(self, program: str) -> dict[str, Any]:
         """Return the items of a program with their states."""
-        with read_history(self._folder) as connection:
+        with read_history(self._location) as connection:
             return {
                 "schema": SCHEMA, "items": [asdict(one) for one in ItemStore(connection).items_of_program(program)],
             }  # fmt: skip
@@ -78,7 +79,7 @@ class HistoryAnswers:
         """Return the advice on a run, ``gapwatch/advice/1``."""
         from advisor.output.advice_document import build_advice_document
 
-        with read_history(self._folder) as connection:
+        with read_history(self._location) as connection:
             document: dict[str, Any] = json.loads(
                 json.dumps(build_advice_document(RunStore(connection).load_advice(number)))
             )
@@ -86,7 +87,7 @@ class HistoryAnswers:
 
     def count_files(self) -> dict[str, Any]:
         """Return the files by state."""
-        with read_history(self._folder) as connection:
+        with read_history(self._location) as connection:
             return {"schema": SCHEMA, "files": dict(FileStates(connection).count_states())}
 
     def _answer_once(self, kind: str, number: int, make_answer: Callable[[], str]) -> str:
@@ -105,7 +106,7 @@ class HistoryAnswers:
         shown: list[RunOverview] = []
         problems: list[str] = []
         if self._views.has_history:
-            with read_history(self._folder) as connection:
+            with read_history(self._location) as connection:
                 runs = RunStore(connection)
                 for program in runs.list_programs():
                     self._add_runs(runs, runs.list_entries(program, _RUNS), shown, problems)
@@ -117,6 +118,8 @@ class HistoryAnswers:
         for entry in entries:
             try:
                 advice = runs.load_advice(entry.number)
+            except StoreLost:
+                raise
             except StoreError as error:
                 problems.append(f"{error}; it is left out")
                 continue
@@ -128,17 +131,17 @@ class HistoryAnswers:
         from advisor.output import run_pictures
         from advisor.output.html.advice_page import render_advice_page
 
-        with read_history(self._folder) as connection:
+        with read_history(self._location) as connection:
             advice = RunStore(connection).load_advice(number)
-        past = StoredHistory(self._folder, until=number - 1)
-        earlier = past.load_advice(advice.profile.program)
+        past = StoredHistory(self._location, until=number - 1)
+        earlier = past.load_summaries(advice.profile.program)
         pictures = run_pictures.build_run_pictures(advice, earlier)
-        return render_advice_page(StoredHistory(self._folder).update_item_states(advice), pictures, "../")
+        return render_advice_page(StoredHistory(self._location).update_item_states(advice), pictures, "../")
 
     def _render_metrics(self) -> str:
         from advisor.output.open_metrics import render_open_metrics
 
-        with read_history(self._folder) as connection:
+        with read_history(self._location) as connection:
             runs = RunStore(connection)
             newest = [runs.list_entries(program, 1)[0] for program in runs.list_programs()]
             return render_open_metrics([runs.load_advice(entry.number) for entry in newest])

@@ -83,6 +83,16 @@ def find_lines(image: ElfImage, addresses: Iterable[int]) -> dict[int, tuple[str
     return found
 
 
+def find_frame_names(image: ElfImage, addresses: Iterable[int]) -> dict[int, tuple[str, ...]]:
+    """Return the names of the functions around addresses, inlined ones too; raises as ``find_lines``."""
+    units = tuple(read_units(image.sections)) if image.has_debug_info and image.little_endian else ()
+    found: dict[int, tuple[str, ...]] = {}
+    for unit, inside in _group_by_unit(units, sorted(set(addresses))):
+        for address, scopes in find_scopes(unit, inside).items():
+            found[address] = tuple(name for scope in scopes if (name := name_scope(scope, units)) is not None)
+    return found
+
+
 def _resolve_sorted(image: ElfImage, wanted: Sequence[int]) -> tuple[dict[int, Place], list[str]]:
     missing: dict[str, None] = {}
     debug = _open_debug_info(image, missing)

@@ -13,7 +13,7 @@ from advisor.support.child_process import run_child
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from capstone import Cs
 
@@ -99,15 +99,11 @@ def _make_instruction(address: int, size: int, mnemonic: str, text: str) -> Inst
     if words[0] == "lock" and len(words) > 1:
         words = [f"lock {words[1]}", *words[2:]]
     name, rest = words[0], re.sub(r"\s*([-+*,])\s*", r"\1", " ".join(words[1:]))
-    operands = tuple(one for one in _split_operands(rest) if one)
+    operands = tuple(one for one in re.split(r",(?![^\[]*\])", rest) if one)
     target = None
     if (name.startswith("j") or name == "call") and len(operands) == 1 and "[" not in operands[0]:
         target = _read_number(operands[0])
     return Instruction(address, size, name, operands, target)
-
-
-def _split_operands(text: str) -> Sequence[str]:
-    return re.split(r",(?![^\[]*\])", text)
 
 
 def _read_number(text: str) -> int | None:

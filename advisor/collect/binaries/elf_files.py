@@ -20,6 +20,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from advisor.model.errors import InputError
 from advisor.model.record_class import dataclass
+from advisor.support.limited_files import read_limited
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -98,15 +99,11 @@ class ElfImage:
 
 def read_elf(path: Path) -> ElfImage:
     """Return what the program or library at ``path`` holds; raises ``InputError`` for what is no ELF file."""
+    content = read_limited(path, _LARGEST_B)
     try:
-        if path.stat().st_size > _LARGEST_B:
-            raise InputError(path, "is larger than 2 GiB")
-        content = path.read_bytes()
         if content[:4] != b"\x7fELF":
             raise InputError(path, "is no executable file (ELF)")
         return _read_image(path, ELFFile(BytesIO(content)))
-    except OSError as error:
-        raise InputError(path, error.strerror or "can't be read") from error
     except (ELFError, AssertionError, ValueError, KeyError, IndexError, zlib.error) as error:
         raise InputError(path, f"is damaged: {str(error) or type(error).__name__}") from error
 

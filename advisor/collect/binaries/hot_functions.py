@@ -90,8 +90,9 @@ class FunctionCode:
         """Return the shares of its loops' arithmetic or accesses that are of a kind, by the name of the kind.
 
         ``scalar``: of the arithmetic; the reasons for it: of the instructions, as loops that compute nothing take
-        time, too; ``slow``: loops that divide or take roots, of the arithmetic; ``strided``, ``far`` and ``indexed``:
-        loops with a quarter of such accesses or more, and ``fixed``: those that update one place, of the instructions.
+        time, too, but for loops that call mathematical functions, which are ``math``; ``slow``: loops that divide or
+        take roots, of the arithmetic; ``strided``, ``far`` and ``indexed``: loops with a quarter of such accesses or
+        more, and ``fixed``: those that update one place, of the instructions.
         """
         deepest = max((one.depth for one in self.loops), default=0)  # jumps back over all of a function count, too
         weights = [_DEEPER ** (one.depth - deepest) for one in self.loops]
@@ -100,7 +101,7 @@ class FunctionCode:
         total = sum(w * one.instructions for one, w in loops)
         reasons = dict.fromkeys(REASONS, 0.0)
         for one, w in loops:
-            if one.scalar_reason is not None:
+            if one.scalar_reason is not None and one.begin not in self.calling_math:
                 reasons[one.scalar_reason] += w * one.instructions
         slow = sum(w * (one.scalar + one.packed) for one, w in loops if _is_slow(one))
         return {

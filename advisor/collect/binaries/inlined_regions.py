@@ -10,6 +10,7 @@ import numpy as np
 
 from advisor.collect.binaries.dwarf_units import read_units
 from advisor.collect.binaries.line_tables import read_line_table
+from advisor.support.outlined_functions import is_outlined
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -44,7 +45,10 @@ def find_line_spans(image: ElfImage, regions: Mapping[int, Region]) -> dict[int,
 
 
 def find_holder(spans: Iterable[Span], image: ElfImage) -> Symbol | None:
-    """Return the function that holds most of the code of a region, None where no symbol does."""
+    """Return the function that holds most of the code of a region, None where no symbol does.
+
+    The body of a parallel region comes before the function that starts it, whose call has the same line.
+    """
     bytes_of: dict[int, int] = {}
     symbols: dict[int, Symbol] = {}
     for begin, end in spans:
@@ -52,7 +56,9 @@ def find_holder(spans: Iterable[Span], image: ElfImage) -> Symbol | None:
         if symbol is not None:
             symbols[symbol.begin] = symbol
             bytes_of[symbol.begin] = bytes_of.get(symbol.begin, 0) + end - begin
-    return symbols[max(bytes_of, key=lambda begin: bytes_of[begin])] if bytes_of else None
+    if not bytes_of:
+        return None
+    return symbols[max(bytes_of, key=lambda begin: (is_outlined(symbols[begin].name), bytes_of[begin]))]
 
 
 def restrict_loops(code: FunctionCode, spans: Iterable[Span]) -> FunctionCode:

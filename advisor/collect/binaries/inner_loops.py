@@ -10,7 +10,12 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
-from advisor.collect.binaries.integer_loops import LARGEST_B, find_packed_integers, find_scalar_integers
+from advisor.collect.binaries.integer_loops import (
+    LARGEST_B,
+    find_packed_integers,
+    find_scalar_integers,
+    has_integer_recurrence,
+)
 from advisor.collect.binaries.registers import find_step_places, find_steps, find_writes, whole_register
 from advisor.model.record_class import dataclass
 
@@ -68,9 +73,10 @@ class InnerLoop:
     ``accesses`` are places outside of the own frame, of which ``strided`` are walked through in steps over numbers,
     ``far`` in steps of pages, and ``indexed`` at addresses that were loaded or computed anew. ``fixed_updates`` are
     stores to the same place in every iteration. ``recurs`` says that an iteration needs what one before it computed,
-    other than as a term of a sum. ``arithmetic`` are the addresses of instructions that compute, ``calls`` the targets
-    of calls, None for one through a pointer. Of loops without floating-point arithmetic, ``integers`` and
-    ``packed_integers`` are the instructions that compute with one integer of an array, or several, at a time.
+    other than as a term of a sum, be it the next random number. ``arithmetic`` are the addresses of
+    instructions that compute, ``calls`` the targets of calls, None for one through a pointer. Of loops without
+    floating-point arithmetic, ``integers`` and ``packed_integers`` are the instructions that compute with one integer
+    of an array, or several, at a time.
     ``fixed_divisors`` are divisions by a value that stays the same in all iterations.
     """
 
@@ -189,7 +195,7 @@ def _describe_loop(body: Sequence[Instruction], depth: int) -> InnerLoop:
     for access in accesses:
         groups.setdefault(access.terms, []).append(access)
     strided = far = indexed = fixed = 0
-    recurs = _has_recurrence(body)
+    recurs = _has_recurrence(body) or (scalar > 0 and has_integer_recurrence(body))
     for terms, members in groups.items():
         step = _step_of(terms, steps, writes)
         recurs |= isinstance(step, int) and _reads_back(members, step)

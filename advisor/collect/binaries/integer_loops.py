@@ -7,7 +7,7 @@ addresses, counters and searches are no such arithmetic.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from advisor.collect.binaries.registers import find_writes, whole_register
 
@@ -29,6 +29,20 @@ _COMPARES: Final = frozenset({"cmp", "test"})
 _CHOOSES: Final = re.compile(r"cmov\w+")
 #: What a vector can add up in any order.
 _REDUCTIONS: Final = ({"add"}, {"sub"}, {"and"}, {"or"}, {"xor"}, {"imul"}, {"cmp", "cmov"})
+
+#: Cycles from an operand to the result, of current processors.
+_MULTIPLY_CYCLES: Final = 3
+#: What changes a number other than by adding to it: a generator of random numbers, a hash.
+_MIXES: Final = re.compile(r"imul|xor|or|shl|sal|shr|sar|rol|ror|sh[lr]d|shlx|shrx|sarx|rorx|not|neg|bswap|crc32")
+#: A chain of integers this long leaves a floating-point addition, which takes four cycles, little to wait for.
+_LONG_CHAIN: Final = 3
+
+
+class Chain(NamedTuple):
+    """The way of a value through integer instructions: its cycles, and whether it was more than added to."""
+
+    cycles: int
+    mixed: bool
 
 
 def find_packed_integers(body: Sequence[Instruction]) -> tuple[int, ...]:
@@ -97,3 +111,53 @@ def _is_reduction(body: Sequence[Instruction], register: str) -> bool:
         if register in {whole_register(each) for each in one.operands if "[" not in each}:
             kinds.add("cmov" if _CHOOSES.fullmatch(one.mnemonic) else one.mnemonic)
     return any(kinds <= allowed for allowed in _REDUCTIONS)
+
+
+def has_integer_recurrence(body: Sequence[Instruction]) -> bool:
+    """Return whether an integer of an iteration comes from that of the iteration before by several cycles of mixing.
+
+    So do generators of random numbers and hashes; counters, addresses and sums don't. Values in registers are followed
+    through arithmetic and copies, each by its longest way.
+    """
+    carried: dict[str, dict[str, Chain]] = {}
+    for one in body:
+        if not one.operands or one.jumps or one.mnemonic in _COMPARES:
+            continue
+        target = whole_register(one.operands[0]) if "[" not in one.operands[0] else None
+        written = [register for register in find_writes((one,)) if register != target]
+        if target is not None and _is_integer_work(one):
+            used = [whole_register(each) for each in one.operands[not _keeps_target(one) :] if "[" not in each]
+            if one.mnemonic == "lea":
+                used = [whole_register(each) for each in re.findall(r"[a-z]\w+", one.operands[1])]
+            carried[target] = _extend_chains(one, used, carried)
+            if len(set(one.operands)) == 1 and one.mnemonic == "xor":
+                carried[target] = {}  # set to zero
+        elif target is not None:
+            carried[target] = {}
+        for register in written:
+            carried[register] = {}
+    return any(
+        entry == register and chain.mixed and chain.cycles >= _LONG_CHAIN
+        for register, chains in carried.items()
+        for entry, chain in chains.items()
+    )
+
+
+def _is_integer_work(one: Instruction) -> bool:
+    """Return whether the first operand of an instruction is a register that takes an integer made of the others."""
+    known = one.mnemonic in _COMBINES or _MIXES.fullmatch(one.mnemonic) or _MOVES.fullmatch(one.mnemonic)
+    return bool(known) and not (one.mnemonic == "imul" and len(one.operands) == 1)
+
+
+def _extend_chains(one: Instruction, used: Sequence[str], carried: dict[str, dict[str, Chain]]) -> dict[str, Chain]:
+    """Return the ways to what an instruction computes from some registers, by the register where each began."""
+    moves = _MOVES.fullmatch(one.mnemonic) is not None
+    cycles = _MULTIPLY_CYCLES if one.mnemonic == "imul" else int(not moves)
+    mixes = _MIXES.fullmatch(one.mnemonic) is not None
+    found: dict[str, Chain] = {}
+    for register in used:
+        for entry, chain in carried.get(register, {register: Chain(0, False)}).items():
+            longer = Chain(chain.cycles + cycles, chain.mixed or mixes)
+            known = found.get(entry, longer)
+            found[entry] = Chain(max(known.cycles, longer.cycles), known.mixed or longer.mixed)
+    return found

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.collect.binaries.addresses import find_lines
+from advisor.analysis.loads.computation import find_computing_measures
+from advisor.collect.binaries.addresses import find_frame_names, find_lines
 from advisor.collect.binaries.compilers import read_compilation
 from advisor.collect.binaries.demangling import demangle
 from advisor.collect.binaries.disassembly import X86_64, can_disassemble
@@ -27,6 +28,7 @@ from advisor.collect.binaries.library_functions import classify_library_function
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.support.extras import install_line
+from advisor.support.outlined_functions import is_outlined, name_parallel_body
 from advisor.support.system_sources import is_system_source
 
 if TYPE_CHECKING:
@@ -47,10 +49,14 @@ LOOP_KINDS: Final[Mapping[str, str]] = {
 }  # fmt: skip
 #: Kinds of library functions by the name of the count.
 LIBRARY_KINDS: Final = {"math": "math", "memory": "allocation", "copy": "copy", "lock": "lock", "text": "text"}
+#: What regions that stand for the whole body of a parallel region are called.
+_BODY: Final = "!$omp parallel"
 #: Readers whose regions include the functions of libraries; in others they are part of who calls them, or left out.
 _SEES_LIBRARIES: Final = frozenset({"recording", "perf", "callgrind", "cachegrind", "hpctoolkit"})
 #: So many functions, those with the most seconds, are looked into.
 _MOST_FUNCTIONS: Final = 300
+#: Parts of functions under names of their own: what is seldom run, and bodies of parallel regions.
+_SEPARATED: Final = re.compile(r"\.cold(?:\.\d+)?$|\._omp_fn\.|omp_outlined")
 _ARGUMENTS: Final = re.compile(r"\(.*$|\[.*$|\s*\[\{.*$|@.*$|'\d+$")
 
 
@@ -70,9 +76,10 @@ def describe_code(profile: Profile, program: Path) -> Profile:
     notes = [_note_compilation(image, compilation), *_note_limits(image)]
     if seconds is None or not seconds.any():
         return replace(profile, notes=(*profile.notes, *notes))
-    found = _find_functions(profile, functions, seconds)
+    found, overloaded = _find_functions(profile, functions, seconds)
     inlined = _find_inlined(profile, image, debug, seconds, found)
     found |= {number: symbol for number, (symbol, _) in inlined.items()}
+    found = {**overloaded, **found}
     codes = _read_functions(image, debug, compilation, found)
     codes |= {number: restrict_loops(codes[number], spans) for number, (_, spans) in inlined.items() if number in codes}
     counts = _describe_regions(profile, image, compilation, found, codes, seconds)
@@ -87,36 +94,44 @@ def compute_seconds(profile: Profile) -> FloatArray | None:
     """Return the computation of each region on each processor (R, Q) in seconds, None where it is not known."""
     total = np.zeros((len(profile.regions), len(profile.processors)))
     for phase in profile.phases:
-        arrays = phase.arrays
-        base = next((arrays[name] for name in ("cpu_s", "work_s", "wall_s") if name in arrays), None)
-        if base is None:
+        known = find_computing_measures(phase.arrays)
+        if known is None:
             return None
-        own = base.sum(axis=2)
-        others = ("transfer_s", "io_s", *(("wait_s", "sync_s") if "work_s" not in arrays else ()))
-        if "cpu_s" not in arrays:
-            own = own - sum((arrays[name].sum(axis=2) for name in others if name in arrays), np.zeros_like(own))
+        base, others = known
+        own = phase.arrays[base].sum(axis=2) - sum((phase.arrays[name].sum(axis=2) for name in others), 0.0)
         np.add.at(total, phase.regions, np.maximum(own, 0.0))
     return total
 
 
-def _find_functions(profile: Profile, functions: Sequence[Symbol], seconds: FloatArray) -> dict[int, Symbol]:
-    """Return the functions of the program by the regions that are called like them, those with the most seconds."""
+def _find_functions(
+    profile: Profile, functions: Sequence[Symbol], seconds: FloatArray
+) -> tuple[dict[int, Symbol], dict[int, Symbol]]:
+    """Return the functions of the program by the regions that are called like them, those with the most seconds.
+
+    Of regions whose name fits several functions, the second part holds the longest: who only hands on arguments is
+    short. Where lines are known, they tell better.
+    """
     exact: dict[str, Symbol] = {}
-    loose: dict[str, Symbol | None] = {}
+    loose: dict[str, list[Symbol]] = {}
     for symbol in functions:
         readable = demangle(symbol.name)
-        for name in (symbol.name, readable):
+        for name in (symbol.name, readable, name_parallel_body(readable)):
             exact.setdefault(name, symbol)
-        bare = _bare(readable)
-        loose[bare] = symbol if loose.get(bare, symbol) is symbol else None
+        if _SEPARATED.search(symbol.name) is None:
+            loose.setdefault(_bare(readable), []).append(symbol)
     found: dict[int, Symbol] = {}
+    overloaded: dict[int, Symbol] = {}
     order = np.argsort(-seconds.sum(axis=1), kind="stable")
     for number in order[: 4 * _MOST_FUNCTIONS].tolist():
+        if len(found) + len(overloaded) >= _MOST_FUNCTIONS:
+            break
         name = profile.regions[number].name
-        symbol_of = exact.get(name) or exact.get(demangle(name)) or loose.get(_bare(demangle(name)))
-        if symbol_of is not None and len(found) < _MOST_FUNCTIONS:
-            found[number] = symbol_of
-    return found
+        symbol_of = exact.get(name) or exact.get(demangle(name))
+        alike = [symbol_of] if symbol_of is not None else loose.get(_bare(demangle(name)), [])
+        if alike:
+            chosen = found if len(alike) == 1 else overloaded
+            chosen[number] = max(alike, key=lambda symbol: symbol.end - symbol.begin)
+    return found, overloaded
 
 
 def _find_inlined(
@@ -129,11 +144,30 @@ def _find_inlined(
         if number not in found and seconds[number].any() and not classify_library_function(region.name)
     }
     try:
-        spans = find_line_spans(debug, unknown)
+        spans = _keep_inlined(debug, unknown, find_line_spans(debug, unknown))
     except DAMAGE:
         return {}
     holders = {number: find_holder(pieces, image) for number, pieces in spans.items()}
-    return {number: (symbol, spans[number]) for number, symbol in holders.items() if symbol is not None}
+    return {
+        number: (symbol, [] if is_outlined(symbol.name) and unknown[number].name.startswith(_BODY) else spans[number])
+        for number, symbol in holders.items()
+        if symbol is not None
+    }
+
+
+def _keep_inlined(
+    debug: ElfImage, regions: Mapping[int, Region], spans: Mapping[int, list[Span]]
+) -> dict[int, list[Span]]:
+    """Return the code of those regions that are there: a function of a library has only the line of its caller."""
+    names = find_frame_names(debug, (begin for pieces in spans.values() for begin, _ in pieces))
+    kept: dict[int, list[Span]] = {}
+    for number, pieces in spans.items():
+        wanted = _bare(demangle(regions[number].name))
+        body = regions[number].name.startswith(_BODY)
+        mine = [(begin, end) for begin, end in pieces if body or wanted in map(_bare, names.get(begin, ()))]
+        if mine:
+            kept[number] = mine
+    return kept
 
 
 def _read_functions(
@@ -198,9 +232,23 @@ def _describe_regions(
                 counts[LIBRARY_KINDS[kind]][number] = row
         elif symbol is not None:
             undecided |= _add_function(counts, number, row, codes.get(number), source)
+    if sees:
+        _limit_math(counts, kinds)
     if undecided:
         del counts["unoptimized"]
     return {f"code.{name}_s": table for name, table in counts.items()}
+
+
+def _limit_math(counts: dict[str, FloatArray], kinds: Mapping[int, str | None]) -> None:
+    """Let loops that call mathematical functions count for no more than was seen in these functions.
+
+    A loop may call them in one of a thousand iterations.
+    """
+    if "math" not in counts:
+        return
+    library = np.array([kinds[number] == "math" for number in range(len(counts["math"]))], dtype=bool)
+    inside, calling = counts["math"][library].sum(axis=0), counts["math"][~library].sum(axis=0)
+    counts["math"][~library] *= np.divide(inside, calling, out=np.ones_like(calling), where=calling > inside)
 
 
 def _add_function(

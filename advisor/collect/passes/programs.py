@@ -24,7 +24,6 @@ from advisor.support.system_sources import is_system_source
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_RANKS: Final = re.compile(r"-n|-np|--np|-c|--ntasks")
 _SOURCES: Final = (".c", ".cc", ".cpp", ".cxx", ".C", ".f90", ".F90", ".f95", ".F95", ".f03", ".f08")
 _FORTRAN: Final = (".f90", ".F90", ".f95", ".F95", ".f03", ".f08")
 
@@ -66,14 +65,6 @@ def callgrind_command(words: Sequence[str], place: int, folder: Path, mpi: str) 
     number = rank if mpi else "0"
     options = ("--dump-instr=yes", "--cache-sim=yes", f"--callgrind-out-file={folder}/callgrind.out.{number}")
     return [*words[:place], "valgrind", "--tool=callgrind", *options, *words[place:]]
-
-
-def single_command(words: Sequence[str], place: int) -> list[str] | None:
-    """Return the command for one rank, None where the launcher's number of ranks is not seen."""
-    for at, word in enumerate(words[:place]):
-        if _RANKS.fullmatch(word) and at + 1 < place and words[at + 1].isdigit():
-            return [*words[: at + 1], "1", *words[at + 2 :]]
-    return None
 
 
 def find_sources(program: Path) -> tuple[Path, ...]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from advisor.collect.launchers import is_launcher
 from advisor.collect.recorder.wrappers import fortran_bindings, wrapped_functions, write_wrappers
 from advisor.model.errors import AdvisorError
 from advisor.support import disk_cache
@@ -33,7 +34,6 @@ _FLAGS: Final = (
 _TIMEOUT_S: Final = 120
 #: The library behind an MPI program, of MPICH and its relatives or Open MPI, or its part for another language.
 _LIBRARY: Final = re.compile(rb"lib(mpi|mpich)(?:fort|cxx|_[a-z0-9_]+)?\.so((?:\.\d+)?)")
-_LAUNCHERS: Final = re.compile(r"(mpirun|mpiexec|orterun|prterun|srun)(?:[.-].*)?")
 
 
 class BuildError(AdvisorError):
@@ -150,7 +150,7 @@ def find_compiler(arguments: Sequence[str]) -> Compiler | None:
     ``BuildError`` if the program needs MPI and no compiler for it is found.
     """
     wanted = next((library for word in arguments if (library := _library_in(_file(word)))), None)
-    launcher = next((word for word in arguments if _LAUNCHERS.fullmatch(Path(word).name)), None)
+    launcher = next((word for word in arguments if is_launcher(word)), None)
     if wanted is None and launcher is None:
         return None
     candidates = list(_candidates(launcher))
@@ -170,7 +170,7 @@ def _file(word: str) -> Path | None:
 
 def _library_in(path: Path | None) -> str | None:
     """Return the MPI library that a program loads, None where the file is no program, or a launcher."""
-    if path is None or _LAUNCHERS.fullmatch(path.name):
+    if path is None or is_launcher(path.name):
         return None
     try:
         with path.open("rb") as file:

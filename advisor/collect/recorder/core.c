@@ -32,7 +32,8 @@ static int threads, stopped;
 static pid_t owner;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #define MOST_THREADS 4096
-static struct gw_thread *attached[MOST_THREADS];
+static struct gw_thread *attached[MOST_THREADS]; /* by their files */
+static struct gw_thread *ended; /* whose files the next threads write on in: programs may make some for each step */
 static pthread_key_t at_exit;
 
 uint64_t gw_now(void) {
@@ -79,14 +80,38 @@ static int open_file(struct gw_file *file, const char *kind, int number, uint64_
   return gw_file_open(file, path, limit);
 }
 
+static struct gw_thread *take_ended(void) {
+  pthread_mutex_lock(&lock);
+  struct gw_thread *t = ended;
+  if (t) ended = t->next;
+  pthread_mutex_unlock(&lock);
+  if (t) t->previous = t->lone = NULL;
+  return t;
+}
+
+static void keep_ended(struct gw_thread *t) {
+  pthread_mutex_lock(&lock);
+  t->next = ended;
+  ended = t;
+  pthread_mutex_unlock(&lock);
+}
+
+static void close_files(struct gw_thread *t) {
+  gw_file_close(&t->records);
+  gw_file_close(&t->samples);
+}
+
 struct gw_thread *gw_attach(void) {
   if (gw_self || !gw_on || stopped) return gw_self;
   int saved = errno;
   gw_depth++;
-  struct gw_thread *t = calloc(1, sizeof *t);
+  struct gw_thread *t = take_ended();
+  int again = t != NULL;
+  if (!again) t = calloc(1, sizeof *t);
   t->number = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
   t->tid = (pid_t)syscall(SYS_gettid);
-  if (open_file(&t->records, "records", t->number, thread_limit)) {
+  if (!again) t->file = t->number;
+  if (again || open_file(&t->records, "records", t->number, thread_limit)) {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", t->tid);
     t->schedstat = open(path, O_RDONLY | O_CLOEXEC);
@@ -99,9 +124,13 @@ struct gw_thread *gw_attach(void) {
     t->live = 1;
     gw_tell("thread %d %d %llu %llu", t->number, t->tid, (unsigned long long)t->begin_ns,
             (unsigned long long)t->cpu_ns);
-    open_file(&t->samples, "samples", t->number, 64u << 20);
+    if (again)
+      gw_tell("stored %d %d %llu %llu", t->number, t->file,
+              (unsigned long long)(t->records.used / sizeof(struct gw_record)),
+              (unsigned long long)(t->samples.used / sizeof(struct gw_sample)));
+    else open_file(&t->samples, "samples", t->number, 64u << 20);
     gw_self = t;
-    if (t->number < MOST_THREADS) attached[t->number] = t;
+    if (t->file < MOST_THREADS) attached[t->file] = t;
     pthread_setspecific(at_exit, t);
     gw_state(t, t->begin_ns);
     gw_samples_begin(t);
@@ -124,9 +153,9 @@ void gw_detach(void) {
   gw_state(t, now);
   gw_tell("thread-end %d %llu %llu", t->number, (unsigned long long)now, (unsigned long long)gw_thread_cpu());
   gw_self = NULL;
-  gw_file_close(&t->records);
-  gw_file_close(&t->samples);
   if (t->schedstat >= 0) close(t->schedstat);
+  if (stopped) close_files(t);
+  else keep_ended(t);
   gw_depth--;
 }
 
@@ -359,7 +388,7 @@ void gw_start(int rank, int ranks) {
 
 /* Say what other threads have used up to now; their files stay as they are, since they may still write. */
 static void tell_others(void) {
-  for (int i = 0; i < threads && i < MOST_THREADS; i++) {
+  for (int i = 0; i < threads && i < MOST_THREADS; i++) { /* no file has a higher number */
     struct gw_thread *t = __atomic_load_n(&attached[i], __ATOMIC_RELAXED);
     struct timespec used;
     clockid_t clock = (clockid_t)((~(unsigned)(t ? t->tid : 0)) << 3 | 6); /* of a thread: clock_gettime(2) */
@@ -377,6 +406,7 @@ void gw_stop(void) {
   gw_depth++;
   gw_detach();
   gw_on = 0;
+  for (struct gw_thread *t; (t = take_ended());) close_files(t);
   tell_others();
   gw_tell_usage("end");
   gw_tell_machine("end");

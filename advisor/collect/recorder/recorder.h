@@ -48,6 +48,8 @@ struct gw_thread {
   struct gw_record *previous; /* the last call that ended, None if something came behind it */
   struct gw_record *lone;     /* the last creation of a task that holds nothing but a run of it */
   int number, schedstat, live, timed;
+  int file;                   /* the number of the first thread that wrote into these files */
+  struct gw_thread *next;     /* of those that have ended */
   pid_t tid;
   void *timer;
 };

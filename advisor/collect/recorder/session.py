@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import dataclass
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.collect.recorder.addresses import name_addresses
+import numpy as np
+
+from advisor.collect.batch_jobs import find_batch_job
+from advisor.collect.binaries.addresses import resolve_addresses
 from advisor.collect.recorder.building import build_recorder, find_compiler
 from advisor.model.errors import AdvisorError, InputError
+from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
 from advisor.trace.recordings.command import current_command, write_command
+from advisor.trace.recordings.layout import ADDRESS_MASK, CALL, map_records, map_samples
+from advisor.trace.recordings.places import CodePlace, Places, write_places
 from advisor.trace.recordings.processes import process_files, read_process
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    import numpy.typing as npt
+
+    from advisor.trace.recordings.processes import Process
+
 
 #: The variables by which the recorder is told what to do (docs/recording.md).
 FOLDER, LIMIT, RATE = "GAPWATCH_RECORDING", "GAPWATCH_RECORDING_LIMIT", "GAPWATCH_RECORDING_SAMPLES"
@@ -41,7 +54,8 @@ def prepare_session(arguments: Sequence[str], folder: Path, limit_B: int = DEFAU
     library = build_recorder(find_compiler(arguments))
     try:
         folder.mkdir(parents=True)
-        write_command(folder, current_command(arguments))
+        job = find_batch_job()
+        write_command(folder, replace(current_command(arguments), job=job.number if job else ""))
     except OSError as error:
         raise AdvisorError(f"can't write {folder}: {error.strerror}") from error
     variables = {"LD_PRELOAD": " ".join((str(library), os.environ.get("LD_PRELOAD", ""))).strip()}
@@ -77,3 +91,47 @@ def finish_session(session: Session) -> str | None:
 def _remove(stem: Path) -> None:
     for file in stem.parent.glob(f"{stem.name}.*"):
         file.unlink(missing_ok=True)
+
+
+def name_addresses(folder: Path) -> None:
+    """Resolve all addresses of a recording and keep what they stand for beside it.
+
+    Objects that can't be read, or tell nothing, are left out: their addresses stay without names.
+    """
+    wanted: dict[str, set[int]] = defaultdict(set)
+    for file in process_files(folder):
+        process = read_process(file)
+        paths = [one.path for one in sorted_objects(process)]
+        for address in _addresses(process):
+            located = locate_addresses(process, address)
+            for number, offset in located[located[:, 0] >= 0].tolist():
+                wanted[paths[number]].add(offset)
+    places: dict[tuple[str, int], tuple[CodePlace, ...]] = {}
+    for path, offsets in wanted.items():
+        places |= _resolve(path, sorted(offsets))
+    write_places(folder, places)
+
+
+def _addresses(process: Process) -> Iterator[npt.NDArray[np.uint64]]:
+    """Yield the addresses of a process: sampled ones as they are, callers lowered by one, into the call."""
+    for number in process.threads:
+        records = map_records(process.thread_file(number, "records"))
+        callers = np.unique(records["caller"][records["kind"] == CALL] & ADDRESS_MASK)
+        yield callers[callers > 0] - np.uint64(1)
+        samples = map_samples(process.thread_file(number, "samples"))
+        yield np.unique(samples["address"])
+        behind: npt.NDArray[Any] = np.unique(samples["callers"])
+        yield behind[behind > 0] - np.uint64(1)
+
+
+def _resolve(path: str, offsets: list[int]) -> Places:
+    try:
+        found = resolve_addresses(Path(path), offsets, kind="file offset")
+    except (InputError, OSError):
+        return {}
+    named = {}
+    for offset, place in zip(offsets, found.places, strict=True):
+        frames = tuple(CodePlace(frame.function, frame.file, frame.line) for frame in place.frames if frame.function)
+        if frames:
+            named[path, offset] = frames
+    return named

@@ -3,15 +3,35 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass
+from typing import Final
 
-from advisor.collect.recorder.prototypes import parse_prototypes
 from advisor.collect.recorder.semantics import meaning_of
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 
-if TYPE_CHECKING:
-    from advisor.collect.recorder.prototypes import Prototype
+_ATTRIBUTE: Final = re.compile(r"__attribute__\s*\(\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)\)")
+_FUNCTION: Final = re.compile(r"(?<![\w*])int\s+(MPI_[A-Z]\w*)\s*\(([^;{}]*)\)\s*;")
+_NAME: Final = re.compile(r"(\w+)\s*((?:\[[^\]]*\]\s*)*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Prototype:
+    """A function that returns an ``int``: its name, and the declaration of each parameter, named ``a0``, ``a1`` …"""
+
+    name: str
+    parameters: tuple[str, ...]
+
+    @property
+    def arguments(self) -> str:
+        """The names of the parameters, as a call passes them on."""
+        return ", ".join(f"a{number}" for number in range(len(self.parameters)))
+
+    @property
+    def declaration(self) -> str:
+        """The parameters as a definition lists them."""
+        return ", ".join(self.parameters) or "void"
+
 
 #: Functions that talk to nobody, and still say what becomes of requests.
 #: Between handles of languages: they take nanoseconds, and bindings call them for each argument.
@@ -19,7 +39,6 @@ _CONVERSION: Final = re.compile(r"_(c2f|f2c|c2f08|f082c|f082f|f2f08|toint|fromin
 _LOCAL: Final = re.compile(r"MPI_(P?(Send|Recv|send|recv)|[BSR]send)_init(_c)?|MPI_Request_free|MPI_Cancel")
 #: Spellings of a Fortran binding: the common ones, and those of the module mpi_f08.
 _SPELLINGS: Final = ("{}_", "{}__", "{}_f08_", "{}_f08ts_")
-
 _WRAPPER: Final = """int {name}({declaration}) {{
   static void *real;
   int (*call)({declaration}) = ({cast})pmpi(&real, "P{name}");
@@ -110,3 +129,40 @@ def fortran_bindings(functions: tuple[Prototype, ...]) -> tuple[str, ...]:
     """Return the names by which Fortran programs may call the functions."""
     names = (function.name.lower() for function in functions if not function.name.endswith("_c"))
     return tuple(spelling.format(name) for name in names for spelling in _SPELLINGS)
+
+
+def parse_prototypes(text: str) -> tuple[Prototype, ...]:
+    """Return the functions that a preprocessed header declares; those with a variable number of parameters are left
+    out, and so is what is no function of the interface (``MPI_T_``, handlers and callbacks).
+    """
+    found: dict[str, Prototype] = {}
+    for name, inside in _FUNCTION.findall(_ATTRIBUTE.sub(" ", text)):
+        if name in found or "..." in inside or name.startswith("MPI_T_") or name.endswith(("_fn", "_FN")):
+            continue
+        declared = [part.strip() for part in _split_parameters(inside)]
+        if declared == ["void"] or declared == [""]:
+            declared = []
+        found[name] = Prototype(name, tuple(_rename(part, number) for number, part in enumerate(declared)))
+    return tuple(found.values())
+
+
+def _split_parameters(text: str) -> list[str]:
+    """Return the parameters of a list, which are divided by commas outside of brackets."""
+    parts, depth = [""], 0
+    for char in " ".join(text.split()):
+        depth += (char in "([") - (char in ")]")
+        if char == "," and not depth:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return parts
+
+
+def _rename(parameter: str, number: int) -> str:
+    """Return a parameter with the name that wrappers use for it."""
+    found = _NAME.search(parameter)
+    words = re.findall(r"\w+", parameter)
+    unnamed = found is None or len([word for word in words if word not in ("const", "struct", "unsigned")]) < 2
+    if found is None or unnamed:
+        return f"{parameter} a{number}"
+    return f"{parameter[: found.start(1)]}a{number}{found[2]}"

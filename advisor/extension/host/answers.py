@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 from advisor.advice.counterfactuals import Counterfactual
 from advisor.analysis import soundness
 from advisor.model.records import Finding, KnownDocument, Profile
-from advisor.model.reports import Bars, HeatMap, Report, Series, Table
+from advisor.model.reports import Bars, HeatMap, Report, Series, Table, count_values
 from advisor.support import contract
 from advisor.support.contract import ContractError
 
@@ -69,7 +69,7 @@ def require_findings(answer: object) -> tuple[Finding, ...]:
     pictures = [(f"[{i}].pictures[{j}]", one) for i, each in enumerate(found) for j, one in enumerate(each.pictures)]
     for place, picture in pictures:
         _check_part(picture, place)
-    if sum(_picture_size(picture) for _, picture in pictures) > PICTURES_LIMIT:
+    if sum(count_values(picture) for _, picture in pictures) > PICTURES_LIMIT:
         raise ContractError("", f"pictures of more than {PICTURES_LIMIT:,} numbers")
     for i, j, part in ((i, j, part) for i, each in enumerate(found) for j, part in enumerate(each.explains)):
         low, high = part.interval_s or (part.seconds, part.seconds)
@@ -78,15 +78,6 @@ def require_findings(answer: object) -> tuple[Finding, ...]:
                 f"[{i}].explains[{j}]", f"{part.seconds:g} s lie outside of {low:g} to {high:g}, or below 0"
             )
     return found
-
-
-def _picture_size(picture: Bars | Series | HeatMap) -> int:
-    """Return how many numbers a picture holds."""
-    if isinstance(picture, Bars):
-        return len(picture.bars)
-    if isinstance(picture, HeatMap):
-        return len(picture.rows) * len(picture.columns)
-    return sum(len(line.x) for line in picture.lines)
 
 
 def require_gain(answer: object) -> tuple[float, float, float] | None:

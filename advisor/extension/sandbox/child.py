@@ -54,14 +54,14 @@ def main(name: str, memory_B: int, cpu_s: int, places: Sequence[Path] = ()) -> N
         except frames.FrameError:
             return
         _allow_cpu_time(cpu_s)
-        frames.send_frame(answers, _answer_task(module, task, _Announcer(answers)))
+        frames.send_frame(answers, _answer_task(module, task, _Announcer(tasks, answers)))
 
 
 class _Announcer:
     """Says whom a task asks for what, and puts this process in order again once that has answered."""
 
-    def __init__(self, answers: int) -> None:
-        self._answers = answers
+    def __init__(self, tasks: int, answers: int) -> None:
+        self._tasks, self._answers = tasks, answers
         self._guard = ExitStack()
 
     def __call__(self, name: str, what: str = "") -> None:
@@ -70,6 +70,11 @@ class _Announcer:
         frames.send_frame(self._answers, {"at": name, "what": what})
         if name and what:
             self._guard.enter_context(containment.limit_plugin(hurried=what not in UNHURRIED))
+
+    def ask_parent(self, question: frames.Document) -> frames.Document:
+        """Return the answer of the parent to a question."""
+        frames.send_frame(self._answers, {"question": question})
+        return frames.receive_frame(self._tasks)
 
 
 def _answer_task(module: ModuleType, task: frames.Document, at: Callable[..., None]) -> frames.Document:

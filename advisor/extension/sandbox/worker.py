@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,11 +17,13 @@ from time import monotonic
 from typing import IO, TYPE_CHECKING, Final, Literal
 
 from advisor.extension.sandbox import frames
+from advisor.model.errors import AdvisorError
 from advisor.support import containment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+Answerer = Callable[[object], frames.Document]
 #: How much of what a child prints is kept, and how long it may take to start.
 _TAIL_BYTES: Final = 8 << 10
 _START_S: Final = 60.0
@@ -73,7 +76,7 @@ class TaskFailed(Exception):
 
 
 class Worker:
-    """One child at a time; not to be shared between threads, except for ``stop_child``.
+    """One child at a time; not to be shared between threads, except for ``close``.
 
     Its tasks may change files at ``places``, and where gapwatch keeps caches.
     """
@@ -94,19 +97,26 @@ class Worker:
         self._at: str | None = None
         self._asked: set[str] = set()
         self._allowed_s = limits.wall_s
+        self._closed = False
 
-    def run_task(self, task: frames.Document) -> object:
-        """Return the result of a task; raises ``TaskFailed``. After a fault the next task gets a new child."""
+    def run_task(self, task: frames.Document, answer_question: Answerer | None = None) -> object:
+        """Return the result of a task; raises ``TaskFailed``. After a fault the next task gets a new child.
+
+        What the child asks meanwhile is answered by ``answer_question``; whatever that raises ends the task.
+        """
         child = self._ready_child()
         try:
             frames.send_frame(_file_descriptor(child.stdin), task)
-            answer = self._receive_answer(child, monotonic() + self._limits.wall_s)
+            answer = self._receive_answer(child, monotonic() + self._limits.wall_s, answer_question)
         except frames.LateError as error:
             raise self._fail_task(f"took more than {self._allowed_s:g} s", late=True) from error
         except (frames.EndedError, OSError) as error:
             raise self._fail_task(_describe_exit(child) or str(error)) from error
         except frames.FrameError as error:
             raise self._fail_task(str(error)) from error
+        except AdvisorError:  # there is no answer to a question
+            self.stop_child()
+            raise
         self._served += 1
         if "result" in answer:
             return answer["result"]
@@ -116,18 +126,28 @@ class Worker:
         self.stop_child()
         raise TaskFailed("fault", str(answer.get("fault", "an answer without a result")), asked=frozenset(self._asked))
 
-    def _receive_answer(self, child: subprocess.Popen[bytes], end: float) -> frames.Document:
+    def _receive_answer(
+        self, child: subprocess.Popen[bytes], end: float, answer_question: Answerer | None
+    ) -> frames.Document:
         """Return the answer to the task at hand, noting on the way what it is about."""
         self._at, due, self._allowed_s = None, end, self._limits.wall_s
         self._asked.clear()
         while True:
             answer = frames.receive_frame(_file_descriptor(child.stdout), max(due - monotonic(), 0.0))
+            if answer.keys() == {"question"} and answer_question is not None:
+                frames.send_frame(_file_descriptor(child.stdin), answer_question(answer["question"]))
+                continue
             if answer.keys() != {"at", "what"}:
                 return answer
             self._at, due, self._allowed_s = str(answer["at"]) or None, end, self._limits.wall_s
             self._asked |= {self._at} if self._at else set()
             if self._at and answer["what"] and answer["what"] not in UNHURRIED:
                 due, self._allowed_s = min(end, monotonic() + self._limits.plugin_s), self._limits.plugin_s
+
+    def close(self) -> None:
+        """End the child, whatever it is at, and start none from now on."""
+        self._closed = True
+        self.stop_child()
 
     def stop_child(self) -> None:
         """End the child and everything that it started."""
@@ -138,8 +158,10 @@ class Worker:
             containment.kill_tree(child.pid)
         with suppress(ProcessLookupError):
             os.killpg(child.pid, signal.SIGKILL)
-        with suppress(subprocess.TimeoutExpired):  # one that hangs in the kernel ends when that lets it
+        try:
             child.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:  # one that hangs in the kernel ends when that lets it
+            Thread(target=child.wait, daemon=True).start()
         for stream in (child.stdin, child.stdout):
             with suppress(OSError):
                 if stream is not None:
@@ -176,6 +198,8 @@ class Worker:
         self._reader = Thread(target=_drain_stream, args=(child.stderr, self._printed), daemon=True)
         self._reader.start()
         self._child = child
+        if self._closed:  # by another thread, which may have found no child yet
+            raise self._fail_task("was stopped")
         try:
             frames.receive_frame(_file_descriptor(child.stdout), _START_S)
         except frames.FrameError as error:

@@ -1,4 +1,4 @@
-"""Suites of benchmarks: Google Benchmark, pytest-benchmark, hyperfine (see ``docs/formats/benchmarks.md``)."""
+"""Suites of benchmarks in the documents of many tools (see ``docs/formats/benchmarks.md``)."""
 
 from advisor.formats.benchmarks.hooks import advisor_read, advisor_sniff
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from advisor.formats.benchmarks.measured_suite import MeasuredSuite
+    from advisor.formats.benchmarks.benchmark_records import MeasuredSuite
 
 #: A suite lasts so long at the least: what is shorter counts as noise.
 _LEAST_S: Final = 0.1
@@ -55,12 +55,18 @@ def build_call_paths(suite: MeasuredSuite, path: Path) -> CallPaths:
 
 def _describe_suite(suite: MeasuredSuite, calls: int) -> Iterator[Note]:
     """Yield what the seconds are of, and what weakens them."""
-    yield Note("suite of benchmarks", f"seconds of {calls:,} calls of each benchmark, from the median of {suite.tool}")
+    yield Note(
+        "suite of benchmarks", f"seconds of {calls:,} calls of each benchmark, from the {suite.middle} of {suite.tool}"
+    )
     noisy = [(b.spread, b.name) for b in suite.benchmarks if b.spread is not None and b.spread > _NOISY]
     if noisy:
         spread, name = max(noisy)
         text = f"{len(noisy)} of {len(suite.benchmarks)} benchmarks vary by more than {format_share(_NOISY)}; "
         yield Note("noisy benchmarks", f"{text}most {name[:80]}, by {format_share(spread)}", 0.1, "repeat more often")
+    nothing = [benchmark.name for benchmark in suite.benchmarks if not benchmark.wall_s > 0]
+    if nothing:
+        text = f"{len(nothing)} of {len(suite.benchmarks)} benchmarks took less than is printed: {nothing[0][:80]}"
+        yield Note("benchmarks without time", text, 0.1, "make a call longer, or see that it is not optimized away")
     waited = [(b.cpu_s / b.wall_s, b.name) for b in suite.benchmarks if b.cpu_s is not None and b.wall_s > 0]
     if waited and min(waited)[0] < _RUNNING:
         share, name = min(waited)

@@ -1,4 +1,4 @@
-"""Suites of benchmarks: Google Benchmark, pytest-benchmark, hyperfine (see ``docs/formats/benchmarks.md``)."""
+"""Suites of benchmarks in the documents of many tools (see ``docs/formats/benchmarks.md``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
     """Return 1 for a document of a tool that measures benchmarks, else None."""
-    from advisor.formats.benchmarks.measured_suite import find_tool
+    from advisor.formats.benchmarks.tool_marks import find_tool
     from advisor.formats.plain_text import read_ends
 
     return 1.0 if find_tool(read_ends(path)) else None
@@ -28,7 +28,8 @@ def advisor_read(path: Path) -> Profile:
     from dataclasses import replace
 
     from advisor.formats.benchmarks.call_path_builder import build_call_paths
-    from advisor.formats.benchmarks.measured_suite import find_tool, read_suite
+    from advisor.formats.benchmarks.measured_suite import read_suite
+    from advisor.formats.benchmarks.tool_marks import find_tool
     from advisor.formats.plain_text import read_ends
     from advisor.trace.callpaths.profile import from_call_paths
 

@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.analysis.quality import DEVICES_UNSEEN
 from advisor.formats import rank_extremes
-from advisor.formats.caliper import checks, over_ranks, run_globals, times
+from advisor.formats.caliper import checks, run_globals, times
 from advisor.formats.caliper.cells import OTHER, RecordCells
-from advisor.formats.caliper.devices import note_unseen_devices
 from advisor.formats.caliper.hardware import read_hardware_counts
 from advisor.formats.caliper.metrics import select_metrics, units_of
 from advisor.formats.caliper.tables import RegionPath, RegionPaths
+from advisor.formats.rank_extremes import Extremes
 from advisor.formats.rank_files import compare_origins
 from advisor.formats.rank_numbers import find_ranks_by_name
 from advisor.model.errors import InputError
-from advisor.model.records import Processor
+from advisor.model.records import Note, Processor
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from advisor.formats.caliper.tables import RecordTable
     from advisor.model.records import FloatArray, IntArray
 
+#: Of that share of the mean times the ranks the sum of a region falls short where some ranks never were in it.
+_ALL: Final = 1 - 0.5 / 10_000
+
+#: What tells a model of devices: names of globals, files of libraries, and functions of its interface.
+_MODELS: Final = {
+    "CUDA": (r"(?:.*[_.])?(?:cuda|nvcc)(?:[_.].*)?", r"libcuda(?:rt)?[.-]", r"cu(?:da)?[A-Z]\w+"),
+    "HIP": (r"(?:.*[_.])?(?:hip|rocm)(?:[_.].*)?", r"lib(?:amdhip64|hsa-runtime64)[.-]", r"hip[A-Z]\w+"),
+    "Level Zero": (r"(?:.*[_.])?level_zero(?:[_.].*)?", r"libze_loader[.-]", r"ze[A-Z]\w+"),
+}
+_LIBRARIES: Final = "libraries"
+#: Such a build may also run on the host alone, which nothing in the file tells.
+_PENALTY: Final = 0.3
+_HOW: Final = "CALI_CONFIG=cuda-activity-report or rocm-activity-report; or nsys profile, rocprofv3"
 #: The regions that are kept apart, and the numbers that each table of regions and processors may have.
 _REGIONS: Final = 100_000
 _CELLS: Final = 20_000_000
@@ -57,7 +72,7 @@ def build_call_paths(tables: Sequence[RecordTable], path: Path) -> CallPaths:
             raise InputError(each.table.file, "the file holds no times: switch on Caliper's service timer")
     ranks = run_globals.find_rank_count(told)
     summed = times.has_summed_ranks(cells, ranks)
-    extremes = over_ranks.extremes_of(cells[0], nodes, ranks) if summed and ranks else None
+    extremes = extremes_of(cells[0], nodes, ranks) if summed and ranks else None
     if extremes is not None and ranks is not None:
         wall = rank_extremes.spread_over_ranks(extremes, nodes, ranks)
         processors = tuple(Processor(rank) for rank in range(ranks))
@@ -156,3 +171,56 @@ def _find_shortest_calls(cells: Sequence[RecordCells]) -> FloatArray | None:
         known = ~np.isnan(values)
         np.minimum.at(least, each.cell[known], values[known])
     return None if np.isinf(least).all() else np.where(np.isinf(least), np.nan, least).reshape(shape)
+
+
+def note_unseen_devices(told: Mapping[str, str], nodes: Iterable[CallPathNode]) -> tuple[Note, ...]:
+    """Return the doubt of a profile that holds the host's part of a program for devices; ``told`` are its globals."""
+    names = {node.name for node in nodes}
+    models = [
+        model
+        for model, (name, library, function) in _MODELS.items()
+        if any(re.fullmatch(name, key, re.IGNORECASE) for key in told)
+        or re.search(library, told.get(_LIBRARIES, ""))
+        or any(re.fullmatch(function, called) for called in names)
+    ]
+    if not models:
+        return ()
+    text = (
+        f"the program is made for {', '.join(models)}, and what devices did is not in the profile: time in which the "
+        "host waits for them counts as computation"
+    )
+    return (Note(DEVICES_UNSEEN, text, _PENALTY, _HOW),)
+
+
+def extremes_of(cells: RecordCells, nodes: Sequence[CallPathNode], ranks: int) -> Extremes | None:
+    """Return least, mean and most over all ``ranks`` for each node; None where the file does not hold all three.
+
+    A rank that never was in a region has no part in the file's means: then the least is zero.
+    """
+    choice = cells.choice
+    if choice.mean is None or choice.least is None or choice.most is None:
+        return None
+    least, mean, most = (
+        cells.sum_cells(cells.to_seconds(each))[:, 0] for each in (choice.least, choice.mean, choice.most)
+    )  # fmt: skip
+    if choice.inclusive is not None and choice.inclusive.depth == choice.mean.depth:
+        together = cells.sum_cells(cells.to_seconds(choice.inclusive))[:, 0]
+        least = np.where(together < _ALL * ranks * mean, 0.0, least)
+        mean = together / ranks
+    return _with_unrecorded(Extremes(least, mean, np.maximum(most, mean)), nodes)
+
+
+def _with_unrecorded(found: Extremes, nodes: Sequence[CallPathNode]) -> Extremes:
+    """Return ``found`` with what is below the nodes whose records hold only their own time, or that have none."""
+    least, mean, most = found.least.copy(), found.mean.copy(), found.most.copy()
+    below: dict[int, list[int]] = {}
+    for n in range(len(nodes) - 1, -1, -1):
+        here = below.get(n, [])
+        if here and (nodes[n].role == Role.ROOT or mean[n] <= 0):
+            certain = least[n] + float(least[here].sum())
+            mean[n] += float(mean[here].sum())
+            most[n] = max(float(mean[n]), certain + float((most - least)[here].max()))
+            least[n] = certain
+        if nodes[n].parent >= 0:
+            below.setdefault(nodes[n].parent, []).append(n)
+    return Extremes(least, mean, most)

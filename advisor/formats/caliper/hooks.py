@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from advisor.extension.hookspecs import hookimpl
+from advisor.formats.call_path_reader import make_reader
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model.records import Profile
     from advisor.trace.callpaths.records import CallPaths
 
 
@@ -39,9 +39,4 @@ def read_call_paths(path: Path) -> CallPaths:
     return build_call_paths([read_table(file) for file in detection.find_files(path)], path)
 
 
-@hookimpl
-def advisor_read(path: Path) -> Profile:
-    """Return the run recorded at ``path``; raises ``InputError`` with the place of what is damaged."""
-    from advisor.trace.callpaths.profile import from_call_paths
-
-    return from_call_paths(read_call_paths(path), path)
+advisor_read = make_reader(read_call_paths)

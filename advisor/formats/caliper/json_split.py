@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
     from advisor.trace.events import Role
 
+#: What a global may be; a union is no type to the checker.
+_SCALAR: Final[Any] = str | float | bool | None
 _SECTIONS: Final = ("data", "columns", "column_metadata", "nodes")
 #: Columns that hold the path of regions; the first that is there counts.
 _PATHS: Final = ("path", "source.function#callpath.address")
@@ -65,7 +67,7 @@ def _decode_globals(path: Path, found: Mapping[str, msgspec.Raw]) -> dict[str, s
     known = {}
     for name, raw in found.items():
         if name not in _SECTIONS:
-            value = decode_json(path, raw, str | float | bool | None, name)  # type: ignore[arg-type]
+            value = decode_json(path, raw, _SCALAR, name)
             known[name] = value if isinstance(value, str) else f"{value:g}"
     return known
 

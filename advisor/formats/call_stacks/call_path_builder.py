@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.call_stacks.frame_roles import classify_frame
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Processor
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
+from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from advisor.formats.call_stacks.stacks import Frame, StackProfile
+
+_BUILT_IN: Final = re.compile(r"[{<](?:built-in )?method '?([\w.]+)'?(?: of '([\w.]+)' objects)?[}>]$")
+_MPI: Final = re.compile(r"mpi4py\.")
+_LOCK: Final = re.compile(r"(_thread\.|threading\.)?(lock|RLock|_RLock|Condition|Event)$")
+_SLEEP: Final = frozenset({"sleep"})
+_IO: Final = frozenset({
+    "read", "readinto", "readline", "readlines", "write", "writelines", "flush", "open", "close", "fsync", "fdatasync",
+    "recv", "recv_into", "send", "sendall", "connect", "accept", "pread", "pwrite", "stat", "listdir", "scandir",
+})  # fmt: skip
+_POLL: Final = frozenset({"poll", "select", "epoll_wait", "waitpid", "wait4"})
+#: Modules of Python's library, and their functions that do nothing but call what waits. Samplers that see no built-in
+#: functions show the waiting as theirs.
+_LIBRARY: Final = re.compile(r".*(?:^|/)python3\.\d+/([\w/]+)\.py$")
+_WAITING: Final = {
+    "threading": frozenset({"wait", "_wait_for_tstate_lock", "acquire", "join"}),
+    "queue": frozenset({"get"}),
+    "selectors": frozenset({"select"}),
+    "subprocess": frozenset({"wait", "_wait", "_try_wait"}),
+    "multiprocessing/popen_fork": frozenset({"poll", "wait"}),
+    "multiprocessing/synchronize": frozenset({"acquire", "wait", "__enter__"}),
+    "multiprocessing/connection": frozenset({"wait", "_recv"}),
+}
+#: Files that pyinstrument and cProfile name for functions that have none.
+_NO_FILE: Final = frozenset({"~", "<built-in>", ""})
 
 _MOST_NODES: Final = 100_000
 _MOST_CELLS: Final = 20_000_000
@@ -45,6 +70,9 @@ def build_call_paths(found: StackProfile, path: Path) -> CallPaths:
         raise InputError(path, f"{found.threads:,} threads are more than a profile of call stacks holds")
     nodes, spent, calls = _build_tree(found)
     times = {found.unit: spent} if found.unit != "samples" else {}
+    left = np.array([node.role == Role.OS for node in nodes])
+    if found.unit == "wall_s" and spent[left].any():
+        times["cpu_s"] = np.where(left[:, None], 0.0, spent)  # what sleeps does not compute
     return CallPaths(
         program=found.program,
         run=path.name,
@@ -98,3 +126,24 @@ def _describe_unit(found: StackProfile) -> Iterator[Note]:
 def _describe_cut(nodes: tuple[CallPathNode, ...]) -> Iterator[Note]:
     if len(nodes) >= _MOST_NODES:
         yield Note("too many call paths", f"beyond {_MOST_NODES:,} call paths, functions go with their callers", 0.1)
+
+
+def classify_frame(frame: Frame) -> Role:
+    """Return what the function does: calls of MPI, locks, sleeping and I/O by the names of built-in functions.
+
+    Functions of Python's library that do nothing but wait sleep.
+    """
+    found = _BUILT_IN.match(frame.name)
+    library = _LIBRARY.match(frame.file or "")
+    if library is not None and frame.name in _WAITING.get(library[1], ()):
+        return Role.OS
+    if found is None and frame.file not in _NO_FILE:
+        return Role.USER if frame.file else classify_region(frame.name)[1]
+    name, owner = (found[1].rsplit(".", 1)[-1], found[2] or found[1]) if found else (frame.name.rsplit(".", 1)[-1], "")
+    if _MPI.match(owner):
+        return classify_region(f"MPI_{name}", paradigm="MPI")[1]
+    if name in ("acquire", "wait") and (not owner or _LOCK.search(owner)):
+        return Role.OMP_LOCK
+    if name in _SLEEP or name in _POLL:
+        return Role.OS
+    return Role.IO if name in _IO else Role.USER

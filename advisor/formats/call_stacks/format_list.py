@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from advisor.formats.plain_text import HEAD
+from advisor.formats.protobuf_wire import LONGEST, WireError, read_varint
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,24 +71,18 @@ def _begins_with_profile(ends: bytes) -> bool:
         number, kind = head[place] >> 3, head[place] & 7
         if _PPROF_FIELDS.get(number) != kind:
             break
-        value, place = _read_varint(head, place + 1)
+        try:
+            value, place = read_varint(head, place + 1)
+        except WireError:
+            if len(head) - place > LONGEST:
+                break
+            value, place = 0, len(head)  # the head ends within it
         if kind == _LENGTH:
             kinds |= number == 1 and head[place : place + 1] == b"\x08" and 2 <= value <= _LONGEST_KIND
             place += value
         found += 1
     # a tail may follow the head, and then the last field is not whole
     return kinds and found >= _ENOUGH and (place >= len(head) - 1)
-
-
-def _read_varint(content: bytes, place: int) -> tuple[int, int]:
-    """Return a number of seven bits a byte, and where it ends."""
-    value = shift = 0
-    while place < len(content) and shift < 64:
-        value |= (content[place] & 0x7F) << shift
-        place, shift = place + 1, shift + 7
-        if content[place - 1] < 0x80:
-            break
-    return value, place
 
 
 def _begins_with_stacks(ends: bytes) -> bool:
@@ -109,5 +104,6 @@ FORMATS: Final = (
     StackFormat("cprofile_text", lambda ends: _CPROFILE in ends, 0.9),
     StackFormat("pstats", _begins_with_statistics, 0.8),
     StackFormat("pprof", _begins_with_profile, 0.8),
+    StackFormat("austin", lambda ends: ends.startswith(b"# austin: "), 1.0),
     StackFormat("folded", _begins_with_stacks, 0.6),
 )

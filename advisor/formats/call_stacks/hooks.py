@@ -39,6 +39,7 @@ def read_call_paths(path: Path) -> CallPaths:
 @hookimpl
 def advisor_read(path: Path) -> Profile:
     """Return the run of which the file at ``path`` holds call stacks; raises ``InputError`` where it is damaged."""
+    from advisor.formats.call_stacks.unknown_waiting import drop_unknown_waiting
     from advisor.trace.callpaths.profile import from_call_paths
 
-    return from_call_paths(read_call_paths(path), path)
+    return drop_unknown_waiting(from_call_paths(read_call_paths(path), path))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
 from advisor.formats.plain_text import read_content
 from advisor.support import strict_json
+from advisor.support.strict_json import optional_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,13 +23,13 @@ _RUNNING_ONLY: Final = ("py-spy", "rbspy")
 def parse(path: Path) -> StackProfile:
     """Return the threads in the document; raises ``InputError`` with the place of what is wrong."""
     document = strict_json.parse_json(path, read_content(path))
-    root = _require_members(document, "shared", "profiles")
-    frames = [_parse_frame(node) for node in _require_members(root["shared"], "frames")["frames"].require_items()]
+    root = document.require_members("shared", "profiles")
+    frames = [_parse_frame(node) for node in root["shared"].require_members("frames")["frames"].require_items()]
     members = ("type", "unit", "startValue", "endValue")
-    threads = [_require_members(node, *members) for node in root["profiles"].require_items()]
+    threads = [node.require_members(*members) for node in root["profiles"].require_items()]
     units = {each["unit"].require_choice((*_UNITS, "none", "bytes")) for each in threads}
     seconds = units <= _UNITS.keys() and bool(units)
-    exporter = root["exporter"].require_text() if "exporter" in root else ""
+    exporter = optional_text(root, "exporter") or ""
     running = exporter.startswith(_RUNNING_ONLY)
     spans = [each["endValue"].require_number() - each["startValue"].require_number() for each in threads]
     factors = [_UNITS.get(each["unit"].require_text(), 1.0) for each in threads]
@@ -50,18 +51,9 @@ def parse(path: Path) -> StackProfile:
     return found
 
 
-def _require_members(node: JsonNode, *names: str) -> dict[str, JsonNode]:
-    """Return the members of an object, ``names`` among them."""
-    found = node.require_fields()
-    for name in names:
-        if name not in found:
-            raise node.make_error(f"{name!r} is missing")
-    return found
-
-
 def _parse_frame(node: JsonNode) -> Frame:
-    fields = _require_members(node, "name")
-    file = fields["file"].require_text() if "file" in fields else None
+    fields = node.require_members("name")
+    file = optional_text(fields, "file")
     return Frame(
         fields["name"].require_text(), file, fields["line"].require_whole() or None if "line" in fields else None
     )
@@ -86,7 +78,7 @@ def _add_events(
     stack: list[Frame] = []
     last = each["startValue"].require_number()
     for node in each["events"].require_items() if "events" in each else ():
-        event = _require_members(node, "type", "at", "frame")
+        event = node.require_members("type", "at", "frame")
         now = event["at"].require_number()
         if now < last:
             raise node.make_error("time runs backwards here")

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from advisor.extension.hookspecs import hookimpl
+from advisor.formats.call_path_reader import make_reader
 from advisor.formats.valgrind import detection
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model.records import Profile
     from advisor.trace.callpaths.records import CallPaths
 
 
@@ -27,9 +27,4 @@ def read_call_paths(path: Path) -> CallPaths:
     return read_outputs(path, "callgrind")
 
 
-@hookimpl
-def advisor_read(path: Path) -> Profile:
-    """Return the run whose events were counted; raises ``InputError`` with the line of what is damaged."""
-    from advisor.trace.callpaths.profile import from_call_paths
-
-    return from_call_paths(read_call_paths(path), path)
+advisor_read = make_reader(read_call_paths)

@@ -9,12 +9,13 @@ from advisor.extension.hookspecs import hookimpl
 from advisor.formats.plain_text import read_head
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from advisor.model.records import Profile
 
 #: What PyTorch's profiler, JAX and rocprof write near the beginning, and other programs' JSON does not.
-_MARKS: Final = re.compile(rb'"(schemaVersion|deviceProperties|distributedInfo|traceEvents)"\s*:')
+_MARKS: Final = re.compile(rb'"(deviceProperties|distributedInfo|traceEvents)"\s*:')
 _EVENT: Final = re.compile(rb'^\s*\[\s*\{[^{}]*"ph"\s*:')
 _RANK: Final = re.compile(rb'"distributedInfo"\s*:\s*\{[^{}]*?"rank"\s*:\s*(\d+)')
 #: Programs that call the profiler may write what they please before the events: so far a JSON object is looked into.
@@ -25,11 +26,26 @@ _MOST_FILES: Final = 10_000
 
 def list_traces(folder: Path) -> list[Path]:
     """Return the files directly in a directory that begin as Chrome traces."""
+    return list(_iterate_traces(folder))
+
+
+def _iterate_traces(folder: Path) -> Iterator[Path]:
     try:
         files = sorted(path for path in folder.iterdir() if path.name.endswith((".json", ".json.gz")))
     except OSError:
-        return []
-    return [path for path in files[:_MOST_FILES] if path.is_file() and _is_trace(path)]
+        return
+    yield from (path for path in files[:_MOST_FILES] if path.is_file() and _is_trace(path))
+
+
+def _holds_ranks(folder: Path) -> bool:
+    """Return whether all traces of a directory are of different ranks; looks no further than the first that is not."""
+    ranks: set[int] = set()
+    for path in _iterate_traces(folder):
+        rank = find_rank(path)
+        if rank is None or rank in ranks:
+            return False
+        ranks.add(rank)
+    return len(ranks) > 1
 
 
 def find_rank(path: Path) -> int | None:
@@ -50,9 +66,7 @@ def _is_trace(path: Path) -> bool:
 def advisor_sniff(path: Path) -> float | None:
     """Return 0.9 for a Chrome trace, and for a directory that holds one trace of each of several ranks."""
     if path.is_dir():
-        ranks = [find_rank(file) for file in list_traces(path)]
-        whole = len(ranks) > 1 and None not in ranks and len(set(ranks)) == len(ranks)
-        return 0.95 if whole else None
+        return 0.95 if _holds_ranks(path) else None
     if not path.is_file() or not path.name.endswith((".json", ".json.gz")):
         return None
     return 0.9 if _is_trace(path) else None
@@ -62,8 +76,8 @@ def advisor_sniff(path: Path) -> float | None:
 def advisor_read(path: Path) -> Profile:
     """Return the run recorded at ``path``, all ranks of it; raises ``InputError`` for what is damaged."""
     from advisor.formats.chrome_trace.trace_builder import NO_DEVICES, read_device_trace
+    from advisor.formats.device_ranks import profile_device_ranks
     from advisor.model.errors import InputError
-    from advisor.trace.devices.profile import profile_devices
 
     files = list_traces(path) if path.is_dir() else [path]
     try:
@@ -72,7 +86,7 @@ def advisor_read(path: Path) -> Profile:
         if error.reason != NO_DEVICES or path.is_dir():
             raise
     else:
-        return profile_devices(trace, path, "chrome_trace")
+        return profile_device_ranks(trace, path, "chrome_trace", files)
     from advisor.formats.chrome_trace.host_events import read_call_paths
     from advisor.trace.callpaths.profile import from_call_paths
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from advisor.analysis.quality import HIDDEN
-from advisor.formats.chrome_trace.stream import EventStream
+from advisor.formats.chrome_trace.stream import Event, EventArgs, EventStream
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Processor
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
@@ -29,7 +29,13 @@ _MOST_NODES: Final = 100_000
 _MOST_CELLS: Final = 20_000_000
 _US: Final = 1e-6  # seconds in the unit of the times
 _NUMBERS: Final = re.compile(r"\d+")
+#: How Python's multiprocessing calls the processes of a program (without their numbers).
+_PYTHON: Final = re.compile(r"MainProcess|(Fork|Spawn|ForkServer)?(Process|PoolWorker)-[:-]*")
 _TOLD: Final = 4
+#: A master and a worker may have no event in common.
+_TEAM: Final = 2
+#: What the processes of Chrome are called.
+_BROWSER: Final = frozenset({"Browser", "Renderer", "GPU Process"})
 _OTHER: Final = "other events"
 _LANE = tuple[str, str]  # process and thread, as they are called
 
@@ -52,24 +58,24 @@ class _Lanes:
         self._begun: dict[_LANE, list[tuple[float, str]]] = {}
         self._last = -math.inf
 
-    def add_event(self, event: dict[str, Any]) -> None:
-        """Take in an event; raises ``KeyError``, ``TypeError`` or ``ValueError`` for one of another form."""
-        kind = event.get("ph")
-        if kind == "M" and event.get("name") == "process_name":
-            self.programs[str(event["pid"])] = str(event["args"]["name"])
+    def add_event(self, event: Event) -> None:
+        """Take in an event; raises ``TypeError`` or ``ValueError`` for one of another form."""
+        kind = event.ph
+        if kind == "M" and event.name == "process_name" and isinstance(event.args, EventArgs):
+            self.programs[str(event.pid)] = str(event.args.name)
         if kind not in ("B", "E", "X"):
             return
-        lane = str(event.get("pid", 0)), str(event.get("tid", 0))
-        now = float(event["ts"])
-        end = now + float(event.get("dur", 0)) if kind == "X" else now
-        if not (math.isfinite(now) and math.isfinite(end) and end >= now):
+        lane = str(event.pid), str(event.tid)
+        now = float(event.ts)
+        end = now + float(event.dur or 0) if kind == "X" else now
+        if not (math.isfinite(now) and math.isfinite(end) and end >= now) or (kind != "E" and event.name is None):
             raise ValueError(event)
         self._last = max(self._last, end)
         begun = self._begun.setdefault(lane, [])
         if kind == "B":
-            begun.append((now, str(event["name"])))
+            begun.append((now, str(event.name)))
         elif kind == "X":
-            self._add_span(lane, _Span(now, end, str(event["name"])))
+            self._add_span(lane, _Span(now, end, str(event.name)))
         elif begun:
             start, name = begun.pop()
             self._add_span(lane, _Span(start, max(now, start), name))
@@ -91,11 +97,12 @@ class _Lanes:
 def read_call_paths(path: Path) -> CallPaths:
     """Return what the threads in the trace did; raises ``InputError`` where there are no events, or too many."""
     lanes = _Lanes()
-    for event in EventStream(path).iterate_events():
-        try:
-            lanes.add_event(event)
-        except (KeyError, TypeError, ValueError, OverflowError):
-            lanes.bad += 1
+    for batch in EventStream(path).iterate_batches():
+        for event in batch:
+            try:
+                lanes.add_event(event)
+            except (TypeError, ValueError, OverflowError):
+                lanes.bad += 1
         if lanes.count > _MOST_SPANS:
             raise InputError(path, f"holds more than {_MOST_SPANS:,} events")
     lanes.end_open_events()
@@ -128,11 +135,29 @@ def read_call_paths(path: Path) -> CallPaths:
 
 
 def _refuse_programs(path: Path, lanes: _Lanes) -> None:
-    """Raise ``InputError`` where the processes are of different programs, which share no work."""
+    """Raise ``InputError`` where the processes are of different programs, which share no work.
+
+    Those without names are of different programs where several have no event in common with any other; one may be the
+    master of the others. Nor is a browser a parallel run: its threads serve events, each of its own kind.
+    """
     names = {_NUMBERS.sub("", lanes.programs.get(process, "")) for process, _ in lanes.spans}
+    names = {"Python" if _PYTHON.fullmatch(name) else name for name in names}
     talk = any(span.name.startswith("MPI_") for spans in lanes.spans.values() for span in spans)
     if len(names) > 1 and not talk:
         told = ", ".join(sorted(name.strip() or "without a name" for name in names)[:_TOLD])
+        raise InputError(path, f"holds processes of different programs, not of one parallel run: {told}")
+    if names & _BROWSER:
+        raise InputError(path, "holds a browser, whose threads serve events: no parallel run")
+    kinds: dict[str, set[str]] = {}
+    for (process, _), spans in lanes.spans.items():
+        kinds.setdefault(process, set()).update(span.name for span in spans)
+    alone = [
+        process
+        for process, mine in kinds.items()
+        if not any(mine & theirs for other, theirs in kinds.items() if other != process)
+    ]
+    if names == {""} and len(kinds) > _TEAM and len(alone) >= _TEAM and not talk:
+        told = f"what processes {alone[0][:40]} and {alone[1][:40]} do, no other does"
         raise InputError(path, f"holds processes of different programs, not of one parallel run: {told}")
 
 

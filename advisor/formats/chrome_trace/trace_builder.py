@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from advisor.formats.chrome_trace.stream import EventStream
+from advisor.formats.chrome_trace.stream import Event, EventArgs, EventStream
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.trace.devices import naming
@@ -20,16 +20,22 @@ if TYPE_CHECKING:
 
 #: What is said of a trace of another kind of program.
 NO_DEVICES: Final = "the trace holds no calls, operators or activities of devices"
-_ACTIVITIES: Final = frozenset(("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events", "concurrent_kernel"))
-_CALLS: Final = frozenset(("cuda_runtime", "cuda_driver", "hip_runtime", "mtia_runtime", "xpu_runtime", "runtime"))
-_OPERATORS: Final = frozenset(("cpu_op", "operator"))
-#: What the first profilers with Kineto called the categories (PyTorch 1.8 and 1.9), in lower case.
-_FIRST_CATEGORIES: Final = {"memcpy": "gpu_memcpy", "memset": "gpu_memset", "python": "python_function"}
+_ACTIVITY, _CALL, _OPERATOR, _ANNOTATION, _OTHER = range(5)
+#: What the events of a category are, by its name in lower case; the last ones are those of the first profilers with
+#: Kineto (PyTorch 1.8 and 1.9).
+_CATEGORIES: Final = {
+    **dict.fromkeys(("kernel", "gpu_memcpy", "gpu_memset", "mtia_ccp_events", "concurrent_kernel"), _ACTIVITY),
+    **dict.fromkeys(("cuda_runtime", "cuda_driver", "hip_runtime", "mtia_runtime", "xpu_runtime", "runtime"), _CALL),
+    **dict.fromkeys(("cpu_op", "operator"), _OPERATOR),
+    **dict.fromkeys(("user_annotation", "cpu_instant_event"), _ANNOTATION),
+    **dict.fromkeys(("memcpy", "memset"), _ACTIVITY),
+}
 #: Bytes of an element of a communication, by the names that PyTorch gives the types.
 _ELEMENT_B: Final = {
     "Float": 4, "Int": 4, "Double": 8, "Long": 8, "Half": 2, "BFloat16": 2, "Short": 2, "Char": 1, "Byte": 1, "Bool": 1,
 }  # fmt: skip
-_ANNOTATIONS: Final = frozenset(("user_annotation", "cpu_instant_event"))
+#: What queues of MTIA devices do beside work: they wait for events, and note that those have happened.
+_QUEUE_EVENT: Final = re.compile(r"event_(wait|record)$")
 #: Ranges that PyTorch marks, among the operators in its first profilers with Kineto.
 _ANNOTATED: Final = re.compile(r"ProfilerStep#|enumerate\(DataLoader\)|Optimizer\.")
 #: How TensorFlow, JAX and rocprof call the processes that stand for devices, and their threads that hold kernels.
@@ -39,6 +45,7 @@ _NO_KERNELS: Final = re.compile(r"Modules|Steps|Framework|TraceMe|Source|Launch 
 _MATRIX_UNITS: Final = 7
 _MOST_RANKS: Final = 10_000_000
 _US: Final = 1000  # nanoseconds in the unit of the times
+_NO_ARGS: Final = EventArgs()
 
 
 def read_device_trace(files: Sequence[Path]) -> DeviceTrace:
@@ -56,9 +63,10 @@ class _RankReader:
         self._file, self._builder, self._number = file, builder, number
         self._devices: dict[Any, str] = {}
         self._threads: dict[Any, str] = {}
-        self._own: list[tuple[int, int, int, str]] = []
+        self._kinds: dict[tuple[Any, Any], int] = {}
+        self._own: list[tuple[int, int, str, str]] = []
         self._gloo: list[tuple[int, int, str]] = []
-        self._data: list[tuple[int, int, int]] = []
+        self._data: list[tuple[int, int]] = []
         self._multiprocessors: dict[Any, int] = {}
 
     def read_rank(self) -> None:
@@ -66,25 +74,29 @@ class _RankReader:
         stream = EventStream(self._file)
         self._builder.begin_process()
         bad = 0
-        for event in stream.iterate_events():
+        for batch in stream.iterate_batches():
             if not self._multiprocessors and "deviceProperties" in stream.header:
                 self._note_devices(stream.header["deviceProperties"])
-            try:
-                self._add_event(event)
-            except (KeyError, TypeError, ValueError, OverflowError):
-                bad += 1
+            for event in batch:
+                try:
+                    self._add_event(event)
+                except (TypeError, ValueError, OverflowError):
+                    bad += 1
         header = stream.header
         stated = header.get("distributedInfo")
         info = stated if isinstance(stated, dict) else {}
         rank = info.get("rank")
         base = header.get("baseTimeNanoseconds", 0)
-        known = self._builder.end_process(
-            rank=rank if isinstance(rank, int) and 0 <= rank < _MOST_RANKS else self._number,
-            host=str(header["host_name"]) if "host_name" in header else None,
-            base_ns=base if isinstance(base, int) and 0 <= base < 1 << 61 else 0,
-            file=self._file,
-            work=self._host_work() if not self._builder.has_activities else None,
-        )
+        try:
+            known = self._builder.end_process(
+                rank=rank if isinstance(rank, int) and 0 <= rank < _MOST_RANKS else self._number,
+                host=str(header["host_name"]) if "host_name" in header else None,
+                base_ns=base if isinstance(base, int) and 0 <= base < 1 << 61 else 0,
+                file=self._file,
+                work=self._host_work() if not self._builder.has_activities else None,
+            )
+        except (ValueError, OverflowError) as error:
+            raise InputError(self._file, f"holds times that are impossible: {error}") from None
         if isinstance(info.get("world_size"), int):
             self._builder.ranks_expected = max(self._builder.ranks_expected or 0, info["world_size"])
         if bad:
@@ -93,27 +105,30 @@ class _RankReader:
         if not known:
             raise InputError(self._file, NO_DEVICES)
 
-    def _add_event(self, event: dict[str, Any]) -> None:
-        phase = event.get("ph")
-        if phase == "M":
-            self._note_metadata(event)
-        if phase != "X" or "dur" not in event:
+    def _add_event(self, event: Event) -> None:
+        if event.ph != "X":
+            if event.ph == "M":
+                self._note_metadata(event)
             return
-        category, name = str(event.get("cat", "")).lower(), str(event["name"])
-        category = _FIRST_CATEGORIES.get(category, category)
-        start = _to_ns(event["ts"])
-        end = start + max(_to_ns(event["dur"]), 0)
-        args = event.get("args")
-        args = args if isinstance(args, dict) else {}
-        if category in _ACTIVITIES or (event.get("pid") in self._devices and self._is_stream(event)):
+        name, kind = event.name, self._kinds.get((event.cat, event.name))
+        if kind is None:
+            kind = self._kinds[event.cat, name] = _classify_event(event.cat, name)
+        if self._devices and event.pid in self._devices and self._is_stream(event):
+            kind = _ACTIVITY
+        if kind == _OTHER or event.dur is None:
+            return
+        start = _to_ns(event.ts)
+        end = start + max(_to_ns(event.dur), 0)
+        args = event.args if isinstance(event.args, EventArgs) else _NO_ARGS
+        if kind == _ACTIVITY:
             self._add_activity(event, name, start, end, args)
-        elif category in _CALLS or (category not in _OPERATORS and naming.is_runtime_call(name)):
-            correlation = args.get("correlation", args.get("External id", -1))
-            self._add_call(event, name, start, end, naming.classify_call(name), _to_whole(correlation))
-        elif category in _OPERATORS and not _ANNOTATED.match(name):
-            self._own.append((start, end, self._builder.find_thread(self._thread(event)), name))
+        elif kind == _CALL:
+            link = args.external_id if args.correlation is None else args.correlation
+            self._add_call(event, name, start, end, naming.classify_call(name), _to_whole(link))
+        elif kind == _OPERATOR:
+            self._own.append((start, end, str(event.tid), name))
             self._add_call(event, name, start, end, CallRole.WORK)
-        elif category in _ANNOTATIONS or category in _OPERATORS:
+        else:
             self._add_annotation(event, name, start, end)
 
     def _note_devices(self, properties: object) -> None:
@@ -123,58 +138,58 @@ class _RankReader:
                 if _to_whole(known.get("computeMajor", -1)) in range(_MATRIX_UNITS):
                     self._builder.add_count("devices_without_matrix_units", 1)
 
-    def _note_metadata(self, event: dict[str, Any]) -> None:
-        words = str((event.get("args") or {}).get("name", ""))
-        if event.get("name") == "process_name" and (found := _DEVICE.search(words)):
-            self._devices[event.get("pid")] = found[1]
-        if event.get("name") == "thread_name":
-            self._threads[event.get("pid"), event.get("tid")] = words
+    def _note_metadata(self, event: Event) -> None:
+        words = str(event.args.name) if isinstance(event.args, EventArgs) else ""
+        if event.name == "process_name" and (found := _DEVICE.search(words)):
+            self._devices[event.pid] = found[1]
+        if event.name == "thread_name":
+            self._threads[event.pid, event.tid] = words
 
-    def _is_stream(self, event: dict[str, Any]) -> bool:
-        return not _NO_KERNELS.search(self._threads.get((event.get("pid"), event.get("tid")), ""))
+    def _is_stream(self, event: Event) -> bool:
+        return not _NO_KERNELS.search(self._threads.get((event.pid, event.tid), ""))
 
-    def _thread(self, event: dict[str, Any]) -> str:
-        return f"thread {event.get('tid')}"
-
-    def _add_activity(self, event: dict[str, Any], name: str, start: int, end: int, args: dict[str, Any]) -> None:
-        device = args.get("device", self._devices.get(event.get("pid"), event.get("pid", 0)))
-        stream = args.get("stream", event.get("tid", 0))
+    def _add_activity(self, event: Event, name: str, start: int, end: int, args: EventArgs) -> None:
+        device = self._devices.get(event.pid, event.pid) if args.device is None else args.device
+        stream = event.tid if args.stream is None else args.stream
+        if _QUEUE_EVENT.match(name):
+            return
         kind = naming.classify_activity(name)
+        direction = naming.find_direction(f"{name} {args.direction or ''}") if kind == Activity.COPY else None
         group = ""
         if kind == Activity.COMMUNICATION:
-            members = args.get("Process Group Name", args.get("Process Group Ranks", ""))
-            group = f"{members} {args.get('Collective name', name)}"
-        occupancy = args.get("est. achieved occupancy %")
+            members = args.member_ranks if args.members is None else args.members
+            group = f"{members or ''} {args.collective or name}"
+        occupancy = args.occupancy
         self._builder.add_activity(
-            start, end, device, stream, kind, name, size=self._find_size(args),
-            link=_to_whole(args.get("correlation", -1)), group=group, blocks_per_sm=self._find_fill(args, device),
+            start, end, device, stream, kind, name, size=self._find_size(args), direction=direction,
+            link=_to_whole(args.correlation), group=group, blocks_per_sm=self._find_fill(args, device),
             occupancy=occupancy / 100 if isinstance(occupancy, int | float) and occupancy > 0 else -1.0,
         )  # fmt: skip
 
-    def _find_size(self, args: dict[str, Any]) -> int:
+    def _find_size(self, args: EventArgs) -> int:
         """Return the bytes of a copy or of a communication, -1 where they are not told; note those of floats."""
-        size = args.get("bytes", -1)
-        elements, kind = args.get("In msg nelems"), args.get("dtype")
+        size = args.size if args.bytes is None else args.bytes
+        elements, kind = args.elements_in, args.dtype
         if isinstance(elements, int) and kind in _ELEMENT_B:
-            size = max(elements, _to_whole(args.get("Out msg nelems", -1))) * _ELEMENT_B[kind]
+            size = max(elements, _to_whole(args.elements_out)) * _ELEMENT_B[kind]
             self._builder.add_count("communication_bytes", size)
             self._builder.add_count("float_communication_bytes", size if kind == "Float" else 0)
         return int(size) if isinstance(size, int | float) else -1
 
-    def _find_fill(self, args: dict[str, Any], device: object) -> float:
+    def _find_fill(self, args: EventArgs, device: object) -> float:
         """Return the blocks of a kernel for each multiprocessor, -1 where grid or device are not told."""
-        told = args.get("blocks per SM")
+        told = args.blocks_per_sm
         if isinstance(told, int | float) and told > 0:
             return float(told)
-        grid, count = args.get("grid"), self._multiprocessors.get(device, 0)
+        grid, count = args.grid, self._multiprocessors.get(device, 0)
         if count and isinstance(grid, list) and len(grid) == 3 and all(isinstance(each, int) for each in grid):
             return float(grid[0] * grid[1] * grid[2] / count) or -1.0
         return -1.0
 
-    def _add_call(self, event: dict[str, Any], name: str, start: int, end: int, role: CallRole, link: int = -1) -> None:
-        self._builder.add_call(start, end, self._thread(event), role, name, link)
+    def _add_call(self, event: Event, name: str, start: int, end: int, role: CallRole, link: int = -1) -> None:
+        self._builder.add_call(start, end, f"thread {event.tid}", role, name, link)
 
-    def _add_annotation(self, event: dict[str, Any], name: str, start: int, end: int) -> None:
+    def _add_annotation(self, event: Event, name: str, start: int, end: int) -> None:
         if naming.STEP.match(name):
             self._builder.add_mark(start, end)
         elif name.startswith("gloo:"):
@@ -182,7 +197,7 @@ class _RankReader:
         else:
             role = naming.classify_call(name)
             if role == CallRole.LOAD_DATA:
-                self._data.append((start, end, self._builder.find_thread(self._thread(event))))
+                self._data.append((start, end))
             self._add_call(event, name, start, end, role)
 
     def _host_work(self) -> list[tuple[int, int, Activity, str]]:
@@ -192,8 +207,8 @@ class _RankReader:
         """
         found = [(start, end, Activity.COMMUNICATION, name) for start, end, name in self._gloo]
         loading = sorted(self._data)
-        reach: dict[int, int] = {}
-        at: dict[int, int] = {}
+        reach: dict[str, int] = {}
+        at: dict[str, int] = {}
         for start, end, thread, name in sorted(self._own, key=lambda own: (own[0], -own[1])):
             while at.get(thread, 0) < len(loading) and loading[at.get(thread, 0)][1] <= start:
                 at[thread] = at.get(thread, 0) + 1
@@ -204,11 +219,21 @@ class _RankReader:
         return found
 
 
+def _classify_event(category: object, name: object) -> int:
+    """Return what events of a category and name are; raises ``TypeError`` for what is no name."""
+    if not isinstance(name, str):
+        raise TypeError(name)
+    kind = _CATEGORIES.get(str(category).lower(), _OTHER)
+    if kind in (_OTHER, _ANNOTATION) and naming.is_runtime_call(name):
+        return _CALL
+    return _ANNOTATION if kind == _OPERATOR and _ANNOTATED.match(name) else kind
+
+
 def _to_ns(moment: object) -> int:
     """Return a time in microseconds, a number or one in quotes, in whole nanoseconds."""
-    if isinstance(moment, int | float):
+    if type(moment) is float:
         return round(moment * _US)
-    return round(float(str(moment)) * _US)
+    return moment * _US if type(moment) is int else round(float(str(moment)) * _US)
 
 
 def _to_whole(number: object) -> int:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.formats.cube.anchor import CubeAnchor, CubeLocation, LocationGroup, SourceRegion
-    from advisor.model.records import FloatArray, IntArray
+    from advisor.model.records import IntArray
 
 REGION_LIMIT: Final = 100_000
 OTHERS: Final = "other regions"
@@ -60,27 +60,6 @@ def _classify_region(region: SourceRegion) -> tuple[str, Role, str | None, int |
         return name, kind, region.module, None
     file, line = parse_source_place(region.name) or (None, None)
     return name, kind, file, line
-
-
-def fold_regions(found: tuple[CallPathNode, ...], seconds: FloatArray) -> tuple[tuple[CallPathNode, ...], int]:
-    """Return the nodes with no more than ``REGION_LIMIT`` regions, and how many regions were folded into one.
-
-    ``seconds`` (nodes,) are the nodes' own; the regions with the least of them are folded.
-    """
-    total: dict[tuple[object, ...], float] = {}
-    for node, own in zip(found, seconds.tolist(), strict=True):
-        key = (node.name, node.role, node.file, node.line)
-        total[key] = total.get(key, 0.0) + own
-    if len(total) <= REGION_LIMIT:
-        return found, 0
-    foldable = sorted((key for key in total if key[1] == Role.USER), key=lambda key: -total[key])
-    spare = set(foldable[max(0, REGION_LIMIT - 1 - (len(total) - len(foldable))) :])
-    return tuple(
-        CallPathNode(OTHERS, Role.USER, parent=node.parent)
-        if (node.name, node.role, node.file, node.line) in spare
-        else node
-        for node in found
-    ), len(spare)
 
 
 def build_processors(anchor: CubeAnchor, path: Path, member: str) -> tuple[tuple[Processor, ...], IntArray, int]:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from advisor.formats.darshan import patterns, rank_shares
+from advisor.formats.darshan import rank_shares
 from advisor.formats.darshan.rank_shares import RankExtreme
 
 if TYPE_CHECKING:
     from advisor.formats.darshan.logs import DarshanLog, ModuleTable
     from advisor.model.records import FloatArray, IntArray
+
+_SEQUENTIAL: Final = ("SEQ_READS", "SEQ_WRITES")
 
 SHARED: Final = -1
 #: Stands for the file of several shared records that are taken together.
@@ -26,7 +28,6 @@ KINDS: Final = ("read", "write", "metadata")
 SIZES: Final = (100, 1 << 10, 10 << 10, 100 << 10, 1 << 20, 4 << 20, 10 << 20, 100 << 20, 1 << 30)
 _EDGES: Final = ("0", "100", "1K", "10K", "100K", "1M", "4M", "10M", "100M", "1G", "PLUS")
 _SIZE_NAMES: Final = tuple(f"{low}_{high}" for low, high in pairwise(_EDGES))
-
 #: Counters that add up to the operations of a kind, by module.
 _OPERATIONS: Final = {
     "POSIX": (("READS",), ("WRITES",), ("OPENS", "SEEKS", "STATS", "MMAPS")),
@@ -115,9 +116,9 @@ def build_record_cells(module: str, table: ModuleTable, ranks: int) -> IoCells:
         _sum_counters(table, _FORCING[module]),
         _sum_counters(table, ("FILE_NOT_ALIGNED",)),
         _sum_counters(table, ("MEM_NOT_ALIGNED",)),
-        patterns.count_random_operations(table, operations[:, :2], ranks),
-        patterns.count_switches(table, ranks),
-        patterns.estimate_reread_bytes(table),
+        count_random_operations(table, operations[:, :2], ranks),
+        count_switches(table, ranks),
+        estimate_reread_bytes(table),
     )
 
 
@@ -224,3 +225,45 @@ def select_cells(cells: IoCells, rows: IntArray) -> IoCells:
 
 def _join_cells(module: str, parts: list[IoCells]) -> IoCells:
     return IoCells(module, **{name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS})
+
+
+def count_random_operations(table: ModuleTable, operations: IntArray, ranks: int) -> IntArray:
+    """Return the reads and writes (records, 2) that begin before the end of the one before; 0 where nobody counts.
+
+    Darshan calls an operation sequential that begins behind the last byte of the one before, for which it takes byte 0
+    at first: the first operation of each rank on a file is never one, and is left out here.
+    """
+    found = np.zeros_like(operations)
+    first = np.where(table.ranks < 0, ranks, 1)
+    for kind, name in enumerate(_SEQUENTIAL):
+        if name in table.counters:
+            found[:, kind] = np.maximum(operations[:, kind] - np.maximum(table.counters[name], 0) - first, 0)
+    return found
+
+
+def count_switches(table: ModuleTable, ranks: int) -> IntArray:
+    """Return how often ranks turn from reading a file to writing it or back (records,); a first time is none."""
+    if "RW_SWITCHES" not in table.counters:
+        return np.zeros(len(table), dtype=np.int64)
+    found: IntArray = np.maximum(table.counters["RW_SWITCHES"] - np.where(table.ranks < 0, ranks, 1), 0)
+    return found
+
+
+def estimate_reread_bytes(table: ModuleTable) -> IntArray:
+    """Return how many bytes of each record (records,) were read before, by the same rank or another one: at least.
+
+    A file of which more is read than lies before the last byte read was read twice in part. Files that the run also
+    writes count nothing: what is read again may be new. Records of a file share what is read again by their bytes.
+    """
+    if "MAX_BYTE_READ" not in table.counters:
+        return np.zeros(len(table), dtype=np.int64)
+    files, place = np.unique(table.ids, return_inverse=True)
+    read, written = (np.maximum(table.counters[name], 0) for name in ("BYTES_READ", "BYTES_WRITTEN"))
+    extent = np.zeros(len(files), dtype=np.int64)
+    np.maximum.at(extent, place, np.where(read > 0, table.counters["MAX_BYTE_READ"] + 1, 0))
+    total = np.bincount(place, read.astype(np.float64), len(files))
+    is_written = np.bincount(place, written.astype(np.float64), len(files)) > 0
+    again = np.where(is_written, 0.0, np.maximum(total - extent, 0.0))
+    share = np.divide(again, total, out=np.zeros(len(files)), where=total > 0)
+    found: IntArray = np.rint(share[place] * read).astype(np.int64)
+    return found

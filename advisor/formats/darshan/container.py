@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from advisor.model.errors import InputError
+from advisor.support.limited_files import read_limited
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,13 +48,12 @@ def read_unpacked_sizes(path: Path) -> frozenset[int]:
 
     Raises ``InputError`` with the place where a log is cut off, or its bytes are not those that were written.
     """
-    size = path.stat().st_size
-    if size > FILE_LIMIT:
-        raise InputError(path, f"is larger than {FILE_LIMIT:,} bytes")
-    content = path.read_bytes()
+    content = read_limited(path, FILE_LIMIT)
     layout = _LAYOUTS[content[:4] >= _SINCE]
     if len(content) < layout.size:
-        raise InputError(path, f"ends inside the header of {layout.size} bytes: the log is cut off", f"byte {size}")
+        raise InputError(
+            path, f"ends inside the header of {layout.size} bytes: the log is cut off", f"byte {len(content)}"
+        )
     if content[_COMPRESSION_AT] not in (_ZLIB, _BZIP2, _PLAIN):
         raise InputError(path, "the kind of compression is unknown: the log is damaged", f"byte {_COMPRESSION_AT}")
     sizes: list[int] = []

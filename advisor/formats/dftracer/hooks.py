@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
 from advisor.formats.io_findings import build_access_findings
+from advisor.formats.plain_text import read_head
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,24 +32,20 @@ def advisor_sniff(path: Path) -> float | None:
 
 
 def _is_trace(path: Path) -> bool:
-    try:
-        with path.open("rb") as plain:
-            head = plain.read(_HEAD_BYTES)
-        if head.startswith(b"\x1f\x8b"):
-            with gzip.open(path) as packed:
-                head = packed.read(_HEAD_BYTES)
-    except (OSError, EOFError, zlib.error):
-        return False
-    return bool(_EVENT.match(head))
+    return bool(_EVENT.match(read_head(path, _HEAD_BYTES)))
 
 
 @hookimpl
 def advisor_read(path: Path) -> Profile:
     """Return the run whose calls on files the trace at ``path`` holds; raises ``InputError`` for what is damaged."""
+    from dataclasses import replace
+
     from advisor.formats.dftracer.reading import read_traces
+    from advisor.formats.rank_files import note_copies
 
     files = [each for each in path.iterdir() if each.name.endswith((".pfw", ".pfw.gz"))] if path.is_dir() else [path]
-    return read_traces(sorted(files), path)
+    profile = read_traces(sorted(files), path)
+    return replace(profile, notes=(*profile.notes, *note_copies(files)))
 
 
 @hookimpl

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from advisor.formats.number_lines import NumberLines
     from advisor.model.records import IntArray
 
-MAGIC: Final = b"#DIMEMAS:"
 _FIRST: Final = re.compile(
     rb'#DIMEMAS:"[^"]*":(\d{1,2}),(\d{1,18}):(\d{1,7})\(([\d,]{0,99999999})\)(?:,(\d{1,9}))?[,\d]*\s*\n'
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from advisor.extension.hookspecs import hookimpl
+from advisor.formats.call_path_reader import make_reader
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model.records import Profile
     from advisor.trace.callpaths.records import CallPaths
 
 
@@ -32,13 +32,10 @@ def read_call_paths(path: Path) -> CallPaths:
     from advisor.formats.gprof import detection
     from advisor.formats.gprof.call_path_builder import build_call_paths
     from advisor.formats.gprof.report import read_reports
+    from advisor.formats.rank_files import check_copies
 
-    return build_call_paths([report for file in detection.find_files(path) for report in read_reports(file)], path)
+    files = detection.find_files(path)
+    return check_copies(build_call_paths([report for file in files for report in read_reports(file)], path), files)
 
 
-@hookimpl
-def advisor_read(path: Path) -> Profile:
-    """Return the run reported at ``path``; raises ``InputError`` with the line of what is damaged."""
-    from advisor.trace.callpaths.profile import from_call_paths
-
-    return from_call_paths(read_call_paths(path), path)
+advisor_read = make_reader(read_call_paths)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError
+from advisor.support.limited_files import read_limited
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -91,13 +92,7 @@ def split_source_place(name: str) -> tuple[str, str | None, int | None]:
 
 def read_reports(path: Path) -> list[GprofReport]:
     """Return the reports in the file at ``path``; raises ``InputError`` with the line of what is none."""
-    try:
-        with path.open("rb") as stream:
-            content = stream.read(_LIMIT + 1)
-    except OSError as error:
-        raise InputError(path, error.strerror or str(error)) from error
-    if len(content) > _LIMIT:
-        raise InputError(path, f"is larger than {_LIMIT:,} bytes, the limit for this format")
+    content = read_limited(path, _LIMIT)
     if content and not content.endswith(b"\n"):
         raise InputError(path, "the file ends in the middle of a line", f"line {content.count(10) + 1}")
     reading = _ReportReader(path)

@@ -10,7 +10,7 @@ import numpy as np
 
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Processor
-from advisor.trace.callpaths.records import CallPathNode, CallPaths
+from advisor.trace.callpaths.records import CallPathNode, CallPaths, fold_regions
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 
@@ -38,7 +38,8 @@ def build_call_paths(database: Database, path: Path) -> CallPaths:
     order = sorted(range(len(database.threads)), key=lambda n: _processor_keys(database)[n])
     parent = np.array(database.frames.parent, dtype=np.int64)
     own = {kind: _subtract_children(values[:, order], parent) for kind, values in database.inclusive.items()}
-    nodes, folded = _fold_regions(_build_nodes(database.frames), sum(own.values(), np.zeros(1)).sum(axis=1))
+    seconds = sum(own.values(), np.zeros(1)).sum(axis=1)
+    nodes, folded = fold_regions(_build_nodes(database.frames), seconds, REGION_LIMIT, OTHERS)
     ranks = {thread.rank for thread in database.threads}
     wall_s = own.get("wall", own.get("cpu"))
     return CallPaths(
@@ -98,22 +99,6 @@ def _classify_function(name: str, module: str) -> tuple[str, Role]:
     # Of code without line numbers hpcstruct writes the binary behind the name: PMPI_Send [libmpi.so.12.1.1].
     binary = _BINARY.search(name)
     return classify_region(name[: binary.start()] if binary and binary[1] == module.rsplit("/", 1)[-1] else name)
-
-
-def _fold_regions(nodes: list[CallPathNode], seconds: FloatArray) -> tuple[tuple[CallPathNode, ...], int]:
-    """Return the nodes with no more than ``REGION_LIMIT`` regions, and how many with the least time became one."""
-    total: dict[tuple[object, ...], float] = {}
-    for node, own in zip(nodes, seconds.tolist(), strict=True):
-        key = (node.name, node.role, node.file, node.line)
-        total[key] = total.get(key, 0.0) + own
-    if len(total) <= REGION_LIMIT:
-        return tuple(nodes), 0
-    plain = sorted((key for key in total if key[1] == Role.USER), key=lambda key: -total[key])
-    spare = set(plain[max(0, REGION_LIMIT - 1 - (len(total) - len(plain))) :])
-    return tuple(
-        CallPathNode(OTHERS, parent=node.parent) if (node.name, node.role, node.file, node.line) in spare else node
-        for node in nodes
-    ), len(spare)
 
 
 def _compute_identity(own: dict[str, FloatArray]) -> str:

@@ -12,6 +12,7 @@ from advisor.formats import safe_xml
 from advisor.formats.hpctoolkit import metric_db
 from advisor.formats.hpctoolkit.database import NODE_LIMIT, CallFrames, Database, MeasuredThread, parse_time_metric
 from advisor.model.errors import InputError
+from advisor.support.limited_files import read_limited
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,10 +62,8 @@ def read_experiment(directory: Path) -> Database:
     path = directory / DOCUMENT
     if not path.is_file():
         raise InputError(directory, f"holds neither meta.db nor {DOCUMENT}")
-    if path.stat().st_size > _DOCUMENT_LIMIT:
-        raise InputError(path, f"is larger than {_DOCUMENT_LIMIT >> 30} GiB")
     handler = _ExperimentHandler()
-    safe_xml.parse_xml(path.read_bytes(), handler, path, document_type=True)
+    safe_xml.parse_xml(read_limited(path, _DOCUMENT_LIMIT), handler, path, document_type=True)
     found = handler.found
     if not handler.ended:
         raise InputError(path, "is no HPCToolkit experiment")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.formats.hpctoolkit.binary import BinaryContent, check_signature
 from advisor.formats.hpctoolkit.database import NODE_LIMIT, CallFrames
 from advisor.model.errors import InputError
+from advisor.support.limited_files import read_limited
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,9 +63,7 @@ class MetaFile:
 
 def read_meta(path: Path) -> MetaFile:
     """Return what the file at ``path`` says; raises ``InputError`` with the byte of what is damaged."""
-    if path.stat().st_size > SIZE_LIMIT:
-        raise InputError(path, f"is larger than {SIZE_LIMIT >> 30} GiB")
-    data = path.read_bytes()
+    data = read_limited(path, SIZE_LIMIT)
     if len(data) < _HEADER + 8:
         raise InputError(path, f"ends after {len(data)} bytes")
     check_signature(path, data[:16], data[-8:], "meta")

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from advisor.extension.hookspecs import hookimpl
+from advisor.formats.call_path_reader import make_reader
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model.records import Profile
     from advisor.trace.callpaths.records import CallPaths
 
 
@@ -27,14 +27,10 @@ def read_call_paths(path: Path) -> CallPaths:
     """Return the kernels in the file or folder at ``path``; raises ``InputError`` for what is damaged."""
     from advisor.formats.kokkos_timer.call_path_builder import build_call_paths
     from advisor.formats.kokkos_timer.kernel_files import list_processes, read_process
+    from advisor.formats.rank_files import check_copies
 
     files = list_processes(path) if path.is_dir() else [path]
-    return build_call_paths([read_process(file) for file in files], path)
+    return check_copies(build_call_paths([read_process(file) for file in files], path), files)
 
 
-@hookimpl
-def advisor_read(path: Path) -> Profile:
-    """Return the run whose kernels are in ``path``; raises ``InputError`` for what is damaged."""
-    from advisor.trace.callpaths.profile import from_call_paths
-
-    return from_call_paths(read_call_paths(path), path)
+advisor_read = make_reader(read_call_paths)

@@ -131,10 +131,7 @@ def _parse_json(path: Path, content: bytes) -> Process:
 
 
 def _parse_kernel(node: JsonNode) -> Kernel:
-    fields = node.require_fields()
-    missing = {"kernel-name", "call-count", "total-time", "time-per-call"} - fields.keys()
-    if missing:
-        raise node.make_error(f"{min(missing)!r} is missing")
+    fields = node.require_members("kernel-name", "call-count", "total-time", "time-per-call")
     calls, seconds = fields["call-count"].require_whole(), fields["total-time"].require_number(0.0)
     if (
         abs(fields["time-per-call"].require_number(0.0) * max(calls, 1) - seconds)

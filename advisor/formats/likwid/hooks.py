@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from advisor.extension.hookspecs import hookimpl
+from advisor.formats.call_path_reader import make_reader
 from advisor.formats.likwid import detection
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model.records import Profile
     from advisor.trace.callpaths.records import CallPaths
 
 
@@ -28,17 +28,13 @@ def read_call_paths(path: Path) -> CallPaths:
     Raises ``InputError`` with the line of what is damaged.
     """
     from advisor.formats.likwid.call_path_builder import build_call_paths
+    from advisor.formats.rank_files import check_copies
     from advisor.model.errors import InputError
 
     files = detection.find_files(path) if path.is_dir() else [path]
     if not files or detection.detect_layout(files[0]) is None:
         raise InputError(path, "no tables of likwid-perfctr here")
-    return build_call_paths(files, path)
+    return check_copies(build_call_paths(files, path), files)
 
 
-@hookimpl
-def advisor_read(path: Path) -> Profile:
-    """Return the run at ``path``; raises ``InputError`` with the line of what is damaged."""
-    from advisor.trace.callpaths.profile import from_call_paths
-
-    return from_call_paths(read_call_paths(path), path)
+advisor_read = make_reader(read_call_paths)

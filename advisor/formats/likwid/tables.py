@@ -10,6 +10,7 @@ import numpy as np
 
 from advisor.formats.likwid.detection import detect_layout
 from advisor.model.errors import InputError
+from advisor.support.limited_files import read_limited
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,12 +56,7 @@ class GroupTable:
 
 def read_tables(path: Path) -> list[GroupTable]:
     """Return the tables in the file at ``path``; raises ``InputError`` with the line that is none."""
-    try:
-        if path.stat().st_size > FILE_LIMIT:
-            raise InputError(path, f"is larger than {FILE_LIMIT:,} bytes")
-        content = path.read_bytes().decode("utf-8", "surrogateescape")
-    except OSError as error:
-        raise InputError(path, error.strerror or str(error)) from error
+    content = read_limited(path, FILE_LIMIT).decode("utf-8", "surrogateescape")
     *lines, rest = content.split("\n")
     if rest:
         raise InputError(path, "the last line has no end", f"line {len(lines) + 1}")

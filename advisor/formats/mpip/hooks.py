@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
+from advisor.formats.call_path_reader import make_reader
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model.records import Profile
     from advisor.trace.callpaths.records import CallPaths
 
 _FIRST_LINE: Final = b"@ mpiP\n"
@@ -32,9 +32,4 @@ def read_call_paths(path: Path) -> CallPaths:
     return build_call_paths(read_report(path))
 
 
-@hookimpl
-def advisor_read(path: Path) -> Profile:
-    """Return the run that the report at ``path`` tells of; raises ``InputError`` with the line of what is damaged."""
-    from advisor.trace.callpaths.profile import from_call_paths
-
-    return from_call_paths(read_call_paths(path), path)
+advisor_read = make_reader(read_call_paths)

@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError
+from advisor.support.limited_files import read_limited
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,12 +116,7 @@ def split_report(path: Path) -> ReportContents:
 
 
 def _read_rows(path: Path) -> Iterator[ReportRow]:
-    try:
-        if path.stat().st_size > LIMIT:
-            raise InputError(path, f"is larger than {LIMIT:,} bytes")
-        content = path.read_bytes().decode("latin-1")
-    except OSError as error:
-        raise InputError(path, error.strerror or str(error)) from error
+    content = read_limited(path, LIMIT).decode("latin-1")
     for number, line in enumerate(content.split("\n")[:-1]):
         yield ReportRow(path, number + 1, line)
 

@@ -10,6 +10,7 @@ from advisor.formats.native.phases import RESOLUTION_S, PhaseReader
 from advisor.model.errors import InputError
 from advisor.model.records import MEASURES, Causes, Note, Processor, Profile, Region, Status
 from advisor.support.contract import ContractError
+from advisor.support.strict_json import optional_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +26,7 @@ PROCESSOR_LIMIT: Final = 1_000_000
 _KEYS: Final = (
     *("schema", "program", "run", "reader", "actual_s", "processors", "regions", "synchronized", "phases", "status"),
     *("build", "started", "machine", "cores", "language", "executable", "paradigms", "parameters", "outside"),
-    *("counts", "causes", "notes", "ranks_expected", "clock_uncertainty_s", *MEASURES),
+    *("counts", "causes", "notes", "ranks_expected", "clock_uncertainty_s", "job", *MEASURES),
 )
 
 Fields = dict[str, "JsonNode"]
@@ -35,27 +36,27 @@ T = TypeVar("T")
 def parse_document(root: JsonNode, arrays: ArraySource) -> Profile:
     """Return the run that a document describes; raises ``InputError`` with the path of the first mistake."""
     _check_version(root)
-    found = root.require_fields(_KEYS)
-    _require_fields(root, found, "program", "run", "actual_s", "processors", "regions")
+    found = root.require_fields(_KEYS, needed=("program", "run", "actual_s", "processors", "regions"))
+    region_nodes = found["regions"].require_items(soundness.REGION_LIMIT)
     processors = _read_processors(found["processors"])
-    region_nodes = found["regions"].require_items()
     table = (len(region_nodes), len(processors))
     regions = tuple(map(_read_region, region_nodes))
     phases = PhaseReader(root, region_nodes, table, arrays).read_phases()
     profile = Profile(
         program=found["program"].require_text(),
         run=found["run"].require_text(),
-        reader=_optional_text(found, "reader") or "native",
+        reader=optional_text(found, "reader") or "native",
         actual_s=found["actual_s"].require_number(),
         processors=processors,
         regions=regions,
         phases=phases,
         status=_read_status(found, phases),
-        build=_optional_text(found, "build"),
-        started=_optional_text(found, "started"),
-        machine=_optional_text(found, "machine"),
-        language=_optional_text(found, "language"),
-        executable=_optional_text(found, "executable"),
+        build=optional_text(found, "build"),
+        started=optional_text(found, "started"),
+        machine=optional_text(found, "machine"),
+        language=optional_text(found, "language"),
+        executable=optional_text(found, "executable"),
+        job=optional_text(found, "job"),
         paradigms=tuple(node.require_text() for node in _optional_items(found, "paradigms")),
         parameters=_read_mapping(found, "parameters", _read_parameter),
         outside=_read_mapping(found, "outside", lambda node: arrays.read_numbers(node, table[1:], -RESOLUTION_S)),
@@ -79,8 +80,7 @@ def _check_soundness(root: JsonNode, profile: Profile) -> Profile:
 
 
 def _check_version(root: JsonNode) -> None:
-    found = root.require_fields()
-    _require_fields(root, found, "schema")
+    found = root.require_fields(needed=("schema",))
     schema = found["schema"].require_text()
     if not schema.startswith(FORMAT):
         raise found["schema"].make_error(f"expected {SCHEMA!r}, found {schema[:80]!r}")
@@ -88,16 +88,6 @@ def _check_version(root: JsonNode) -> None:
         raise found["schema"].make_error(
             f"{schema[:80]!r} is not known here, only {SCHEMA!r}; is this gapwatch too old?"
         )
-
-
-def _require_fields(node: JsonNode, found: Fields, *names: str) -> None:
-    for name in names:
-        if name not in found:
-            raise node.make_error(f"{name!r} is missing")
-
-
-def _optional_text(found: Fields, name: str) -> str | None:
-    return found[name].require_text() if name in found else None
 
 
 def _optional_items(found: Fields, name: str) -> list[JsonNode]:
@@ -117,7 +107,7 @@ def _read_parameter(node: JsonNode) -> str | float:
 def _read_processors(node: JsonNode) -> tuple[Processor, ...]:
     """Return the processors of a list, or ranks from 0 where only their number is given."""
     if isinstance(node.value, list):
-        return tuple(map(_read_processor, node.require_items()))
+        return tuple(map(_read_processor, node.require_items(PROCESSOR_LIMIT)))
     count = node.require_whole(1)
     if count > PROCESSOR_LIMIT:
         raise node.make_error(f"more than {PROCESSOR_LIMIT:,}")
@@ -125,12 +115,11 @@ def _read_processors(node: JsonNode) -> tuple[Processor, ...]:
 
 
 def _read_processor(node: JsonNode) -> Processor:
-    found = node.require_fields(("rank", "thread", "host", "from_s", "to_s", "device"))
-    _require_fields(node, found, "rank")
+    found = node.require_fields(("rank", "thread", "host", "from_s", "to_s", "device"), needed=("rank",))
     return Processor(
         rank=found["rank"].require_whole(),
         thread=found["thread"].require_whole() if "thread" in found else 0,
-        host=_optional_text(found, "host"),
+        host=optional_text(found, "host"),
         from_s=found["from_s"].require_number() if "from_s" in found else None,
         to_s=found["to_s"].require_number() if "to_s" in found else None,
         device=found["device"].require_whole(0) if "device" in found else None,
@@ -138,21 +127,19 @@ def _read_processor(node: JsonNode) -> Processor:
 
 
 def _read_region(node: JsonNode) -> Region:
-    found = node.require_fields(("name", "file", "line", "threaded", *MEASURES))
-    _require_fields(node, found, "name")
+    found = node.require_fields(("name", "file", "line", "threaded", *MEASURES), needed=("name",))
     return Region(
         name=found["name"].require_text(),
-        file=_optional_text(found, "file"),
+        file=optional_text(found, "file"),
         line=found["line"].require_whole() if "line" in found else None,
         threaded=found["threaded"].require_flag() if "threaded" in found else False,
     )
 
 
 def _read_note(node: JsonNode) -> Note:
-    found = node.require_fields(("name", "text", "penalty", "collect"))
-    _require_fields(node, found, "name", "text")
+    found = node.require_fields(("name", "text", "penalty", "collect"), needed=("name", "text"))
     penalty = found["penalty"].require_number(0) if "penalty" in found else 0.0
-    return Note(found["name"].require_text(), found["text"].require_text(), penalty, _optional_text(found, "collect"))
+    return Note(found["name"].require_text(), found["text"].require_text(), penalty, optional_text(found, "collect"))
 
 
 def _note_missing_values(arrays: ArraySource) -> list[Note]:
@@ -170,8 +157,7 @@ def _read_status(found: Fields, phases: tuple[Phase, ...]) -> dict[str, Status]:
 
 def _read_causes(node: JsonNode, arrays: ArraySource) -> Causes:
     names = tuple(field.name for field in fields(Causes))
-    found = node.require_fields(names)
-    _require_fields(node, found, *names)
+    found = node.require_fields(names, needed=names)
     seconds = arrays.read_numbers(found["seconds"], (None,), -RESOLUTION_S)
     if seconds is None:
         raise found["seconds"].make_error("a cause without seconds explains nothing")

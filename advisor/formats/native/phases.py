@@ -8,6 +8,7 @@ import numpy as np
 
 from advisor.model.record_class import dataclass
 from advisor.model.records import MEASURES, Phase, PhaseKind
+from advisor.support.strict_json import optional_text
 
 if TYPE_CHECKING:
     from advisor.formats.native.arrays import ArraySource, Shape
@@ -66,9 +67,7 @@ class PhaseReader:
         return node.make_error(f"states none of the measures {', '.join(MEASURES)} completely")
 
     def _read_phase(self, node: JsonNode) -> Phase:
-        found = node.require_fields(_PHASE)
-        if "name" not in found:
-            raise node.make_error("'name' is missing")
+        found = node.require_fields(_PHASE, needed=("name",))
         indices = np.arange(self.extents[0], dtype=np.int64)
         if "regions" in found:
             indices = self.arrays.read_integers(found["regions"], (None,))
@@ -80,7 +79,7 @@ class PhaseReader:
             else "parallel",
             regions=indices,
             arrays=measures,
-            closed_by=found["closed_by"].require_text() if "closed_by" in found else None,
+            closed_by=optional_text(found, "closed_by"),
             start_s=self.arrays.read_numbers(found["start_s"], (None,), -np.inf) if "start_s" in found else None,
             duration_s=self.arrays.read_numbers(found["duration_s"], (None,), 0) if "duration_s" in found else None,
         )

@@ -52,8 +52,8 @@ def advisor_sniff(path: Path) -> float | None:
 @hookimpl
 def advisor_read(path: Path) -> Profile:
     """Return the run recorded at ``path``, all reports of it; raises ``InputError`` for what is damaged."""
+    from advisor.formats.device_ranks import profile_device_ranks
     from advisor.formats.nsys.report import read_device_trace
-    from advisor.trace.devices.profile import profile_devices
 
     files = list_reports(path) if path.is_dir() and not is_report_folder(path) else [path]
-    return profile_devices(read_device_trace(files), path, "nsys")
+    return profile_device_ranks(read_device_trace(files), path, "nsys", [file for file in files if file.is_file()])

@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.formats.nsys.columns import load_folder
+from advisor.formats.sqlite_files import open_database
 from advisor.model.errors import InputError
 from advisor.trace.devices import naming
 from advisor.trace.devices.builder import DeviceTraceBuilder
@@ -41,14 +42,10 @@ _MPI_TABLES: Final = ("MPI_COLLECTIVES_EVENTS", "MPI_P2P_EVENTS", "MPI_START_WAI
 def list_tables(path: Path) -> set[str]:
     """Return the names of the tables of a database, nothing for what is none."""
     try:
-        with closing(_open(path)) as database:
+        with closing(open_database(path)) as database:
             return {str(name) for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     except sqlite3.Error:
         return set()
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
 
 
 def read_device_trace(files: Sequence[Path]) -> DeviceTrace:
@@ -57,7 +54,7 @@ def read_device_trace(files: Sequence[Path]) -> DeviceTrace:
     rank = 0
     for file in files:
         try:
-            with closing(load_folder(file) if file.is_dir() else _open(file)) as database:
+            with closing(load_folder(file) if file.is_dir() else open_database(file)) as database:
                 rank = _Report(database, file, builder).read_processes(rank)
         except (sqlite3.Error, OverflowError, TypeError, ValueError) as error:
             raise InputError(file, f"is damaged, or no export of Nsight Systems: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,7 +44,7 @@ def find_chunks(file: Path, chunk_bytes: int) -> list[EventChunk]:
     before = 0
     try:
         with file.open("rb") as source:
-            size = file.stat().st_size
+            size = os.fstat(source.fileno()).st_size
             for begin in range(0, max(size, 1), chunk_bytes):
                 source.seek(begin)
                 order, first, last = _read_header(file, begin, source.read(HEADER))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from typing import TYPE_CHECKING, Literal
 
@@ -24,12 +25,14 @@ FILE_AT_MOST = 1 << 31
 def read_file(path: Path) -> bytes:
     """Return all bytes of a file beside the events; raises ``InputError`` where it cannot be read or is none."""
     try:
-        about = path.stat()
-        if not stat.S_ISREG(about.st_mode):  # a pipe would wait for a writer for ever, and a device never ends
-            raise InputError(path, "is no regular file")
-        if about.st_size > FILE_AT_MOST:
-            raise InputError(path, f"damaged: has more than {FILE_AT_MOST >> 30} GiB, which no such file has")
-        return path.read_bytes()
+        # opened without waiting: a pipe would wait for a writer for ever
+        with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb", buffering=0) as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):  # a device never ends
+                raise InputError(path, "is no regular file")
+            if about.st_size > FILE_AT_MOST:
+                raise InputError(path, f"damaged: has more than {FILE_AT_MOST >> 30} GiB, which no such file has")
+            return file.read()
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}") from error
     except MemoryError as error:

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from advisor.formats.otf2.anchor import read_anchor
 from advisor.formats.otf2.chunks import read_definition_records
-from advisor.formats.otf2.old_types import convert_group_type, convert_region_type
+from advisor.formats.otf2.codes import (
+    COMM_GROUP,
+    COMM_LOCATIONS,
+    COMM_SELF,
+    MPI,
+    OLD_REGION_TYPES,
+    PARADIGMS,
+    ROLES,
+)
 from advisor.model.errors import InputError
 from advisor.support.contract import TEXT_LIMIT
 
@@ -18,6 +26,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.formats.otf2.cursor import Cursor
+
+
+#: Type of a group by its type before OTF2 1.2, where only MPI had communicators.
+_GROUP_TYPES = {4: COMM_GROUP, 5: COMM_SELF, 6: COMM_LOCATIONS}
 
 #: Fields by name of the definition: what they are is said in OTF2's documentation, in the order of its callbacks.
 Definitions = dict[str, list[list[Any]]]
@@ -138,3 +150,14 @@ _READERS: dict[int, tuple[str, Callable[[Cursor], list[Any]]]] = {
     40: ("IoHandle", _make_field_reader("IIIBIII")),
     43: ("InterComm", _make_field_reader("IIIIII")),
 }
+
+
+def convert_region_type(old: int) -> tuple[int, int]:
+    """Return role and paradigm of a region of the type ``old``."""
+    role, paradigm = OLD_REGION_TYPES[old if old < len(OLD_REGION_TYPES) else 0].split("/")
+    return ROLES.index(role), PARADIGMS.index(paradigm)
+
+
+def convert_group_type(old: int) -> tuple[int, int]:
+    """Return type and paradigm of a group of the type ``old``."""
+    return (_GROUP_TYPES[old], MPI) if old in _GROUP_TYPES else (old, PARADIGMS.index("UNKNOWN"))

@@ -6,18 +6,11 @@ from dataclasses import field
 from typing import TYPE_CHECKING, NamedTuple
 
 from advisor.formats.otf2 import archive
-from advisor.formats.otf2.chunks import EventChunk, find_chunks
+from advisor.formats.otf2.chunks import EventChunk, find_chunks, split_definition_records
+from advisor.formats.otf2.clock_correction import ClockCorrection
 from advisor.formats.otf2.columns import TraceColumns
 from advisor.formats.otf2.cursor import read_file
 from advisor.formats.otf2.decoding import DecodingTask, decode_chunks
-from advisor.formats.otf2.local_definitions import (
-    COMMUNICATORS,
-    IO_HANDLES,
-    REGIONS,
-    IdMap,
-    LocalDefinitions,
-    read_local_definitions,
-)
 from advisor.formats.otf2.rows import DecodingContext, make_counts, make_rows
 from advisor.model.errors import InputError
 from advisor.model.record_class import dataclass
@@ -27,9 +20,25 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.formats.otf2.anchor import Otf2Anchor
+    from advisor.formats.otf2.cursor import Cursor
     from advisor.formats.otf2.id_lookup import IdLookup
     from advisor.formats.otf2.rows import EventRows
     from advisor.model.records import IntArray
+
+#: What an id map is about, as OTF2 numbers it.
+REGIONS, COMMUNICATORS, IO_HANDLES = 3, 6, 13
+_ID_MAP, _CLOCK_OFFSET = 5, 6
+_DENSE, _SPARSE = 0, 1
+#: Local ids and the global ids that they stand for; ids that are not listed stand for themselves.
+IdMap = dict[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class LocalDefinitions:
+    """The id maps of a location by what they are about, and the correction of its clock."""
+
+    id_maps: dict[int, IdMap] = field(default_factory=dict)
+    clock: ClockCorrection = field(default_factory=ClockCorrection.make_identity)
 
 
 @dataclass(slots=True)
@@ -62,7 +71,7 @@ class EventReader:
     """Reads the event files of an archive; ids become numbers by ``regions``, ``comms`` and ``files``."""
 
     def __init__(self, path: Path, anchor: Otf2Anchor, regions: IdLookup, comms: IdLookup, files: IdLookup) -> None:
-        self._path, self._anchor = path, anchor
+        self._path, self._anchor, self._present = path, anchor, archive.list_files(path)
         self._regions, self._comms, self._files = regions, comms, files
         self._latest: _LocalContext | None = None
 
@@ -110,7 +119,7 @@ class EventReader:
         Where those of a location are those of the one before, or map ids alike, so is what comes of them.
         """
         file = archive.definition_file(self._path, identity)
-        content = read_file(file) if file.is_file() else None
+        content = read_file(file) if f"{identity}.def" in self._present else None
         if self._latest is not None and content == self._latest.content:
             return self._latest.context
         known = LocalDefinitions()
@@ -131,3 +140,31 @@ class EventReader:
             files=self._files.map_through(maps.get(IO_HANDLES, {})),
             clock=known.clock,
         )
+
+
+def read_local_definitions(file: Path, content: bytes, chunk_bytes: int) -> LocalDefinitions:
+    """Return what the ``content`` of a file says; raises ``InputError`` where it is damaged."""
+    id_maps: dict[int, IdMap] = {}
+    points: list[tuple[int, int]] = []
+    for kind, record in split_definition_records(file, content, chunk_bytes):
+        if kind == _ID_MAP:
+            about, id_map = _read_id_map(record)
+            id_maps[about] = id_map
+        elif kind == _CLOCK_OFFSET:
+            time, offset = record.read_raw(8), record.read_signed()
+            if points and time <= points[-1][0]:
+                raise record.make_error("damaged: clock offsets are not in the order of time")
+            points.append((time, offset))
+    return LocalDefinitions(
+        id_maps, ClockCorrection.from_points(points) if len(points) > 1 else ClockCorrection.make_identity()
+    )
+
+
+def _read_id_map(record: Cursor) -> tuple[int, IdMap]:
+    about, count, mode = record.read_raw(1), record.read_packed(8), record.read_raw(1)
+    if mode not in (_DENSE, _SPARSE) or count > record.bytes_left:
+        raise record.make_error(f"damaged: an id map of {count} ids in {record.bytes_left} bytes is impossible")
+    if mode == _DENSE:
+        return about, {local: record.read_packed(8) for local in range(count)}
+    pairs = ((record.read_packed(8), record.read_packed(8)) for _ in range(count))
+    return about, dict(pairs)

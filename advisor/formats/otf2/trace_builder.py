@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+import re
+from collections import Counter
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.otf2 import archive, definition_contents, eztrace, source_language
+from advisor.formats.otf2 import archive, definition_contents, eztrace
 from advisor.formats.otf2.anchor import read_anchor
 from advisor.formats.otf2.communicators import find_candidates, select_communicators
 from advisor.formats.otf2.devices import note_unseen_devices
@@ -18,11 +21,24 @@ from advisor.model.errors import InputError
 from advisor.trace.events import RECEIVES, SENDS, Role, Trace, TraceRegion, are_kinds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from advisor.formats.otf2.columns import TraceColumns
     from advisor.formats.otf2.communicators import Communicators
     from advisor.formats.otf2.definitions import Definitions
+
+#: Endings of source files; headers are left out, since C++ includes those of C.
+_SUFFIXES: Final = {
+    "c": (".c",),
+    "cxx": (".cc", ".cpp", ".cxx", ".c++", ".C"),
+    "fortran": tuple(
+        f".{name}" for word in ("f", "for", "ftn", "f90", "f95", "f03", "f08") for name in (word, word.upper())
+    ),
+}
+_LANGUAGES: Final = {suffix: name for name, suffixes in _SUFFIXES.items() for suffix in suffixes}
+#: Compilers of Fortran call MPI by names in one case, with underscores at the end.
+_FORTRAN_CALL: Final = re.compile(r"(mpi_[a-z0-9_]*[a-z0-9]|MPI_[A-Z0-9_]*[A-Z0-9])__?")
 
 
 class TraceBuilder:
@@ -39,7 +55,7 @@ class TraceBuilder:
         self._places = definition_contents.build_locations(definitions, names)
         self._region_of, self._regions = definition_contents.build_regions(definitions, names)
         called = (names.get(row[1], "") for row in definitions["Region"])
-        self._language = source_language.detect_language((region.file for region in self._regions), called)
+        self._language = detect_language((region.file for region in self._regions), called)
         self._file_of, self._files = definition_contents.build_files(definitions, names)
         self._candidates = find_candidates(definitions, self._places)
         self._per_second, self._offset = _read_clock(file, definitions["ClockProperties"])
@@ -173,3 +189,16 @@ def _read_clock(file: Path, rows: list[list[int]]) -> tuple[int, int]:
     if not rows or not rows[-1][0]:
         raise InputError(file, "defines no clock: its times have no unit")
     return rows[-1][0], rows[-1][1]
+
+
+def detect_language(files: Iterable[str | None], calls: Iterable[str]) -> str | None:
+    """Return ``c``, ``cxx`` or ``fortran``: what most of the source ``files`` are in.
+
+    If no file tells, Fortran where MPI was called by names that only compilers of Fortran make; else None, since C and
+    C++ call it by the same names.
+    """
+    found = Counter(_LANGUAGES.get(PurePath(file).suffix) for file in files if file)
+    del found[None]
+    if found:
+        return found.most_common(1)[0][0]
+    return "fortran" if any(_FORTRAN_CALL.fullmatch(call) for call in calls) else None

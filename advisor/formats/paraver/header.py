@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from advisor.model.records import IntArray
 
-MAGIC: Final = b"#Paraver ("
 #: Threads of all processes that are believed.
 MOST_THREADS: Final = 1_000_000
 #: Ticks in a second by the suffix of the duration; ticks are microseconds without one.

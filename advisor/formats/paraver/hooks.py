@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
+from advisor.formats.plain_text import read_head
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from advisor.trace.events import Trace
 
 _MAGIC: Final = b"#Paraver ("
-_PACKED: Final = b"\x1f\x8b"
 _HEAD: Final = 4 << 10
 #: Bytes of a trace from which on compiling takes less time than it saves.
 _WORTH_COMPILING: Final = 30_000_000
@@ -54,18 +54,7 @@ def read_trace(path: Path, compiled: bool | None = None) -> Trace:
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
     """Return 1 for a file that begins as a Paraver trace does, packed or not, else None."""
-    return 1.0 if path.is_file() and _read_head(path).startswith(_MAGIC) else None
-
-
-def _read_head(path: Path) -> bytes:
-    import zlib
-
-    try:
-        with path.open("rb") as file:
-            begin = file.read(_HEAD)
-        return zlib.decompressobj(wbits=31).decompress(begin, _HEAD) if begin.startswith(_PACKED) else begin
-    except (OSError, zlib.error):
-        return b""
+    return 1.0 if path.is_file() and read_head(path, _HEAD).startswith(_MAGIC) else None
 
 
 @hookimpl

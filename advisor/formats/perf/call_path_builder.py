@@ -12,8 +12,9 @@ import numpy as np
 from advisor.analysis.soundness import REGION_LIMIT
 from advisor.formats.perf import events
 from advisor.formats.perf.notes import SampledRun, build_notes
-from advisor.formats.perf.processes import count_samples, find_processes
+from advisor.formats.perf.processes import count_samples, find_main_program, find_processes
 from advisor.formats.perf.sites import CodeRegion, find_site
+from advisor.formats.rank_files import Origin, compare_origins, note_lengths
 from advisor.model.errors import InputError
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 
@@ -90,10 +91,35 @@ def build_call_paths(scripts: Sequence[PerfScript], path: Path) -> CallPaths:
         started=_find_start_time(scripts),
         cores=_find_cores(scripts),
         ranks_expected=processes.ranks_expected,
-        notes=build_notes(
-            SampledRun(tuple(scripts), processes, timing, frozenset(regions), wall, actual_s, _find_truncated(scripts))
+        notes=(
+            *build_notes(
+                SampledRun(
+                    tuple(scripts), processes, timing, frozenset(regions), wall, actual_s, _find_truncated(scripts)
+                )
+            ),
+            *note_lengths(_measure_lengths(processes)),
+            *compare_origins(_find_origins(scripts, processes)),
         ),
     )
+
+
+def _find_origins(scripts: Sequence[PerfScript], processes: ProgramThreads) -> list[Origin]:
+    """Return of which program each file is: one that holds nothing of the run's is of what it sampled most."""
+    taken = {id(lane.script) for lane in processes.lanes}
+    return [
+        Origin(script.path.name, processes.program if id(script) in taken else find_main_program(script))
+        for script in scripts
+    ]
+
+
+def _measure_lengths(processes: ProgramThreads) -> dict[str, float]:
+    """Return the seconds from the first to the last sample of the longest thread of each file."""
+    found: dict[int, tuple[float, str]] = {}
+    for lane in processes.lanes:
+        first, last = lane.thread.first, lane.thread.last
+        if first is not None and last is not None and last > first:
+            found[id(lane.script)] = max(found.get(id(lane.script), (0.0, "")), (last - first, lane.processor.name))
+    return {name: seconds for seconds, name in found.values()}
 
 
 def _find_rate(scripts: Sequence[PerfScript], processes: ProgramThreads, event: str) -> float | None:

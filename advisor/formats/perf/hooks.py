@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
+from advisor.formats.call_path_reader import make_reader
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model.records import Profile
     from advisor.trace.callpaths.records import CallPaths
 
 _FIELDS: Final = "comm,pid,tid,time,period,event,ip,sym,dso"
@@ -31,6 +31,7 @@ def read_call_paths(path: Path) -> CallPaths:
     from advisor.formats.perf import detection
     from advisor.formats.perf.call_path_builder import build_call_paths
     from advisor.formats.perf.samples import read_script
+    from advisor.formats.rank_files import check_copies
     from advisor.model.errors import InputError
 
     try:
@@ -43,12 +44,7 @@ def read_call_paths(path: Path) -> CallPaths:
         raise InputError(path, f"only perf reads this file; print its samples with: {command}")
     if not files:
         raise InputError(path, "no samples of perf here")
-    return build_call_paths([read_script(file) for file in files], path)
+    return check_copies(build_call_paths([read_script(file) for file in files], path), files)
 
 
-@hookimpl
-def advisor_read(path: Path) -> Profile:
-    """Return the run that was sampled; raises ``InputError`` with the line of what is damaged."""
-    from advisor.trace.callpaths.profile import from_call_paths
-
-    return from_call_paths(read_call_paths(path), path)
+advisor_read = make_reader(read_call_paths)

@@ -138,6 +138,14 @@ def _main_comm(thread: SampledThread) -> str:
     return max(thread.comms, key=lambda name: thread.comms[name])
 
 
+def find_main_program(script: PerfScript) -> str:
+    """Return the program of which a file holds most samples."""
+    names: Counter[str] = Counter()
+    for thread in script.threads.values():
+        names.update(thread.comms)
+    return names.most_common(1)[0][0]
+
+
 def _find_stated_ranks(chosen: Sequence[_SampledProcess]) -> list[int] | None:
     """Return the ranks that the files name; None where they do not, or hold several processes."""
     names = [process.script.path.name for process in chosen]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 import zlib
 from array import array
 from dataclasses import dataclass, field
-from typing import IO, TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
+from advisor.formats.number_lines import open_maybe_packed
 from advisor.formats.perf.lines import LOST, RECORD, SAMPLE, TIMED_SAMPLE, StackFrame, parse_frame
 from advisor.model.errors import InputError
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _SOURCE: Final = re.compile(rb"  (\S*:\d+|\S+\[[0-9a-f]+\])\s*")
 #: A frame without indentation: an address, a name and a file.
 _BARE: Final = re.compile(rb"[0-9a-f]{4,16} \S.* \([^()]*\)\s*")
-_GZIP: Final = b"\x1f\x8b"
 #: A stack is told apart to this depth from its innermost function.
 _DEPTH: Final = 512
 _LINE: Final = 1 << 20
@@ -80,7 +79,7 @@ def read_script(path: Path) -> PerfScript:
     reading = _ScriptReader(PerfScript(path))
     script = reading.script
     try:
-        with open_script(path) as stream:
+        with open_maybe_packed(path) as stream:
             for number, line in enumerate(stream, 1):
                 if len(line) > _LINE:
                     raise InputError(path, "the line is too long", f"line {number}")
@@ -95,13 +94,6 @@ def read_script(path: Path) -> PerfScript:
     if not script.threads:
         raise InputError(path, "all samples are of idle processors")
     return script
-
-
-def open_script(path: Path) -> IO[bytes]:
-    """Return the file at ``path``, opened for reading, and unpacked where gzip packed it."""
-    with path.open("rb") as stream:
-        packed = stream.read(2) == _GZIP
-    return cast("IO[bytes]", gzip.open(path)) if packed else path.open("rb")
 
 
 class _ScriptReader:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from advisor.extension.hookspecs import hookimpl
+from advisor.formats.call_path_reader import make_reader
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model.records import Profile
     from advisor.trace.callpaths.records import CallPaths
 
 
@@ -26,6 +26,7 @@ def read_call_paths(path: Path) -> CallPaths:
     from advisor.formats.perf_stat import detection
     from advisor.formats.perf_stat.call_path_builder import build_call_paths
     from advisor.formats.perf_stat.table import read_table
+    from advisor.formats.rank_files import check_copies
     from advisor.model.errors import InputError
 
     try:
@@ -35,12 +36,8 @@ def read_call_paths(path: Path) -> CallPaths:
         raise InputError(path, error.strerror or str(error)) from error
     if not files:
         raise InputError(path, "no counts of perf stat here")
-    return build_call_paths([read_table(file, form or "csv") for file, form in zip(files, forms, strict=True)], path)
+    tables = [read_table(file, form or "csv") for file, form in zip(files, forms, strict=True)]
+    return check_copies(build_call_paths(tables, path), files)
 
 
-@hookimpl
-def advisor_read(path: Path) -> Profile:
-    """Return what perf stat counted; raises ``InputError`` with the line of what is damaged."""
-    from advisor.trace.callpaths.profile import from_call_paths
-
-    return from_call_paths(read_call_paths(path), path)
+advisor_read = make_reader(read_call_paths)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError
+from advisor.support.limited_files import read_limited
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,12 +55,7 @@ class CountTable:
 
 def read_table(path: Path, form: str) -> CountTable:
     """Return what the file at ``path`` says; raises ``InputError`` with the line of what is damaged."""
-    try:
-        if path.stat().st_size > _LIMIT:
-            raise InputError(path, f"is larger than {_LIMIT:,} bytes")
-        text = path.read_bytes().decode("utf-8", "surrogateescape")
-    except OSError as error:
-        raise InputError(path, error.strerror or str(error)) from error
+    text = read_limited(path, _LIMIT).decode("utf-8", "surrogateescape")
     started = None
     rows = []
     for number, line in _number_lines(text):

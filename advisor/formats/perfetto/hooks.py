@@ -50,7 +50,8 @@ def advisor_sniff(path: Path) -> float | None:
 @hookimpl
 def advisor_read(path: Path) -> Profile:
     """Return the run recorded at ``path``, each trace a rank; raises ``InputError`` for what is damaged."""
+    from advisor.formats.device_ranks import profile_device_ranks
     from advisor.formats.perfetto.packets import read_traces
-    from advisor.trace.devices.profile import profile_devices
 
-    return profile_devices(read_traces(list_traces(path) if path.is_dir() else [path]), path, "perfetto")
+    files = list_traces(path) if path.is_dir() else [path]
+    return profile_device_ranks(read_traces(files), path, "perfetto", files)

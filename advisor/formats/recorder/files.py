@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from advisor.model.errors import InputError
+from advisor.support.limited_files import read_limited
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -56,14 +57,14 @@ class TraceHeader(NamedTuple):
 
 def read_header(folder: Path) -> TraceHeader:
     """Return the header of the trace; raises ``InputError`` for a version that is not read."""
-    text = _read(folder / "VERSION").decode("ascii", "replace").strip("\0\n ")
+    text = read_limited(folder / "VERSION", _LARGEST).decode("ascii", "replace").strip("\0\n ")
     parts = text.split(".")
     if len(parts) < 2 or not all(part.isdigit() for part in parts[:2]):
         raise InputError(folder / "VERSION", f"{text[:40]!r} is no version of Recorder")
     version = (int(parts[0]), int(parts[1]))
     if version not in _VERSIONS:
         raise InputError(folder, f"written by Recorder {text[:20]}; versions 2.3 to 2.5 are read")
-    content = _read(folder / "recorder.mt")
+    content = read_limited(folder / "recorder.mt", _LARGEST)
     size = 32 if version == (2, 3) else 40
     if len(content) < size:
         raise InputError(folder / "recorder.mt", "ends early", f"byte {len(content)}")
@@ -83,7 +84,7 @@ def read_owners(folder: Path, header: TraceHeader) -> list[int]:
     """Return the number of the grammar of each rank."""
     if not header.together:
         return list(range(header.ranks))
-    content = _read(folder / "ug.mt")
+    content = read_limited(folder / "ug.mt", _LARGEST)
     if len(content) != 4 * (header.ranks + 1):
         raise InputError(folder / "ug.mt", f"is {len(content)} bytes long, not as long as {header.ranks} ranks need")
     *owners, grammars = struct.unpack(f"<{header.ranks + 1}i", content)
@@ -94,7 +95,7 @@ def read_owners(folder: Path, header: TraceHeader) -> list[int]:
 
 def read_signatures(path: Path, header: TraceHeader) -> list[Signature]:
     """Return the calls that the grammars put into order, by their number."""
-    content = _read(path)
+    content = read_limited(path, _LARGEST)
     numbers = _VERSIONS[header.version]
     (count,), place = _unpack(content, "<i", 0, path)
     if not 0 <= count <= len(content):
@@ -122,7 +123,7 @@ def _parse_key(key: bytes, path: Path, place: int) -> Signature:
 
 def read_grammar(path: Path) -> dict[int, npt.NDArray[np.int32]]:
     """Return the rules of a grammar: pairs of a symbol (a call, or a rule below 0) and how often it is repeated."""
-    content = _read(path)
+    content = read_limited(path, _LARGEST)
     (count,), place = _unpack(content, "<i", 0, path)
     rules: dict[int, npt.NDArray[np.int32]] = {}
     for _ in range(max(count, 0)):
@@ -166,7 +167,7 @@ def read_times(path: Path, calls: int, resolution_s: float) -> tuple[npt.NDArray
 
     Times are 32-bit numbers that begin anew after about 430 s; an end before its begin shows that.
     """
-    content = _read(path)
+    content = read_limited(path, _LARGEST)
     if len(content) != 8 * calls:
         raise InputError(path, f"holds times of {len(content) / 8:g} calls, the grammar has {calls}")
     deltas = np.frombuffer(content, dtype="<u4").reshape(calls, 2).astype(np.int64)
@@ -187,14 +188,3 @@ def _unpack(content: bytes, layout: str, place: int, path: Path) -> tuple[tuple[
     if place + size > len(content):
         raise InputError(path, "ends early: the trace is damaged", f"byte {len(content)}")
     return struct.unpack_from(layout, content, place), place + size
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with path.open("rb") as stream:
-            content = stream.read(_LARGEST + 1)
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror}") from error
-    if len(content) > _LARGEST:
-        raise InputError(path, f"is larger than {_LARGEST:,} bytes, the limit for this format")
-    return content

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.formats.io_events import IoEvents, IoRun, build_io_profile
+from advisor.formats.rank_files import note_lengths
 from advisor.formats.recorder import files
 from advisor.formats.recorder.functions import Access, describe_call
 from advisor.model.errors import InputError
@@ -32,6 +33,8 @@ _SPAN: Final = Note(
 
 #: Calls that begin in the same unit of time follow each other by this part of it.
 _TIE: Final = 1e-4
+#: Units of time by which calls that follow each other may overlap: begin and end are cut to whole ones.
+_ROUNDING: Final = 2.5
 
 
 def read_trace(folder: Path) -> Profile:
@@ -66,14 +69,19 @@ class _EventBuilder:
         self.processors: dict[tuple[int, int], int] = {}
         self.columns: list[tuple[IntArray, ...]] = []
         self.times: list[tuple[FloatArray, FloatArray]] = []
-        self.last_s = 0.0
+        self.lengths_s: dict[str, float] = {}
+        self.crossing = 0
         self.mpi_s: dict[int, float] = {}
 
     def add_rank(
         self, rank: int, signatures: list[Signature], order: IntArray, times: tuple[FloatArray, FloatArray]
     ) -> None:
         """Add the calls of a rank; other calls of MPI than those on files are counted by their seconds alone."""
-        begin, end = _separate_calls(*times, np.array([each.level for each in signatures])[order], self.header)
+        threads = len({signature.thread for signature in signatures})
+        begin, end, crossing = _separate_calls(
+            *times, np.array([each.level for each in signatures])[order], self.header
+        )
+        self.crossing += crossing if threads == 1 else 0
         names = [self._name(signature) for signature in signatures]
         accesses = [describe_call(name, signature) for name, signature in zip(names, signatures, strict=True)]
         handles = _find_handles(names, signatures)
@@ -82,7 +90,7 @@ class _EventBuilder:
             name.startswith("MPI_") and access is None and signature.level == 0
             for name, access, signature in zip(names, accesses, signatures, strict=True)
         ], dtype=bool)  # fmt: skip
-        self.last_s = max(self.last_s, float(end.max(initial=0.0)))
+        self.lengths_s[f"rank {rank}"] = float(end.max(initial=0.0))
         talking = outermost[order] if len(order) else np.zeros(0, dtype=bool)
         self.mpi_s[rank] = float((end - begin)[talking].sum())
         rows = np.array([
@@ -132,7 +140,7 @@ class _EventBuilder:
             processors=tuple(processors),
             calls=tuple(self.calls),
             files=tuple(self.files),
-            span_s=(0.0, self.last_s),
+            span_s=(0.0, max(self.lengths_s.values())),
             started=datetime.fromtimestamp(self.header.start_s, UTC).isoformat(timespec="seconds"),
             paradigms=("mpi",) if self.header.ranks > 1 else (),
             notes=(_SPAN, *self._describe(missing)),
@@ -145,6 +153,12 @@ class _EventBuilder:
         if missing:
             text = f"the trace lacks {len(missing)} of {self.header.ranks} ranks, rank {missing[0]} first"
             notes.append(Note("ranks missing", text, 0.2))
+        notes += note_lengths(self.lengths_s)
+        if self.crossing:
+            text = (
+                f"{self.crossing} calls end after the call that they are in, or begin before the one before has ended"
+            )
+            notes.append(Note("contradictory times", text, 0.3))
         inside = sum(self.mpi_s.values()) / max(len(self.mpi_s), 1)
         if inside > 0:
             share = format_seconds(inside)
@@ -155,10 +169,11 @@ class _EventBuilder:
 
 def _separate_calls(
     begin: FloatArray, end: FloatArray, levels: IntArray, header: TraceHeader
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray, int]:
     """Return times in which calls of one level do not overlap, and end before the call that they are in.
 
-    Recorder cuts each time to whole units, a call may so begin a unit before the end of the one before.
+    Recorder cuts each time to whole units, a call may so begin a unit before the end of the one before. How many do so
+    by more than that is the third value.
     """
     number = np.arange(len(begin))
     changes = np.r_[True, begin[1:] != begin[:-1]][: len(begin)]
@@ -166,14 +181,17 @@ def _separate_calls(
     end = np.maximum(end, begin)
     open_calls: list[int] = []
     ends, begins = end.tolist(), begin.tolist()
+    slack, crossing = _ROUNDING * header.resolution_s, 0
     for call, level in enumerate(levels.tolist()):
         while open_calls and levels[open_calls[-1]] >= level:
             last = open_calls.pop()
+            crossing += ends[last] > begins[call] + slack
             ends[last] = max(min(ends[last], begins[call]), begins[last])
         if open_calls:
+            crossing += ends[call] > ends[open_calls[-1]] + slack
             ends[call] = max(min(ends[call], ends[open_calls[-1]]), begins[call])
         open_calls.append(call)
-    return begin, np.array(ends)
+    return begin, np.array(ends), crossing
 
 
 def _find_handles(names: list[str], signatures: list[Signature]) -> dict[str, str]:

@@ -12,10 +12,13 @@ from advisor.formats.recording.columns import begin_ns, thread_columns
 from advisor.formats.recording.communicators import Communicators
 from advisor.formats.recording.naming import RegionTable
 from advisor.formats.recording.notes import trace_notes
+from advisor.formats.recording.slots import join_columns
 from advisor.trace.events import COLUMNS, Location, Trace
 
 if TYPE_CHECKING:
     from advisor.formats.recording.contents import Recording
+    from advisor.formats.recording.recorded_threads import RecordedThread
+    from advisor.formats.recording.slots import Columns
     from advisor.trace.recordings.processes import Process
 
 
@@ -28,10 +31,16 @@ def assemble_trace(recording: Recording) -> Trace:
         for process in recording.processes
     }
     threads = Counter(id(thread.process) for thread in recording.threads)
-    parts = [
-        thread_columns(thread, regions, tables[id(thread.process)], comms, alone=threads[id(thread.process)] == 1)
-        for thread in recording.threads
-    ]
+    slots: dict[tuple[int, int], list[RecordedThread]] = {}
+    for thread in recording.threads:
+        same = slots.setdefault((id(thread.process), thread.processor), [])
+        same.insert(0 if thread.span.number == thread.processor else len(same), thread)
+
+    def columns_of(thread: RecordedThread) -> Columns:
+        alone = threads[id(thread.process)] == 1
+        return thread_columns(thread, regions, tables[id(thread.process)], comms, alone=alone)
+
+    parts = [join_columns(columns_of(first), [*map(columns_of, others)]) for first, *others in slots.values()]
     columns: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
     columns["time_s"] = (columns["time_s"] - begin_ns(recording)) / 1e9
     first = recording.processes[0]
@@ -39,8 +48,8 @@ def assemble_trace(recording: Recording) -> Trace:
         program=program_name(first),
         tool="gapwatch",
         locations=tuple(
-            Location(f"{thread.rank}.{thread.span.number}", thread.rank, thread.span.number, thread.process.host)
-            for thread in recording.threads
+            Location(f"{thread.rank}.{thread.processor}", thread.rank, thread.processor, thread.process.host)
+            for thread, *_ in slots.values()
         ),
         regions=regions.regions,
         communicators=tuple(comms.members),

@@ -169,7 +169,7 @@ def _time_beside_others(
 ) -> npt.NDArray[np.int64]:
     """Return from when to when the first thread runs beside others that it created itself; empty if it never does.
 
-    That is from behind its first pthread_create up to the end of its last pthread_join: what it does there is as
+    That is from its first pthread_create up to the end of its last pthread_join: what it does there is as
     parallel as what they do. Teams of OpenMP have regions of their own.
     """
     process = thread.process
@@ -182,7 +182,8 @@ def _time_beside_others(
         return np.zeros(0, dtype=np.int64)
     joined = np.flatnonzero(calls & (thread.records["function"] == numbers.get("pthread_join", -1)))
     until = int(end[joined[-1]]) + 1 if len(joined) else finish
-    return np.array([int(end[created[0]]) + 1, max(until, int(end[created[0]]) + 2)], dtype=np.int64)
+    since = int(start[created[0]])
+    return np.array([since, max(until, since + 2)], dtype=np.int64)
 
 
 def _encloses(thread: RecordedThread) -> npt.NDArray[np.bool_]:

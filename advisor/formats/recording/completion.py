@@ -12,6 +12,7 @@ import numpy as np
 from advisor.analysis.disturbance import BOUND_CORES, SPEED_SHARE, UNREPEATED
 from advisor.formats.recording.assembly import program_name
 from advisor.formats.recording.delay import set_aside_delay
+from advisor.formats.recording.formatted_io import count_formatting
 from advisor.formats.recording.idle_threads import leave_out_idle_threads
 from advisor.formats.recording.sampling import divide_computation
 from advisor.formats.recording.tasks import count_tasks
@@ -36,10 +37,12 @@ def complete_profile(profile: Profile, recording: Recording) -> Profile:
             **_counts(profile, recording),
             **_unrepeated(profile, showed.unrepeated_s),
             **count_tasks(profile, recording),
+            **count_formatting(profile, recording),
         },
         executable=first.program if program_name(first) == PurePath(first.program).name else None,
         started=_started(first),
         parameters={**profile.parameters, **_parameters(recording)},
+        job=(recording.command.job or None) if recording.command else None,
         ranks_expected=max(process.ranks for process in recording.processes),
         notes=(*profile.notes, *showed.notes),
     )

@@ -9,6 +9,7 @@ import numpy as np
 
 from advisor.formats.recording.helper_threads import split_helper_threads
 from advisor.formats.recording.recorded_threads import RecordedThread
+from advisor.formats.recording.slots import assign_slots
 from advisor.model.errors import InputError
 from advisor.trace.recordings.command import read_command
 from advisor.trace.recordings.layout import JOIN, RECORD, map_records, map_samples
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.trace.recordings.command import RunCommand
-    from advisor.trace.recordings.processes import Process
+    from advisor.trace.recordings.processes import Process, ThreadSpan
 
 
 #: Kinds of events that a record may tell (``advisor.trace.events.Kind``); 0 is none.
@@ -52,7 +53,7 @@ def read_recording(path: Path) -> Recording:
     if not everything:
         raise InputError(path, "no recording here (*.process)")
     chosen = _chosen(everything)
-    working, helpers = split_helper_threads(_threads(chosen))
+    working, helpers = split_helper_threads(assign_slots(_threads(chosen)))
     threads = tuple(_until_full(working))
     if not any(len(thread.records) for thread in threads):
         raise InputError(path, "the recording holds no events: no process got so far")
@@ -103,8 +104,16 @@ def _threads(processes: list[Process]) -> list[RecordedThread]:
         drift = (process.real_s - process.monotonic_s) - (first.real_s - first.monotonic_s)
         offset = reference.setdefault(process.clock or process.host, 0 if process is first else round(drift * 1e9))
         rank = place if process.rank is None else process.rank
-        for number in sorted(process.threads):
-            records = _sound_records(process.thread_file(number, "records"))
-            samples = map_samples(process.thread_file(number, "samples"))
-            found.append(RecordedThread(process, process.threads[number], rank, records, samples, offset))
+        files: dict[int, list[ThreadSpan]] = {}
+        threads = []
+        for number, span in sorted(process.threads.items()):
+            files.setdefault(number if span.file is None else span.file, []).append(span)
+        for file, spans in files.items():
+            records = _sound_records(process.thread_file(file, "records"))
+            samples = map_samples(process.thread_file(file, "samples"))
+            ends = [*(span.first for span in spans[1:]), (len(records), len(samples))]
+            for span, (record, sample) in zip(spans, ends, strict=True):
+                mine = records[span.first[0] : record], samples[span.first[1] : sample]
+                threads.append(RecordedThread(process, span, rank, *mine, offset))
+        found += sorted(threads, key=lambda one: one.span.number)
     return found

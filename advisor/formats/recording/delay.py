@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from advisor.analysis.disturbance import IO_DELAY, LONGEST_DELAY, OTHERS, QUEUE_DELAY, TAKEN, describe_disturbance
-from advisor.model.records import Note
+from advisor.analysis.disturbance import IO_DELAY, LONGEST_DELAY, QUEUE_DELAY, TAKEN, describe_disturbance
+from advisor.formats.recording.formatted_io import list_readings
+from advisor.model.records import OTHER_PROGRAMS, Note
 from advisor.model.units import format_share
 from advisor.trace.events import Role
 from advisor.trace.recordings.layout import CALL, STATE
 from advisor.trace.regions import NO_CORE_NAME, classify_region
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from advisor.formats.recording.contents import Recording
@@ -28,8 +30,13 @@ DISTURBING: Final = 0.05
 _LEAST_PENALTY: Final = 0.1
 #: What is measured by CPU clocks holds on a busy machine, too.
 _MOST_PENALTY: Final = 0.35
-#: A thread computes where it used so much of its time, or waited for a core.
-_BUSY: Final = 0.02
+#: A thread computes in a piece of the run where it uses so much of the time that the busiest one uses.
+_BUSY: Final = 0.2
+#: So many pieces, each long enough for all threads to have their turns on shared cores.
+_PIECES: Final = 50
+_SHORTEST_PIECE_NS: Final = 50e6
+#: The part of all computation that is done while more threads compute than there are cores.
+_CROWDED: Final = 0.25
 
 
 def set_aside_delay(profile: Profile, recording: Recording) -> Profile:
@@ -38,10 +45,11 @@ def set_aside_delay(profile: Profile, recording: Recording) -> Profile:
     A phase is taken to last as long as it would have without the longest delay in it. Where the program's own threads
     are more than the cores they may use, the delay is theirs, and stays.
     """
+    queue_s, io_s = _queue_delay(profile, recording)
     if shares_cores(recording):
-        table = np.zeros((len(profile.regions), len(profile.processors)))
-        table[_own_row(profile)] = _queue_delay(profile, recording)[0]
-        return replace(profile, counts={**profile.counts, QUEUE_DELAY: table})
+        tables = {name: np.zeros((len(profile.regions), len(profile.processors))) for name in (QUEUE_DELAY, IO_DELAY)}
+        tables[QUEUE_DELAY][_own_row(profile)], tables[IO_DELAY][_own_row(profile)] = queue_s, io_s
+        return replace(profile, counts={**profile.counts, **tables})
     rows = [number for number, region in enumerate(profile.regions) if region.name == NO_CORE_NAME]
     delay_s = np.zeros(len(profile.processors))
     longest_s = 0.0
@@ -56,8 +64,7 @@ def set_aside_delay(profile: Profile, recording: Recording) -> Profile:
         longest_s += float(delay.max(axis=0).sum())
         arrays = {name: values[~mine] for name, values in phase.arrays.items()}
         phases.append(_shortened(replace(phase, regions=phase.regions[~mine], arrays=arrays), delay.max(axis=0)))
-    outside = {**profile.outside, OTHERS: delay_s} if rows else profile.outside
-    queue_s, io_s = _queue_delay(profile, recording)
+    outside = {**profile.outside, OTHER_PROGRAMS: delay_s} if rows else profile.outside
     counts = {**profile.counts, **_delay_counts(profile, queue_s, longest_s, delay_s), **_taken(profile, recording)}
     counts[IO_DELAY] = np.zeros_like(counts[QUEUE_DELAY])
     counts[IO_DELAY][_own_row(profile)] = io_s
@@ -81,7 +88,7 @@ def _queue_delay(profile: Profile, recording: Recording) -> tuple[FloatArray, Fl
     in_io = np.zeros(len(profile.processors))
     columns = {(one.rank, one.thread): q for q, one in enumerate(profile.processors)}
     for thread in recording.threads:
-        q = columns.get((thread.rank, thread.span.number))
+        q = columns.get((thread.rank, thread.processor))
         states = thread.records[thread.records["kind"] == STATE]
         if q is not None and len(states) > 1 and (states["size"] >= 0).all():
             found[q] += max(int(states["size"][-1]) - int(states["size"][0]), 0) / 1e9
@@ -148,30 +155,40 @@ def _own_row(profile: Profile) -> int:
 
 
 def shares_cores(recording: Recording) -> bool:
-    """Return whether the program has more computing threads than cores, or several bound to the same ones."""
-    threads: Counter[tuple[str, tuple[int, ...]]] = Counter()
+    """Return whether more threads compute at a time than there are cores, or than the cores that they are bound to.
+
+    Threads that mostly wait for others, or come after them, take no core from anybody.
+    """
+    groups: dict[tuple[str, tuple[int, ...]], list[RecordedThread]] = {}
     hosts: dict[str, set[int]] = {}
     for thread in recording.threads:
         cores = tuple(thread.process.affinity)
-        if _is_busy(thread):
-            threads[thread.process.host, cores] += 1
+        groups.setdefault((thread.process.host, cores), []).append(thread)
         hosts.setdefault(thread.process.host, set()).update(cores)
-    crowded = any(cores and count > len(cores) for (_, cores), count in threads.items())
-    busy: Counter[str] = Counter()
-    for (host, _), count in threads.items():
-        busy[host] += count
-    return crowded or any(cores and busy[host] > len(cores) for host, cores in hosts.items())
+    crowded = any(cores and are_crowded(threads, len(cores)) for (_, cores), threads in groups.items())
+    on_host = ([thread for thread in recording.threads if thread.process.host == host] for host in hosts)
+    return crowded or any(
+        cores and are_crowded(threads, len(cores)) for cores, threads in zip(hosts.values(), on_host, strict=True)
+    )
 
 
-def _is_busy(thread: RecordedThread) -> bool:
-    """Return whether a thread computed, or wanted to and had no core."""
-    span = thread.span
-    if span.end_ns is None or span.end_cpu_ns is None:
-        return True
-    states = thread.records[thread.records["kind"] == STATE]
-    queued_ns = int(states["size"][-1]) - int(states["size"][0]) if len(states) > 1 else 0
-    wanted_ns = span.end_cpu_ns - span.begin_cpu_ns + max(queued_ns, 0)
-    return wanted_ns > _BUSY * (span.end_ns - span.begin_ns)
+def are_crowded(threads: Sequence[RecordedThread], cores: int) -> bool:
+    """Return whether more of these threads than ``cores`` compute during a good part of what they compute together.
+
+    The run is looked at in pieces, in which a thread computes if it uses some of the time that the busiest one uses.
+    """
+    if len(threads) <= cores:
+        return False
+    readings = [list_readings(thread) for thread in threads]
+    begin = min(float(time[0]) for time, _ in readings)
+    end = max(float(time[-1]) for time, _ in readings)
+    pieces = int(min(max((end - begin) / _SHORTEST_PIECE_NS, 1), _PIECES))
+    edges = np.linspace(begin, end, pieces + 1)
+    used = np.array([np.diff(np.interp(edges, time, cpu)) for time, cpu in readings])
+    computing = (used >= _BUSY * used.max(axis=0)) & (used > 0)
+    together = used.sum(axis=0)
+    crowd = together[np.count_nonzero(computing, axis=0) > cores].sum()
+    return bool(crowd >= _CROWDED * together.sum() > 0)
 
 
 def _note(profile: Profile, recording: Recording) -> tuple[Note, ...]:
@@ -185,4 +202,4 @@ def _note(profile: Profile, recording: Recording) -> tuple[Note, ...]:
     if len(profile.processors) > 1:
         text += f": {describe_disturbance(float(profile.counts[LONGEST_DELAY].sum()))}; computation is measured without"
     penalty = min(max(share, _LEAST_PENALTY), _MOST_PENALTY)
-    return (Note(OTHERS, text, penalty, "run it again on a machine that does nothing else"),)
+    return (Note(OTHER_PROGRAMS, text, penalty, "run it again on a machine that does nothing else"),)

@@ -33,10 +33,16 @@ def split_helper_threads(
 
     A thread of an OpenMP team is no helper however little it does: the program asked for it.
     """
-    busiest: dict[int, int] = {}
+    used: dict[tuple[int, int], int] = {}
     for one in threads:
-        busiest[id(one.process)] = max(busiest.get(id(one.process), 0), _used_ns(one) or 0)
-    helpers = [one for one in threads if _is_helper(one, busiest[id(one.process)])]
+        slot = (id(one.process), one.processor)
+        used[slot] = used.get(slot, 0) + (_used_ns(one) or 0)
+    busiest = {id(one.process): 0 for one in threads}
+    for (process, _), seconds in used.items():
+        busiest[process] = max(busiest[process], seconds)
+    helpers = [
+        one for one in threads if _is_helper(one, used[id(one.process), one.processor], busiest[id(one.process)])
+    ]
     left_out = {id(one) for one in helpers}
     return [one for one in threads if id(one) not in left_out], helpers
 
@@ -46,9 +52,10 @@ def _used_ns(thread: RecordedThread) -> int | None:
     return None if span.end_cpu_ns is None else span.end_cpu_ns - span.begin_cpu_ns
 
 
-def _is_helper(thread: RecordedThread, busiest_ns: int) -> bool:
-    used = _used_ns(thread)
-    if thread.span.number == 0 or used is None or used >= LEAST_USED * busiest_ns or len(teams_of(thread)):
+def _is_helper(thread: RecordedThread, used_ns: int, busiest_ns: int) -> bool:
+    if _used_ns(thread) is None or used_ns >= LEAST_USED * busiest_ns:
+        return False
+    if thread.span.number == 0 or len(teams_of(thread)):
         return False
     called = np.unique(thread.records["function"][thread.records["kind"] == CALL]).tolist()
     names = (thread.process.functions.get(number, "") for number in called)

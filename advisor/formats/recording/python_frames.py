@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 #: A frame that the interpreter puts between calls from C, and what loads modules.
 _TRAMPOLINE: Final = "<interpreter trampoline>"
+_LOADING: Final = "import"
 _IMPORTING: Final = "<frozen importlib"
 _NUMBER: Final = ~int(PYTHON_BIT)
 
@@ -39,12 +40,15 @@ def name_python_function(process: Process, inner: int, own: int) -> tuple[Functi
         return ("unknown code", None), None
     if called.function == _TRAMPOLINE:
         called = place
-    name = "import" if (called.file or "").startswith(_IMPORTING) else called.function.replace(".<locals>", "")
+    name = _LOADING if (called.file or "").startswith(_IMPORTING) else called.function.replace(".<locals>", "")
     return (name, short_path(place.file)), place.line
 
 
 def interpreted_shares(recording: Recording) -> dict[Function, float]:
-    """Return for each function of Python the share of its samples that lie in the interpreter, and not in libraries."""
+    """Return for each function of Python the share of its samples that lie in the interpreter, and not in libraries.
+
+    Loading modules has no share: it is the interpreter's own work, and no loop of the program.
+    """
     seen: dict[Function, list[int]] = {}
     for thread in recording.threads:
         callers = thread.samples["callers"]
@@ -60,7 +64,8 @@ def interpreted_shares(recording: Recording) -> dict[Function, float]:
             counted = seen.setdefault(name_python_function(thread.process, inner, own)[0], [0, 0])
             counted[0] += 1
             counted[1] += number >= 0 and interpreter[number]
-    return {function: inside / samples for function, (samples, inside) in seen.items()}
+    shares = {function: inside / samples for function, (samples, inside) in seen.items()}
+    return {function: 0.0 if function[0] == _LOADING else share for function, share in shares.items()}
 
 
 def count_interpreted(samples: FloatArray, share: Mapping[int, float], recording: Recording) -> dict[str, FloatArray]:

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class RecordedThread:
-    """A thread's records and samples, and ``offset_ns``: what its clock lacks to that of the first process."""
+    """A thread's records and samples, and ``offset_ns``: what its clock lacks to that of the first process.
+
+    ``slot`` is the number of the first thread on the processor that it shares with others (``slots``), None where it
+    shares none.
+    """
 
     process: Process
     span: ThreadSpan
@@ -26,6 +30,12 @@ class RecordedThread:
     records: npt.NDArray[Any]
     samples: npt.NDArray[Any]
     offset_ns: int
+    slot: int | None = None
+
+    @property
+    def processor(self) -> int:
+        """The number of the processor that it is part of."""
+        return self.span.number if self.slot is None else self.slot
 
 
 def teams_of(thread: RecordedThread) -> npt.NDArray[np.int64]:

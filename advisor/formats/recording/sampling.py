@@ -22,7 +22,7 @@ from advisor.formats.recording.recorded_threads import teams_of
 from advisor.formats.recording.tasks import nest_tasks, open_at
 from advisor.model.records import Note, Region
 from advisor.model.units import format_share
-from advisor.support.system_sources import is_system_source
+from advisor.support.outlined_functions import is_outlined, name_parallel_body
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
 from advisor.trace.recordings.layout import PYTHON_BIT
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from advisor.trace.recordings.places import CodePlace, Places
     from advisor.trace.recordings.processes import Process
 
-#: Rows whose computation is divided, beside that of the program itself.
-_COMPUTING: Final = ("!$omp parallel", "thread")
 #: Below so many samples of a program little can be said about its functions.
 FEW: Final = 100
 #: Functions with less of all samples stay part of the program.
@@ -109,14 +107,15 @@ def _votes(profile: Profile, recording: Recording, lines: dict[Function, Counter
     numbers = {region: row for row, region in reversed(list(enumerate(profile.regions)))}
     table = RegionTable(recording.places)
     base = begin_ns(recording)
+    computed = profile.sum_by_region("cpu_s")
     votes: Votes = defaultdict(Counter)
     for thread in recording.threads:
-        q = columns.get((thread.rank, thread.span.number))
+        q = columns.get((thread.rank, thread.processor))
         if q is None or not len(thread.samples):
             continue
         time_ns = thread.samples["time_ns"].astype(np.int64) + thread.offset_ns
         phase = _phases_at(profile, (time_ns - base) / 1e9)
-        row = _rows_at(profile, thread, table, numbers)
+        row = _rows_at(profile, thread, table, numbers, computed[:, q])
         functions = _functions(thread.process, thread.samples, recording.places)
         weight = (1 + thread.samples["missed"]).tolist()
         for p, r, (function, line), count in zip(phase.tolist(), row.tolist(), functions, weight, strict=True):
@@ -142,19 +141,26 @@ def _phases_at(profile: Profile, time_s: FloatArray) -> IntArray:
 
 
 def _rows_at(
-    profile: Profile, thread: RecordedThread, table: RegionTable, numbers: dict[Region, int]
+    profile: Profile, thread: RecordedThread, table: RegionTable, numbers: dict[Region, int], computed: FloatArray
 ) -> npt.NDArray[np.int64]:
-    """Return the row of the profile whose seconds each sample is part of, -1 for none."""
+    """Return the row of the profile whose seconds each sample is part of, -1 for none.
+
+    ``computed`` are the seconds of each row on the thread's processor: a thread may take the place of the first one.
+    """
     time = thread.samples["time_ns"]
     name = profile.program if thread.span.number == 0 or not _is_own(profile) else "thread"
-    own = numbers.get(Region(name, threaded=thread.span.number > 0), -1)
+    rows_of_name = [numbers[key] for flag in (True, False) if (key := Region(name, threaded=flag)) in numbers]
+    own = max(rows_of_name, key=lambda row: computed[row], default=-1)
     rows = np.full(len(time), own, dtype=np.int64)
     teams = teams_of(thread)
     if not len(teams):
         return rows
     parts = thread.records[teams]
     regions = [table.regions[number] for number in table.of_calls(thread.process, parts).tolist()]
-    row = np.array([numbers.get(Region(r.name, r.file, r.line, threaded=True), own) for r in regions], dtype=np.int64)
+    nameless = numbers.get(Region(profile.program, threaded=True), own)  # of parallel regions without a line
+    row = np.array(
+        [numbers.get(Region(r.name, r.file, r.line, threaded=True), nameless) for r in regions], dtype=np.int64
+    )
     at = np.searchsorted(parts["start_ns"], time, side="right") - 1
     end = np.where(parts["end_ns"] > 0, parts["end_ns"], np.iinfo(np.uint64).max)
     inside = (at >= 0) & (time < end[np.maximum(at, 0)])
@@ -203,21 +209,20 @@ def _function(
     if where[0] == process.program or not where[0]:
         if inner is None:
             return ("unknown code" if where[0] else "code made at run time", None), None
-        if any("_omp_fn." in frame.function or ".omp_outlined" in frame.function for frame in found[0][:1]):
-            return _OUTLINED, None
-        inner = _own_frame(found[0]) or inner  # the loop that walks through a container, not the operator that it calls
+        if is_outlined(inner.function):  # without lines, its function is all that tells one region from another
+            return (_OUTLINED if inner.line else (name_parallel_body(inner.function), None)), None
+        inner = _find_line(found[0]) or inner
         return (_without_parameters(inner.function.partition("@")[0]), short_path(inner.file)), inner.line
     called = next((at for at, path in enumerate(where) if at and path == process.program), 0)
     entry = found[called - 1] if called else found[0]  # what the program called, of what that calls in turn
     name = _plain_name(entry[-1].function) if entry else PurePath(where[0]).name
-    caller = _own_frame(found[called]) if called else None
+    caller = _find_line(found[called]) if called else None
     return (name, short_path(caller.file) if caller else None), caller.line if caller else None
 
 
-def _own_frame(frames: tuple[CodePlace, ...]) -> CodePlace | None:
-    """Return the innermost frame with a line that is no inlined piece of a library's header; else the innermost."""
-    known = [frame for frame in frames if frame.line]
-    return next((frame for frame in known if not is_system_source(frame.file or "")), known[0] if known else None)
+def _find_line(frames: tuple[CodePlace, ...]) -> CodePlace | None:
+    """Return the innermost frame with a line."""
+    return next((frame for frame in frames if frame.line), None)
 
 
 def _without_parameters(function: str) -> str:

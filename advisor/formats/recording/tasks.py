@@ -190,7 +190,7 @@ def count_tasks(profile: Profile, recording: Recording) -> dict[str, FloatArray]
     shape = (len(profile.regions), len(profile.processors))
     found = {"tasks": np.zeros(shape), "task_s": np.zeros(shape)}
     for thread in recording.threads:
-        nesting, q = nest_tasks(thread), columns.get((thread.rank, thread.span.number))
+        nesting, q = nest_tasks(thread), columns.get((thread.rank, thread.processor))
         if nesting is None or q is None:
             continue
         chosen = np.flatnonzero(nesting.is_task)

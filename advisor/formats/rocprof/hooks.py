@@ -87,27 +87,29 @@ def advisor_read(path: Path) -> Profile:
 
     Where a directory holds the run in several formats the database counts. Raises ``InputError`` for what is damaged.
     """
-    from advisor.trace.devices.profile import profile_devices
+    from advisor.formats.device_ranks import profile_device_ranks
 
-    return profile_devices(_read_trace(path), path, "rocprof")
+    trace, files = _read_trace(path)
+    return profile_device_ranks(trace, path, "rocprof", files)
 
 
-def _read_trace(path: Path) -> DeviceTrace:
+def _read_trace(path: Path) -> tuple[DeviceTrace, list[Path]]:
+    """Return the trace, and the files of kernels that it is in."""
     databases = list_databases(path) if path.is_dir() else [path] if path.suffix == ".db" else []
     if databases:
         from advisor.formats.rocprof.rocpd import read_databases
 
-        return read_databases(databases)
+        return read_databases(databases), databases
     processes = group_tables(path if path.is_dir() else path.parent)
     if not path.is_dir():
         processes = {name: tables for name, tables in processes.items() if tables["kernel"] == path}
     if processes:
         from advisor.formats.rocprof.tables import read_device_trace
 
-        return read_device_trace(list(processes.values()))
+        return read_device_trace(list(processes.values())), [tables["kernel"] for tables in processes.values()]
     documents = list_documents(path) if path.is_dir() else [path] if _is_json(path) else []
     if not documents:
         raise InputError(path, "no kernels of rocprofv3 here: neither a database, nor kernel_trace.csv, nor JSON")
     from advisor.formats.rocprof.results_json import read_documents
 
-    return read_documents(documents)
+    return read_documents(documents), documents

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import zlib
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from advisor.formats.number_lines import open_maybe_packed
+from advisor.formats.rocprof.grids import compute_groups_per_unit
 from advisor.model.errors import InputError
 from advisor.trace.devices import naming
 from advisor.trace.devices.builder import DeviceTraceBuilder
@@ -37,16 +38,9 @@ def read_documents(files: Sequence[Path]) -> DeviceTrace:
     return builder.build_trace(files[0], program="", tool="rocprofv3")
 
 
-def open_text(path: Path) -> gzip.GzipFile | IO[bytes]:
-    """Return the bytes of a file, unpacked where it is packed by gzip."""
-    with path.open("rb") as start:
-        packed = start.read(2) == b"\x1f\x8b"
-    return gzip.open(path, "rb") if packed else path.open("rb")
-
-
 def _load(file: Path) -> list[dict[str, Any]]:
     try:
-        with open_text(file) as stream:
+        with open_maybe_packed(file) as stream:
             text = stream.read(_LARGEST)
         found = json.loads(text)["rocprofiler-sdk-tool"]
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -90,13 +84,11 @@ class _Process:
         name, agent = str(self._names.get(info["kernel_id"], "kernel")), info["agent_id"]["handle"]
         kind = naming.classify_activity(name)
         stream = row.get("stream_id", info["queue_id"])["handle"]
-        groups = 1
-        for axis in ("x", "y", "z"):
-            groups *= -(-info["grid_size"][axis] // max(info["workgroup_size"][axis], 1))
-        units = self._units.get(agent, 0)
+        items, each = ([info[size][axis] for axis in ("x", "y", "z")] for size in ("grid_size", "workgroup_size"))
+        fill = compute_groups_per_unit(items, each, self._units.get(agent, 0))
         self._builder.add_activity(
             *_find_times(row), agent, stream, kind, name, link=_find_link(row),
-            group=name if kind == Activity.COMMUNICATION else "", blocks_per_sm=groups / units if units > 0 else -1.0,
+            group=name if kind == Activity.COMMUNICATION else "", blocks_per_sm=fill,
             local_bytes=info.get("private_segment_size", -1),
         )  # fmt: skip
 

@@ -7,6 +7,8 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final
 
+from advisor.formats.rocprof.grids import compute_groups_per_unit
+from advisor.formats.sqlite_files import open_database
 from advisor.model.errors import InputError
 from advisor.trace.devices import naming
 from advisor.trace.devices.builder import DeviceTraceBuilder
@@ -22,11 +24,6 @@ if TYPE_CHECKING:
 KERNELS: Final = "rocpd_kernel_dispatch"
 #: Numbers by which a kernel may name the call that launched it, in the order in which versions of the schema used them.
 _LINKS: Final = ("stack_id", "correlation_id")
-
-
-def open_database(path: Path) -> sqlite3.Connection:
-    """Return a connection that only reads."""
-    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
 
 
 def has_kernels(path: Path) -> bool:
@@ -146,14 +143,7 @@ class _Tables:
         )  # fmt: skip
 
     def _find_fill(self, agent: int, sizes: Sequence[Any]) -> float:
-        """Return the work-groups of a kernel for each compute unit, -1 where they are not told."""
-        units = _find_number(self._units.get(agent), "cu_count")
-        if not units or not all(isinstance(size, int) and size > 0 for size in sizes):
-            return -1.0
-        groups = 1
-        for items, each in zip(sizes[:3], sizes[3:], strict=True):
-            groups *= -(-items // each)
-        return groups / units
+        return compute_groups_per_unit(sizes[:3], sizes[3:], _find_number(self._units.get(agent), "cu_count"))
 
     def _add_copy(self, row: tuple[Any, ...]) -> None:
         _, start, end, name, target, source, size, event = row

@@ -9,7 +9,7 @@ import numpy as np
 from advisor.analysis.quality import HIDDEN
 from advisor.model.errors import InputError
 from advisor.model.records import RANKS_ADDED_UP, Note, Processor
-from advisor.model.units import format_share
+from advisor.model.units import format_bytes, format_share
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from advisor.formats.slurm.accounting import JobAccount
+    from advisor.model.job_account import JobAccount
 
 _MOST_CORES: Final = 1 << 20
 #: CPU times are rounded, and hardware threads count twice.
@@ -47,6 +47,7 @@ def build_call_paths(account: JobAccount, path: Path) -> CallPaths:
         status="estimated",
         started=account.started,
         cores=account.cores,
+        job=account.job,
         parameters={} if account.memory is None else {"memory_bytes": account.memory},
         notes=tuple(_describe_account(account)),
     )
@@ -59,7 +60,9 @@ def _describe_account(account: JobAccount) -> Iterator[Note]:
     how = _RUN
     if account.cores > 1 and share < _UNUSED:
         how = f"start the program on all cores (srun, OMP_NUM_THREADS) or ask for fewer; what it waits for: {_RUN}"
-    yield Note(RANKS_ADDED_UP, f"{used}; how its CPU time is spread over them cannot be told", 0.4, how)
+    memory = "" if account.memory is None else f", at most {format_bytes(account.memory)} in memory of a task"
+    yield Note("job account", f"{used}{memory}")
+    yield Note(RANKS_ADDED_UP, "how the CPU time of the job is spread over its cores cannot be told", 0.4, how)
     text = "processes of MPI poll while they wait, which is CPU time: computation is at most what is shown"
     yield Note(HIDDEN, text, 0.1, _RUN)
     if account.state and not account.state.startswith(("COMPLETED", "RUNNING")):

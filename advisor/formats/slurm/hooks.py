@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
+from advisor.formats.call_path_reader import make_reader
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model.records import Profile
     from advisor.trace.callpaths.records import CallPaths
 
 #: What every output of ``seff`` says.
@@ -26,7 +26,7 @@ def advisor_sniff(path: Path) -> float | None:
         return 0.9
     if b"|Elapsed" not in head and b"Elapsed|" not in head:
         return None
-    from advisor.formats.slurm.accounting import has_sacct_head
+    from advisor.formats.job_accounts import has_sacct_head
 
     lines = head.decode("utf-8", "replace").split("\n")[:50]
     return 0.9 if any(has_sacct_head(line) for line in lines) else None
@@ -34,15 +34,10 @@ def advisor_sniff(path: Path) -> float | None:
 
 def read_call_paths(path: Path) -> CallPaths:
     """Return the job in the file at ``path``; raises ``InputError`` with the line of what is damaged."""
-    from advisor.formats.slurm.accounting import read_account
+    from advisor.formats.job_accounts import read_account
     from advisor.formats.slurm.call_path_builder import build_call_paths
 
     return build_call_paths(read_account(path), path)
 
 
-@hookimpl
-def advisor_read(path: Path) -> Profile:
-    """Return the job in the file at ``path``; raises ``InputError`` with the line of what is damaged."""
-    from advisor.trace.callpaths.profile import from_call_paths
-
-    return from_call_paths(read_call_paths(path), path)
+advisor_read = make_reader(read_call_paths)

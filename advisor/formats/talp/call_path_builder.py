@@ -9,6 +9,7 @@ import numpy as np
 
 from advisor.formats.talp.division import divide_regions
 from advisor.formats.talp.notes import build_notes
+from advisor.formats.talp.rank_sums import spread_means
 from advisor.formats.talp.recording import VALUES
 from advisor.model.records import Processor
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
@@ -63,7 +64,7 @@ def build_call_paths(recording: TalpRecording) -> CallPaths:
     for region in division.parts:
         own = {name: recording.values_of(name)[region] for name in VALUES}
         _add_region(found, CallPathNode(recording.regions[region], Role.USER, parent=root), own, threads)
-    return CallPaths(
+    paths = CallPaths(
         program="",
         run=recording.timestamp or recording.file.name,
         reader="talp",
@@ -76,6 +77,7 @@ def build_call_paths(recording: TalpRecording) -> CallPaths:
         ranks_expected=_find_expected_ranks(recording),
         notes=build_notes(recording, division, int(threads.max())),
     )
+    return paths if recording.sums is None else spread_means(paths, recording.sums)
 
 
 def _add_region(found: _GrowingNodes, node: CallPathNode, own: Mapping[str, FloatArray], threads: FloatArray) -> int:

@@ -17,13 +17,13 @@ from advisor.formats.talp.recording import (
     tabulate_processes,
 )
 from advisor.model.errors import InputError
+from advisor.support.limited_files import read_limited
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 LIMIT: Final = 128 << 20  # bytes
-PROCESSES: Final = "Region,Rank,PID,"
 SUMS: Final = "name,numCpus,"
 #: The ends of the two files' names, as DLB makes them from the one that was asked for.
 _ENDINGS: Final = ("-process.csv", "-pop.csv")
@@ -67,9 +67,7 @@ def _read_first_line(path: Path) -> str:
 
 def _read_lines(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield number and cells of each line, by title."""
-    if path.stat().st_size > LIMIT:
-        raise InputError(path, f"is larger than {LIMIT:,} bytes")
-    text = path.read_bytes().decode("utf-8", "surrogateescape")
+    text = read_limited(path, LIMIT).decode("utf-8", "surrogateescape")
     if not text.endswith("\n"):
         raise InputError(path, "the last line has no end", f"line {text.count(chr(10)) + 1}")
     rows = csv.reader(io.StringIO(text), strict=True)

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from advisor.formats.talp.recording import TalpRecording
     from advisor.model.records import FloatArray
 
-#: DLB's own region from MPI_Init to MPI_Finalize, in DLB 3.5 and later, and before.
-WHOLE: Final = ("Global", "MPI Execution")
+#: DLB's own region from MPI_Init to MPI_Finalize, in DLB 3.5 and later, in 3.5's beta versions, and before.
+WHOLE: Final = ("Global", "Application", "MPI Execution")
 #: What a region has to have room for when others are taken to lie in it, one after another.
 _EXTENSIVE: Final = ("elapsedTime", "usefulTime", "mpiTime", "numMpiCalls", "instructions", "cycles")
 

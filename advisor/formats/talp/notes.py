@@ -29,8 +29,8 @@ def build_notes(recording: TalpRecording, division: RegionDivision, threads: int
 
 
 def _note_file(recording: TalpRecording) -> Iterator[Note]:
-    wrong = []
-    for text in find_contradictions(recording):
+    wrong = list(recording.contradictions)
+    for text in find_contradictions(recording) if recording.sums is None else ():
         wrong.append(text)
         if len(wrong) == _COUNTED:
             break

@@ -67,11 +67,22 @@ class RegionTotals:
 
 
 @dataclass(frozen=True, slots=True)
+class RankSums:
+    """How many ranks sums are over; work and MPI time of the busiest, as means over its CPUs; seconds of devices."""
+
+    ranks: int
+    most_work_ns: float
+    mpi_of_busiest_ns: float
+    devices_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class TalpRecording:
     """A run as TALP measured it.
 
     ``values`` maps names of ``VALUES`` to arrays (regions, ranks); what is not there was not written. ``presence``
-    (regions, ranks) tells which cells were; the others are zero. ``totals`` are TALP's own sums.
+    (regions, ranks) tells which cells were; the others are zero. ``totals`` are TALP's own sums. Where TALP wrote sums
+    alone, the only column holds means over the ranks, and ``sums`` tells of these.
     """
 
     file: Path
@@ -85,6 +96,8 @@ class TalpRecording:
     ranks_expected: int | None = None
     earlier_runs: int = 0
     doubts: tuple[str, ...] = field(default=())
+    sums: RankSums | None = None
+    contradictions: tuple[str, ...] = ()
 
     def values_of(self, name: str) -> FloatArray:
         """Return the values of ``name``, zeros where TALP did not write it."""

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.formats.rank_files import Origin, compare_origins
-from advisor.formats.tau import checks, layout, metadata, metrics, notes
+from advisor.formats.tau import checks, layout, metadata, notes
 from advisor.formats.tau.function_names import COLLECTIVE_SYNC
-from advisor.formats.tau.metrics import MICROSECOND
 from advisor.formats.tau.run_files import TauRun, read_run
 from advisor.formats.tau.sheet import CALLS, EXCL
 from advisor.formats.tau.table import MetricTable, select_names
@@ -25,6 +24,31 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.model.records import FloatArray, IntArray, Note
+
+#: All times are in microseconds.
+MICROSECOND: Final = 1e-6
+_WALL: Final = frozenset({
+    "TIME", "GET_TIME_OF_DAY", "WALL_CLOCK_TIME", "P_WALL_CLOCK_TIME", "LINUX_TIMERS", "LINUXTIMERS", "CRAY_TIMERS",
+    "CRAYTIMERS", "BGL_TIMERS", "BGLTIMERS", "BGP_TIMERS", "BGPTIMERS", "SGI_TIMERS", "SGITIMERS", "TAU_MPI_WTIME",
+    "CLOCK_GETTIME",
+})  # fmt: skip
+_CPU: Final = frozenset({"CPU_TIME", "CPUTIME", "P_VIRTUAL_TIME", "USER_TIME"})
+#: PAPI's presets by the names of ``Profile.counts``.
+_COUNTS: Final = {
+    "PAPI_TOT_INS": "instructions",
+    "PAPI_TOT_CYC": "cycles",
+    "PAPI_LD_INS": "compiled_ops.load",
+    "PAPI_SR_INS": "compiled_ops.store",
+    "PAPI_FAD_INS": "compiled_ops.fp_add",
+    "PAPI_FML_INS": "compiled_ops.fp_mul",
+    "PAPI_FMA_INS": "compiled_ops.fp_fma",
+    "PAPI_FDV_INS": "compiled_ops.fp_div",
+    "PAPI_L1_DCM": "misses.L1",
+    "PAPI_L2_DCM": "misses.L2",
+    "PAPI_L2_TCM": "misses.L2",
+    "PAPI_L3_DCM": "misses.L3",
+    "PAPI_L3_TCM": "misses.L3",
+}
 
 #: CPU times may run ahead of wall times by some ticks of the system's clock.
 _TICK_US: Final = 20_000
@@ -58,8 +82,8 @@ def build_call_paths(path: Path, compiled: bool | None = None) -> CallPaths:
             silent=_find_silent_files(run, tree, tables[0]),
             mixed=layout.has_mixed_metrics(path),
             sound=about.sound,
-            wall=any(metrics.is_wall(table.metric) for table in tables),
-            shared_cpu=any(metrics.is_cpu(table.metric) for table in tables) and _find_cpu_table(tree, tables) is None,
+            wall=any(is_wall(table.metric) for table in tables),
+            shared_cpu=any(is_cpu(table.metric) for table in tables) and _find_cpu_table(tree, tables) is None,
         ),
     ]
     return prune_nodes(_assemble_call_paths(path, run, tree, tables, about, told), tree.sampled[:, 1])
@@ -135,8 +159,8 @@ def prune_nodes(paths: CallPaths, sampled: IntArray) -> CallPaths:
 
 def _find_cpu_table(tree: CallTree, tables: Sequence[MetricTable]) -> MetricTable | None:
     """Return the CPU times, None where a thread has more of them than wall time: then they are of all its process."""
-    cpu = next((table for table in tables if metrics.is_cpu(table.metric)), None)
-    wall = next((table for table in tables if metrics.is_wall(table.metric)), None)
+    cpu = next((table for table in tables if is_cpu(table.metric)), None)
+    wall = next((table for table in tables if is_wall(table.metric)), None)
     return None if cpu is None or (wall is not None and _cpu_exceeds_wall(tree, cpu, wall)) else cpu
 
 
@@ -154,13 +178,13 @@ def _assemble_call_paths(
     told: list[Note],
 ) -> CallPaths:
     """Return the call paths with what each metric measured."""
-    wall = next((table for table in tables if metrics.is_wall(table.metric)), None)
+    wall = next((table for table in tables if is_wall(table.metric)), None)
     cpu = _find_cpu_table(tree, tables)
     visits = tree.sum_timers((wall or tables[0]).values[CALLS])
     counts = {
-        metrics.count_name(table.metric): tree.spread_values(table.values[EXCL])
+        count_name(table.metric): tree.spread_values(table.values[EXCL])
         for table in tables
-        if not metrics.is_wall(table.metric) and not metrics.is_cpu(table.metric)
+        if not is_wall(table.metric) and not is_cpu(table.metric)
     }
     if any(node.name == COLLECTIVE_SYNC for node in tree.nodes):
         real = np.array([node.role in _COLLECTIVES and node.name != COLLECTIVE_SYNC for node in tree.nodes])
@@ -209,3 +233,18 @@ def _build_processors(run: TauRun) -> tuple[Processor, ...]:
             counted[node] = thread + 1
         found.append(Processor(node, thread, hosts.get(node)))
     return tuple(found)
+
+
+def is_wall(metric: str) -> bool:
+    """Return whether a metric is wall time."""
+    return metric.upper() in _WALL
+
+
+def is_cpu(metric: str) -> bool:
+    """Return whether a metric is CPU time."""
+    return metric.upper() in _CPU
+
+
+def count_name(metric: str) -> str:
+    """Return the name among ``Profile.counts`` of a metric that is no time; its own where there is none."""
+    return _COUNTS.get(metric.upper(), metric)

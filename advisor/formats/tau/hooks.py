@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from advisor.extension.hookspecs import hookimpl
+from advisor.formats.call_path_reader import make_reader
 from advisor.formats.tau import layout
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.model.records import Profile
     from advisor.trace.callpaths.records import CallPaths
 
 
@@ -38,9 +38,4 @@ def read_call_paths(path: Path, compiled: bool | None = None) -> CallPaths:
     return build_call_paths(path, compiled)
 
 
-@hookimpl
-def advisor_read(path: Path) -> Profile:
-    """Return the run at ``path``; raises ``InputError`` with file and line for what is damaged or a binary trace."""
-    from advisor.trace.callpaths.profile import from_call_paths
-
-    return from_call_paths(read_call_paths(path), path)
+advisor_read = make_reader(read_call_paths)

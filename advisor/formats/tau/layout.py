@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 import struct
-import zlib
 from itertools import islice
 from typing import TYPE_CHECKING, Final
+
+from advisor.formats.plain_text import read_head
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -108,18 +108,8 @@ def _detect_file_layout(path: Path) -> str | None:
     if _PROFILE.match(head):
         return "profile"
     if head.startswith((PACKED, GZIP)):
-        return "packed" if _unpack_start(path, head) == PACKED else None
+        return "packed" if read_head(path).startswith(PACKED) else None
     return "trace" if _EVENTS.match(head) or _is_trace(head) else None
-
-
-def _unpack_start(path: Path, head: bytes) -> bytes:
-    if not head.startswith(GZIP):
-        return head[: len(PACKED)]
-    try:
-        with gzip.open(path) as unpacked:
-            return unpacked.read(len(PACKED))
-    except (OSError, EOFError, zlib.error):
-        return b""
 
 
 def _is_trace(head: bytes) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.model.errors import InputError
+from advisor.support.limited_files import read_limited
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -100,12 +101,7 @@ class SheetFrame:
 
 def read_frame(path: Path) -> SheetFrame:
     """Return the parts of the file at ``path``; raises ``InputError`` where it does not look like a profile."""
-    try:
-        if path.stat().st_size > FILE_LIMIT:
-            raise InputError(path, f"is larger than {FILE_LIMIT:,} bytes")
-        content = path.read_bytes()
-    except OSError as error:
-        raise InputError(path, error.strerror or str(error)) from error
+    content = read_limited(path, FILE_LIMIT)
     return find_frame(path, content)
 
 

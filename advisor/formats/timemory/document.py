@@ -103,7 +103,7 @@ def _add_list(metric: Metric, rank: int, graph: JsonNode, unit_s: float) -> None
     """Add regions that say how deep they are, each behind the one that calls it."""
     path: list[str] = []
     for entry in graph.require_items():
-        region = _require(entry, "prefix", "depth", "entry")
+        region = entry.require_members("prefix", "depth", "entry")
         depth = region["depth"].require_whole()
         if depth > len(path) or depth > _DEEPEST:
             raise entry.make_error(f"a region of depth {depth} below one of depth {len(path) - 1}")
@@ -126,13 +126,13 @@ def _add_trees(metric: Metric, rank: int, trees: JsonNode, unit_s: float) -> Non
     waiting: list[tuple[JsonNode, CallPath]] = [(root, ()) for root in reversed(roots)]
     while waiting:
         tree, path = waiting.pop()
-        fields = _require(tree, "node")
-        region = _require(fields["node"], "hash", "prefix", "inclusive")
+        fields = tree.require_members("node")
+        region = fields["node"].require_members("hash", "prefix", "inclusive")
         below = path
         if region["hash"].value != 0:
             below = (*path, region["prefix"].require_text())
             threads = len(region["tid"].require_items()) if "tid" in region else 1
-            inclusive = _require(region["inclusive"], "entry")
+            inclusive = region["inclusive"].require_members("entry")
             _add_entry(metric, below, Place(rank, 0), inclusive["entry"], unit_s, max(threads, 1))
         if len(below) > _DEEPEST:
             raise tree.make_error("regions nested too deeply")
@@ -142,19 +142,10 @@ def _add_trees(metric: Metric, rank: int, trees: JsonNode, unit_s: float) -> Non
 
 def _add_entry(metric: Metric, path: CallPath, place: Place, entry: JsonNode, unit_s: float, threads: int) -> None:
     """Add what passed in a region; of several threads together the mean."""
-    fields = _require(entry, "laps", "repr_data")
+    fields = entry.require_members("laps", "repr_data")
     seconds = fields["repr_data"].require_number(0.0) * unit_s / threads
     metric.threads = max(metric.threads, threads)
     at = metric.seconds.setdefault(path, {})
     at[place] = at.get(place, 0.0) + seconds
     counted = metric.calls.setdefault(path, {})
     counted[place] = counted.get(place, 0.0) + fields["laps"].require_whole()
-
-
-def _require(node: JsonNode, *names: str) -> dict[str, JsonNode]:
-    """Return the members of an object, ``names`` among them."""
-    fields = node.require_fields()
-    for name in names:
-        if name not in fields:
-            raise node.make_error(f"{name!r} is missing")
-    return fields

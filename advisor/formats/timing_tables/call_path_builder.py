@@ -8,18 +8,19 @@ says so.
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.analysis.quality import HIDDEN
-from advisor.formats.rank_extremes import CALLS, Extremes, shortest_call_s, spread_over_ranks
+from advisor.formats.rank_extremes import CALLS, Extremes, shortest_call_s, spread_over_ranks, sum_children
 from advisor.formats.timing_tables.row_roles import classify_row
-from advisor.formats.timing_tables.start_times import parse_start_time
-from advisor.formats.timing_tables.unknown_balance import NOTHING_KNOWN
+from advisor.formats.timing_tables.table import NOT_ON_CORE
+from advisor.formats.timing_tables.unknown_balance import NOTHING_KNOWN, OFF_CORE, SHARE_KNOWN
 from advisor.model.errors import InputError
 from advisor.model.records import RANKS_ADDED_UP, Note, Processor
-from advisor.model.units import format_seconds
+from advisor.model.units import format_seconds, format_share
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
 
@@ -29,6 +30,19 @@ if TYPE_CHECKING:
 
     from advisor.formats.timing_tables.table import TimingTable
     from advisor.model.records import FloatArray
+
+_MONTHS: Final = {
+    name: n
+    for n, name in enumerate(
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"], start=1
+    )
+}
+_CLOCK: Final = r"(?P<hour>[ \d]\d):(?P<minute>[ \d]\d):(?P<second>[ \d]\d)"
+_FORMS: Final = (
+    re.compile(rf"(?P<year>\d{{4}})-(?P<number>\d\d)-(?P<day>\d\d)[ T]{_CLOCK}"),
+    re.compile(rf"\w{{3}} (?P<month>\w{{3}}) +(?P<day>\d{{1,2}}) {_CLOCK} (?P<year>\d{{4}})"),
+    re.compile(rf"(?P<day>[ \d]?\d)(?P<month>[A-Z][a-z]{{2}})(?P<year>\d{{4}}) {_CLOCK}"),
+)
 
 _MOST_RANKS: Final = 1 << 20
 _MOST_CELLS: Final = 20_000_000
@@ -43,7 +57,7 @@ def build_call_paths(table: TimingTable, path: Path) -> CallPaths:
     """Return the call paths of ``table``; raises ``InputError`` for ``path`` where it holds no times."""
     if not table.rows or not table.wall_s > 0:
         raise InputError(path, "the timing table holds no times")
-    ranks = table.ranks or _find_least_ranks(table)
+    ranks = _find_least_ranks(table) if table.ranks is None else table.ranks
     if not 1 <= ranks <= _MOST_RANKS or len(table.rows) > _MOST_ROWS or ranks * len(table.rows) > _MOST_CELLS:
         raise InputError(path, f"{ranks:,} ranks and {len(table.rows):,} rows are more than a timing table holds")
     nodes = _build_nodes(table)
@@ -56,7 +70,7 @@ def build_call_paths(table: TimingTable, path: Path) -> CallPaths:
     elif spread:
         wall, shortest = spread_over_ranks(found, nodes, ranks), _find_shortest_calls(table, found, nodes, ranks)
     else:
-        own = np.maximum(found.mean - _sum_children(found.mean, nodes), 0.0)
+        own = np.maximum(found.mean - sum_children(found.mean, nodes), 0.0)
         wall = np.repeat(own[:, None], ranks, axis=1)
     return CallPaths(
         program=table.program,
@@ -65,6 +79,7 @@ def build_call_paths(table: TimingTable, path: Path) -> CallPaths:
         processors=tuple(Processor(rank) for rank in range(ranks)),
         nodes=nodes,
         wall_s=wall,
+        cpu_s=_find_cpu_seconds(table, wall),
         visits=_count_visits(table, ranks),
         shortest_s=shortest,
         waits=_collect_waits(table, wall),
@@ -119,14 +134,6 @@ def _find_shortest_calls(
     return shortest
 
 
-def _sum_children(inclusive: FloatArray, nodes: tuple[CallPathNode, ...]) -> FloatArray:
-    below = np.zeros_like(inclusive)
-    for number, node in enumerate(nodes):
-        if node.parent >= 0:
-            below[node.parent] += inclusive[number]
-    return below
-
-
 def _compute_own_seconds(table: TimingTable, nodes: tuple[CallPathNode, ...], ranks: int) -> FloatArray:
     """Return own seconds (nodes, ranks) of a table that holds those of each rank."""
     inclusive = np.array([(table.wall_s,) * ranks, *(row.ranks_s for row in table.rows)])
@@ -138,6 +145,12 @@ def _compute_own_seconds(table: TimingTable, nodes: tuple[CallPathNode, ...], ra
     return own
 
 
+def _find_cpu_seconds(table: TimingTable, wall: FloatArray) -> FloatArray | None:
+    """Return own CPU seconds (nodes, ranks) where the table tells what was not on a core, else None."""
+    off = np.array([False, *(row.name == NOT_ON_CORE for row in table.rows)])
+    return np.where(off[:, None], 0.0, wall) if off.any() else None
+
+
 def _collect_waits(table: TimingTable, wall: FloatArray) -> dict[str, FloatArray]:
     """Return the seconds (nodes, ranks) that the library itself measured as waiting, by kind; empty without any."""
     only_waits = np.array([False, *(row.only_waits for row in table.rows)])
@@ -147,7 +160,11 @@ def _collect_waits(table: TimingTable, wall: FloatArray) -> dict[str, FloatArray
 def _count_visits(table: TimingTable, ranks: int) -> FloatArray | None:
     """Return the calls of each rank (nodes, ranks), None where the table lacks them for some rows."""
     calls = np.array([1.0, *(row.calls for row in table.rows)])
-    return None if np.isnan(calls).any() else np.repeat(calls[:, None], ranks, axis=1)
+    if np.isnan(calls).any():
+        return None
+    takes_part = np.array([(1.0,) * ranks, *(row.ranks_s or (1.0,) * ranks for row in table.rows)]) > 0
+    visits: FloatArray = calls[:, None] * takes_part  # a rank of another kind does not make the call
+    return visits
 
 
 def _collect_counts(table: TimingTable, ranks: int) -> dict[str, FloatArray]:
@@ -169,7 +186,11 @@ def _find_least_ranks(table: TimingTable) -> int:
 def _describe_ranks(table: TimingTable, ranks: int, spread: bool) -> Iterator[Note]:
     """Yield what the table leaves open about its ranks."""
     trace = _TRACE.format(ranks=ranks)
-    if table.ranks is None and ranks == 1:
+    if table.ranks is None and table.first_rank:
+        text = "the times are those of all threads and processes together: what they wait for each other cannot be told"
+        known = table.off_core_share >= OFF_CORE
+        yield Note(RANKS_ADDED_UP, text, SHARE_KNOWN if known else NOTHING_KNOWN, "gapwatch run -- COMMAND")
+    elif table.ranks is None and ranks == 1:
         text = "the table does not tell how many ranks there were, and holds no times of single ranks"
         yield Note(RANKS_ADDED_UP, text, NOTHING_KNOWN, "keep the whole output of the program, its first lines too")
     elif table.ranks is None:
@@ -182,24 +203,50 @@ def _describe_ranks(table: TimingTable, ranks: int, spread: bool) -> Iterator[No
         )
         yield Note(RANKS_ADDED_UP, text, 0.2, trace)
     elif ranks > 1 and not spread:
-        text = "the table holds no times of single ranks: how the work is spread over them cannot be told"
-        yield Note(RANKS_ADDED_UP, text, NOTHING_KNOWN, trace)
+        tells_io = table.first_rank and any(row.role == Role.IO and row.mean_s > 0 for row in table.rows)
+        tells = tells_io or table.off_core_share >= OFF_CORE or not math.isnan(_find_communication(table))
+        yield Note(RANKS_ADDED_UP, _describe_one_column(table), SHARE_KNOWN if tells else NOTHING_KNOWN, trace)
     roles = [classify_row(row.name) if row.role is None else row.role for row in table.rows]
     calls = [
         row
         for row, role in zip(table.rows, roles, strict=True)
         if role in CALLS and (row.parent < 0 or roles[row.parent] not in CALLS)
     ]
-    open_calls = [row for row in calls if math.isnan(row.least_s) and not row.only_waits]
-    if ranks > 1 and any(row.mean_s > _SHARE * table.wall_s for row in open_calls):
+    nothing_known = ranks > 1 and not spread  # then waiting is not known at all
+    open_calls = [row for row in calls if (table.averages_ranks or math.isnan(row.least_s)) and not row.only_waits]
+    if nothing_known:
+        pass
+    elif ranks > 1 and any(row.mean_s > _SHARE * table.wall_s for row in open_calls):
         text = "what ranks wait in communication is not told from what communication takes"
         yield Note(HIDDEN, text, 0.1, trace)
     elif table.hides_waiting and ranks > 1:
         text = "timers of a program's own parts hold what it waits in calls of MPI below them: that counts as work here"
         yield Note(HIDDEN, text, 0.1, trace)
     if table.threads > 1:
-        text = f"each rank ran {table.threads} threads, of which the table tells nothing: a rank is one column"
-        yield Note("threads not told apart", text, 0.1, f"OMP_NUM_THREADS={table.threads} scorep …")
+        text = f"each rank ran {table.threads} threads, and what they wait for each other counts as work of the rank"
+        yield Note(HIDDEN, text, 0.1, f"OMP_NUM_THREADS={table.threads} scorep …")
+
+
+def _describe_one_column(table: TimingTable) -> str:
+    """Return what a table with the same seconds for all ranks does not tell, and what it does."""
+    seconds = _find_communication(table)
+    share = "" if math.isnan(seconds) else format_share(seconds / table.wall_s)
+    if not table.first_rank:
+        known = f" but that they wait or communicate {share} of the run in the mean" if share else ""
+        return f"the table holds no times of single ranks{known}: how the work is spread over them cannot be told"
+    known = f", which spends {share} of the run in communication" if share else ""
+    if table.off_core_share >= OFF_CORE:
+        known += f", which has no core for {format_share(table.off_core_share)} of the run"
+    return f"the times are those of the first rank alone{known}: how the work is spread over the others cannot be told"
+
+
+def _find_communication(table: TimingTable) -> float:
+    """Return what the mean (else: the first) rank communicates, NaN where rows that communicate do not stand apart."""
+    if table.hides_waiting or not math.isnan(table.communication_s):
+        return table.communication_s
+    roles = [classify_row(row.name) if row.role is None else row.role for row in table.rows]
+    own = [row.mean_s for row, role in zip(table.rows, roles, strict=True) if role in CALLS and row.parent < 0]
+    return sum(own) if own else math.nan
 
 
 def _check_times(table: TimingTable) -> Iterator[Note]:
@@ -223,3 +270,18 @@ def _check_times(table: TimingTable) -> Iterator[Note]:
     if doubts:
         more = f" (and {len(doubts) - 1} more)" if len(doubts) > 1 else ""
         yield Note("contradictory times", f"{doubts[0]}{more}", 0.3, "copy the output of the program again")
+
+
+def parse_start_time(text: str | None) -> str | None:
+    """Return ``text`` as ``YYYY-MM-DDThh:mm:ss``, None where it is no time of a form that is known."""
+    for form in _FORMS:
+        found = form.match((text or "").strip())
+        if found is None:
+            continue
+        parts = found.groupdict()
+        month = int(parts["number"]) if "number" in parts else _MONTHS.get(parts["month"])
+        if month is None:
+            return None
+        day, hour, minute, second = (int(parts[name]) for name in ("day", "hour", "minute", "second"))
+        return f"{parts['year']}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}"
+    return None

@@ -30,6 +30,7 @@ class Dialect(NamedTuple):
 DIALECTS: Final = (
     Dialect("CrayPat", b"CrayPat/X:  Version", "craypat"),
     Dialect("LAMMPS", b"MPI task timing breakdown:", "lammps"),
+    Dialect("LAMMPS", b"\nComm  time (%) = ", "lammps"),
     Dialect("GROMACS", b"R E A L   C Y C L E   A N D   T I M E   A C C O U N T I N G", "gromacs"),
     Dialect("Teuchos", b"TimeMonitor results over ", "teuchos"),
     Dialect("TinyProfiler", b"TinyProfiler total time across processes [min...avg...max]: ", "tiny_profiler"),
@@ -43,8 +44,16 @@ DIALECTS: Final = (
     Dialect("OpenFOAM", b" s  ClockTime = ", "openfoam_log"),
     Dialect("OpenFOAM", b"\nprofiling\n{\n    trigger0\n", "openfoam_profiling"),
     Dialect("NWChem", b"Northwest Computational Chemistry Package (NWChem)", "nwchem"),
+    Dialect("FMS", b"Tabulating mpp_clock statistics across ", "fms_clocks"),
+    Dialect("ESMF", b"Mean (s)    Min (s)     Min PET Max (s)     Max PET", "esmf_profile"),
+    Dialect("GPTL", b"***** GLOBAL STATISTICS (", "gptl"),
+    Dialect("MITgcm", b'Seconds in section "ALL ', "mitgcm"),
+    Dialect("VASP", b"General timing and accounting informations for this job:", "vasp"),
+    Dialect("NAMD", b"\nInfo: NAMD ", "namd"),
+    Dialect("WRF", b"Timing for main: time ", "wrf"),
     Dialect("Performance Reports", b"-bound in this configuration", "performance_reports"),
     Dialect("Quantum ESPRESSO", b"This program is part of the open-source Quantum ESPRESSO suite", "quantum_espresso"),
+    Dialect("GNU time", b"\tElapsed (wall clock) time (h:mm:ss or m:ss): ", "gnu_time"),  # behind any other output
 )
 
 

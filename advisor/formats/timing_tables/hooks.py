@@ -53,4 +53,11 @@ def advisor_read(path: Path) -> Profile:
 
     table = _read_table(path)
     profile = from_call_paths(build_call_paths(table, path), path)
-    return drop_unknown_times(profile, hides_waiting=table.hides_waiting)
+    share = table.communication_s / table.wall_s
+    return drop_unknown_times(
+        profile,
+        hides_waiting=table.hides_waiting,
+        first_rank=table.first_rank,
+        communication_share=share,
+        off_core_share=table.off_core_share,
+    )

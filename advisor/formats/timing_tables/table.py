@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from advisor.model.record_class import dataclass
 
@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 
     from advisor.model.records import Note
     from advisor.trace.events import Role
+
+
+#: The row, of the role OS, of what the CPU times of a program leave of its wall times.
+NOT_ON_CORE: Final = "not on a core"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +52,16 @@ class TimingRow:
 
 @dataclass(frozen=True, slots=True)
 class TimingTable:
-    """The timing table of one run. ``tool`` names the library, ``program`` the program (empty: not known).
+    """The timing table of one run.
 
-    ``ranks`` is None where the table does not tell how many there were. ``wall_s`` is the wall time of the run, or of
-    the part that the table is about, ``shortest_s`` that of the shortest rank where it differs. ``hides_waiting`` is
-    whether rows that are not communication by name may wait in calls of MPI all the same; ``averages_ranks`` whether
-    seconds of single ranks are means over ranks of a kind. ``counts`` are those of all ranks and rows together.
+    ``tool`` names the library, ``program`` the program (empty: not known). ``ranks`` is None where the table does not
+    tell how many there were, or whether they are ranks at all. ``wall_s`` is the wall time of the run, or of the part
+    that the table is about, ``shortest_s`` that of the shortest rank where it differs. ``hides_waiting`` is whether
+    rows that are not communication by name may wait in calls of MPI all the same; ``averages_ranks`` whether seconds of
+    single ranks are means over ranks of a kind. ``first_rank`` is whether the times are those of the first rank alone,
+    ``communication_s`` what it (else: the mean rank) communicates or waits below the rows, NaN where that is not known.
+    ``cpu_s`` is how long that rank was on a core in all, NaN where that is not known or where threads add up.
+    ``counts`` are those of all ranks and rows together.
     """
 
     tool: str
@@ -65,9 +73,21 @@ class TimingTable:
     threads: int = 1
     hides_waiting: bool = False
     averages_ranks: bool = False
+    first_rank: bool = False
+    communication_s: float = math.nan
+    cpu_s: float = math.nan
     run: str = ""
     started: str | None = None
     language: str | None = None
     parameters: Mapping[str, str | float] = field(default_factory=dict)
     counts: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
+
+    @property
+    def off_core_share(self) -> float:
+        """The share of the run for which the first of several ranks had no core; 0 where that is not known.
+
+        MPI polls while it waits, so this is time for disks, for other programs, or for ranks on the same core.
+        """
+        known = self.first_rank and self.ranks != 1 and not math.isnan(self.cpu_s)
+        return max(1.0 - self.cpu_s / self.wall_s, 0.0) if known else 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -16,15 +17,29 @@ _LIBRARY: Final = ("wait_s", "transfer_s", "sync_s")
 
 #: What the note costs that says that nothing is known of the ranks.
 NOTHING_KNOWN: Final = 0.4
+#: The same where it is known how much of the rank's time is communication, or without a core.
+SHARE_KNOWN: Final = 0.25
+#: CPU clocks and wall clocks are read at different places; less than this share of the run tells nothing.
+OFF_CORE: Final = 0.05
 
 
-def drop_unknown_times(profile: Profile, *, hides_waiting: bool) -> Profile:
+def drop_unknown_times(
+    profile: Profile,
+    *,
+    hides_waiting: bool,
+    first_rank: bool = False,
+    communication_share: float = math.nan,
+    off_core_share: float = 0.0,
+) -> Profile:
     """Return ``profile`` with nothing but the wall times of its regions where the ranks are not known apart.
 
     Waiting and work of the ranks would be zero and equal without having been seen. Where rows do not hide waiting,
-    what computes and what reads and writes is known in the mean, and stays.
+    what computes and what reads and writes is known in the mean, and stays. Where ``communication_share`` of the run is
+    known to be communication below rows that are not told, the rest of each row is estimated to compute. Where the
+    first rank alone tells of reading and writing, that is known, and all but that is not told apart. The same holds for
+    the ``off_core_share`` of the run, which is shared by its rows as they are long, less what they read and write.
     """
-    if not any(note.name == RANKS_ADDED_UP and note.penalty >= NOTHING_KNOWN for note in profile.notes):
+    if not any(note.name == RANKS_ADDED_UP and note.penalty >= SHARE_KNOWN for note in profile.notes):
         return profile
     kept: list[dict[str, FloatArray]] = []
     for phase in profile.phases:
@@ -32,8 +47,16 @@ def drop_unknown_times(profile: Profile, *, hides_waiting: bool) -> Profile:
         if not hides_waiting and "io_s" in phase.arrays:
             library_s = sum((phase.arrays[name] for name in _LIBRARY), phase.arrays["io_s"])
             arrays |= {"cpu_s": np.maximum(arrays["wall_s"] - library_s, 0.0), "io_s": phase.arrays["io_s"]}
+        elif first_rank and phase.arrays.get("io_s", np.zeros(1)).any():
+            arrays |= {"io_s": phase.arrays["io_s"]}
+        elif not math.isnan(communication_share):
+            arrays |= {"cpu_s": arrays["wall_s"] * max(1 - communication_share - off_core_share, 0.0)}
+        if off_core_share >= OFF_CORE:  # what is read and written has no core either
+            seen = arrays["io_s"].sum() / arrays["wall_s"].sum() if "io_s" in arrays else 0.0
+            arrays |= {"os_s": arrays["wall_s"] * max(off_core_share - seen, 0.0)}
         kept.append(arrays)
     phases = tuple(replace(phase, arrays=arrays) for phase, arrays in zip(profile.phases, kept, strict=True))
     status: dict[str, Status] = dict.fromkeys(kept[0], "estimated")
     status["wall_s"] = profile.status["wall_s"]
-    return replace(profile, phases=phases, causes=None, status=status, paradigms=("mpi",))
+    counted = not first_rank or profile.ranks_expected is not None  # a command may run threads, or processes
+    return replace(profile, phases=phases, causes=None, status=status, paradigms=("mpi" if counted else "pthreads",))

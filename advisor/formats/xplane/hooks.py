@@ -45,7 +45,8 @@ def advisor_sniff(path: Path) -> float | None:
 @hookimpl
 def advisor_read(path: Path) -> Profile:
     """Return the run recorded at ``path``, all hosts of it; raises ``InputError`` for what is damaged."""
+    from advisor.formats.device_ranks import profile_device_ranks
     from advisor.formats.xplane.spaces import read_spaces
-    from advisor.trace.devices.profile import profile_devices
 
-    return profile_devices(read_spaces(list_spaces(path) if path.is_dir() else [path]), path, "xplane")
+    files = list_spaces(path) if path.is_dir() else [path]
+    return profile_device_ranks(read_spaces(files), path, "xplane", files)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from advisor.model.reports import Bars, HeatMap, Series
+from advisor.model.reports import Bars, HeatMap, Series, count_values
 from advisor.output import numbers
 from advisor.output.html.charts import DARK, LIGHT, draw_picture
 from advisor.output.html.grids import Grid, build_grid, clean_and_shorten
@@ -40,7 +40,7 @@ def build_figure(part: Picture) -> Figure:
     heads, rows = _tabulate_part(part)
     shown = build_grid("", heads[:_COLUMNS], [row[:_COLUMNS] for row in rows[:_ROWS]])
     left = sum(map(len, rows)) - sum(map(len, shown.rows))
-    light, dark = (draw_picture(part, LIGHT), draw_picture(part, DARK)) if 0 < _count_signs(part) <= _MOST else ("", "")
+    light, dark = (draw_picture(part, LIGHT), draw_picture(part, DARK)) if 0 < count_values(part) <= _MOST else ("", "")
     return Figure(clean_and_shorten(part.title), light, dark, shown, left)
 
 
@@ -53,15 +53,6 @@ def build_figures(parts: Sequence[Picture], limit: int) -> list[Figure]:
         found.append(made if size <= limit else replace(made, light="", dark=""))
         limit -= size if size <= limit else 0
     return found
-
-
-def _count_signs(part: Picture) -> int:
-    """Return how many signs a picture has."""
-    if isinstance(part, Bars):
-        return len(part.bars)
-    if isinstance(part, HeatMap):
-        return len(part.rows) * len(part.columns)
-    return sum(len(line.x) for line in part.lines)
 
 
 def _tabulate_part(part: Picture) -> tuple[Sequence[str], list[Sequence[str]]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from advisor.model.units import format_count
 from advisor.output import numbers, run_pictures
 from advisor.output.html import figures, templates
 from advisor.output.html.grids import clean_and_shorten
@@ -33,7 +34,7 @@ def render_index_page(programs: Sequence[ProgramRuns], problems: Sequence[str] =
     room = figures.PICTURES_B // max(1, len(programs))
     content = {
         "title": "Programs and builds",
-        "lead": f"{_format_count(len(programs), 'program')}, {_format_count(many, 'run')}",
+        "lead": f"{format_count(len(programs), 'program')}, {format_count(many, 'run')}",
         "heads": _HEADS,
         "programs": [_build_program(program, number, room) for number, program in enumerate(programs, 1)],
         "problems": [clean_and_shorten(problem) for problem in problems],
@@ -91,7 +92,3 @@ def _describe_change(one: RunOverview) -> str:
         return f"{words}; worse: {grown}"
     unsure = actual.delta_s > 0 and one.change.is_undecided(actual)
     return f"{words}; {'too few runs to separate from noise' if unsure else 'nothing grew by more than noise'}"
-
-
-def _format_count(many: int, noun: str) -> str:
-    return f"{many} {noun}" if many == 1 else f"{many} {noun}s"

@@ -71,6 +71,7 @@ def from_call_paths(paths: CallPaths, path: Path | str) -> Profile:
         causes=collect_causes(source.paths, source.tree, source.rows, source.calls),
         notes=paths.notes,
         ranks_expected=paths.ranks_expected,
+        job=paths.job,
     )
 
 

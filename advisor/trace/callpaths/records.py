@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from advisor.model.records import FloatArray, Note, Processor, Status
 
@@ -62,5 +62,27 @@ class CallPaths:
     executable: str | None = None
     cores: int | None = None
     ranks_expected: int | None = None
+    job: str | None = None
     parameters: Mapping[str, str | float] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
+
+
+def fold_regions(
+    nodes: Sequence[CallPathNode], seconds: FloatArray, limit: int, others: str
+) -> tuple[tuple[CallPathNode, ...], int]:
+    """Return the nodes with no more than ``limit`` regions, and how many regions became the one named ``others``.
+
+    ``seconds`` (nodes,) are the nodes' own; regions of the program with the least of them are folded.
+    """
+    total: dict[tuple[object, ...], float] = {}
+    for node, own in zip(nodes, seconds.tolist(), strict=True):
+        key = (node.name, node.role, node.file, node.line)
+        total[key] = total.get(key, 0.0) + own
+    if len(total) <= limit:
+        return tuple(nodes), 0
+    foldable = sorted((key for key in total if key[1] == Role.USER), key=lambda key: -total[key])
+    spare = set(foldable[max(0, limit - 1 - (len(total) - len(foldable))) :])
+    return tuple(
+        CallPathNode(others, parent=node.parent) if (node.name, node.role, node.file, node.line) in spare else node
+        for node in nodes
+    ), len(spare)

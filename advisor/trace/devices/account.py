@@ -204,18 +204,14 @@ def share_exposure(trace: DeviceTrace, pieces: TimePieces, operations: MatchedOp
     others' being later: the first of these seconds count as imbalance. Pieces are cut where that ends.
     """
     acts = trace.activities
-    group: IntArray = np.full(len(acts.start_s), -1, dtype=np.int64)
-    count = 0
-    for rows in operations.members:
-        group[rows] = np.arange(count, count + len(rows))[:, None]
-        count += len(rows)
+    group = operations.number_operations(len(acts.start_s))
     member = _find_members(trace, pieces, group)
     some = np.flatnonzero(member >= 0)
     some = some[np.lexsort((pieces.start_s[some], member[some]))]
     if not len(some):
         return pieces
     exposed = sum_by_group(member[some], pieces.seconds[some], len(group))
-    least = np.full(count, np.inf)
+    least = np.full(int(group.max(initial=-1)) + 1, np.inf)
     sends = np.flatnonzero(group >= 0)
     np.minimum.at(least, group[sends], exposed[sends])
     excess = exposed - np.where(group >= 0, least[group], exposed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from array import array
-from operator import index
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +17,7 @@ from advisor.trace.devices.events import (
     Direction,
     HostCalls,
     HostThread,
+    invert_order,
 )
 from advisor.trace.devices.naming import find_direction, find_paradigms, is_pageable
 
@@ -36,7 +36,7 @@ _CALL_COLUMNS = ("start", "end", "thread", "role", "name", "link")
 
 #: Names of kernels may be whole type expressions; more than this is not kept of them.
 _LONGEST_NAME = 1000
-#: Numbers beyond this are damaged: the sum of two of them must fit 64 bits.
+#: Times beyond this are damaged: the sum of two of them must fit 64 bits.
 _LARGEST = 1 << 61
 
 
@@ -60,8 +60,7 @@ class DeviceTraceBuilder:
 
     def begin_process(self) -> None:
         """Begin with another process: its devices and threads are its own."""
-        self._act = {name: array("q") for name in _ACTIVITY_COLUMNS}
-        self._call = {name: array("q") for name in _CALL_COLUMNS}
+        self._act, self._call = array("q"), array("q")
         self._own_devices: dict[tuple[object, bool], int] = {}
         self._own_threads: dict[str, int] = {}
         self._streams: dict[str, int] = {}
@@ -70,7 +69,7 @@ class DeviceTraceBuilder:
     @property
     def has_activities(self) -> bool:
         """Whether the process has activities of devices."""
-        return bool(self._act["start"])
+        return bool(self._act)
 
     def find_name(self, name: str) -> int:
         """Return the number of a name."""
@@ -95,16 +94,16 @@ class DeviceTraceBuilder:
         found = direction if direction is not None else find_direction(name) if copies else Direction.UNKNOWN
         channel = self._channels.setdefault(group, len(self._channels)) if group else -1
         lane = self._streams.setdefault(str(stream), len(self._streams))
-        row = (
+        row = [
             start, end, number, lane, kind, self.find_name(name), link, size, found,
             bool(pageable if pageable is not None else copies and is_pageable(name)), channel,
             _to_ppm(blocks_per_sm), _to_ppm(occupancy), local_bytes,
-        )  # fmt: skip
+        ]  # fmt: skip
         _append_row(self._act, row)
 
     def add_call(self, start: int, end: int, thread: str, role: CallRole, name: str, link: int = -1) -> None:
         """Add a call of a host thread."""
-        row = (start, end, self.find_thread(thread), role, self.find_name(name), link)
+        row = [start, end, self.find_thread(thread), role, self.find_name(name), link]
         _append_row(self._call, row)
 
     def add_count(self, name: str, amount: float) -> None:
@@ -117,7 +116,7 @@ class DeviceTraceBuilder:
 
     def add_mark(self, start: int, end: int) -> None:
         """Add an iteration."""
-        _check_range((start, end))
+        _check_times(start, end)
         self._marks.append((start, end))
 
     def end_process(
@@ -128,8 +127,7 @@ class DeviceTraceBuilder:
         for start, end, kind, name in work or ():
             group = name if kind == Activity.COMMUNICATION else ""
             self.add_activity(start, end, "host", int(kind), kind, name, group=group, is_host=True)
-        acts = {name: np.array(column, dtype=np.int64) for name, column in self._act.items()}
-        calls = {name: np.array(column, dtype=np.int64) for name, column in self._call.items()}
+        acts, calls = _split_columns(self._act, _ACTIVITY_COLUMNS), _split_columns(self._call, _CALL_COLUMNS)
         if not len(acts["start"]) and not len(calls["start"]):
             return False
         if any(device.rank == rank for device in self._devices):
@@ -165,8 +163,7 @@ class DeviceTraceBuilder:
             return (moments - base) / 1e9
 
         order, ordered = np.lexsort((-acts["end"], acts["start"])), np.lexsort((-calls["end"], calls["start"]))
-        place: IntArray = np.empty(len(ordered) + 1, dtype=np.int64)
-        place[ordered], place[-1] = np.arange(len(ordered)), -1
+        place = invert_order(ordered)
         acts = {name: column[order] for name, column in acts.items()}
         calls = {name: column[ordered] for name, column in calls.items()}
         marks = self._first_marks
@@ -211,19 +208,24 @@ def _to_ppm(number: float) -> int:
     return -1 if number < 0 else round(number * 1e6)
 
 
-def _append_row(table: dict[str, array[int]], row: tuple[int, ...]) -> None:
-    """Add a row to columns, as a whole or not at all; raises as ``_check_range``."""
-    values = _check_range(row)
-    for column, value in zip(table.values(), values, strict=True):
-        column.append(value)
+def _append_row(table: array[int], row: list[int]) -> None:
+    """Add a row that begins with two times, whole or not at all.
+
+    Raises ``TypeError``, ``OverflowError`` or ``ValueError`` for what is no whole number in range.
+    """
+    _check_times(row[0], row[1])
+    table.fromlist(row)
 
 
-def _check_range(row: tuple[int, ...]) -> list[int]:
-    """Return whole numbers; raises ``TypeError`` or ``ValueError`` for what is none or out of range."""
-    values = [index(value) for value in row]
-    if max(values) >= _LARGEST or min(values) <= -_LARGEST:
-        raise ValueError("a number is out of range")
-    return values
+def _check_times(start: int, end: int) -> None:
+    if not (-_LARGEST < start < _LARGEST and -_LARGEST < end < _LARGEST):
+        raise ValueError("a time is out of range")
+
+
+def _split_columns(table: array[int], names: tuple[str, ...]) -> dict[str, IntArray]:
+    """Return the columns of a table that holds row after row."""
+    rows: IntArray = np.array(table, dtype=np.int64).reshape(-1, len(names))
+    return {name: rows[:, number].copy() for number, name in enumerate(names)}
 
 
 def _find_links(link: IntArray, calls: dict[str, IntArray]) -> IntArray:

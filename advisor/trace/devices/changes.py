@@ -14,6 +14,8 @@ from advisor.model.devices import DeviceGain
 from advisor.trace.devices.events import Activity, CallRole, Direction
 from advisor.trace.devices.facts import SMALL_MESSAGE_B, find_plain_products, find_simple_kernels
 from advisor.trace.devices.kernel_facts import FULL_PPM, find_fusible
+from advisor.trace.devices.naming import find_named_calls, match_names
+from advisor.trace.devices.operator_facts import UPDATES, find_value_copies
 from advisor.trace.devices.run_graph import overlap_with_data
 
 if TYPE_CHECKING:
@@ -43,58 +45,59 @@ _SMALL_COPY_B: Final = 64 << 10
 _TOGETHER: Final = (0.15, 0.5, 0.05)
 #: A communication of unknown size below this length is small.
 _SHORT_MESSAGE_S: Final = 2e-3
-#: A copy to the host of at most this many bytes brings a value.
-_VALUE_B: Final = 64
 
 
 def _remove_waits(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> DeviceGain:
     """Return the gain where no call waits for the device but the last of each process."""
-    reads = (graph.awaits >= 0) & (trace.activities.direction[graph.awaits] == Direction.TO_HOST)
-    waits = (graph.role == CallRole.SYNCHRONIZE) | ((graph.role == CallRole.COPY) & reads)
-    short = np.minimum(graph.call_s, _CALL_S)
-    changed = replace(
-        graph,
-        awaits=np.where(waits, -1, graph.awaits),
-        call_s=np.where(waits, short, graph.call_s),
-    )
-    won = compute_gain(changed)
+    won = compute_gain(_let_return(graph, _find_waits(trace, graph)))
     return DeviceGain("synchronizations", won, 0.8 * won, 1.1 * won)
+
+
+def _find_waits(trace: DeviceTrace, graph: RunGraph) -> BoolArray:
+    """Return which calls wait for the device, or for data from it."""
+    reads = (graph.awaits >= 0) & (trace.activities.direction[graph.awaits] == Direction.TO_HOST)
+    found: BoolArray = (graph.role == CallRole.SYNCHRONIZE) | ((graph.role == CallRole.COPY) & reads)
+    return found
+
+
+def _let_return(graph: RunGraph, calls: BoolArray, most_s: float = _CALL_S) -> RunGraph:
+    """Return the graph in which some calls wait for nothing and take at most so many seconds."""
+    short = np.minimum(graph.call_s, most_s)
+    return replace(graph, awaits=np.where(calls, -1, graph.awaits), call_s=np.where(calls, short, graph.call_s))
 
 
 def _launch_graphs(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> DeviceGain:
     """Return the gain where launches are recorded once and started together."""
-    launches = (graph.role == CallRole.LAUNCH) & ~_is_named(trace, graph, "GraphLaunch")
-    won = []
-    for left in _GRAPH:
-        changed = replace(
-            graph,
-            gap_s=graph.gap_s - (1 - left) * np.where(launches, graph.launch_s, 0.0),
-            call_s=np.where(launches, left * graph.call_s, graph.call_s),
-            issue_s=_scale_issue(graph, launches, left),
-        )
-        won.append(compute_gain(changed))
+    whole = match_names(trace, "GraphLaunch")[trace.calls.name[graph.call]]
+    launches = (graph.role == CallRole.LAUNCH) & ~whole
+    won = [compute_gain(_shorten_launches(graph, launches, left)) for left in _GRAPH]
     return DeviceGain("launches", *won)
 
 
+def _find_issuers(graph: RunGraph, some: BoolArray) -> BoolArray:
+    """Return which calls issued some of the activities."""
+    issuers = np.zeros(len(graph.role) + 1, dtype=bool)
+    issuers[graph.issuer[some]] = True
+    return issuers[:-1]
+
+
 def _scale_issue(graph: RunGraph, launches: BoolArray, left: float) -> FloatArray:
-    if not len(launches):
-        return graph.issue_s
-    return np.where((graph.issuer >= 0) & launches[graph.issuer], left * graph.issue_s, graph.issue_s)
+    issue_s = graph.issue_s.copy()
+    if len(launches):  # what follows no call has an issue at minus infinity, which is not scaled
+        issue_s[(graph.issuer >= 0) & launches[graph.issuer]] *= left
+    return issue_s
 
 
 def _copy_from_pinned(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> DeviceGain:
     """Return the gain where pageable copies are pinned ones, and no copy keeps the host."""
     acts = trace.activities
     pageable = (acts.kind == Activity.COPY) & acts.pageable
-    blocks = graph.role == CallRole.COPY
-    short = np.minimum(graph.call_s, 2 * _CALL_S)
+    free = _let_return(graph, graph.role == CallRole.COPY, 2 * _CALL_S)
     won = []
     for left in _PINNED:
         changed = replace(
-            graph,
+            free,
             length_s=np.where(pageable, left * graph.length_s, graph.length_s),
-            awaits=np.where(blocks, -1, graph.awaits),
-            call_s=np.where(blocks, short, graph.call_s),
             issue_s=np.minimum(graph.issue_s, np.where((graph.issuer >= 0) & pageable, 2 * _CALL_S, np.inf)),
         )
         won.append(compute_gain(changed))
@@ -105,19 +108,20 @@ def _prefetch_copies(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute)
     """Return the gain where copies from the host run ahead in a stream of their own."""
     acts = trace.activities
     moved = (acts.kind == Activity.COPY) & np.isin(acts.direction, (Direction.TO_DEVICE, Direction.TO_HOST))
-    blocks = graph.role == CallRole.COPY
     previous = graph.previous.copy()
+    other = np.where((graph.other >= 0) & moved[graph.other], -1, graph.other)
+    for device, way in np.unique(np.stack([acts.device[moved], acts.direction[moved]]), axis=1).T.tolist():
+        mine = np.flatnonzero(moved & (acts.device == device) & (acts.direction == way))
+        other[mine[1:]] = np.where(other[mine[1:]] < 0, mine[:-1], other[mine[1:]])  # an engine does one at a time
     for _ in range(8):
         behind = (previous >= 0) & moved[previous]
         if not behind.any():
             break
         previous[behind] = graph.previous[previous[behind]]
     changed = replace(
-        graph,
+        _let_return(graph, graph.role == CallRole.COPY, 2 * _CALL_S),
         previous=previous,
-        other=np.where((graph.other >= 0) & moved[graph.other], -1, graph.other),
-        awaits=np.where(blocks, -1, graph.awaits),
-        call_s=np.where(blocks, np.minimum(graph.call_s, 2 * _CALL_S), graph.call_s),
+        other=other,
     )
     won = compute_gain(changed) if moved.any() else 0.0
     return DeviceGain("copies", won, 0.5 * won, won)
@@ -154,27 +158,17 @@ def _load_ahead(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> D
     """Return the gain where data are there when they are asked for."""
     behind = graph.behind_s
     if any(device.is_host for device in trace.devices):
-        acts, ranks = trace.activities, np.array([device.rank for device in trace.devices], dtype=np.int64)
-        late = np.maximum(behind, 0.0)
-        behind = behind - overlap_with_data(trace, acts.start_s - late, acts.start_s, ranks[acts.device])
+        acts, late = trace.activities, np.maximum(behind, 0.0)
+        ranks = trace.device_ranks[acts.device]
+        behind = behind - overlap_with_data(trace, acts.start_s - late, acts.start_s, ranks)
     won = compute_gain(replace(graph, gap_s=graph.gap_s - graph.data_s, behind_s=behind))
     return DeviceGain("data", won, 0.7 * won, 1.1 * won)
 
 
 def _reuse_memory(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> DeviceGain:
     """Return the gain where memory of the device is allocated once."""
-    mine = graph.role == CallRole.ALLOCATE
-    short = np.minimum(graph.call_s, _CALL_S)
-    won = compute_gain(
-        replace(graph, awaits=np.where(mine, -1, graph.awaits), call_s=np.where(mine, short, graph.call_s))
-    )
+    won = compute_gain(_let_return(graph, graph.role == CallRole.ALLOCATE))
     return DeviceGain("allocations", won, 0.8 * won, 1.1 * won)
-
-
-def _is_named(trace: DeviceTrace, graph: RunGraph, words: str) -> BoolArray:
-    """Return which calls of the graph have these words in their names."""
-    numbers = [number for number, name in enumerate(trace.names) if words in name]
-    return np.isin(trace.calls.name[graph.call], numbers)
 
 
 def _load_code_before(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> DeviceGain:
@@ -187,8 +181,7 @@ def _load_code_before(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute
 def _fuse_optimizer(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> DeviceGain:
     """Return the gain where an optimizer updates all parameters with a few launches."""
     calls = trace.calls
-    numbers = [number for number, name in enumerate(trace.names) if name.startswith("Optimizer.step")]
-    steps = np.flatnonzero(np.isin(calls.name, numbers))
+    steps = find_named_calls(trace, UPDATES)
     if not len(steps):
         return DeviceGain("optimizer", 0.0, 0.0, 0.0)
     place = np.searchsorted(calls.start_s[steps], graph.call_start_s, side="right") - 1
@@ -210,13 +203,8 @@ def _shorten_launches(graph: RunGraph, launches: BoolArray, left: float) -> RunG
 
 def _read_later(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> DeviceGain:
     """Return the gain where no value is read from the device in between: calls that wait for such a copy return."""
-    acts = trace.activities
-    small = (acts.kind == Activity.COPY) & (acts.direction == Direction.TO_HOST)
-    small &= (acts.bytes >= 0) & (acts.bytes <= _VALUE_B)
-    reads = (graph.awaits >= 0) & small[graph.awaits]
-    short = np.minimum(graph.call_s, _CALL_S)
-    changed = replace(graph, awaits=np.where(reads, -1, graph.awaits), call_s=np.where(reads, short, graph.call_s))
-    won = compute_gain(changed) if reads.any() else 0.0
+    reads = (graph.awaits >= 0) & find_value_copies(trace)[graph.awaits]
+    won = compute_gain(_let_return(graph, reads)) if reads.any() else 0.0
     return DeviceGain("reads", won, 0.5 * won, 1.1 * won)
 
 
@@ -228,14 +216,10 @@ def _keep_on_device(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) 
         mine = np.flatnonzero((acts.kind == Activity.COPY) & (acts.direction == way))
         gone[mine[1:-1]] = True
     blocks = (graph.awaits >= 0) & gone[graph.awaits]
-    issuers = np.zeros(len(graph.role) + 1, dtype=bool)
-    issuers[graph.issuer[gone]] = True
-    none = issuers[:-1] & (graph.role == CallRole.COPY)
+    none = _find_issuers(graph, gone) & (graph.role == CallRole.COPY)
     changed = replace(
-        graph,
+        _let_return(graph, blocks | none, 0.0),
         length_s=np.where(gone, 0.0, graph.length_s),
-        awaits=np.where(blocks | none, -1, graph.awaits),
-        call_s=np.where(blocks | none, 0.0, graph.call_s),
         issue_s=np.where(gone & (graph.issuer >= 0), 0.0, graph.issue_s),
     )
     won = compute_gain(changed) if gone.any() else 0.0
@@ -246,9 +230,7 @@ def _join_copies(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> 
     """Return the gain where many small copies are a few: of each the start is saved, on device and host."""
     acts = trace.activities
     small = (acts.kind == Activity.COPY) & (acts.bytes >= 0) & (acts.bytes < _SMALL_COPY_B)
-    issuers = np.zeros(len(graph.role) + 1, dtype=bool)
-    issuers[graph.issuer[small]] = True
-    mine = issuers[:-1] & (graph.role == CallRole.COPY) & (graph.awaits < 0)
+    mine = _find_issuers(graph, small) & (graph.role == CallRole.COPY) & (graph.awaits < 0)
     won = []
     for left in _TOGETHER:
         changed = replace(
@@ -289,14 +271,25 @@ def _halve_communication(trace: DeviceTrace, graph: RunGraph, compute_gain: Comp
 
 
 def _overlap_host(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> DeviceGain:
-    """Return the gain where the host does its own work while the device computes: it stays, the waits before it go."""
-    gain = _remove_waits(trace, graph, compute_gain)
-    return DeviceGain("host", gain.expected_s, 0.5 * gain.expected_s, 1.1 * gain.expected_s)
+    """Return the gain where the host launches first, and does its own work while the device computes.
+
+    The run takes as long as the devices without that work, and no less than all work of a host.
+    """
+    free = _let_return(graph, _find_waits(trace, graph))
+    without = compute_gain(replace(free, gap_s=graph.gap_s - _own_stretches(graph)))
+    alone = compute_gain(replace(free, length_s=np.zeros(len(graph.length_s))))
+    won, behind = min(without, alone), compute_gain(free)
+    return DeviceGain("host", won, 0.5 * behind, max(1.1 * won, behind))
+
+
+def _own_stretches(graph: RunGraph) -> FloatArray:
+    """Return the host's own work before each call: no data loaded, no launch prepared."""
+    return np.maximum(graph.gap_s - graph.data_s - graph.launch_s, 0.0)
 
 
 def _lighten_host(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> DeviceGain:
     """Return the gain where the host does half of its own work between launches."""
-    stretch = np.maximum(graph.gap_s - graph.data_s - graph.launch_s, 0.0)
+    stretch = _own_stretches(graph)
     won = [compute_gain(replace(graph, gap_s=graph.gap_s - (1 - left) * stretch)) for left in _LESS_WORK]
     return DeviceGain("host_work", *won)
 
@@ -322,9 +315,7 @@ def _fill_grids(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> D
 def _fuse_kernels(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> DeviceGain:
     """Return the gain where kernels by element are part of the one before, and move half as many bytes."""
     fusible = find_fusible(trace, find_simple_kernels(trace))
-    issuers = np.zeros(len(graph.role) + 1, dtype=bool)
-    issuers[graph.issuer[fusible]] = True
-    launches = issuers[:-1] & (graph.role == CallRole.LAUNCH)
+    launches = _find_issuers(graph, fusible) & (graph.role == CallRole.LAUNCH)
     won = []
     for left in _FUSED_LENGTH:
         shorter = replace(graph, length_s=np.where(fusible, left * graph.length_s, graph.length_s))

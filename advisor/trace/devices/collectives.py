@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from advisor.trace.devices.events import Activity
+from advisor.trace.devices.events import Activity, invert_order
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
@@ -22,6 +22,15 @@ class MatchedOperations(NamedTuple):
 
     members: tuple[IntArray, ...]
     unmatched: int
+
+    def number_operations(self, activities: int) -> IntArray:
+        """Return for each of so many activities the number of its operation, -1 for those of none."""
+        group: IntArray = np.full(activities, -1, dtype=np.int64)
+        count = 0
+        for rows in self.members:
+            group[rows] = np.arange(count, count + len(rows))[:, None]
+            count += len(rows)
+        return group
 
 
 def match_operations(trace: DeviceTrace) -> MatchedOperations:
@@ -59,8 +68,8 @@ def align_ranks(trace: DeviceTrace, operations: MatchedOperations) -> tuple[Devi
     an operation at nearly the same time, so the median difference of the ends is the difference of the clocks.
     """
     acts = trace.activities
-    ranks = np.array([device.rank for device in trace.devices], dtype=np.int64)
-    count = int(max((*ranks.tolist(), *(thread.rank for thread in trace.threads)), default=-1)) + 1
+    ranks = trace.device_ranks
+    count = int(max((*ranks.tolist(), *trace.thread_ranks.tolist()), default=-1)) + 1
     shift = np.zeros(count)
     late = sum(int((acts.start_s[m].max(axis=1) > acts.end_s[m].min(axis=1)).sum()) for m in operations.members)
     total = sum(len(m) for m in operations.members)
@@ -80,15 +89,13 @@ def align_ranks(trace: DeviceTrace, operations: MatchedOperations) -> tuple[Devi
 
 def _shift_ranks(trace: DeviceTrace, shift: FloatArray) -> DeviceTrace:
     acts, calls = trace.activities, trace.calls
-    of_device = shift[[device.rank for device in trace.devices]][acts.device]
-    of_call = shift[[thread.rank for thread in trace.threads]][calls.thread] if len(calls.start_s) else calls.start_s
+    of_device, of_call = shift[trace.device_ranks][acts.device], shift[trace.thread_ranks][calls.thread]
     order, ordered = (
         np.argsort(acts.start_s - of_device, kind="stable"),
         np.argsort(calls.start_s - of_call, kind="stable"),
     )
-    place: IntArray = np.empty(len(ordered) + 1, dtype=np.int64)
-    place[ordered], place[-1] = np.arange(len(ordered)), -1
-    moved = replace(acts, start_s=acts.start_s - of_device, end_s=acts.end_s - of_device, call=place[acts.call])
+    call = invert_order(ordered)[acts.call]
+    moved = replace(acts, start_s=acts.start_s - of_device, end_s=acts.end_s - of_device, call=call)
     sorted_acts = type(acts)(*(getattr(moved, name)[order] for name in acts.__dataclass_fields__))
     moved_calls = replace(calls, start_s=calls.start_s - of_call, end_s=calls.end_s - of_call)
     sorted_calls = type(calls)(*(getattr(moved_calls, name)[ordered] for name in calls.__dataclass_fields__))

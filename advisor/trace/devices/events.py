@@ -144,11 +144,34 @@ class DeviceTrace:
         """The wall time of the run."""
         return self.end_s - self.begin_s
 
+    @property
+    def device_ranks(self) -> IntArray:
+        """The rank that uses each device."""
+        return np.array([device.rank for device in self.devices], dtype=np.int64)
 
-def empty_activities() -> DeviceActivities:
-    """Return no activities."""
-    none, whole = np.zeros(0), np.zeros(0, dtype=np.int64)
-    flags = np.zeros(0, dtype=bool)
-    return DeviceActivities(
-        none, none, whole, whole, whole, whole, whole, whole, whole, flags, whole, whole, whole, whole
-    )
+    @property
+    def thread_ranks(self) -> IntArray:
+        """The rank of each host thread."""
+        return np.array([thread.rank for thread in self.threads], dtype=np.int64)
+
+    @property
+    def rank_count(self) -> int:
+        """How many ranks use devices."""
+        return len({device.rank for device in self.devices})
+
+
+def find_previous_in_stream(activities: DeviceActivities) -> IntArray:
+    """Return for each activity the one before it in its stream, -1 for the first."""
+    order = np.lexsort((activities.start_s, activities.stream, activities.device))
+    device, stream = activities.device[order], activities.stream[order]
+    same = (device[1:] == device[:-1]) & (stream[1:] == stream[:-1])
+    previous: IntArray = np.full(len(order), -1, dtype=np.int64)
+    previous[order[1:][same]] = order[:-1][same]
+    return previous
+
+
+def invert_order(order: IntArray) -> IntArray:
+    """Return where each row is once rows are ordered; a last element keeps -1 (unknown) as it is."""
+    place: IntArray = np.full(len(order) + 1, -1, dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return place

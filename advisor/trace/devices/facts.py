@@ -11,6 +11,7 @@ from advisor.trace.devices.collectives import find_waiting
 from advisor.trace.devices.events import Activity, CallRole, Direction
 from advisor.trace.devices.intervals import merge_intervals
 from advisor.trace.devices.kernel_facts import compute_kernel_facts, find_fusible, measure_loading
+from advisor.trace.devices.naming import find_named_calls, match_names
 from advisor.trace.devices.operator_facts import compute_operator_facts
 
 if TYPE_CHECKING:
@@ -70,17 +71,17 @@ def _kernel_facts(trace: DeviceTrace) -> dict[str, float]:
         return {"kernels": 0.0}
     total = float(length.sum())
     name = acts.name[kernels]
-    matrix, plain = _seconds_named(trace, _MATRIX, name, length), find_plain_products(trace)[name]
+    matrix, plain = match_names(trace, _MATRIX)[name], find_plain_products(trace)[name]
     found = {
         "kernels": len(length) / len(trace.devices),
         "median_kernel_s": float(np.median(length)),
         "short_kernel_share": float((length < SHORT_S).mean()),
-        "elementwise_share": float(_seconds_named(trace, _ELEMENTWISE, name, length).sum()) / total,
-        "matrix_share": float(matrix.sum()) / total,
+        "elementwise_share": float(length[match_names(trace, _ELEMENTWISE)[name]].sum()) / total,
+        "matrix_share": float(length[matrix].sum()) / total,
     }
     fusible = find_fusible(trace, find_simple_kernels(trace))
     found["fusible_share"] = float((acts.end_s - acts.start_s)[fusible].sum()) / total
-    if matrix.sum() > 0:
+    if length[matrix].sum() > 0:
         found["plain_matrix_share"] = float(length[plain].sum()) / total
     return found
 
@@ -89,34 +90,27 @@ def find_plain_products(trace: DeviceTrace) -> BoolArray:
     """Return which names are of matrix products and convolutions without matrix units, those of doubles aside."""
     if trace.counts.get("devices_without_matrix_units"):
         return np.zeros(len(trace.names), dtype=bool)
-    plain: BoolArray = _are_named(trace, _MATRIX) & ~_are_named(trace, _TENSOR) & ~_are_named(trace, _DOUBLE)
+    plain: BoolArray = match_names(trace, _MATRIX) & ~match_names(trace, _TENSOR) & ~match_names(trace, _DOUBLE)
     return plain
 
 
 def find_simple_kernels(trace: DeviceTrace) -> BoolArray:
     """Return which names are of kernels that change each element of arrays by itself."""
-    return _are_named(trace, _BY_ELEMENT)
-
-
-def _seconds_named(trace: DeviceTrace, pattern: re.Pattern[str], name: FloatArray, length: FloatArray) -> FloatArray:
-    fits = np.array([pattern.search(words) is not None for words in trace.names])
-    return np.where(fits[name.astype(np.int64)], length, 0.0)
+    return match_names(trace, _BY_ELEMENT)
 
 
 def _call_facts(trace: DeviceTrace) -> dict[str, float]:
     """Return counts and seconds of the host's calls, means over the processes with devices."""
     calls = trace.calls
-    ranks = {device.rank for device in trace.devices}
+    ranks = trace.rank_count
     found: dict[str, float] = {}
     length = calls.end_s - calls.start_s
     for role, words in ((CallRole.SYNCHRONIZE, "sync"), (CallRole.ALLOCATE, "allocation"), (CallRole.LAUNCH, "launch")):
         mine = calls.role == role
-        found[f"{words}_calls"] = float(mine.sum()) / len(ranks)
-        found[f"{words}_s"] = float(length[mine].sum()) / len(ranks)
+        found[f"{words}_calls"] = float(mine.sum()) / ranks
+        found[f"{words}_s"] = float(length[mine].sum()) / ranks
     found["sync_wait_share"] = found["sync_s"] / trace.length_s
-    found["graph_launches"] = float(sum(
-        int((calls.name == number).sum()) for number, words in enumerate(trace.names) if "GraphLaunch" in words
-    ))  # fmt: skip
+    found["graph_launches"] = float(len(find_named_calls(trace, "GraphLaunch")))
     return found
 
 
@@ -131,8 +125,9 @@ def _copy_facts(trace: DeviceTrace) -> dict[str, float]:
     to_device, to_host = (int((acts.direction == way).sum()) for way in (Direction.TO_DEVICE, Direction.TO_HOST))
     kernels = int((acts.kind == Activity.COMPUTE).sum())
     found["round_trips_per_kernel"] = min(to_device, to_host) / max(kernels, 1)
+    found |= _find_upload_ratio(trace, length)
     managed = acts.kind == Activity.COPY
-    managed &= _are_named(trace, _MANAGED)[acts.name]
+    managed &= match_names(trace, _MANAGED)[acts.name]
     found["migration_share"] = float(length[managed].sum()) / len(trace.devices) / trace.length_s
     found |= _find_copy_spread(trace, length)
     if not copies.any():
@@ -147,8 +142,16 @@ def _copy_facts(trace: DeviceTrace) -> dict[str, float]:
     return found
 
 
-def _are_named(trace: DeviceTrace, pattern: re.Pattern[str]) -> BoolArray:
-    return np.array([pattern.search(words) is not None for words in trace.names], dtype=bool)
+def _find_upload_ratio(trace: DeviceTrace, length: FloatArray) -> dict[str, float]:
+    """Return how the time of large copies to devices that compute already compares with that of computation."""
+    acts = trace.activities
+    kernels = acts.kind == Activity.COMPUTE
+    first = np.full(len(trace.devices), np.inf)
+    np.minimum.at(first, acts.device[kernels], acts.start_s[kernels])
+    uploads = (acts.direction == Direction.TO_DEVICE) & (acts.start_s > first[acts.device])
+    if not length[kernels].sum() > 0 or (uploads & (acts.bytes < 0)).any():
+        return {}
+    return {"upload_ratio": float(length[uploads & (acts.bytes >= LARGE_B)].sum() / length[kernels].sum())}
 
 
 def _find_copy_spread(trace: DeviceTrace, length: FloatArray) -> dict[str, float]:
@@ -178,7 +181,7 @@ def _communication_facts(
     if sum(lengths) > 0:
         found["exposed_share"] = min(exposed / (sum(lengths) / len(trace.devices)), 1.0)
         found["median_communication_s"] = float(np.median((acts.end_s - acts.start_s)[sends]))
-        between = sends & _are_named(trace, _BETWEEN_TWO)[acts.name]
+        between = sends & match_names(trace, _BETWEEN_TWO)[acts.name]
         length = acts.end_s - acts.start_s
         found["point_to_point_share"] = float(length[between].sum() / length[sends].sum())
         large = sends & (acts.bytes >= LARGE_B)

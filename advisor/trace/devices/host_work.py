@@ -26,9 +26,9 @@ class HostView:
 
     def __init__(self, trace: DeviceTrace, rank: int) -> None:
         self._trace = trace
-        ranks = np.array([thread.rank for thread in trace.threads], dtype=np.int64)
+        ranks = trace.thread_ranks
         calls = trace.calls
-        mine = np.flatnonzero(ranks[calls.thread] == rank) if len(ranks) else np.zeros(0, dtype=np.int64)
+        mine = np.flatnonzero(ranks[calls.thread] == rank)
         self._by_role: dict[int, dict[int, IntArray]] = {}
         named = mine[calls.role[mine] != CallRole.WORK]
         for thread in np.unique(calls.thread[named]).tolist():

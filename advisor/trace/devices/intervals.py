@@ -23,6 +23,15 @@ class Intervals(NamedTuple):
         inside[inside] = moments_s[inside] < self.end_s[place[inside]]
         return inside
 
+    def cover_until(self, moments_s: FloatArray) -> FloatArray:
+        """Return how many seconds of the intervals lie before each of the moments."""
+        if not len(self.start_s):
+            return np.zeros(len(moments_s))
+        edges = np.stack([self.start_s, self.end_s], axis=1).reshape(-1)
+        seconds = np.repeat(np.cumsum(self.end_s - self.start_s), 2)
+        seconds[::2] = np.r_[0.0, seconds[1:-1:2]]
+        return np.interp(moments_s, edges, seconds)
+
     @property
     def length_s(self) -> float:
         """The seconds of all intervals."""

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.trace.devices.events import Activity, CallRole
+from advisor.trace.devices.events import Activity, CallRole, find_previous_in_stream
 from advisor.trace.devices.intervals import merge_intervals
+from advisor.trace.devices.naming import match_names
 
 if TYPE_CHECKING:
     from advisor.model.records import BoolArray, FloatArray, IntArray
@@ -40,8 +41,7 @@ def compute_kernel_facts(trace: DeviceTrace) -> dict[str, float]:
     found |= _stream_facts(trace, kernels, length)
     linked = acts.call[kernels] >= 0
     if linked.any():
-        numbers = [number for number, words in enumerate(trace.names) if "GraphLaunch" in words]
-        in_graph = np.isin(trace.calls.name[acts.call[kernels[linked]]], numbers)
+        in_graph = match_names(trace, "GraphLaunch")[trace.calls.name[acts.call[kernels[linked]]]]
         found["graph_kernel_share"] = float(in_graph.mean())
     return found
 
@@ -77,7 +77,7 @@ def measure_loading(trace: DeviceTrace) -> float:
     mine = np.flatnonzero(calls.role == CallRole.START)
     if not len(mine):
         return 0.0
-    rank = np.array([thread.rank for thread in trace.threads], dtype=np.int64)[calls.thread[mine]]
+    rank = trace.thread_ranks[calls.thread[mine]]
     ranks = {device.rank for device in trace.devices}
     parts = (mine[rank == each] for each in ranks)
     return sum(merge_intervals(calls.start_s[part], calls.end_s[part]).length_s for part in parts) / len(ranks)
@@ -89,12 +89,9 @@ def find_fusible(trace: DeviceTrace, simple: BoolArray) -> BoolArray:
     They change each element of an array, one directly behind the other in a stream.
     """
     acts = trace.activities
-    order = np.lexsort((acts.start_s, acts.stream, acts.device))
-    plain = simple[acts.name[order]] & (acts.kind[order] == Activity.COMPUTE)
-    same = (acts.device[order][1:] == acts.device[order][:-1]) & (acts.stream[order][1:] == acts.stream[order][:-1])
-    found = np.zeros(len(order), dtype=bool)
-    found[order[1:]] = plain[1:] & plain[:-1] & same
-    return found
+    previous = find_previous_in_stream(acts)
+    plain: BoolArray = simple[acts.name] & (acts.kind == Activity.COMPUTE)
+    return plain & (previous >= 0) & plain[previous]
 
 
 def estimate_losses(trace: DeviceTrace, plain: BoolArray, simple: BoolArray) -> FloatArray | None:

@@ -6,12 +6,17 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from advisor.trace.devices.events import Activity, CallRole, Direction
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from advisor.model.records import BoolArray, IntArray
+    from advisor.trace.devices.events import DeviceTrace
 
 _RUNTIME: Final = re.compile(r"(cuda|hip|hsa_|nvrtc|hiprtc|mtia|xpu|__hip|__cuda|ze[A-Z]|cu[A-Z]|omp_target|acc_)")
 _PATTERNS: Final = (
@@ -30,11 +35,12 @@ _CALLS: Final = tuple((role, re.compile(pattern)) for role, pattern in _PATTERNS
 _HOST_COMMUNICATION: Final = re.compile(r"^(gloo:|MPI_|PMPI_|ucc|ucp_)")
 _MODELS: Final = (
     ("cuda", re.compile(r"cuda[A-Z]|cu[A-Z][a-z]+[A-Z]")), ("hip", re.compile(r"hip[A-Z]")),
-    ("mpi", re.compile(r"P?MPI_")), ("pytorch", re.compile(r"aten::|torch")),
+    ("mpi", re.compile(r"P?MPI_")), ("pytorch", re.compile(r"aten::|torch|.*\bat::native::")),
     ("openmp-target", re.compile(r"omp_target")), ("jax", re.compile(r"jit_|pjit")),
 )  # fmt: skip
 _COPY: Final = re.compile(
-    r"^\[?((cuda|hip) |__amd_rocclr_)?(mem ?cpy|mem ?set|copy(device|host)to|copybuffer|fillbuffer|memory_copy)", re.I
+    r"^\[?((cuda|hip) |__amd_rocclr_)?(mem ?cpy|mem ?set|copy(device|host)to|copybuffer|fillbuffer|memory_copy|dma_)",
+    re.I,
 )
 _DIRECTIONS: Final = (
     (Direction.TO_DEVICE, re.compile(r"HtoD|H2D|HOST_?TO_?DEVICE|Host -> Device", re.I)),
@@ -95,6 +101,17 @@ def find_paradigms(names: Iterable[str]) -> tuple[str, ...]:
     """Return the programming models that names of calls show; ``device`` where there are none."""
     found = dict.fromkeys(model for name in names for model, pattern in _MODELS if pattern.match(name))
     return tuple(found) or ("device",)
+
+
+def match_names(trace: DeviceTrace, pattern: str | re.Pattern[str]) -> BoolArray:
+    """Return which names of a trace hold what a regular expression describes."""
+    search = re.compile(pattern).search
+    return np.array([search(name) is not None for name in trace.names], dtype=bool)
+
+
+def find_named_calls(trace: DeviceTrace, pattern: str | re.Pattern[str]) -> IntArray:
+    """Return the host calls whose names hold what a regular expression describes."""
+    return np.flatnonzero(match_names(trace, pattern)[trace.calls.name])
 
 
 @cache

@@ -9,46 +9,46 @@ import numpy as np
 
 from advisor.trace.devices.account import HOST_STRETCH_S
 from advisor.trace.devices.events import DEVICE_CALLS, Activity, CallRole, Direction
+from advisor.trace.devices.naming import find_named_calls
 
 if TYPE_CHECKING:
-    from advisor.model.records import FloatArray, IntArray
+    from advisor.model.records import BoolArray, FloatArray, IntArray
     from advisor.trace.devices.events import DeviceTrace
 
 #: Operators that bring a value to the host, or whose size only the host knows when the device is done.
 _READS: Final = re.compile(r"^aten::(_local_scalar_dense|nonzero|masked_select|_unique2|equal)$")
-_UPDATES: Final = re.compile(r"^Optimizer\.step")
+UPDATES: Final = re.compile(r"^Optimizer\.step")
 _FORWARD: Final = re.compile(r"^(DistributedDataParallel\.forward|FullyShardedDataParallel\.forward)")
 #: A frame of torch.compile and how often it was compiled before: "Torch-Compiled Region: 3/2".
 _COMPILED: Final = re.compile(r"^Torch-Compiled Region: (\d+)/(\d+)")
 _HOST_MEMORY: Final = re.compile(r"MallocHost|HostAlloc|HostMalloc|HostRegister|FreeHost|HostFree|HostUnregister")
 #: A copy to the host of at most this many bytes brings a value.
-_VALUE_B: Final = 64
+VALUE_B: Final = 64
 
 
 def compute_operator_facts(trace: DeviceTrace) -> dict[str, float]:
     """Return facts on reads of values, optimizers, recompilation, pinning of memory, and the cost of a launch."""
-    ranks = len({device.rank for device in trace.devices})
-    acts = trace.activities
-    values = (acts.kind == Activity.COPY) & (acts.direction == Direction.TO_HOST)
-    values &= (acts.bytes >= 0) & (acts.bytes <= _VALUE_B)
-    reads = max(len(_find_calls(trace, _READS)), int(values.sum()))
+    ranks = trace.rank_count
+    reads = max(len(find_named_calls(trace, _READS)), int(find_value_copies(trace).sum()))
     iterations = max(len(trace.marks_s) - 1, 0)
-    found = {"value_reads": reads / ranks, "host_allocations": len(_find_calls(trace, _HOST_MEMORY)) / ranks}
+    found = {"value_reads": reads / ranks, "host_allocations": len(find_named_calls(trace, _HOST_MEMORY)) / ranks}
     if iterations:
         found["value_reads_per_iteration"] = reads / ranks / iterations
-    updates = _find_calls(trace, _UPDATES)
+    updates = find_named_calls(trace, UPDATES)
     if len(updates):
         found["optimizer_launches"] = _count_launches(trace, updates) / len(updates)
-        forward = len(_find_calls(trace, _FORWARD))
+        forward = len(find_named_calls(trace, _FORWARD))
         if forward:
             found["passes_per_update"] = forward / len(updates)
     found["recompilations"] = _count_recompilations(trace)
     return found | _launch_cost(trace)
 
 
-def _find_calls(trace: DeviceTrace, pattern: re.Pattern[str]) -> IntArray:
-    numbers = [number for number, words in enumerate(trace.names) if pattern.search(words)]
-    found: IntArray = np.flatnonzero(np.isin(trace.calls.name, numbers)) if numbers else np.zeros(0, dtype=np.int64)
+def find_value_copies(trace: DeviceTrace) -> BoolArray:
+    """Return which activities are copies that bring a value to the host, and not an array."""
+    acts = trace.activities
+    copies = (acts.kind == Activity.COPY) & (acts.direction == Direction.TO_HOST)
+    found: BoolArray = copies & (acts.bytes >= 0) & (acts.bytes <= VALUE_B)
     return found
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ from advisor.trace.devices.events import Activity
 from advisor.trace.devices.facts import compute_device_facts, find_plain_products, find_simple_kernels
 from advisor.trace.devices.intervals import find_enclosing
 from advisor.trace.devices.kernel_facts import estimate_losses
+from advisor.trace.devices.periods import find_periods
 from advisor.trace.devices.replay import replay_changes
 from advisor.trace.devices.start_up import mark_start_up
 from advisor.trace.devices.timeline import build_device_timeline
@@ -37,6 +39,8 @@ _MOST_CAUSES: Final = 40
 _UNLINKED: Final = 0.05
 #: Communication without its partners may be this share of all before imbalance cannot be told from it.
 _UNMATCHED: Final = 0.05
+#: Processes of one run are not so many times the longest of them apart.
+_APART: Final = 10.0
 
 
 def profile_devices(trace: DeviceTrace, path: Path, reader: str) -> Profile:
@@ -47,6 +51,9 @@ def profile_devices(trace: DeviceTrace, path: Path, reader: str) -> Profile:
     operations = collectives.match_operations(trace)
     trace, shift = collectives.align_ranks(trace, operations)
     operations = collectives.match_operations(trace)
+    _refuse_strangers(trace, operations, path)
+    if len(trace.marks_s) < 2:
+        trace = _estimate_iterations(trace)
     use = measure_device_use(trace, operations)
     processors, regions, phase, idle = _build_table(trace)
     digest = hashlib.sha256(np.ascontiguousarray(trace.activities.start_s).tobytes()).hexdigest()[:12]
@@ -67,6 +74,31 @@ def profile_devices(trace: DeviceTrace, path: Path, reader: str) -> Profile:
         ranks_expected=None,
         devices=use,
     )
+
+
+def _refuse_strangers(trace: DeviceTrace, operations: MatchedOperations, path: Path) -> None:
+    """Raise ``InputError`` where ranks that share no communication are far apart in time: they are of several runs."""
+    if trace.rank_count < 2 or operations.members:
+        return
+    acts, ranks = trace.activities, trace.device_ranks
+    mine = [ranks[acts.device] == rank for rank in np.unique(ranks[acts.device])]
+    begin, end = np.array([(acts.start_s[some].min(), acts.end_s[some].max()) for some in mine]).T
+    apart = begin.max() - end.min()
+    if apart > _APART * float((end - begin).max()):
+        text = (
+            f"holds processes that are {format_seconds(apart)} apart and do not communicate: they are of several runs, "
+            "or of nodes whose clocks differ; name the recording of one"
+        )
+        raise InputError(path, text)
+
+
+def _estimate_iterations(trace: DeviceTrace) -> DeviceTrace:
+    """Return the trace with what its device repeats as iterations, where it does."""
+    limits = find_periods(trace)
+    if not len(limits):
+        return trace
+    text = f"no iterations are marked: {len(limits) - 1} were found, since what the device does repeats"
+    return replace(trace, marks_s=limits, notes=(*trace.notes, Note("iterations found", text)))
 
 
 def measure_device_use(trace: DeviceTrace, operations: MatchedOperations) -> DeviceUse:
@@ -193,7 +225,7 @@ def _collect_notes(trace: DeviceTrace, operations: MatchedOperations, shift: Flo
     if any(device.is_host for device in trace.devices):
         text = "no device was used: the operators of each process's host threads stand for one"
         notes.append(Note("host in place of devices", text))
-    ranks = len({device.rank for device in trace.devices})
+    ranks = trace.rank_count
     if trace.ranks_expected is not None and ranks < trace.ranks_expected:
         text = (
             f"{ranks} of {trace.ranks_expected} ranks are in the traces: waiting for the others counts as communication"

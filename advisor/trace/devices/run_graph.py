@@ -16,8 +16,9 @@ import numpy as np
 from advisor.support.compiling import is_worth_compiling
 from advisor.trace.devices.account import HOST_STRETCH_S
 from advisor.trace.devices.collectives import match_operations
-from advisor.trace.devices.events import DEVICE_CALLS, Activity, CallRole
+from advisor.trace.devices.events import DEVICE_CALLS, Activity, CallRole, find_previous_in_stream
 from advisor.trace.devices.intervals import merge_intervals
+from advisor.trace.devices.start_up import LOADING_RATIO, LOADING_S
 from advisor.trace.devices.walk import walk_steps
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ GRAPH_CALLS: Final = (*DEVICE_CALLS, CallRole.START)
 #: An activity that begins this soon after one of another stream ends was waiting for it.
 _FOLLOWS_S: Final = 20e-6
 #: So many steps are worth compiled code, where that is kept and where it is compiled each time: a run is timed often.
-_WORTH_LOADING, _WORTH_COMPILING = 100_000, 400_000
+_WORTH_LOADING, _WORTH_COMPILING = 50_000, 400_000
 #: What follows may move what follows that: so often at most.
 _PASSES: Final = 50
 #: Less than any recorded time.
@@ -79,8 +80,7 @@ def build_graph(trace: DeviceTrace, waiting_until_s: FloatArray) -> RunGraph:
     number: IntArray = np.full(len(calls.role) + 1, -1, dtype=np.int64)
     number[feeding] = np.arange(len(feeding))
     start, end = calls.start_s[feeding], calls.end_s[feeding]
-    rank_of_thread = np.array([thread.rank for thread in trace.threads], dtype=np.int64)
-    rank = rank_of_thread[calls.thread[feeding]] if len(feeding) else feeding
+    rank = trace.thread_ranks[calls.thread[feeding]]
     before = _find_previous_ends(start, end, rank)
     gap = start - np.where(before >= 0, end[before] if len(end) else 0.0, 0.0)
     data = overlap_with_data(trace, start - gap, start, rank)
@@ -92,16 +92,10 @@ def build_graph(trace: DeviceTrace, waiting_until_s: FloatArray) -> RunGraph:
     follows = _are_on_host(trace) & ((previous >= 0) | (other >= 0))
     issued, issue = np.where(follows, -np.inf, issued), np.where(follows, -np.inf, issue)
     delay, behind = _split_delays(trace, issued, previous, other)
-    ranks = np.array([device.rank for device in trace.devices], dtype=np.int64)
-    awaits, after = _find_awaited(
-        calls.role[feeding], start, end, rank, acts.start_s, acts.end_s, issued, ranks[acts.device]
-    )
+    act_rank = trace.device_ranks[acts.device]
+    awaits, after = _find_awaited(calls.role[feeding], start, end, rank, acts.start_s, acts.end_s, issued, act_rank)
     role = calls.role[feeding]
-    group: IntArray = np.full(len(acts.start_s), -1, dtype=np.int64)
-    count = 0
-    for rows in match_operations(trace).members:
-        group[rows] = np.arange(count, count + len(rows))[:, None]
-        count += len(rows)
+    group = match_operations(trace).number_operations(len(acts.start_s))
     return RunGraph(
         feeding, start, end, role, before, gap, data, launch, end - start, awaits, after, acts.start_s, acts.end_s,
         issuer, issue, previous, other, delay, behind, acts.end_s - np.maximum(waiting_until_s, acts.start_s), group,
@@ -124,32 +118,26 @@ def _find_previous_ends(start: FloatArray, end: FloatArray, rank: IntArray) -> I
 def overlap_with_data(trace: DeviceTrace, start: FloatArray, end: FloatArray, rank: IntArray) -> FloatArray:
     """Return the seconds between ``start`` and ``end`` in which the process loads data."""
     calls = trace.calls
-    ranks = np.array([thread.rank for thread in trace.threads], dtype=np.int64)
+    ranks = trace.thread_ranks
     loading = np.flatnonzero(np.isin(calls.role, (CallRole.LOAD_DATA, CallRole.INPUT_OUTPUT)))
     found = np.zeros(len(start))
     for each in np.unique(ranks[calls.thread[loading]]).tolist() if len(loading) else ():
         some = loading[ranks[calls.thread[loading]] == each]
         known = merge_intervals(calls.start_s[some], calls.end_s[some])
-        edges = np.stack([known.start_s, known.end_s], axis=1).reshape(-1)
-        so_far = np.repeat(np.cumsum(known.end_s - known.start_s), 2)
-        so_far[::2] = np.r_[0.0, so_far[1:-1:2]]
         mine = rank == each
-        found[mine] = np.interp(end[mine], edges, so_far) - np.interp(start[mine], edges, so_far)
+        found[mine] = known.cover_until(end[mine]) - known.cover_until(start[mine])
     return found
 
 
 def _find_predecessors(trace: DeviceTrace, issued: FloatArray) -> tuple[IntArray, IntArray]:
     """Return for each activity the one before it in its stream, and one of another stream that it waited for."""
     acts = trace.activities
-    order = np.lexsort((acts.start_s, acts.stream, acts.device))
-    same = (acts.device[order][1:] == acts.device[order][:-1]) & (acts.stream[order][1:] == acts.stream[order][:-1])
-    previous: IntArray = np.full(len(order), -1, dtype=np.int64)
-    previous[order[1:][same]] = order[:-1][same]
+    previous = find_previous_in_stream(acts)
     ready = np.maximum(issued, np.where(previous >= 0, acts.end_s[previous], -np.inf))
     ready = np.minimum(ready, acts.start_s)
-    other: IntArray = np.full(len(order), -1, dtype=np.int64)
+    other: IntArray = np.full(len(previous), -1, dtype=np.int64)
     late = np.flatnonzero(acts.start_s - ready > _FOLLOWS_S)
-    ranks = np.array([device.rank for device in trace.devices], dtype=np.int64)[acts.device]
+    ranks = trace.device_ranks[acts.device]
     for each in np.unique(ranks[late]).tolist():
         mine = np.flatnonzero(ranks == each)
         by_end = mine[np.argsort(acts.end_s[mine], kind="stable")]
@@ -219,10 +207,13 @@ def _find_awaited(
     """Return which activity each call waited for, the last that ended inside it, and how long it went on after that."""
     awaits: IntArray = np.full(len(start), -1, dtype=np.int64)
     after = end - start
+    launches = role == CallRole.LAUNCH
+    usual = float(np.median(after[launches])) if launches.any() else 0.0
+    full = launches & (after >= max(LOADING_S, LOADING_RATIO * usual))  # a queue has room for about a thousand launches
+    blocking = np.isin(role, (CallRole.SYNCHRONIZE, CallRole.COPY, CallRole.ALLOCATE)) | full
     for each in np.unique(rank).tolist():
         acts = np.flatnonzero(act_rank == each)
         by_end = acts[np.argsort(act_end[acts], kind="stable")]
-        blocking = np.isin(role, (CallRole.SYNCHRONIZE, CallRole.COPY, CallRole.ALLOCATE))
         mine = np.flatnonzero((rank == each) & blocking)
         place = np.searchsorted(act_end[by_end], end[mine], side="right") - 1
         some = place >= 0

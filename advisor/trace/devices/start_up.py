@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.trace.devices.events import Activity, CallRole, HostCalls
+from advisor.trace.devices.events import Activity, CallRole, HostCalls, invert_order
+from advisor.trace.devices.naming import find_named_calls
 
 if TYPE_CHECKING:
     from advisor.model.records import IntArray
@@ -53,8 +54,8 @@ def _find_loading(trace: DeviceTrace) -> IntArray:
 def _insert_captures(trace: DeviceTrace) -> DeviceTrace:
     """Return the trace with a call around each capture of a graph, and the calls in it as start-up."""
     calls = trace.calls
-    begins = _find_named(trace, "StreamBeginCapture")
-    ends = _find_named(trace, "StreamEndCapture")
+    begins = find_named_calls(trace, "StreamBeginCapture")
+    ends = find_named_calls(trace, "StreamEndCapture")
     spans = []
     for begin in begins.tolist():
         after = ends[(calls.thread[ends] == calls.thread[begin]) & (calls.start_s[ends] >= calls.end_s[begin])]
@@ -73,13 +74,6 @@ def _insert_captures(trace: DeviceTrace) -> DeviceTrace:
         np.r_[calls.name, np.full(len(opened), len(trace.names))],
     )  # fmt: skip
     order = np.lexsort((-columns[1], columns[0]))
-    place: IntArray = np.empty(len(order) + 1, dtype=np.int64)
-    place[order], place[-1] = np.arange(len(order)), -1
-    acts = replace(trace.activities, call=place[trace.activities.call])
+    acts = replace(trace.activities, call=invert_order(order)[trace.activities.call])
     changed = HostCalls(*(column[order] for column in columns))
     return replace(trace, calls=changed, activities=acts, names=(*trace.names, CAPTURE))
-
-
-def _find_named(trace: DeviceTrace, words: str) -> IntArray:
-    numbers = [number for number, name in enumerate(trace.names) if words in name]
-    return np.flatnonzero(np.isin(trace.calls.name, numbers)) if numbers else np.zeros(0, dtype=np.int64)

@@ -70,7 +70,7 @@ def _count_rows(trace: DeviceTrace) -> int:
     streams = np.unique(np.stack([acts.device, acts.stream]), axis=1)
     shown = np.minimum(np.bincount(streams[0], minlength=len(trace.devices)), _STREAMS)
     sends = len(np.unique(acts.device[acts.kind == Activity.COMMUNICATION]))
-    hosts = len({device.rank for device in trace.devices}) if len(trace.calls.start_s) else 0
+    hosts = trace.rank_count if len(trace.calls.start_s) else 0
     return hosts + len(trace.devices) + int(shown[shown > 1].sum()) + sends
 
 
@@ -160,10 +160,4 @@ def _sum_communications(trace: DeviceTrace, device: int, waiting_until_s: FloatA
 
 def _bin_seconds(start_s: FloatArray, end_s: FloatArray, edges: FloatArray) -> FloatArray:
     """Return how many seconds of each span between two edges are in one of the intervals."""
-    merged = merge_intervals(start_s, end_s)
-    if not len(merged.start_s):
-        return np.zeros(len(edges) - 1)
-    points = np.stack([merged.start_s, merged.end_s], axis=1).reshape(-1)
-    sums = np.repeat(np.cumsum(merged.end_s - merged.start_s), 2)
-    sums[::2] = np.r_[0.0, sums[1:-1:2]]
-    return np.diff(np.interp(edges, points, sums))
+    return np.diff(merge_intervals(start_s, end_s).cover_until(edges))

@@ -25,11 +25,15 @@ _KEPT: Final = ("OMP_NUM_THREADS", "OMP_SCHEDULE", "OMP_PROC_BIND", "OMP_PLACES"
 
 @dataclass(frozen=True, slots=True)
 class RunCommand:
-    """A command line, the directory in which it was given, and the ``settings`` of OpenMP beside it."""
+    """A command line, the directory in which it was given, and the ``settings`` of OpenMP beside it.
+
+    ``job`` is the batch job that it was part of, empty where there was none.
+    """
 
     arguments: tuple[str, ...]
     directory: str
     settings: tuple[str, ...] = ()
+    job: str = ""
 
     @property
     def line(self) -> str:
@@ -48,6 +52,7 @@ def write_command(folder: Path, command: RunCommand) -> None:
     """Write the command into a recording; raises ``OSError``."""
     lines = [_MAGIC, f"directory {_escape(command.directory)}"]
     lines += [f"setting {_escape(setting)}" for setting in command.settings]
+    lines += [f"job {_escape(command.job)}"] if command.job else []
     lines += [f"argument {_escape(argument)}" for argument in command.arguments]
     text = "\n".join([*lines, ""])
     (folder / NAME).write_text(text, encoding="utf-8", errors="surrogateescape")
@@ -66,7 +71,7 @@ def read_command(folder: Path) -> RunCommand | None:
     first, *lines = text.split("\n")[:-1] or [""]
     if first != _MAGIC:
         raise InputError(path, f"does not begin with {_MAGIC!r}", "line 1")
-    found: dict[str, list[str]] = {"directory": [], "setting": [], "argument": []}
+    found: dict[str, list[str]] = {"directory": [], "setting": [], "job": [], "argument": []}
     for number, line in enumerate(lines, 2):
         key, _, rest = line.partition(" ")
         if key not in found:
@@ -74,7 +79,8 @@ def read_command(folder: Path) -> RunCommand | None:
         found[key].append(_ESCAPE.sub(lambda code: chr(int(code[1], 16)), rest))
     if not found["argument"]:
         return None
-    return RunCommand(tuple(found["argument"]), "".join(found["directory"][:1]), tuple(found["setting"]))
+    directory, job = ("".join(found[key][:1]) for key in ("directory", "job"))
+    return RunCommand(tuple(found["argument"]), directory, tuple(found["setting"]), job)
 
 
 def _escape(text: str) -> str:

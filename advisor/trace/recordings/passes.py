@@ -43,16 +43,11 @@ def read_conclusions(folder: Path) -> Conclusions:
     if not path.is_file():
         return Conclusions()
     root = strict_json.read_json(path, _LIMIT_B)
-    found = root.require_fields(("schema", "passes", "unrepeated_s"))
-    for key in ("schema", "passes"):
-        if key not in found:
-            raise root.make_error(f"the key {key!r} is missing")
+    found = root.require_fields(("schema", "passes", "unrepeated_s"), needed=("schema", "passes"))
     found["schema"].require_choice((SCHEMA,))
     notes = []
     for node in found["passes"].require_items():
-        row = node.require_fields(_ROW)
-        if len(row) < len(_ROW):
-            raise node.make_error(f"expected {', '.join(_ROW)}")
+        row = node.require_fields(_ROW, needed=_ROW)
         penalty = min(row["penalty"].require_number(0), 1.0)
         notes.append(Note(row["name"].require_text(), row["text"].require_text(), penalty))
     return Conclusions(tuple(notes), found["unrepeated_s"].require_number(0) if "unrepeated_s" in found else None)

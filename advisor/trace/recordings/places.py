@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from advisor.support.system_sources import is_system_source
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -43,7 +45,16 @@ def read_places(folder: Path) -> Places:
         path, offset, function, file, number = parts
         place = CodePlace(function, file or None, int(number) if number.isascii() and number.isdigit() else None)
         found.setdefault((path, int(offset)), []).append(place)
-    return {key: tuple(frames) for key, frames in found.items()}
+    return {key: select_own_frames(tuple(frames)) for key, frames in found.items()}
+
+
+def select_own_frames(frames: tuple[CodePlace, ...]) -> tuple[CodePlace, ...]:
+    """Return the frames without inlined functions of the headers of compiler and system, which users can't change.
+
+    What such a function takes is time of the one that it is inlined into. All frames where none is the user's.
+    """
+    own = tuple(frame for frame in frames if not is_system_source(frame.file or ""))
+    return own or frames
 
 
 def write_places(folder: Path, places: Places) -> None:

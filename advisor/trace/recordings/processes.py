@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError
@@ -46,13 +46,18 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class ThreadSpan:
-    """A thread: when it was first and last looked at, and its CPU clock then; the end is None if it was not seen."""
+    """A thread: when it was first and last looked at, and its CPU clock then; the end is None if it was not seen.
+
+    Its records and samples are in the files of the thread ``file``, None for its own, from ``first`` on of each.
+    """
 
     number: int
     begin_ns: int
     begin_cpu_ns: int
     end_ns: int | None = None
     end_cpu_ns: int | None = None
+    file: int | None = None
+    first: tuple[int, int] = (0, 0)
 
 
 @dataclass(slots=True)
@@ -198,7 +203,14 @@ def _take_thread(process: Process, rest: str) -> None:
 def _take_thread_end(process: Process, rest: str) -> None:
     number, end, cpu = (int(word) for word in rest.split())
     span = process.threads[number]
-    process.threads[number] = ThreadSpan(number, span.begin_ns, span.begin_cpu_ns, end, cpu)
+    process.threads[number] = replace(span, end_ns=end, end_cpu_ns=cpu)
+
+
+def _take_stored(process: Process, rest: str) -> None:
+    number, file, record, sample = (int(word) for word in rest.split())
+    if file not in process.threads or record < 0 or sample < 0:
+        raise ValueError(f"no thread {file}")
+    process.threads[number] = replace(process.threads[number], file=file, first=(record, sample))
 
 
 def _take_usage(process: Process, rest: str) -> None:
@@ -251,6 +263,7 @@ _LINES: Final[dict[str, Callable[[Process, str], None]]] = {
     "object": _take_object,
     "thread": _take_thread,
     "thread-end": _take_thread_end,
+    "stored": _take_stored,
     "usage": _take_usage,
     "sampling": lambda process, rest: setattr(process, "samples_per_s", int(rest)),
     "machine": _take_machine,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, Literal
 
-from advisor.model.errors import InputError
+from advisor.support.limited_files import read_limited
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,12 +53,7 @@ def read_remarks(paths: Iterable[Path]) -> tuple[Remark, ...]:
     """Return the remarks of reports; other lines are left out. Raises ``InputError`` where one can't be read."""
     found: list[Remark] = []
     for path in paths:
-        try:
-            if path.stat().st_size > _LARGEST:
-                raise InputError(path, "is larger than 64 MiB")
-            text = path.read_text(encoding="utf-8", errors="replace")
-        except OSError as error:
-            raise InputError(path, error.strerror or "may not be read") from error
+        text = read_limited(path, _LARGEST).decode("utf-8", "replace")
         kinds = ((match, _classify_remark(match["sort"], match["text"])) for match in _LINE.finditer(text))
         found += [Remark(PurePath(match["file"]).name, int(match["line"]), kind) for match, kind in kinds if kind]
     return tuple(found)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import tempfile
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,7 +15,9 @@ from advisor.analysis.machines import local_machine
 from advisor.model.errors import UsageError
 from advisor.model.reports import Column, Report, Table, Text
 from advisor.support.atomic_write import atomic_write
-from advisor_processor.probe import build, measure, model_document, tools
+from advisor.support.child_process import run_child
+from advisor.support.native_tools import require_compiler
+from advisor_processor.probe import measure, model_document, tools
 from advisor_processor.probe.machine_model import build_machine
 from advisor_processor.probe.samples import NOISY, describe_noise
 
@@ -25,6 +29,14 @@ if TYPE_CHECKING:
     from advisor_processor.probe.machine_model import SamplesByKernel
 
     Working = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
+
+#: Options from the best to what every compiler knows.
+_OPTIONS: Final = (
+    ("-O2", "-march=native", "-ffp-contract=fast", "-fopenmp"),
+    ("-O2", "-march=native", "-ffp-contract=fast"),
+    ("-O2",),
+)
+_BUILD_S: Final = 60.0
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: Everything is measured so often, so that what else runs disturbs not all samples of one number.
@@ -49,7 +61,7 @@ def run_probe(name: str, folder: Path, working: Working) -> Report:
 
 
 def _measure_kernels(host: Machine, place: Path, working: Working) -> tuple[SamplesByKernel, int, list[str]]:
-    program, options = build.build_kernels(place)
+    program, options = build_kernels(place)
     kernels = measure.list_kernels(host, _count_threads())
     found: SamplesByKernel = {}
     lacking = [] if "-fopenmp" in options else ["no OpenMP: barriers and all cores' bandwidth were not measured"]
@@ -71,7 +83,7 @@ def _measure_kernels(host: Machine, place: Path, working: Working) -> tuple[Samp
 
 
 def _measure_messages(place: Path, lacking: list[str]) -> SamplesByKernel:
-    program = build.build_messages(place)
+    program = build_messages(place)
     times = measure.measure_messages(program) if program else {}
     if not times:
         why = "mpirun could not start two processes" if program else "no MPI was found (mpicc, mpirun)"
@@ -118,3 +130,28 @@ def _build_report(machine: Machine, found: SamplesByKernel, target: Path, lackin
         parts.append(Text("\n".join([text, *noise])))
     parts += [Text(line) for line in lacking]
     return Report(f"{machine.name}: {machine.title}", (*parts, Table("Measured, per operation", columns, rows)))
+
+
+def build_kernels(folder: Path) -> tuple[Path, tuple[str, ...]]:
+    """Return the program of all kernels, built in ``folder``, and the options; raises ``UsageError``."""
+    source = folder / "kernels.c"
+    source.write_text(_load_source("kernels.c"), encoding="utf-8")
+    target, cc = folder / "kernels", require_compiler()
+    for options in _OPTIONS:
+        done = run_child([cc, *options, str(source), "-o", str(target)], _BUILD_S)
+        if done.status == 0:
+            return target, options
+    raise UsageError(f"{cc} can't build the kernels: {(done.failure or done.error_text).strip()[-300:]}")
+
+
+def build_messages(folder: Path) -> Path | None:
+    """Return the program that sends messages, None where there is no MPI to build it with."""
+    if not shutil.which("mpicc") or not shutil.which("mpirun"):
+        return None
+    source, target = folder / "messages.c", folder / "messages"
+    source.write_text(_load_source("messages.c"), encoding="utf-8")
+    return target if run_child(["mpicc", "-O2", str(source), "-o", str(target)], _BUILD_S).status == 0 else None
+
+
+def _load_source(name: str) -> str:
+    return (files("advisor_processor.probe") / name).read_text(encoding="utf-8")

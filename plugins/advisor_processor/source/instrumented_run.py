@@ -8,19 +8,28 @@ import shlex
 import shutil
 import tempfile
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError, UsageError
 from advisor.support.child_process import run_child
-from advisor_processor.source import c_source, instrument
+from advisor.support.extras import install_line
+from advisor_processor.source import c_source
 from advisor_processor.source.declared_types import collect_types
 from advisor_processor.source.fortran import analyse_fortran_source as analyse_fortran
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tree_sitter import Node
+
     from advisor_processor.source.records import Source
+
+LANGUAGES: Final = {
+    ".c": "c", ".h": "c", ".cc": "cpp", ".cpp": "cpp", ".cxx": "cpp", ".c++": "cpp", ".hpp": "cpp", ".C": "cpp",
+    ".f90": "fortran", ".f95": "fortran", ".f03": "fortran", ".f08": "fortran", ".F90": "fortran",
+}  # fmt: skip
 
 _LARGEST_B: Final = 1 << 30
 _FILES: Final = 50_000
@@ -50,7 +59,7 @@ def read_sources(files: Sequence[Path]) -> tuple[tuple[bytes, ...], tuple[Source
 
     A header counts in the language of the files: one of C++ where any of them is.
     """
-    languages = [instrument.detect_language(file) for file in files]
+    languages = [detect_language(file) for file in files]
     is_cpp = "cpp" in languages
     codes, trees = [], []
     for at, file in enumerate(files):
@@ -60,7 +69,7 @@ def read_sources(files: Sequence[Path]) -> tuple[tuple[bytes, ...], tuple[Source
             codes.append(file.read_bytes())
         except OSError as error:
             raise InputError(file, error.strerror or "may not be read") from error
-        trees.append(instrument.parse_source(codes[-1], languages[at]))
+        trees.append(parse_source(codes[-1], languages[at]))
     types = {
         file: collect_types(tree)
         for file, tree, language in zip(files, trees, languages, strict=True)
@@ -82,11 +91,11 @@ def find_headers(files: Sequence[Path], root: Path) -> list[Path]:
     waiting = list(found)
     while waiting:
         file = waiting.pop()
-        if file.suffix not in instrument.LANGUAGES or instrument.LANGUAGES[file.suffix] == "fortran":
+        if file.suffix not in LANGUAGES or LANGUAGES[file.suffix] == "fortran":
             continue
         for name in _INCLUDE.findall(file.read_text(encoding="utf-8", errors="replace")):
             header = next((each for each in (file.parent / name, root / name) if each.is_file()), None)
-            if header is None or header.suffix not in instrument.LANGUAGES or header.resolve() in found:
+            if header is None or header.suffix not in LANGUAGES or header.resolve() in found:
                 continue
             if header.resolve().is_relative_to(root):
                 found[header.resolve()] = None
@@ -127,7 +136,7 @@ def count_runs(
         for number, (file, code, source) in enumerate(zip(files, codes, sources, strict=True)):
             if not file.is_relative_to(root):
                 raise UsageError(f"{file} does not lie in {root}")
-            (copy / file.relative_to(root)).write_bytes(instrument.instrument_source(code, source, number))
+            (copy / file.relative_to(root)).write_bytes(instrument_source(code, source, number))
         names = [file.relative_to(root) for file in files]
         words = _resolve_build_command(build, copy, names, sources, commands[0])
         _run_command(words, copy, {}, "can't be built with counters")
@@ -216,3 +225,44 @@ def _add_counts(
 def _value_range(rows: Sequence[tuple[int, int, int]]) -> tuple[int, int] | None:
     known = [row for row in rows if row[0]]
     return (min(row[1] for row in known), max(row[2] for row in known)) if known else None
+
+
+def detect_language(path: Path) -> str:
+    """Return the language of a file by its name; raises ``UsageError`` for others."""
+    if path.suffix not in LANGUAGES:
+        raise UsageError(f"{path}: only C, C++ and free-form Fortran are counted ({', '.join(sorted(LANGUAGES))})")
+    return LANGUAGES[path.suffix]
+
+
+def parse_source(code: bytes, language: str) -> Node:
+    """Return the syntax tree of a file; raises ``UsageError`` where the grammars are not installed."""
+    from importlib import import_module
+
+    try:
+        tree_sitter = import_module("tree_sitter")
+        grammar = import_module(f"tree_sitter_{language}")
+    except ImportError as error:
+        raise UsageError(f"{error.name} is not installed: {install_line('processor')}") from error
+    root: Node = tree_sitter.Parser(tree_sitter.Language(grammar.language())).parse(code).root_node
+    return root
+
+
+def instrument_source(code: bytes, source: Source, number: int) -> bytes:
+    """Return the text of file ``number`` with its counters; in C and C++ line numbers stay what they are."""
+    parts: list[bytes] = []
+    last = 0
+    for insertion in sorted(source.insertions, key=lambda one: (one.offset, one.order)):
+        parts += [code[last : insertion.offset], insertion.text.replace("@FILE@", str(number)).encode()]
+        last = insertion.offset
+    text = b"".join([*parts, code[last:]])
+    if source.language == "fortran":
+        return text + _load_runtime("counters.f90", source, number)
+    return _load_runtime("counters.h", source, number) + f'#line 1 "{source.file}"\n'.encode() + text
+
+
+def _load_runtime(name: str, source: Source, number: int) -> bytes:
+    """Return the source of the counters of a file."""
+    values = sum(len(loop.symbols) for loop in source.loops)
+    text = (files("advisor_processor.source") / name).read_text(encoding="utf-8").replace("@FILE@", str(number))
+    text = text.replace("@COUNTERS@", str(max(len(source.blocks), 1))).replace("@VALUES@", str(max(values, 1)))
+    return text.encode()

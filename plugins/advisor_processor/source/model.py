@@ -264,23 +264,9 @@ def to_plain(model: SourceModel) -> dict[str, object]:
 
 
 def _convert_loop(one: LoopCount) -> dict[str, object]:
-    loop = one.loop
-    return {
-        "name": loop.name,
-        "function": loop.function,
-        "file": one.source.file,
-        "line": loop.line,
-        "kind": loop.kind,
-        "variable": loop.variable,
-        "initial": loop.initial,
-        "comparison": loop.comparison,
-        "final": loop.final,
-        "step": loop.step,
-        "iterations": list(one.iterations),
-        "expression": one.expression,
-        "exact": one.exact,
-        "totals": one.totals,
-    }
+    known = ("name", "function", "line", "kind", "variable", "initial", "comparison", "final", "step")
+    counted = {"iterations": list(one.iterations), "expression": one.expression, "exact": one.exact}
+    return {name: getattr(one.loop, name) for name in known} | {"file": one.source.file, "totals": one.totals} | counted
 
 
 def _convert_block(one: BlockCount) -> dict[str, object]:

@@ -16,8 +16,9 @@ import sympy
 from advisor_processor.source.records import Assignment, Branch, CallSite, Leave, LoopEntry, Rest
 from advisor_processor.symbolic import integers
 from advisor_processor.symbolic.call_graph import CallGraph
+from advisor_processor.symbolic.integer_functions import Step, make_integer
 from advisor_processor.symbolic.loop_trips import find_trips
-from advisor_processor.symbolic.sums import Step, SumRules, make_integer
+from advisor_processor.symbolic.sums import SumRules
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -395,7 +396,7 @@ class Composition:
             if (
                 (each.startswith("&") or fortran)
                 and re.fullmatch(r"[A-Za-z_][\w.]*", plain)
-                and not _is_mpi_name(plain)
+                and not plain.lower().startswith("mpi_")
             ):
                 self._set(plain, None)
 
@@ -469,10 +470,6 @@ _UNCHANGED: Final[Mapping[str, tuple[int, ...]]] = {
     "alltoall": (0, 1, 4), "allgather": (0, 1, 4), "gather": (0, 1, 4, 6), "scatter": (0, 1, 4, 6),
 }  # fmt: skip
 _HARMLESS: Final = frozenset({"mpi_init", "free", "printf", "fprintf", "mpi_barrier", "mpi_finalize"})
-
-
-def _is_mpi_name(name: str) -> bool:
-    return name.lower().startswith("mpi_")
 
 
 def _merge(ends: Sequence[tuple[Any, dict[str, Any]]]) -> dict[str, Any]:

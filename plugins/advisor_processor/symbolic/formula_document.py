@@ -8,8 +8,8 @@ import sympy
 
 from advisor_processor.source import instrumented_run, model
 from advisor_processor.symbolic.composition import TooLargeError
+from advisor_processor.symbolic.integer_functions import Doublings, Quotient, Remainder, Step
 from advisor_processor.symbolic.program_formulas import derive_formulas
-from advisor_processor.symbolic.sums import Doublings, Quotient, Remainder, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

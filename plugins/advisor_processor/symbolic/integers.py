@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import sympy
 
-from advisor_processor.symbolic.sums import Quotient, Remainder, Step
+from advisor_processor.symbolic.integer_functions import Quotient, Remainder, Step
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import sympy
 
-from advisor_processor.symbolic.sums import Doublings, Quotient
+from advisor_processor.symbolic.integer_functions import Doublings, Quotient
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Set

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import sympy
 
 from advisor_processor.symbolic.composition import RANKS
-from advisor_processor.symbolic.sums import Doublings
+from advisor_processor.symbolic.integer_functions import Doublings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

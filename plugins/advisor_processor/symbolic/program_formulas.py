@@ -11,7 +11,8 @@ import sympy
 from advisor_processor.source.essential_accesses import count_essential_accesses
 from advisor_processor.symbolic import messages
 from advisor_processor.symbolic.composition import RANK, RANKS, Composition, MeasuredValues
-from advisor_processor.symbolic.sums import SumRules, evaluate_exactly
+from advisor_processor.symbolic.integer_functions import evaluate_exactly
+from advisor_processor.symbolic.sums import SumRules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 #: The columns of X: arithmetic, loops that are started, lines that miss in a cache, pages, messages, bytes sent.
 Column = Literal["operations", "loops", "misses", "page_faults", "messages", "bytes"]
 COLUMNS: Final[tuple[Column, ...]] = get_args(Column)
-_SIZES: Final = ("cache", "memory", "line", "page")
 
 
 @dataclass(frozen=True, slots=True)

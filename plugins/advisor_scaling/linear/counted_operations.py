@@ -15,12 +15,11 @@ import numpy as np
 
 from advisor.model.errors import PluginError, UsageError
 from advisor_scaling import collect, equations, study, targets
-from advisor_scaling.linear import derived_counts, exact_counts, polynomials
-from advisor_scaling.linear.mpi_messages import sum_messages
+from advisor_scaling.linear import derived_counts, expressions, polynomials
 from advisor_scaling.study import MeasuredSeries
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     import sympy
@@ -29,6 +28,30 @@ if TYPE_CHECKING:
     from advisor_scaling.linear.application import Column
     from advisor_scaling.study import ScalingStudy
 
+_COUNTED: Final[dict[str, Column]] = {"operations": "operations", "messages": "messages", "bytes": "bytes"}
+
+#: Calls in which a process sends one message to another, by where the number of values stands in them.
+_TO_ONE: Final = {
+    **dict.fromkeys(("MPI_Send", "MPI_Isend", "MPI_Ssend", "MPI_Bsend", "MPI_Rsend", "MPI_Issend", "MPI_Ibsend"), 1),
+    "MPI_Sendrecv": 1,
+    "MPI_Sendrecv_replace": 1,
+}
+#: Operations of all processes that go as a tree: so many rounds as doubling takes from one process to all.
+_TREES: Final = {"MPI_Bcast": 1, "MPI_Reduce": 2, "MPI_Allreduce": 2, "MPI_Barrier": None}
+#: Operations in which each process sends to each other one.
+_TO_ALL: Final = {"MPI_Alltoall": 1, "MPI_Allgather": 1}
+_SIZES: Final = {
+    **dict.fromkeys(("MPI_CHAR", "MPI_BYTE", "MPI_SIGNED_CHAR", "MPI_UNSIGNED_CHAR", "MPI_INT8_T", "MPI_UINT8_T"), 1),
+    **dict.fromkeys(("MPI_SHORT", "MPI_UNSIGNED_SHORT", "MPI_INT16_T", "MPI_UINT16_T"), 2),
+    **dict.fromkeys(("MPI_INT", "MPI_UNSIGNED", "MPI_FLOAT", "MPI_INT32_T", "MPI_UINT32_T"), 4),
+    **dict.fromkeys(("MPI_DOUBLE", "MPI_LONG", "MPI_UNSIGNED_LONG", "MPI_LONG_LONG", "MPI_INT64_T", "MPI_UINT64_T"), 8),
+    **dict.fromkeys(("MPI_C_DOUBLE_COMPLEX", "MPI_DOUBLE_COMPLEX"), 16),
+}
+_KINDS: Final[tuple[tuple[dict[str, Any], Callable[[int], int]], ...]] = (
+    (_TO_ONE, lambda ranks: 1 if ranks > 1 else 0),
+    (_TREES, lambda ranks: (ranks - 1).bit_length()),
+    (_TO_ALL, lambda ranks: ranks - 1),
+)
 #: Operations of the source and how many of arithmetic each is.
 _ARITHMETIC: Final = {"fp_add": 1, "fp_mul": 1, "fp_fma": 2, "fp_div": 1}
 #: A place for a value in the command.
@@ -98,7 +121,7 @@ def _find_formulas(
         note = f"fitted, since the source does not tell all counts exactly ({which or 'blocks outside of loops'})"
         names, columns, loops, missing = _fit_counts(observed, unknown)
         return names, columns, loops, (note, *missing)
-    return exact_counts.convert_formulas(formulas, points)
+    return convert_formulas(formulas, points)
 
 
 def _fit_counts(
@@ -152,3 +175,81 @@ def _build_series(counted: object) -> tuple[dict[MeasuredSeries, float], tuple[s
         name = f"{loop['function']}: {loop['name']}"
         found[MeasuredSeries(name, "count", "")] = float(np.sum(loop["iterations"])) / ranks
     return found, unknown
+
+
+def sum_messages(document: Any) -> tuple[float, float, tuple[str, ...]]:  # noqa: ANN401 (JSON)
+    """Return messages and bytes that a process sends on average, and the calls whose bytes the source does not tell.
+
+    ``document`` is what the service ``operation_counts`` gives. A tree of P processes counts as log2(P) messages,
+    rounded up (M. Clement, M. Quinn 1995).
+    """
+    ranks = max(int(document["ranks"]), 1)
+    total = moved = 0.0
+    unknown: list[str] = []
+    for block in document["blocks"]:
+        for call in block["calls"]:
+            places, rounds = next(((places, of) for places, of in _KINDS if call["name"] in places), ({}, None))
+            if rounds is None:
+                continue
+            sent = rounds(ranks) * sum(block["executions"]) / ranks
+            size = _call_bytes(call, places[call["name"]])
+            total += sent
+            if size is not None:
+                moved += sent * size
+            elif sent:
+                unknown.append(f"{call['name']} at {block['file']}:{block['line']}")
+    return total, moved, tuple(dict.fromkeys(unknown))
+
+
+def _call_bytes(call: Any, place: int | None) -> float | None:  # noqa: ANN401 (JSON)
+    """Return the mean bytes of a call whose number of values stands at a place, None where it is not known."""
+    if place is None:
+        return 0.0
+    if len(call["arguments"]) < place + 2:
+        return None
+    size, count = _SIZES.get(call["arguments"][place + 1]), call["means"][place]
+    return None if size is None or count is None else max(size * count, 0.0)
+
+
+def convert_formulas(
+    formulas: Mapping[str, Any], points: Sequence[Mapping[str, float]]
+) -> tuple[tuple[str, ...], dict[Column, sympy.Expr], dict[str, str], tuple[str, ...]]:
+    """Return parameters, columns of X, the iterations of each loop in words, and what is to be known about them.
+
+    A symbol that stands for what data decide is replaced in the columns by what fits its values in the runs, and named.
+    """
+    parameters = tuple(points[0])
+    table, notes = fit_opaque(formulas["opaque"], points)
+    columns = {
+        _COUNTED[name]: each.subs(table)
+        for name, each in formulas["columns"].items()
+        if name in _COUNTED and each != 0 and not (name == "bytes" and formulas["unknown"])
+    }
+    loops = {name: polynomials.format_polynomial(each) for name, each in formulas["loops"].items()}
+    missing = tuple(f"the bytes of {call} are not known; state them in --model" for call in formulas["unknown"])
+    return parameters, columns, loops, (*notes, *missing)
+
+
+def fit_opaque(
+    opaque: Mapping[str, Sequence[float]], points: Sequence[Mapping[str, float]]
+) -> tuple[dict[sympy.Symbol, sympy.Expr], tuple[str, ...]]:
+    """Return what symbols are replaced by, fits of their values in the runs, and how that is known."""
+    if not opaque:
+        return {}, ()
+    observed = [
+        (dict(values), {MeasuredSeries(name, "count", ""): each[at] for name, each in opaque.items()})
+        for at, values in enumerate(points)
+    ]
+    found = collect.build_study("measured", observed, (), 0.0)
+    fits = study.fit_study(found)
+    table, notes = {}, []
+    for k, series in enumerate(found.series):
+        exact = polynomials.find_exact_polynomial(found.parameters, found.points, np.nanmean(found.values[k], axis=1))
+        fitted = exact if exact is not None else derived_counts.to_expression(equations.build_equation(fits, k, ""))
+        table[expressions.make_symbol(series.name)] = fitted
+        how = "meets all runs" if exact is not None else "was fitted to the runs"
+        notes.append(
+            f"{series.name}, which data decide, is {min(opaque[series.name]):.4g} to {max(opaque[series.name]):.4g}; "
+            f"{polynomials.format_polynomial(fitted)} {how}"
+        )
+    return table, tuple(notes)

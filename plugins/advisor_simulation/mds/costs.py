@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import log2
 from typing import TYPE_CHECKING
 
+from advisor.analysis.machine_rates import barrier_s
 from advisor.model.errors import UsageError
 from advisor_simulation.model.checks import iterate_steps
 from advisor_simulation.model.records import Messages
@@ -124,11 +125,11 @@ def _barrier_cost(own: Costs, machine: Machine | None, processors: int, second: 
     doublings = log2(processors)
     if own.barrier is not None or own.barrier_per_doubling is not None:
         return (own.barrier or 0.0) + (own.barrier_per_doubling or 0.0) * doublings
-    known = machine.synchronization if machine else None
-    if known is None:
+    known_s = barrier_s(machine, processors) if machine else None
+    if known_s is None:
         assumed.append("barrier")
         return 0.0
-    return (float(known.base or 0.0) + float(known.per_doubling) * doublings) / second
+    return known_s / second
 
 
 def _cache_geometry(own: Costs, machine: Machine | None, line: int) -> tuple[int, int]:

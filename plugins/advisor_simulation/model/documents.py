@@ -32,3 +32,9 @@ def identify_model(path: Path) -> KnownDocument | None:
         return KnownDocument(f"a model of the application {model.name}; gapwatch simulate {path.name} runs it")
     except AdvisorError:
         return None
+
+
+def quote_text(text: str) -> str:
+    """Return text as a quoted YAML scalar: names come from programs and may hold anything."""
+    plain = "".join(sign if sign.isprintable() and sign.isascii() else "?" for sign in text)
+    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"')[:200] + '"'

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor_simulation.model.documents import quote_text
 from advisor_simulation.whatif.measured_run import build_run
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def _render_head(profile: Profile, processors: int, outside: dict[str, float], r
     start = max(outside.get("start-up", 0.0), 0.0)
     return [
         "aml: 1",
-        f"name: {_quote_text(profile.program)}",
+        f"name: {quote_text(profile.program)}",
         f"processors: {processors}  # those of the run that the model was made from",
         "unit: s",
         f"startup: {_format_number(start)}",
@@ -106,7 +107,7 @@ def _build_steps(phase: PhaseRun, measured: Phase, shares: dict[str, FloatArray]
     """Return the steps of one phase, for what takes any time in it; waiting and synchronizing are those who decide
     it."""
     lasted = float(phase.durations().sum())
-    main, turn = _quote_text(measured.name), "t, " if whole else ""
+    main, turn = quote_text(measured.name), "t, " if whole else ""
     found = [
         _build_work_step(phase, name, phase.work * share[:, None], place, whole)
         for place, (name, share) in enumerate(shares.items())
@@ -129,10 +130,10 @@ def _build_work_step(phase: PhaseRun, name: str, work: FloatArray, place: int, w
     if phase.serial:
         values = work.max(axis=0)
         entry = f"{table}[t]" if whole else f"{table}[0]"
-        steps = (f"serial: {_quote_text(name)}", f'weight: "{entry}"')
+        steps = (f"serial: {quote_text(name)}", f'weight: "{entry}"')
         return _PhaseStep(table, values if whole else values.mean(keepdims=True), steps)
     entry = f"{table}[t, i]" if whole else f"{table}[i]"
-    each = (f"parallel: {_quote_text(name)}", "over: processors", f'weight: "{entry}"', "end: none")
+    each = (f"parallel: {quote_text(name)}", "over: processors", f'weight: "{entry}"', "end: none")
     return _PhaseStep(table, _shape_table(work, whole), each)
 
 
@@ -149,7 +150,7 @@ def _render_control(phases: Sequence[Phase], parts: Sequence[Sequence[_PhaseStep
         lines += [f"  - loop: {count} times from phase {members[0][0]}", f"    times: {count}", "    do:"]
         for _, (phase, steps) in members:
             lines += ["      - {" + ", ".join(part.steps) + "}" for part in steps]
-            lines.append("      - {barrier: " + _quote_text(phase.closed_by or "end") + "}")
+            lines.append("      - {barrier: " + quote_text(phase.closed_by or "end") + "}")
     return lines
 
 
@@ -171,8 +172,8 @@ def _render_missing_inputs(profile: Profile, whole: bool, too_much: float) -> li
     if not whole:
         holes.append(("iterations", "how weights change; too many to write down, so means stand here", ""))
     return [
-        f"  - {{at: {_quote_text(at)}, missing: {_quote_text(missing)}"
-        + (f", collect: {_quote_text(how)}" if how else "")
+        f"  - {{at: {quote_text(at)}, missing: {quote_text(missing)}"
+        + (f", collect: {quote_text(how)}" if how else "")
         + "}"
         for at, missing, how in holes
     ]
@@ -186,9 +187,3 @@ def _format_table(values: FloatArray) -> str:
 
 def _format_number(value: float) -> str:
     return f"{float(value):.9g}"
-
-
-def _quote_text(text: str) -> str:
-    """Return text as a quoted YAML scalar: names come from a profile and may hold anything."""
-    plain = "".join(sign if sign.isprintable() and sign.isascii() else "?" for sign in text)
-    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"')[:200] + '"'

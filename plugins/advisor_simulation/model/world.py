@@ -104,16 +104,12 @@ def build_world(model: Model, folder: Path, processors: int, profiles: Profiles 
     spread = {
         name: _weight_by_index(first, weight, sizes, profiles)
         for name, weight in model.weights.items()
-        if _is_tabled(weight)
+        if weight.table is not None or weight.profile is not None
     }
     arrays, end = place_arrays(model, lambda formula: first.evaluate_whole(formula, names), line)
     world = World(model, processors, names, ragged, sizes, {}, arrays, spread, end)
     owner = {name: _domain_owner(world, domain, sizes[name]) for name, domain in model.domains.items()}
     return replace(world, owner=owner)
-
-
-def _is_tabled(weight: Weight) -> bool:
-    return weight.table is not None or weight.profile is not None
 
 
 def _domain_size(world: World, domain: Domain) -> int:

@@ -6,14 +6,8 @@ preloaded into the program (``tracer/telling.c``) tells of allocations and of th
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
 import shutil
-import subprocess
-import tempfile
 from dataclasses import dataclass
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +15,7 @@ import numpy as np
 
 from advisor.model.errors import UsageError
 from advisor.support.child_process import run_child
+from advisor.support.native_tools import compile_library, find_plugin_version, find_qemu
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,8 +28,6 @@ if TYPE_CHECKING:
 DEFAULT_LIMIT: Final = 1 << 27
 #: A run under the tracer takes 50 to 200 times as long.
 LIMIT_S: Final = 3600.0
-_FLAGS: Final = ("-O2", "-std=gnu11", "-shared", "-fPIC", "-pthread")
-_COMPILE_S: Final = 120.0
 #: The number of a record of the preloaded library, in the upper bits of its word, and the words that follow.
 _TOLD: Final = 0xFFFF
 _FOLLOWING: Final = 4
@@ -66,39 +59,9 @@ class TracedProcess:
     threads: tuple[TracedThread, ...]
 
 
-def find_tracer() -> str:
-    """Return QEMU for x86-64 programs; raises ``UsageError`` with the command that installs it."""
-    found = shutil.which("qemu-x86_64")
-    if found is None:
-        raise UsageError("qemu-x86_64 is not installed: apt-get install qemu-user (dnf install qemu-user)")
-    return found
-
-
 def compile_part(source: str, cache: Path, definitions: Sequence[str] = ()) -> Path:
     """Return the shared library made of a C file of this package, compiled once for each content of it."""
-    folder = resources.files("advisor_simulation.program") / "tracer"
-    with resources.as_file(folder) as sources:
-        content = b"".join(path.read_bytes() for path in sorted(sources.glob("*.[ch]")))
-        digest = hashlib.sha256(content + repr((_FLAGS, definitions)).encode()).hexdigest()[:16]
-        target = cache / f"{Path(source).stem}-{digest}.so"
-        if target.exists():
-            return target
-        named = os.environ.get("CC")
-        compiler = next(
-            (one for name in ([named] if named else ["cc", "gcc", "clang"]) if (one := shutil.which(name))), None
-        )
-        if compiler is None:
-            raise UsageError("no C compiler found to build the tracer with: apt-get install gcc")
-        with tempfile.TemporaryDirectory(dir=cache) as scratch:
-            made = Path(scratch) / target.name
-            done = run_child(
-                [compiler, *_FLAGS, *definitions, "-o", str(made), str(sources / source), "-ldl"], _COMPILE_S
-            )
-            if done.status != 0:
-                first = next(iter(done.error_text.splitlines()), done.failure)
-                raise UsageError(f"{compiler} could not build the tracer: {first}")
-            made.replace(target)
-    return target
+    return compile_library("advisor_simulation.program", source, cache, ("-O2", *definitions))
 
 
 def trace_addresses(
@@ -118,12 +81,8 @@ def trace_addresses(
 
     Raises ``UsageError`` where that can't be done or the program fails.
     """
-    qemu = find_tracer()
-    shown = run_child([qemu, "--version"], 30.0).text
-    version = re.search(r"version (\d+)\.(\d+)", shown)
-    numbers = (int(version[1]), int(version[2])) if version else (0, 0)
-    api = 1 if numbers < (9, 0) else 2 if numbers == (9, 0) else 3
-    tracer = compile_part("tracer.c", cache, (f"-DQEMU_PLUGIN_API={api}",))
+    qemu = find_qemu()
+    tracer = compile_part("tracer.c", cache, (f"-DQEMU_PLUGIN_API={find_plugin_version(qemu)}",))
     telling = compile_part("telling.c", cache)
     (folder / "places").write_text(places, encoding="ascii")
     options = {"places": folder / "places", "program": program.resolve(), "folder": folder, "limit": limit}
@@ -136,22 +95,14 @@ def trace_addresses(
     place = find_program_word(command, program)
     words = [*command[:place], *traced, *command[place + 1 :]]
     extra = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none", **(variables or {})}
-    try:
-        done = subprocess.run(
-            words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-            env={**os.environ, **extra}, timeout=LIMIT_S, check=False,
-        )  # fmt: skip
-    except OSError as error:
-        raise UsageError(f"{words[0]} can't be started: {error.strerror}") from None
-    except subprocess.TimeoutExpired:
-        raise UsageError(
-            f"{program.name} took longer than {LIMIT_S:g} s under the tracer; try a smaller problem"
-        ) from None
+    done = run_child(words, LIMIT_S, extra=extra)
+    if done.failure:
+        raise UsageError(f"{done.failure}; under the tracer {program.name} may need a smaller problem")
     processes = read_processes(folder)
     if not processes:
-        last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+        last = done.error_text.strip().splitlines()[-1:]
         raise UsageError(
-            f"{program.name} left nothing under the tracer: {' '.join(last) or f'exit status {done.returncode}'}"
+            f"{program.name} left nothing under the tracer: {' '.join(last) or f'exit status {done.status}'}"
         )
     return processes
 

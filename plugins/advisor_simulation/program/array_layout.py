@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor_simulation.program.fitting import LinearForm
-from advisor_simulation.program.folding import FoldedLoop, FoldedReference
+from advisor_simulation.program.folded_phases import FoldedLoop, FoldedReference
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from advisor_simulation.program.data_objects import DataObject
-    from advisor_simulation.program.folding import FoldedItem
+    from advisor_simulation.program.folded_phases import FoldedItem
 
 #: Objects no further apart keep their distance; between others there are only whole pages.
 _NEAR_B: Final = 1 << 16

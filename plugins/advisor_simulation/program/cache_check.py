@@ -5,15 +5,15 @@ callgrind and cachegrind share the simulation of the caches; callgrind tells the
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import UsageError
+from advisor.support.child_process import run_child
+from advisor_simulation.program.address_trace import find_program_word
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,11 +59,8 @@ def count_misses(
         valgrind, "--tool=callgrind", "--cache-sim=yes", "--dump-instr=yes", "--dump-line=no", "--compress-pos=no",
         "--compress-strings=no", f"--D1={geometry}", f"--callgrind-out-file={folder / 'callgrind.%p'}",
     ]  # fmt: skip
-    place = next(k for k, word in enumerate(command) if _is_program(word, program))
-    subprocess.run(
-        [*command[:place], *words, *command[place:]], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, env={**os.environ, **variables}, timeout=LIMIT_S, check=False,
-    )  # fmt: skip
+    place = find_program_word(command, program)
+    run_child([*command[:place], *words, *command[place:]], LIMIT_S, extra=variables)
     files = sorted(folder.glob("callgrind.*"))
     if not files:
         raise UsageError(f"{program.name} left nothing under valgrind")
@@ -74,11 +71,6 @@ def count_misses(
     for (address, column), count in total.items():
         rows.setdefault(address, [0] * 9)[column] += count
     return {at: InstructionCounts(one[0], one[1], one[2], one[4], one[5]) for at, one in rows.items()}
-
-
-def _is_program(word: str, program: Path) -> bool:
-    found = shutil.which(word) or word
-    return os.path.exists(found) and os.path.realpath(found) == str(program.resolve())
 
 
 def _add_counts(total: Counter[tuple[int, int]], file: Path, program: str) -> None:

@@ -7,12 +7,22 @@ at once, to linear functions of the indices and of the processor; what fits none
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from advisor_simulation.program.fitting import LinearForm, fit_linear
+from advisor_simulation.program.folded_phases import (
+    FoldedItem,
+    FoldedLoop,
+    FoldedPhase,
+    FoldedReference,
+    FoldedStep,
+    Formula,
+    PlacedEvents,
+    RaggedList,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -20,7 +30,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor_simulation.program.event_location import LocatedEvents
 
     Mask = npt.NDArray[np.bool_]
 
@@ -30,81 +39,6 @@ NO_LOOP = -1
 _REPEATED = 1 << 20
 #: So few lines of memory without a name for each processor are scalars of frames.
 _FEW_LINES, _LINE_B = 64, 64
-
-
-@dataclass(frozen=True, slots=True)
-class RaggedList:
-    """Whole numbers by domain index: those of index i are ``values[first[i]:first[i + 1]]``."""
-
-    first: IntArray
-    values: IntArray
-
-
-Formula = LinearForm | RaggedList
-
-
-@dataclass(frozen=True, slots=True)
-class FoldedReference:
-    """A reference of an instruction to an object: bytes of an access, and ``offset`` in the object, bytes.
-
-    Formulas are of (domain index, inner indices …, processor). ``taken`` lists for each execution whether it is made,
-    None where it always is.
-    """
-
-    data: int
-    instruction: int
-    size: int
-    stores: bool
-    offset: Formula
-    count: int
-    taken: RaggedList | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class FoldedLoop:
-    """An inner loop: its number, how often it runs (``most`` at most), and what is in it."""
-
-    loop: int
-    times: Formula
-    most: int
-    body: tuple[FoldedItem, ...]
-
-
-FoldedItem = FoldedReference | FoldedLoop
-
-
-@dataclass(frozen=True, slots=True)
-class FoldedStep:
-    """A loop over a domain: the ``owner`` of each index, instructions by index, and references in program order.
-
-    ``recovered`` where indices are those of the loop, found from who touches what; else they are the processors.
-    """
-
-    loop: int
-    owner: IntArray
-    weight: FloatArray
-    body: tuple[FoldedItem, ...]
-    recovered: bool
-
-
-@dataclass(slots=True)
-class FoldedPhase:
-    """The steps of a phase in order, its accesses, and how many of them are to no known object."""
-
-    steps: list[FoldedStep] = field(default_factory=list)
-    accesses: int = 0
-    unplaced: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedEvents:
-    """Accesses of one processor with the object of each (``data``, -1 for none) and the ``offset`` in it, bytes."""
-
-    located: LocatedEvents
-    data: IntArray
-    offset: IntArray
-    begin_count: int
-    end_count: int
 
 
 @dataclass(frozen=True, slots=True)

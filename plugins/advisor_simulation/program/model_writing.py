@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor_simulation.model.decompose import compute_owners
+from advisor_simulation.model.documents import quote_text
 from advisor_simulation.program.array_layout import split_place
 from advisor_simulation.program.fitting import LinearForm
-from advisor_simulation.program.folding import FoldedLoop, RaggedList
+from advisor_simulation.program.folded_phases import FoldedLoop, RaggedList
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.model.records import MissingInput
     from advisor_simulation.program.array_layout import ArrayLayout
-    from advisor_simulation.program.folding import FoldedItem, FoldedReference, FoldedStep, Formula
+    from advisor_simulation.program.folded_phases import FoldedItem, FoldedReference, FoldedStep, Formula
 
 #: Names of the indices of loops, from the domain's on.
 _INDICES: Final = ("i", "j", "k", "l", "m", "n", "o", "q", "r")
@@ -240,12 +241,6 @@ def render_linear(factors: Sequence[int], constant: int, names: Sequence[str]) -
     if constant or not text:
         text += (" - " if constant < 0 else " + ") + str(abs(constant)) if text else str(constant)
     return text
-
-
-def quote_text(text: str) -> str:
-    """Return text as a quoted YAML scalar: names come from a program and may hold anything."""
-    plain = "".join(sign if sign.isprintable() and sign.isascii() else "?" for sign in text)
-    return '"' + plain.replace("\\", "\\\\").replace('"', '\\"')[:200] + '"'
 
 
 Sequenced = int | tuple[int, "list[Sequenced]"]

@@ -17,7 +17,8 @@ from advisor_simulation.program.array_layout import iterate_in_loops, lay_out_ar
 from advisor_simulation.program.code_loops import read_program_code
 from advisor_simulation.program.data_objects import DataObject, find_objects
 from advisor_simulation.program.event_location import EventLocator
-from advisor_simulation.program.folding import FoldedPhase, FoldedStep, PlacedEvents, fold_phase
+from advisor_simulation.program.folded_phases import FoldedPhase, FoldedStep, PlacedEvents
+from advisor_simulation.program.folding import fold_phase
 from advisor_simulation.program.messages import assign_messages, list_marked_calls, render_messages
 from advisor_simulation.program.model_writing import ModelPhase, ModelWriter
 from advisor_simulation.program.phases import ProgramPhase, find_time_loop, split_team_phases, split_turns

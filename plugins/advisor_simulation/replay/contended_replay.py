@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.model.record_class import dataclass
-from advisor_simulation.replay import deadlocks
+from advisor_simulation.replay import engine
 from advisor_simulation.replay.contention import (
     EventHeap,
     MessageState,
@@ -73,7 +73,7 @@ def replay_contended(program: Program, network: Network) -> ContendedReplay:
     )  # fmt: skip
     stuck = place < steps.first[1:]
     if stuck.any():
-        raise deadlocks.build_error(program, np.searchsorted(np.maximum.accumulate(steps.last), place[stuck]).tolist())
+        raise engine.build_error(program, np.searchsorted(np.maximum.accumulate(steps.last), place[stuck]).tolist())
     ends = np.repeat(steps.start_s, np.diff(program.first))
     ends[steps.last >= 0] = end_s[steps.last[steps.last >= 0]]
     return ContendedReplay(ends, clock, resource_s)

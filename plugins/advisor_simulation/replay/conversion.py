@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,8 @@ import numpy as np
 from advisor.model.errors import InputError
 from advisor.trace import locations, matching
 from advisor.trace.aligned_times import align_times
-from advisor_simulation.replay import collective_matching, completions, message_matching
+from advisor.trace.events import Role
+from advisor_simulation.replay import collective_matching, message_matching
 from advisor_simulation.replay.program import Op, Program
 from advisor_simulation.replay.scanning import SETTING_UP, ScannedRows
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
     from advisor.trace.events import Trace
     from advisor_simulation.replay.collective_matching import MatchedCollectives
+
 
 _COLUMNS = ("time_s", "kind", "region", "comm", "partner", "tag", "size", "request")
 
@@ -33,20 +36,17 @@ def convert_trace(trace: Trace) -> Program:
     return _TraceConverter(trace).build_program()
 
 
-class _Latest:
-    """The trace that was asked about last: findings, facts and changes ask about it one after the other."""
-
-    trace: Trace | None = None
-    program: Program | None = None
+#: The traces that were asked about last: a run and an excerpt of it are asked about in turn.
+_latest: deque[tuple[Trace, Program]] = deque(maxlen=2)
 
 
 def find_program(trace: Trace) -> Program:
     """Return what ``convert_trace`` does, the same as last time where that was asked of the same trace."""
-    if _Latest.program is None or _Latest.trace is not trace:
-        _Latest.trace, _Latest.program = None, None
-        _Latest.program = convert_trace(trace)
-        _Latest.trace = trace
-    return _Latest.program
+    known = next((program for one, program in _latest if one is trace), None)
+    if known is None:
+        known = convert_trace(trace)
+        _latest.append((trace, known))
+    return known
 
 
 def _select_first_threads(trace: Trace) -> Trace:
@@ -161,7 +161,7 @@ class _TraceConverter:
         self._value[sends] = np.maximum(self._event_column(self._trace.size, sends), 0)
         closing = np.flatnonzero((op == Op.SENT) & (self._rows.mate >= 0))
         self._link[closing] = self._link[self._rows.mate[closing]]
-        silent, completed = completions.match_completions(self._trace, self._rows, self._rank)
+        silent, completed = match_completions(self._trace, self._rows, self._rank)
         silent, completed = silent[self._link[completed] >= 0], completed[self._link[completed] >= 0]
         ends = np.flatnonzero((op == Op.SENT) & (self._rows.mate < 0))
         found = message_matching.find_latest(group, np.flatnonzero((op == Op.ISEND) & (self._rows.event >= 0)), ends)
@@ -202,3 +202,42 @@ class _TraceConverter:
         """Return when each process began, seconds."""
         result: FloatArray = self._trace.time_s[self._trace.first[:-1]]
         return result
+
+
+def match_completions(trace: Trace, rows: ScannedRows, rank: IntArray) -> tuple[IntArray, IntArray]:
+    """Return rows of waits in which nothing is recorded, and the row of the send that each completes."""
+    nothing = np.zeros(0, dtype=np.int64)
+    sends = np.flatnonzero((rows.op == Op.ISEND) & (rows.event >= 0))
+    told = ((rows.op == Op.SENT) & (rows.mate < 0)).any()
+    if told or not len(sends):
+        return nothing, nothing
+    role = np.array([region.role for region in trace.regions], dtype=np.int64)
+    known = np.maximum(rows.call, 0)
+    waiting = (rows.call >= 0) & (role[known] == Role.WAIT) & np.isin(rows.op, (Op.FIXED, Op.DONE))
+    for_all = np.array(["all" in region.name.lower() for region in trace.regions])[known]
+    test = np.array(["test" in region.name.lower() for region in trace.regions])[known]
+    waits = np.flatnonzero(waiting & ~test & (for_all | (rows.op == Op.FIXED)))
+    everything = np.sort(np.r_[sends, waits])
+    columns = rank[everything], rows.op[everything], for_all[everything]
+    return _match_in_order(everything, *(column.tolist() for column in columns))
+
+
+def _match_in_order(row: IntArray, rank: list[int], op: list[int], for_all: list[bool]) -> tuple[IntArray, IntArray]:
+    """Go through sends and waits in the order of each rank."""
+    waits, completed = [], []
+    open_: deque[int] = deque()
+    last = -1
+    for at, who, what, several in zip(row.tolist(), rank, op, for_all, strict=True):
+        if who != last:
+            open_.clear()
+            last = who
+        if what == Op.ISEND:
+            open_.append(at)
+        elif open_:
+            latest = open_[-1] if several else open_.popleft()
+            if several:
+                open_.clear()
+            if what == Op.FIXED:
+                waits.append(at)
+                completed.append(latest)
+    return np.array(waits, dtype=np.int64), np.array(completed, dtype=np.int64)

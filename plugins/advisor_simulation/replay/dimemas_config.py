@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError
+from advisor.support.limited_files import read_limited
 from advisor_simulation.replay.network import MEGABYTE, Network
 
 if TYPE_CHECKING:
@@ -28,12 +29,7 @@ _ENVIRONMENT_VALUES, _NODE_VALUES = 7, 14
 
 def read_config(path: Path, base: Network | None = None) -> Network:
     """Return the network that a configuration describes, the rest as in ``base``; raises ``InputError``."""
-    try:
-        if path.stat().st_size > _LARGEST:
-            raise InputError(path, "too large for a configuration of Dimemas")
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
-    except OSError as error:
-        raise InputError(path, error.strerror or str(error)) from error
+    text = read_limited(path, _LARGEST).decode("utf-8", "surrogateescape")
     if not text.lstrip().startswith(_MAGIC):
         raise InputError(path, f"no configuration of Dimemas: it does not begin with {_MAGIC}", "line 1")
     records: dict[str, list[list[str]]] = {}

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.model.errors import AdvisorError
 from advisor.model.record_class import dataclass
-from advisor_simulation.replay import deadlocks, kernels
+from advisor_simulation.replay import kernels
 from advisor_simulation.replay.lowering import lower_program
 from advisor_simulation.replay.numba_compiler import choose_compiled
+from advisor_simulation.replay.program import Op
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -21,6 +23,20 @@ if TYPE_CHECKING:
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.program import Program
     from advisor_simulation.replay.steps import Steps
+
+#: Ranks named in the message.
+NAMED_AT_MOST = 8
+
+
+class DeadlockError(AdvisorError):
+    """No rank can go on; ``waiting`` holds each rank that has not ended, and the call in which it waits."""
+
+    def __init__(self, waiting: tuple[tuple[int, str], ...]) -> None:
+        self.waiting = waiting
+        named = "; ".join(f"rank {rank} in {call}" for rank, call in waiting[:NAMED_AT_MOST])
+        more = f"; and {len(waiting) - NAMED_AT_MOST} more" if len(waiting) > NAMED_AT_MOST else ""
+        super().__init__(f"the replay ends in a deadlock: {named}{more}")
+
 
 #: Points that go through the steps together.
 TOGETHER: Final = 64
@@ -82,10 +98,10 @@ def order_steps(steps: Steps, program: Program | None, replays: int = 1) -> Orde
     )
     stuck = place < steps.first[1:]
     if stuck.any() and program is None:
-        raise deadlocks.DeadlockError(())
+        raise DeadlockError(())
     if stuck.any() and program is not None:
         last = np.searchsorted(np.maximum.accumulate(steps.last), place[stuck])
-        raise deadlocks.build_error(program, last.tolist())
+        raise build_error(program, last.tolist())
     begin, end = begin[:count].copy(), end[:count].copy()
     arranged = np.empty_like(kind), np.empty_like(steps.value), np.empty_like(slot)
     choose_compiled(kernels.arrange_steps, len(kind) * replays)(begin, end, kind, steps.value, slot, arranged)
@@ -181,3 +197,23 @@ def collective_prices(steps: Steps, latency: FloatArray, gap: FloatArray) -> Flo
 def to_bandwidth(seconds_per_byte: float) -> float:
     """Return bytes a second, infinite for 0 seconds per byte."""
     return 1.0 / seconds_per_byte if seconds_per_byte > 0 else math.inf
+
+
+def build_error(program: Program, places: Sequence[int]) -> DeadlockError:
+    """Return the error for the operations in which ranks are stuck."""
+    rank = program.rank
+    found = [(int(rank[at]), program.describe_operation(at)) for at in places]
+    members = [at for at in places if program.op[at] == Op.JOIN]
+    missing = {int(program.link[at]) for at in members}
+    if missing:
+        there = {link: {int(rank[at]) for at in members if int(program.link[at]) == link} for link in missing}
+        comm = program.collectives.comm
+        lost = {link: sorted(set(program.communicators[int(comm[link])]) - there[link]) for link in missing}
+        calls = {int(rank[at]): lost[int(program.link[at])] for at in members}
+        found = [(who, f"{call}, without {_format_ranks(calls[who])}" if who in calls else call) for who, call in found]
+    return DeadlockError(tuple(found))
+
+
+def _format_ranks(ranks: Sequence[int]) -> str:
+    named = ", ".join(map(str, ranks[:NAMED_AT_MOST]))
+    return f"ranks {named}{' …' if len(ranks) > NAMED_AT_MOST else ''}"

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.model.record_class import dataclass
-from advisor.trace.events import Role
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -151,7 +150,3 @@ def empty_collectives() -> Collectives:
     """Return the collective operations of a program that has none."""
     none = np.zeros(0, dtype=np.int64)
     return Collectives(none, none, none, np.zeros(0), ())
-
-
-#: Operations in which nobody gets on before everybody is there.
-SYNCHRONIZING: Final = (Role.BARRIER, Role.ALL_TO_ALL)

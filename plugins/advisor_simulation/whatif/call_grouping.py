@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.advice.facts.event_rows import call_traits
+from advisor.analysis.disturbance import delayed_io_share
+from advisor.analysis.formatted_io import find_formatting_regions
 from advisor.model.records import CAUSE_CATEGORIES
 from advisor.trace.io_calls import FORCING, METADATA, WRITES
-from advisor.trace.regions import is_sleep
+from advisor.trace.regions import is_notice_wait, is_sleep
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -104,10 +106,11 @@ def group_messages(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 def group_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     """Read or write once in each iteration, what was read or written in pieces before.
 
-    Where each piece was forced to storage, that is done once as well.
+    Where each piece was forced to storage, that is done once as well. Turning numbers into text takes as long in one
+    call as in many.
     """
     others = (METADATA,) if _forces_each_piece(run) else (METADATA, FORCING)
-    return _fewer_calls(run, chosen, _calls(run, *others) < 1)
+    return _fewer_calls(run, chosen, (_calls(run, *others) < 1) & ~find_formatting_regions(run.profile))
 
 
 def _forces_each_piece(run: MeasuredRun) -> bool:
@@ -127,7 +130,8 @@ def fewer_files(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 
 def _fewer_calls(run: MeasuredRun, chosen: set[int], calls: npt.NDArray[np.bool_]) -> MeasuredRun | None:
     saved = _saved_seconds(run, chosen, "io", ("file", "unaligned file", "aligned file"), calls)
-    changed = [replace(p, io=_subtract_saved(p.io, saved[p.number])) for p in run.phases if p.number in saved]
+    own = 1.0 - delayed_io_share(run.profile)  # who has no core in a call has none without it
+    changed = [replace(p, io=_subtract_saved(p.io, own * saved[p.number])) for p in run.phases if p.number in saved]
     return run.with_phases(changed) if changed else None
 
 
@@ -145,11 +149,15 @@ def merge_regions(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 
 
 def remove_locks(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Let nobody wait for a lock: each instance is shorter by a thread's longest wait, a mean over the ranks."""
+    """Let nobody wait for a lock: each instance is shorter by a thread's longest wait, a mean over the ranks.
+
+    Who waits for a notice of another thread still does.
+    """
     causes = run.profile.causes
     if causes is None or "lock" not in causes.kinds:
         return None
     calls = np.unique(causes.call[causes.kind == causes.kinds.index("lock")])
+    calls = np.array([call for call in calls.tolist() if not is_notice_wait(run.profile.regions[call].name)], dtype=int)
     masters, rank = np.unique(run.team.master, return_inverse=True)
     changed = []
     for phase in run.phases:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.analysis.loads.computation import compute_alone
 from advisor_simulation.whatif import call_grouping
 
 if TYPE_CHECKING:
@@ -49,6 +50,10 @@ def _scale_phase(phase: PhaseRun, factor: FloatArray) -> PhaseRun:
 def _divide_loads(wanted: FloatArray, have: FloatArray) -> FloatArray:
     """Return wanted / have, 1 where there is nothing."""
     return np.divide(wanted, have, out=np.ones_like(have), where=have > 0)
+
+
+def _divide_or_zero(part: FloatArray, whole: FloatArray) -> FloatArray:
+    return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
 
 
 def mean_by_rank(run: MeasuredRun, work: FloatArray) -> FloatArray:
@@ -177,15 +182,17 @@ def overlap_serial(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 
 
 def share_among_threads(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Share what the first threads do alone by all threads of their rank."""
+    """Share what the first threads do alone by all threads of their rank, but for text, memory and files."""
     if not run.team.is_hybrid:
         return None
     threads = mean_by_rank(run, np.ones(run.processors))
     count = np.bincount(run.team.master, minlength=run.processors)[run.team.master]
     changed = []
     for phase in _select_phases(run, chosen):
-        part = phase.alone / (count * threads)[:, None]
-        changed.append(replace(phase, work=phase.work - phase.alone + part, alone=np.zeros_like(part)))
+        whole, left = compute_alone(run.profile, phase.number)
+        alone = phase.alone * (1.0 - _divide_or_zero(left, whole))
+        part = alone / (count * threads)[:, None]
+        changed.append(replace(phase, work=phase.work - alone + part, alone=phase.alone - alone))
     return run.with_phases(changed)
 
 

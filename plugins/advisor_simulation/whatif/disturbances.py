@@ -1,4 +1,7 @@
-"""What the events of a run show of the machine: disturbances, ranks that share cores, a slow core."""
+"""What the events of a run show of the machine: disturbances, ranks that share cores, a slow core.
+
+And of how much of a long run that, and simulated gains, are told.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,9 @@ from advisor_simulation.whatif.trial import find_trial
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, Profile
     from advisor.trace.events import Trace
+    from advisor_simulation.whatif.excerpt import Excerpt
     from advisor_simulation.whatif.traced.operations import TracedOperations
+    from advisor_simulation.whatif.trial import Trial
 
 _PLUGIN: Final = "simulation"
 #: A rank that takes so many times as long as the others, in all regions, sits on a slow core.
@@ -29,9 +34,20 @@ def build_findings(profile: Profile, trace: Trace) -> tuple[Finding, ...]:
     trial = find_trial(profile, trace)
     if trial is None or trial.traced is None:
         return ()
+    told = () if trial.excerpt is None else (_describe_excerpt(trial.excerpt, trace),)
     if trial.traced.shared_cores:
-        return (_shared_cores(trial.traced),)
-    return (*_disturbed(trial.traced, profile), *_slow_core(trial.traced, profile))
+        return (*told, _shared_cores(trial.traced))
+    return (*told, *_disturbed(trial, trial.traced, profile), *_slow_core(trial.traced, profile))
+
+
+def _describe_excerpt(excerpt: Excerpt, trace: Trace) -> Finding:
+    events, all_events = len(excerpt.trace.kind), len(trace.kind)
+    share = float(excerpt.seconds[1].sum() / excerpt.seconds[0].sum())
+    text = (
+        f"gains are simulated on an excerpt: {events:,} of {all_events:,} events, {units.format_share(share)} of the "
+        "time of the phases that come often, spread over the run"
+    )
+    return Finding(_PLUGIN, "excerpt", "run", text, {"events": events, "share": share})
 
 
 def _shared_cores(traced: TracedOperations) -> Finding:
@@ -43,6 +59,14 @@ def _shared_cores(traced: TracedOperations) -> Finding:
             "fill); how long they compute does not tell how much they do"
         )
         return Finding(_PLUGIN, "shared cores", "ranks", text, {"cores": limit.cores, "ranks": limit.ranks})
+    turns = traced.turns
+    if turns is not None:
+        text = (
+            f"equal computations of the {turns.ranks} ranks of a host end as they do where ranks take turns of "
+            f"{units.format_seconds(turns.slice_s)} on {turns.cores} cores: how long they compute does not tell how "
+            "much they do"
+        )
+        return Finding(_PLUGIN, "shared cores", "ranks", text, {"cores": turns.cores, "ranks": turns.ranks})
     text = (
         "equal computations last one turn longer, or two, now on this rank and now on that: ranks take turns on too "
         "few cores, so that how long they compute does not tell how much they do; --cores says how many there were"
@@ -50,16 +74,17 @@ def _shared_cores(traced: TracedOperations) -> Finding:
     return Finding(_PLUGIN, "shared cores", "ranks", text)
 
 
-def _disturbed(traced: TracedOperations, profile: Profile) -> tuple[Finding, ...]:
-    seconds = traced.disturbed_seconds()
+def _disturbed(trial: Trial, traced: TracedOperations, profile: Profile) -> tuple[Finding, ...]:
+    times, about = trial.scale_gain(set()), "" if trial.excerpt is None else "about "
+    seconds = times * traced.disturbed_seconds()
     if not is_significant(seconds, profile.actual_s, simulated=profile.is_simulated):
         return ()
-    hits = sum(int((unit.disturbed > 0).sum()) for unit in traced.find_units())
+    hits = round(times * sum(int((unit.disturbed > 0).sum()) for unit in traced.find_units()))
     share = seconds / profile.actual_s
     text = (
-        f"the run is {units.format_seconds(seconds)} ({units.format_share(share)}) longer for disturbances: "
-        f"{hits} computation{'s' * (hits != 1)} took far longer than all others of the kind, which no change of the "
-        "program removes"
+        f"the run is {about}{units.format_seconds(seconds)} ({units.format_share(share)}) longer for disturbances: "
+        f"{about}{hits} computation{'s' * (hits != 1)} took far longer than all others of the kind, which no change of "
+        "the program removes"
     )
     return (Finding(_PLUGIN, "disturbance", "computation", text, {"seconds": seconds, "share": share, "hits": hits}),)
 

@@ -10,16 +10,19 @@ from advisor_simulation.whatif.traced.operations import EARLY, FUSED
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from advisor_simulation.whatif.traced.operations import TracedOperations
     from advisor_simulation.whatif.trial import Trial
 
     Words = tuple[tuple[str, str], ...]
 
 #: What a gain counts that depends on something unseen, which is as likely as not; results of collectives are mostly
-#: needed at once.
+#: needed at once. Where nothing but noise is waited for, neither is worth a promise.
 ASSUMED: Final = 0.5
 RARELY: Final = 0.3
-#: A region that has this part of a change, or more, has to be changed as well.
+HARDLY: Final = 0.05
+#: A region that has this part of a change, or more, has to be changed as well; smaller ones until this part is left.
 PART: Final = 0.05
+REST: Final = 0.1
 _OVERLAP: Final = (
     "The recording does not show which of the work that follows needs these messages; the gain assumes that four fifths"
     " of it can be done before they are there."
@@ -46,12 +49,17 @@ _BETWEEN: Final = (
     "The recording does not show whether the work between these reductions needs their results; the gain assumes that"
     " it does not."
 )
+_SERVED: Final = (
+    "The recording of one writer does not show what storage does for several; the gain assumes that they write side by"
+    " side."
+)
 ASSUMPTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("messages", "overlapped"): _OVERLAP,
     ("remote", "prefetched"): _OVERLAP,
     ("bytes", "fewer"): _BYTES,
     ("collectives", "nonblocking"): _RESULT,
     ("barriers", "fuzzy"): _RESULT,
+    ("io", "parallel"): _SERVED,
     ("sleep", "removed"): _SLEEPING,
     ("ranks", "cores"): _FEWER,
 }
@@ -61,8 +69,9 @@ def find_regions(words: Words, before: Trial, after: Trial) -> tuple[str, ...]:
     """Return the regions that a change of who computes what is about, most seconds first; none for other changes."""
     kinds = {word[0] for word in words}
     won: dict[str, float] = {}
-    if before.traced is not None and after.traced is not None and not kinds.isdisjoint(("rebalance", "schedule")):
-        won = before.traced.moved_seconds(after.traced)
+    if not kinds.isdisjoint(("rebalance", "schedule", "serial")):
+        traced = after.traced
+        won = before.run.moved_seconds(after.run) if traced is None else _moved_by_rows(before, traced)
     elif "threads" in kinds:
         new = {phase.number: phase for phase in after.run.phases}
         for phase in before.run.phases:
@@ -70,8 +79,24 @@ def find_regions(words: Words, before: Trial, after: Trial) -> tuple[str, ...]:
                 name = before.run.find_main_region(phase.number)
                 gain_s = float((phase.durations() - new[phase.number].durations()).sum())
                 won[name] = won.get(name, 0.0) + gain_s
-    total = sum(won.values())
-    return tuple(sorted((name for name in won if won[name] >= PART * total > 0), key=lambda name: -won[name]))
+    return select_regions(won)
+
+
+def select_regions(won: Mapping[str, float]) -> tuple[str, ...]:
+    """Return the regions that hold ``PART`` of the seconds each, and as many more as make all but ``REST`` of them.
+
+    A loop that was cut into fifty parallel regions is fifty regions, of which none holds much.
+    """
+    total, before, found = sum(won.values()), 0.0, list[str]()
+    for name in sorted(won, key=lambda name: -won[name]):
+        if won[name] > 0.0 and (won[name] >= PART * total or before < (1.0 - REST) * total):
+            found.append(name)
+        before += won[name]
+    return tuple(found)
+
+
+def _moved_by_rows(before: Trial, after: TracedOperations) -> dict[str, float]:
+    return {} if before.traced is None else before.traced.moved_seconds(after)
 
 
 def weigh_doubt(words: Words) -> float:

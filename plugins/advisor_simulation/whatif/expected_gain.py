@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.advice import rules
 from advisor_simulation.whatif.gains import try_change
-from advisor_simulation.whatif.trial import find_trial
+from advisor_simulation.whatif.trial import Trial, find_trial
 from advisor_simulation.whatif.work_budget import WorkBudget
 
 if TYPE_CHECKING:
@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from advisor.analysis.machines import Machine
     from advisor.model.records import Profile, Recommendation
     from advisor.trace.events import Trace
-    from advisor_simulation.whatif.gains import ChangeGain
     from advisor_simulation.whatif.named_model import NamedModel
-    from advisor_simulation.whatif.trial import Trial
 
 #: Keys of changes that are about many phases alike.
 REPEATED: Final = frozenset({"barriers", "reductions", "collectives"})
@@ -56,8 +54,7 @@ def estimate_gain(
     found = _Latest.model.estimate_gain(recommendation.action) if _Latest.model is not None else None
     if found is None and trial is not None and _Latest.budget.can_afford(trial):
         _Latest.budget.spend_on(trial)
-        tries = find_best_gain(trial, words, find_phases(profile, recommendation.phase, words))
-        found = (tries.expected_s, tries.low_s, tries.high_s) if tries is not None else None
+        found = find_best_gain(trial, words, find_phases(profile, recommendation.phase, words))
     if found is None or found[0] <= 0.0:
         return None
     return found[0], max(found[1], 0.0), max(found[2], 0.0)
@@ -80,12 +77,22 @@ def _find_named_model(profile: Profile, machine: Machine | None) -> NamedModel |
     return named_model.find_named_model(profile, machine)
 
 
-def find_best_gain(trial: Trial, words: Mapping[str, str], chosen: set[int]) -> ChangeGain | None:
-    """Return what a change wins in the ``chosen`` phases; a new decomposition is also tried on the whole run."""
-    found = [try_change(trial, words, chosen)]
-    if chosen and "rebalance" in words:
-        found.append(try_change(trial, words))
-    return max((one for one in found if one is not None), key=lambda one: one.expected_s, default=None)
+def find_best_gain(trial: Trial, words: Mapping[str, str], chosen: set[int]) -> tuple[float, float, float] | None:
+    """Return what a change wins in the ``chosen`` phases, seconds; a new decomposition is also tried on the whole run.
+
+    Of a long run an excerpt tells it; phases that it does not have are tried by themselves.
+    """
+    found = []
+    for phases in [chosen, set[int]()] if chosen and "rebalance" in words else [chosen]:
+        now, inside = trial, phases
+        if trial.excerpt is not None and trial.whole is not None:
+            known = trial.excerpt.find_phases(phases)
+            now, inside = (Trial(trial.whole), phases) if known is None else (trial, known)
+        gain = try_change(now, words, inside)
+        if gain is not None:
+            times = now.scale_gain(inside)
+            found.append((times * gain.expected_s, times * gain.low_s, times * gain.high_s))
+    return max(found, default=None)
 
 
 def find_phases(profile: Profile, name: str | None, words: Mapping[str, str]) -> set[int]:

@@ -15,8 +15,8 @@ from advisor.advice.counterfactuals import Counterfactual
 from advisor.advice.facts.places import is_significant
 from advisor.model.record_class import dataclass
 from advisor.trace.regions import is_sleep
-from advisor_simulation.whatif.evidence import describe_assumption, find_regions, raise_high, weigh_doubt
-from advisor_simulation.whatif.gains import ChangeGain, compare_trials, noise_s
+from advisor_simulation.whatif.evidence import HARDLY, describe_assumption, find_regions, raise_high, weigh_doubt
+from advisor_simulation.whatif.gains import MOVING, ChangeGain, compare_trials, noise_s
 from advisor_simulation.whatif.placing import is_well_placed
 from advisor_simulation.whatif.reasons import OF_RUNS
 from advisor_simulation.whatif.trial import Trial, apply_change, find_trial
@@ -28,13 +28,17 @@ if TYPE_CHECKING:
     from advisor.advice.counterfactuals import Candidate
     from advisor.model.records import Profile
     from advisor.trace.events import Trace
+    from advisor_simulation.whatif.excerpt import Excerpt
 
     Key = tuple[tuple[tuple[str, str], ...], tuple[int, ...]]
 
 #: The share of all work that is left for trying changes behind better ones.
 RESERVED_SHARE: Final = 0.25
-#: Changes that win so much of what the best one wins are equally good: typical fraction and effort decide.
-NEARLY: Final = 0.9
+#: Changes that win so much of what the best one wins are equally good: typical fraction and effort decide. So are those
+#: that win a little less and are this many times as sure.
+NEARLY: Final = 0.95
+NEARLY_SURE: Final = 0.9
+SURER: Final = 3.0
 #: A change that wins less than this part of what it wins alone, is one for seconds that better ones win.
 REPETITION: Final = 0.25
 #: Changes that some recordings tell.
@@ -49,7 +53,10 @@ MOST: Final = 6
 
 @dataclass(slots=True)
 class _Search:
-    """Changes by key, what each wins alone, and how much work is left; keys that are missing were not tried."""
+    """Changes by key, what each wins alone, and how much work is left; keys that are missing were not tried.
+
+    ``steady`` is the part of what a change wins that is not the wait for whom noise has delayed, where that was asked.
+    """
 
     trial: Trial
     candidates: Sequence[Candidate]
@@ -59,13 +66,17 @@ class _Search:
     assumed: dict[Key, str] = field(default_factory=dict)
     budget: WorkBudget = field(default_factory=WorkBudget)
     well_placed: bool = False
+    steady: dict[Key, float] = field(default_factory=dict)
 
     def is_worth_making(self, key: Key, gain_s: float) -> bool:
-        """Return whether a change that wins so much behind better ones is worth its effort, and no repetition."""
+        """Return whether a change that wins so much behind better ones is worth its effort, and no repetition.
+
+        One that wins nothing alone is for when the better ones have been made.
+        """
         alone = self.alone[key]
         if alone is None or gain_s <= max(self.least_s, REPETITION * alone.expected_s):
             return False
-        sure_s = gain_s - (alone.expected_s - alone.low_s)
+        sure_s = min(gain_s, alone.expected_s) - (alone.expected_s - alone.low_s)
         actual_s = self.trial.run.profile.actual_s
         return is_significant(sure_s, actual_s) and is_significant(self.weigh_gain(key, gain_s), actual_s)
 
@@ -77,7 +88,11 @@ class _Search:
         alone = self.alone[key]
         if not self.assumed[key] or alone is None:
             return gain_s
-        return min(gain_s, alone.expected_s) * weigh_doubt(key[0])
+        traced = self.trial.traced
+        if traced is not None and traced.shared_cores and FEWER not in key[0]:
+            return min(gain_s, alone.expected_s) * HARDLY  # what else is waited for is a core
+        steady = self.steady.get(key, 1.0)
+        return min(gain_s, alone.expected_s) * (steady * weigh_doubt(key[0]) + (1.0 - steady) * HARDLY)
 
 
 def simulate_candidates(
@@ -90,11 +105,28 @@ def simulate_candidates(
     trial = find_trial(profile, trace)
     if trial is None or not (trial.is_replayed or trial.run.processors > profile.ranks):
         return None
+    return _judge_run(trial, candidates) if trial.excerpt is None else _judge_excerpt(trial, trial.excerpt, candidates)
+
+
+def _judge_run(trial: Trial, candidates: Sequence[Candidate]) -> list[Counterfactual | None]:
     keys = [(tuple(candidate.change.items()), candidate.phases) for candidate in candidates]
     search = _Search(trial, candidates, keys, noise_s(trial), well_placed=_are_well_placed(trial, candidates))
     _try_each_alone(search)
     chosen = _choose_changes(search)
     return [_build_counterfactual(search, number, chosen) for number in range(len(candidates))]
+
+
+def _judge_excerpt(trial: Trial, excerpt: Excerpt, candidates: Sequence[Candidate]) -> list[Counterfactual | None]:
+    """Return what candidates win by what they win in an excerpt; None for those about phases that it does not have."""
+    phases = [excerpt.find_phases(set(candidate.phases)) for candidate in candidates]
+    inside = [number for number, chosen in enumerate(phases) if chosen is not None]
+    tried = [replace(candidates[number], phases=tuple(sorted(phases[number] or ()))) for number in inside]
+    found: list[Counterfactual | None] = [None] * len(candidates)
+    for number, one in zip(inside, _judge_run(trial, tried), strict=True):
+        if one is not None:
+            whole = one.scale_seconds(excerpt.scale_gain(phases[number] or set()))
+            found[number] = replace(whole, instead_of=inside[one.instead_of] if one.instead_of >= 0 else -1)
+    return found
 
 
 def _are_well_placed(trial: Trial, candidates: Sequence[Candidate]) -> bool:
@@ -108,6 +140,8 @@ def _is_beyond_recording(search: _Search, change: Mapping[str, str]) -> bool:
     profile = search.trial.run.profile
     if MAPPING in change.items() and search.well_placed:
         return False  # ranks that exchange much share hosts already
+    if FEWER in change.items() and search.trial.traced is not None and search.trial.traced.turns is not None:
+        return False
     if FEWER in change.items():  # without CPU times, what looks like computation holds the turns of others
         return not all("cpu_s" in phase.arrays for phase in profile.phases)
     if SLEEP in change.items():  # what was not a call to sleep may be a page fault, a lock, a pipe
@@ -127,6 +161,27 @@ def _try_each_alone(search: _Search) -> None:
         after = _make_change(search, search.trial, key)
         search.alone[key] = None if after is None else compare_trials(search.trial, after, dict(key[0]))
         search.assumed[key] = describe_assumption(search.trial, key[0], set(key[1]))
+    _find_steady_parts(search)
+
+
+def _find_steady_parts(search: _Search) -> None:
+    """Note how much of what changes win that depend on an assumption they win as well where nothing is noise."""
+    traced, actual_s = search.trial.traced, search.trial.run.profile.actual_s
+    wins = {key: one.expected_s for key, one in search.alone.items() if one is not None and search.assumed[key]}
+    keys = [
+        key
+        for key, gain_s in wins.items()
+        if FEWER not in key[0] and is_significant(search.weigh_gain(key, gain_s), actual_s)
+    ]
+    quiet = traced.without_noise() if traced is not None and keys else None
+    if quiet is None:
+        return
+    without = replace(search.trial, traced=quiet)
+    for key in keys:
+        if search.budget.can_afford(without):
+            after = _make_change(search, without, key)
+            won_s = 0.0 if after is None else without.total_seconds() - after.total_seconds()
+            search.steady[key] = min(max(won_s / wins[key], 0.0), 1.0)
 
 
 def _make_change(search: _Search, trial: Trial, key: Key) -> Trial | None:
@@ -168,8 +223,7 @@ def _choose_changes(search: _Search) -> _ChosenChanges:
         for other in sorted(wins, key=lambda each: -wins[each]):
             further = 0.0
             if search.budget.can_afford(now):
-                found = _make_change(search, now, other)
-                further = 0.0 if found is None else now.total_seconds() - found.total_seconds()
+                further = _win_behind(search, now, other)
             drop = wins[other] - further
             if drop > lost.get(other, (0.0, -1))[0]:
                 lost[other] = drop, best
@@ -177,16 +231,37 @@ def _choose_changes(search: _Search) -> _ChosenChanges:
     return _ChosenChanges(tuple(made), {key: number for key, (_, number) in lost.items()})
 
 
+def _win_behind(search: _Search, now: Trial, key: Key) -> float:
+    """Return what a change wins on a run that was changed before, seconds.
+
+    Where that run is known by phases only, a change that was replayed alone wins no more than then: phases know less.
+    """
+    found, alone = _make_change(search, now, key), search.alone[key]
+    further = 0.0 if found is None else now.total_seconds() - found.total_seconds()
+    if alone is not None and alone.changed.is_replayed and not now.is_replayed:
+        return min(further, alone.expected_s)
+    return further
+
+
 def _find_best(search: _Search, wins: Mapping[Key, float]) -> int | None:
     """Return the candidate to make next: of those that win nearly most the one that is easiest and usually works."""
     worth = {key: search.weigh_gain(key, gain_s) for key, gain_s in wins.items() if search.is_worth_making(key, gain_s)}
     if not worth:
         return None
-    most = max(worth.values())
-    near = {key for key, weight in worth.items() if weight >= NEARLY * most}
+    best = max(worth, key=lambda key: worth[key])
+    near = {key for key in worth if worth[key] >= _nearly(search, key, best) * worth[best]}
     fitting = [number for number, key in enumerate(search.keys) if key in near]
     ease = [candidate.typical_fraction / candidate.effort for candidate in search.candidates]
     return max(fitting, key=lambda number: (ease[number], -number))
+
+
+def _nearly(search: _Search, key: Key, best: Key) -> float:
+    """Return how much of what the best change wins makes another one as good."""
+    doubts = []
+    for each in (key, best):
+        alone = search.alone[each]
+        doubts.append(0.0 if alone is None or alone.expected_s <= 0 else 1.0 - alone.low_s / alone.expected_s)
+    return NEARLY_SURE if SURER * doubts[0] <= doubts[1] else NEARLY
 
 
 def _build_counterfactual(search: _Search, number: int, chosen: _ChosenChanges) -> Counterfactual | None:
@@ -205,7 +280,17 @@ def _build_counterfactual(search: _Search, number: int, chosen: _ChosenChanges) 
         if one == number:
             regions = find_regions(key[0], found.unchanged, found.changed)
             region = regions[0] if len(regions) == 1 else None if regions else ""
-            return replace(alone, order=place, further_s=gain_s, region=region, regions=regions)
+            most_s = _find_most(search, key)
+            return replace(alone, order=place, further_s=gain_s, region=region, regions=regions, most_s=most_s)
     if is_significant(found.expected_s, search.trial.run.profile.actual_s):
         return replace(alone, instead_of=chosen.instead_of.get(key, -1))
     return alone
+
+
+def _find_most(search: _Search, key: Key) -> float:
+    """Return the most that a change could win, seconds; 0 where neither operations nor loads tell it."""
+    traced = search.trial.traced
+    if traced is None:
+        moved = not MOVING.isdisjoint(word[0] for word in key[0])
+        return search.trial.run.most_seconds(set(key[1])) if moved else 0.0
+    return max((traced.most_seconds(word, search.trial.run, set(key[1])) for word in key[0]), default=0.0)

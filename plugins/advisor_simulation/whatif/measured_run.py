@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from advisor.analysis.loads.arrays import find_rank_threads
+from advisor.analysis.loads.computation import find_sequential_shares
 from advisor.analysis.measures import derive_quantities
 from advisor.model.record_class import dataclass
 
@@ -89,14 +90,49 @@ class MeasuredRun:
         return self.outside + _relaxed_time(self.phases, self.processors)
 
     def find_main_region(self, number: int) -> str:
-        """Return the region, outside of parallel regions if there is one, that works longest in a phase."""
+        """Return the region that works longest in a phase, outside of parallel regions if there is one.
+
+        Text, memory and files don't count: threads can't share them.
+        """
         phase = self.profile.phases[number]
         seconds = phase.arrays["wall_s"].sum(axis=(1, 2)) if "wall_s" in phase.arrays else np.zeros(len(phase.regions))
         for name in ("wait_s", "sync_s"):
             seconds = seconds - phase.arrays[name].sum(axis=(1, 2)) if name in phase.arrays else seconds
+        shared = 1.0 - find_sequential_shares(self.profile)[phase.regions].max(axis=1, initial=0.0)
+        seconds = seconds * shared
         regions = [self.profile.regions[int(region)] for region in phase.regions]
         best = max(range(len(regions)), key=lambda row: (not regions[row].threaded, seconds[row]), default=-1)
         return regions[best].name if best >= 0 else ""
+
+    def most_seconds(self, numbers: set[int]) -> float:
+        """Return what phases (all, if none) are longer than the mean load: no other division of the work wins more."""
+        chosen = [phase for phase in self.phases if not numbers or phase.number in numbers]
+        lasted = sum(float(phase.durations().sum()) for phase in chosen)
+        return max(
+            lasted - _mean_work(self, chosen) - sum(float((p.transfer + p.io).mean(axis=0).sum()) for p in chosen), 0.0
+        )
+
+    def moved_seconds(self, after: MeasuredRun) -> dict[str, float]:
+        """Return the seconds of work that ranks lose in a changed run, by region: in each phase like its work."""
+        new, moved = {phase.number: phase for phase in after.phases}, dict[str, float]()
+        for phase in self.phases:
+            changed = new.get(phase.number, phase)
+            if changed is phase:
+                continue
+            recorded = self.profile.phases[phase.number]
+            own = sum(
+                sign * recorded.arrays[name]
+                for name, sign in (("wall_s", 1), ("wait_s", -1), ("sync_s", -1), ("transfer_s", -1), ("io_s", -1))
+                if name in recorded.arrays
+            )
+            whole = np.sum(own, axis=0)
+            lost = np.maximum(phase.work - changed.work, 0.0)
+            share = np.divide(lost, whole, out=np.zeros_like(whole), where=whole > 0)
+            for region, seconds in zip(recorded.regions, np.sum(own * share, axis=(1, 2)), strict=True):
+                if seconds > 0:
+                    name = self.profile.regions[int(region)].name
+                    moved[name] = moved.get(name, 0.0) + float(seconds)
+        return moved
 
     def sum_closing_sync(self, run: PhaseRun) -> FloatArray:
         """Return the seconds (Q, I) in the call that ends a phase; all synchronization where regions don't tell it."""

@@ -7,7 +7,7 @@ the phases and carried over to the computations of the ranks. What only phases c
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from advisor.analysis import bounds, gaps
 from advisor.model.errors import AdvisorError
@@ -21,8 +21,13 @@ if TYPE_CHECKING:
 
     from advisor.model.records import Profile
     from advisor.trace.events import Trace
+    from advisor_simulation.whatif.excerpt import Excerpt
     from advisor_simulation.whatif.measured_run import MeasuredRun
     from advisor_simulation.whatif.traced.operations import TracedOperations
+
+
+#: Events of a trace whose operations are all replayed, at most; of longer ones an excerpt is.
+WHOLE_EVENTS: Final = 600_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +35,18 @@ class Trial:
     """A run that changes are tried on; ``traced`` is None where it is tried by phases alone.
 
     ``rewritten`` says that messages or meetings are no longer the recorded ones: phases can't stand in for them then.
+    ``run`` is an ``excerpt`` of a long run, the ``whole``, if there is one.
     """
 
     run: MeasuredRun
     traced: TracedOperations | None = None
     rewritten: bool = False
+    excerpt: Excerpt | None = None
+    whole: MeasuredRun | None = None
+
+    def scale_gain(self, phases: set[int]) -> float:
+        """Return how many times a gain in these phases (all, if none) is won in the run that this stands for."""
+        return 1.0 if self.excerpt is None else self.excerpt.scale_gain(phases)
 
     @property
     def is_replayed(self) -> bool:
@@ -67,8 +79,20 @@ def find_trial(profile: Profile, trace: Trace | None) -> Trial | None:
     if _Latest.profile is not profile or _Latest.trace is not trace:
         run = build_run(profile)
         _Latest.profile, _Latest.trace = profile, trace
-        _Latest.trial = None if run is None else build_trial(run, trace)
+        _Latest.trial = None if run is None else _try_excerpt(run, trace) or build_trial(run, trace)
     return _Latest.trial
+
+
+def _try_excerpt(run: MeasuredRun, trace: Trace | None) -> Trial | None:
+    """Return what changes of a long run are tried on: an excerpt; None for short ones, or if it can't be replayed."""
+    if trace is None or len(trace.time_s) <= WHOLE_EVENTS or len(trace.locations) != run.processors:
+        return None
+    from advisor_simulation.whatif.excerpt import take_excerpt
+
+    excerpt = take_excerpt(run.profile, trace)
+    part = build_run(excerpt.profile) if excerpt is not None else None
+    trial = build_trial(part, excerpt.trace) if part is not None and excerpt is not None else None
+    return replace(trial, excerpt=excerpt, whole=run) if trial is not None and trial.is_replayed else None
 
 
 def build_trial(run: MeasuredRun, trace: Trace | None = None) -> Trial:

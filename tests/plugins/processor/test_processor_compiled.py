@@ -16,11 +16,9 @@ from advisor.model.errors import InputError
 from advisor_processor.compiled import binary, executions, external_tools
 from advisor_processor.compiled.chains import compute_chain_cycles, find_strides
 from advisor_processor.compiled.executions import is_computing_object
-from advisor_processor.compiled.functional_units import find_unit
-from advisor_processor.compiled.instructions import Instruction, classify_access, decode_instructions
+from advisor_processor.compiled.instructions import Instruction, classify_access, decode_instructions, find_unit
 from advisor_processor.compiled.loops import count_trips, find_innermost_loops
-from advisor_processor.compiled.schedule import compute_schedule
-from advisor_processor.compiled.throughput import compute_busy_cycles
+from advisor_processor.compiled.schedule import compute_busy_cycles, compute_schedule
 
 S = "sheet"
 LOOPS = Path(__file__).resolve().parents[3] / "examples" / "incore"

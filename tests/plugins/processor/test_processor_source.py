@@ -17,7 +17,7 @@ from patience import PATIENCE_S
 from advisor.model.errors import AdvisorError, InputError, UsageError
 from advisor_processor import count_command as command
 from advisor_processor.operations_document import read_operations
-from advisor_processor.source import c_source, instrument, instrumented_run, model, symbols
+from advisor_processor.source import c_source, instrumented_run, model, symbols
 from advisor_processor.source.essential_accesses import count_essential_accesses
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ NEEDS_VALGRIND = pytest.mark.skipif(not shutil.which("valgrind"), reason="needs 
 
 def source(code: str, language: str = "c") -> Source:
     text = code.encode()
-    return c_source.analyse_c_source(text, "x.c", instrument.parse_source(text, language), language)
+    return c_source.analyse_c_source(text, "x.c", instrumented_run.parse_source(text, language), language)
 
 
 def loop_body(statement: str, declarations: str = "double *a, double *b, double *c, double s, int n") -> Source:
@@ -96,7 +96,7 @@ def test_any_text_is_an_expression_or_none(text: str) -> None:
 def test_counters_keep_the_lines_of_the_source() -> None:
     code = "int f(int n)\n{\n    int s = 0;\n    for (int i = 0; i < n; i++)\n        s += i;\n    return s;\n}\n"
     found = source(code)
-    text = instrument.instrument_source(code.encode(), found, 0).decode()
+    text = instrumented_run.instrument_source(code.encode(), found, 0).decode()
     body = text[text.index('#line 1 "x.c"\n') + len('#line 1 "x.c"\n') :]
     assert body.count("\n") == code.count("\n")
     assert re.sub(r" ?GAPWATCH_(COUNT|VALUE)_\d+\([^)]*\);", "", body).replace("{  s", "{ s").split() == (
@@ -107,7 +107,7 @@ def test_counters_keep_the_lines_of_the_source() -> None:
 def test_what_is_not_understood_is_said() -> None:
     assert source("void f( { ] }").problems
     with pytest.raises(UsageError, match="C, C\\+\\+ and free-form Fortran"):
-        instrument.detect_language(Path("x.rs"))
+        instrumented_run.detect_language(Path("x.rs"))
 
 
 FLOPS = {"fp_add": 1, "fp_mul": 1, "fp_fma": 2, "fp_div": 1}

@@ -13,9 +13,10 @@ import sympy
 
 from advisor_processor.source.instrumented_run import count_runs
 from advisor_processor.symbolic.formula_document import count_formulas
+from advisor_processor.symbolic.integer_functions import Doublings, Quotient, Remainder, Step, evaluate_exactly
 from advisor_processor.symbolic.integers import parse_condition, parse_integer
 from advisor_processor.symbolic.program_formulas import derive_formulas
-from advisor_processor.symbolic.sums import Doublings, Quotient, Remainder, Step, SumRules, evaluate_exactly
+from advisor_processor.symbolic.sums import SumRules
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

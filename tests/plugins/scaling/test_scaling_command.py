@@ -21,7 +21,7 @@ from advisor.analysis import machines
 from advisor.model.errors import InputError, UsageError
 from advisor.model.reports import Code, Series, Table, Text
 from advisor_scaling import collect, command, dominance, equations, extrap_files, next_run, study, targets
-from advisor_scaling.linear import application, expressions, mpi_messages
+from advisor_scaling.linear import application, counted_operations, expressions
 
 if TYPE_CHECKING:
     from advisor.model.records import Profile
@@ -485,7 +485,7 @@ def test_messages_and_bytes_of_calls(
     made: dict[str, object], ranks: int, expected: tuple[float, float, tuple[str, ...]]
 ) -> None:
     block = {"file": "a.c", "line": 3, "executions": [3] * ranks, "calls": [made]}
-    assert mpi_messages.sum_messages({"ranks": ranks, "blocks": [block]}) == expected
+    assert counted_operations.sum_messages({"ranks": ranks, "blocks": [block]}) == expected
 
 
 def test_what_begins_behind_a_knee_can_be_written_and_read_again() -> None:

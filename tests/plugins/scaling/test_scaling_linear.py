@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from advisor.analysis import machines
 from advisor.model.errors import DocumentError, UsageError
 from advisor_scaling import locality
-from advisor_scaling.linear import application, expressions, machine_comparison, model, polynomials
+from advisor_scaling.linear import application, expressions, linear_sections, model, polynomials
 from advisor_scaling.linear.application import ApplicationModel, ArrayUse, MemorySizes
 
 REFERENCE = Path(__file__).parents[2] / "reference"
@@ -182,14 +182,14 @@ def test_where_two_machines_cross() -> None:
     """Figure 3: workstations on Ethernet lead with few processors, the multicomputer with many."""
     workstations = gauss(operations=1e-8, messages=1e-3, bytes=1e-6)
     multicomputer = gauss(operations=1e-7, messages=5e-4, bytes=2.5e-6 / 8)
-    (found,) = machine_comparison.find_crossings(multicomputer, workstations, 1, 1.0, 1024.0, [512.0, 1.0])
+    (found,) = linear_sections.find_crossings(multicomputer, workstations, 1, 1.0, 1024.0, [512.0, 1.0])
     assert found.faster == 0
     for p, first in ((found.at * 0.9, 1), (found.at * 1.1, 0)):
         times = [machine(np.array([[512.0, p]]))[0] for machine in (multicomputer, workstations)]
         assert int(np.argmin(times)) == first
-    assert machine_comparison.time_ratio(multicomputer, workstations, np.array([[512.0, found.at]]))[
-        0
-    ] == pytest.approx(1.0, rel=1e-9)
+    assert linear_sections.time_ratio(multicomputer, workstations, np.array([[512.0, found.at]]))[0] == pytest.approx(
+        1.0, rel=1e-9
+    )
 
 
 def test_the_bandwidth_that_is_worth_most() -> None:
@@ -197,7 +197,7 @@ def test_the_bandwidth_that_is_worth_most() -> None:
     x = {"operations": expressions.parse_formula("1", ()), "bytes": expressions.parse_formula("1e8", ())}
     rates = np.geomspace(1e6, 1e9, 60)
     plain = model.LinearModel((), x, {"operations": 2.0, "bytes": 1e-8})
-    found = machine_comparison.find_best_rate(plain, "bytes", [], rates, 1000.0 + 2e-5 * rates)
+    found = linear_sections.find_best_rate(plain, "bytes", [], rates, 1000.0 + 2e-5 * rates)
     assert found.best == pytest.approx(SYMBOLIC["figure6"]["best_MB_per_s"] * 1e6, rel=0.02)
 
 

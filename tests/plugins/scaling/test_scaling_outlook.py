@@ -201,3 +201,25 @@ def test_models_of_kernels() -> None:
     assert two[0] > 0.0
     with pytest.raises(UsageError, match="two points"):
         target_findings.fit_kernel_model(("N",), [[1.0]], [[1.0]])
+
+
+@pytest.mark.parametrize(
+    ("target", "words"),
+    [
+        ("p=64", "At P=64 the run will take"),
+        ("ranks=64", "At P=64 the run will take"),
+        ("M=3", "Nothing is predicted at the target M=3: the runs have no parameter 'M'"),
+    ],
+)
+def test_a_target_may_call_the_ranks_otherwise_and_no_other_name_is_ignored(target: str, words: str) -> None:
+    now = replace(run(512, 8), parameters={"N": 512.0, "target": target})
+    found = {each.subject: each for each in advisor_findings(now, gaps_of(now), HISTORY)}
+    assert found["run"].text.startswith(words)
+    assert found["run"].measures["stated"] == 1.0
+
+
+def test_seconds_at_the_target_are_told_wherever_an_item_is(tmp_path: Path) -> None:
+    paths = [written(tmp_path, 512, ranks, 0.025 * ranks) for ranks in (1, 2, 4, 8)]
+    done = cli.run("advise", *map(str, paths), "--target", "P=512", "--as", "sarif", home=tmp_path)
+    (found,) = json.loads(done.stdout)["runs"][0]["results"]
+    assert " s at P=512) of gap C'" in found["message"]["text"]

@@ -11,10 +11,10 @@ import pytest
 from patience import PATIENCE_S
 
 from advisor.model.errors import UsageError
+from advisor.support.native_tools import find_compiler
 from advisor_similarity.executed_functions import collect_functions
 from advisor_similarity.parallelism import observe_program
 from advisor_similarity.qemu_tracing import TracePlan
-from advisor_similarity.tracer_build import find_compiler
 
 pytest.importorskip("capstone", reason="needs capstone: pip install 'gapwatch[processor]'")
 from advisor_similarity.instructions import make_decoder

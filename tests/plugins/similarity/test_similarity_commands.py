@@ -13,7 +13,8 @@ import pytest
 from patience import PATIENCE_S
 
 from advisor.cli import main
-from advisor_similarity.tracer_build import find_compiler
+from advisor.support.native_tools import find_compiler
+from advisor_similarity.library import load_own
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,7 +134,7 @@ def test_a_suite_is_covered_thinned_out_and_chosen(typed: Callable[..., tuple[in
     code, report = typed("suite", "triad", "quicksort", "--representatives", "3")
     assert code == 0
     text = words_of(report)
-    assert "24 of 120 known workloads" in text
+    assert "24 of 148 known workloads" in text
     assert "Representatives" in text
     assert "could be left out" in text
     assert typed("suite", "nothing-like-it")[0] == 2
@@ -197,6 +198,7 @@ def test_a_team_shares_a_directory_of_workloads(
         (("suite", "triad", "--representatives", "0"), "choose 1 to"),
         (("similar", "triad", "--count", "0"), "show at least 1"),
         (("parallelism", "--functions", "0", "--", "true"), "list at least 1"),
+        (("parallelism", "--function", "f", "--save", "x", "--timed", "m", "--", "true"), "rank or region alone"),
         (("parallelism", "--input", "nowhere", "--", "true"), "--input nowhere: there is no such file"),
         (("parallelism", "--", str(PROFILES / "fig4.json")), "may not be executed"),
     ],
@@ -213,6 +215,18 @@ def test_a_suite_of_nothing_lists_what_is_known(capsys: pytest.CaptureFixture[st
     text = capsys.readouterr().out
     assert "Known programs" in text
     assert "quicksort" in text
+
+
+@needs_tracer
+def test_a_sample_is_kept_with_the_operations_of_the_whole_run(
+    typed: Callable[..., tuple[int, Any]], triad: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    words = ("--", triad, "5000", "10")
+    assert typed("parallelism", "--once", "--save", "whole", *words)[0] == 0
+    assert typed("parallelism", "--sample", "0.2", "--window", "5000", "--save", "part", *words)[0] == 0
+    whole, part = sorted(load_own(tmp_path / "gapwatch"), key=lambda entry: entry.name, reverse=True)
+    assert part.operations == pytest.approx(whole.operations, rel=0.02)
 
 
 @needs_tracer

@@ -15,7 +15,7 @@ from similar_advice import advice, item, profile
 from advisor import pipeline
 from advisor.advice.earlier_runs import AppliedAction
 from advisor.extension import host
-from advisor.history.runs import strip_arrays
+from advisor.history.run_packing import strip_arrays
 from advisor.model.errors import InputError, UsageError
 from advisor_similarity import library, measures
 from advisor_similarity.experience import TriedActions, find_experience
@@ -202,8 +202,12 @@ def test_what_was_applied_to_other_programs_is_known_from_the_history() -> None:
 
 def test_what_was_won_in_a_similar_program_is_expected_in_the_advice() -> None:
     class Told:
+        problems = ()
+
         def load_advice(self, program: str) -> tuple[()]:
             return ()
+
+        load_summaries = load_advice
 
         def load_won_shares(self, program: str) -> dict[str, tuple[float, ...]]:
             return {}

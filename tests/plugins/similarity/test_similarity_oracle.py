@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracle_reference import Access, ReferenceSchedule
 
+from advisor.support.native_tools import compile_library, find_compiler
 from advisor_similarity.classes import COARSE_OF, FINE_INDEX
-from advisor_similarity.oracle_reference import Access, ReferenceSchedule
+from advisor_similarity.qemu_tracing import make_options
 from advisor_similarity.steps import LOAD, LOADED, OPERATE, SECOND_BYTE, STORE, Step, Template, encode_template
-from advisor_similarity.tracer_build import compile_library, find_compiler
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +97,9 @@ def test_a_limited_machine_fills_its_slots() -> None:
 def fast(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     if find_compiler() is None:
         pytest.skip("no C compiler found: install gcc to test the compiled scheduler")
-    library = ctypes.CDLL(str(compile_library("harness.c", _cache(tmp_path_factory))))
+    library = ctypes.CDLL(
+        str(compile_library("advisor_similarity", "harness.c", _cache(tmp_path_factory), make_options()))
+    )
     library.harness_new.restype = ctypes.c_void_p
     library.harness_new.argtypes = [ctypes.c_uint32, ctypes.c_uint64]
     buffers = [ctypes.c_char_p, ctypes.c_uint32]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +13,11 @@ from hypothesis import strategies as st
 
 from advisor.analysis.machines import Machine
 from advisor.analysis.machines.records import FunctionalUnit
+from advisor.model.errors import UsageError
 from advisor_similarity.library import LibraryEntry, load_starter
 from advisor_similarity.machine_units import balance_units
 from advisor_similarity.performance import OPERATIONS, compare_performance, predict_known, predict_seconds
+from advisor_similarity.timing import measure_cpu_seconds
 from advisor_similarity.workload import Workload
 
 
@@ -131,3 +134,9 @@ def test_every_known_workload_meets_the_units_of_a_machine() -> None:
         found = balance_units(workload, machine)
         assert found is not None
         assert 0.0 <= found.distance <= 1.0
+
+
+def test_cpu_seconds_are_finer_than_clock_ticks() -> None:
+    assert 0 < measure_cpu_seconds((sys.executable, "-c", "")) < 60
+    with pytest.raises(UsageError, match="exit code 3"):
+        measure_cpu_seconds((sys.executable, "-c", "raise SystemExit(3)"))

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from patience import PATIENCE_S
 from test_similarity_oracle import Stream, operate, slow, touching
 
+from advisor.support.native_tools import find_compiler
 from advisor_similarity.parallelism import observe_program
 from advisor_similarity.qemu_tracing import TracePlan
 from advisor_similarity.steps import Template, encode_template
-from advisor_similarity.tracer_build import find_compiler
 
 kernel = pytest.importorskip("advisor_similarity.oracle_kernel", reason="needs numba: pip install 'gapwatch[fast]'")
 WORKLOADS = Path(__file__).parents[3] / "examples" / "workloads"

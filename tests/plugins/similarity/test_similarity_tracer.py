@@ -14,12 +14,12 @@ import pytest
 from patience import PATIENCE_S
 
 from advisor.model.errors import UsageError
+from advisor.support.native_tools import find_compiler
 from advisor_similarity import qemu_tracing
 from advisor_similarity.executed_functions import GENERATED, collect_functions, count_rewritten
-from advisor_similarity.notes import collect_notes
 from advisor_similarity.parallelism import Observation, observe_program
 from advisor_similarity.qemu_tracing import TracePlan, trace_program
-from advisor_similarity.tracer_build import find_compiler
+from advisor_similarity.report import collect_notes
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,12 +6,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import program_changes
 import pytest
 from replay_programs import Do, halo, program
 
 from advisor.formats.otf2 import advisor_trace
 from advisor.model.errors import UsageError
-from advisor_simulation.replay import conversion, outcome, program_changes
+from advisor_simulation.replay import conversion, outcome
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Op, Program
 

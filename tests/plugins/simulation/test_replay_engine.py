@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+import replay_reference as reference
 from hypothesis import given, settings
 from replay_programs import Do, halo, networks, program, programs
 
-from advisor_simulation.replay import contended_replay, critical_path, engine, reference
-from advisor_simulation.replay.deadlocks import DeadlockError
+from advisor_simulation.replay import contended_replay, critical_path, engine
+from advisor_simulation.replay.engine import DeadlockError
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Op, Program
 

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from advisor_simulation.whatif import changes
 from advisor_simulation.whatif.measured_run import MeasuredRun, PhaseRun
-from advisor_simulation.whatif.traced.work import split_noise
+from advisor_simulation.whatif.traced.work import count_positions, split_noise, split_noise_by_position
 
 RANKS, PASSES = 12, 20
 
@@ -35,6 +37,48 @@ def test_noise_stays_noise(kind: str) -> None:
         seconds[hit] += random.exponential(0.03, PASSES)
     structure, _ = split_noise(seconds, PASSES)
     assert structure.max() < 1.02
+
+
+def test_a_disturbance_among_work_that_wanders_is_none() -> None:
+    """One rank has a fifth more in each pass, another one each time; once one takes twice as long."""
+    seconds = np.random.default_rng(3).normal(1.0, 0.001, (RANKS, PASSES))
+    seconds[np.arange(PASSES) % RANKS, np.arange(PASSES)] += 0.2
+    wanders = seconds.copy()
+    seconds[5, 2] += 1.0
+    structure, noise = split_noise(seconds, PASSES)
+    assert noise < 0
+    assert structure[5, 2] == pytest.approx(1.0, abs=0.01)
+    others = np.ones_like(seconds, dtype=bool)
+    others[5, 2] = False
+    assert structure[others] == pytest.approx(wanders[others])
+
+
+def test_work_spread_evenly_has_no_tail() -> None:
+    """All ranks have up to a fifth more or less, each time another part; what is far beyond is disturbance."""
+    seconds = 1.0 + np.random.default_rng(4).uniform(-0.2, 0.2, (40, PASSES))
+    kept, noise = split_noise(seconds, PASSES)
+    assert noise > 0
+    assert kept == pytest.approx(seconds)
+    seconds[7, 3] = 1.9
+    structure, noise = split_noise(seconds, PASSES)
+    assert noise < 0
+    assert structure[7, 3] < 1.3
+
+
+@given(
+    seed=st.integers(0, 99),
+    factor=st.floats(2.5, 50.0),
+    spread=st.floats(0.0, 0.02),
+)
+def test_passes_of_different_sizes_are_judged_by_themselves(seed: int, factor: float, spread: float) -> None:
+    """Long passes keep their shares whatever the short ones between them do."""
+    random = np.random.default_rng(seed)
+    long = random.normal(factor, spread * factor, (RANKS, PASSES))
+    both = np.empty((RANKS, 2 * PASSES))
+    both[:, ::2], both[:, 1::2] = long, random.uniform(0.5, 1.0, (RANKS, PASSES))
+    assert count_positions(both, PASSES) == 2
+    assert count_positions(long, PASSES) == 1
+    assert split_noise_by_position(both, PASSES)[0][:, ::2] == pytest.approx(split_noise(long, PASSES)[0])
 
 
 def run_of(io: np.ndarray, work: float) -> MeasuredRun:

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from replay_programs import programs
 
 from advisor_simulation.replay import conversion, engine, rebuilding
-from advisor_simulation.replay.deadlocks import DeadlockError
+from advisor_simulation.replay.engine import DeadlockError
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import RECEIVED, SENDING, Op, Program
 from advisor_simulation.whatif import call_grouping
-from advisor_simulation.whatif.traced import background, pipelines, step_layout, stretches
+from advisor_simulation.whatif.traced import background, pipelines, stretches
 from advisor_simulation.whatif.traced import rows as traced_rows
 from advisor_simulation.whatif.traced.rows import build_rows
 
@@ -98,7 +98,7 @@ def test_steps_are_laid_out_alike_by_the_loop_and_by_arrays(drawn: Program) -> N
         room = len(each) * traced_rows.STEPS
         made = np.empty(len(first), dtype=np.int64), np.empty(len(each), dtype=np.int64)
         filled = np.empty(room, dtype=np.uint8), np.empty(room), np.empty(room, dtype=np.int32)
-        count = step_layout.lay_out_steps(
+        count = traced_rows.lay_out_steps(
             each.line,
             each.kind,
             each.cost,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Collectives, Op
 from advisor_simulation.whatif.changes import CHANGES
 from advisor_simulation.whatif.gains import try_change, try_jointly
-from advisor_simulation.whatif.measured_run import build_run
+from advisor_simulation.whatif.measured_run import MeasuredRun, PhaseRun, build_run
 from advisor_simulation.whatif.reasons import OF_RUNS
 from advisor_simulation.whatif.run_report import describe_conflicts, select_compatible
 from advisor_simulation.whatif.traced import background, collectives, loads, messages, pipelines, rows
@@ -196,6 +197,33 @@ def test_faster_processors_and_networks() -> None:
     assert time_of(made) == pytest.approx(10 + 5 + 2)
     assert time_of(loads.scale_speed(made, 2.0, 1.0)) == pytest.approx(5 + 5 + 1)
     assert time_of(loads.scale_speed(made, 1.0, 5.0)) == pytest.approx(10 + 1 + 2)
+
+
+def test_a_synchronous_send_waits_whatever_the_limit_of_the_library() -> None:
+    made = recorded([[burst(1), Do(Op.SEND, 20, 0)], [burst(50), Do(Op.RECV, 0, 0)]], [(0, 1)], eager=0)
+    assert messages.send_at_once(made, everywhere(made)) is not None
+    names = (*made.program.names, "MPI_Ssend")
+    call = np.where(made.op_mask(Op.SEND), len(names) - 1, made.call).astype(np.int32)
+    synchronous = replace(made, program=replace(made.program, names=names), call=call)
+    assert messages.send_at_once(synchronous, everywhere(synchronous)) is None
+
+
+def test_output_becomes_shorter_and_not_what_is_computed_beside_it() -> None:
+    """A phase that computes 10 s and writes for 4 s: hidden, the 4 s are gone, and the 10 s stay."""
+    made = recorded([[burst(10), burst(4)]])
+    names = (*made.program.names, "write")
+    region = np.array([-1, len(names) - 1], dtype=np.int32)
+    made = replace(made, program=replace(made.program, names=names, region=region), region=region)
+    nothing = np.zeros((1, 1))
+    phase = PhaseRun(
+        0, False, np.full((1, 1), 10.0), nothing, np.full((1, 1), 4.0), nothing, nothing, np.zeros(1), np.zeros(1)
+    )
+    team: Any = SimpleNamespace(is_hybrid=False)
+    profile: Any = SimpleNamespace(actual_s=14.0, processors=[0])
+    before = MeasuredRun(profile, team, (phase,), 0.0, 0.0)
+    after = before.with_phases([replace(phase, io=nothing)])
+    place = np.zeros(2, dtype=np.int64)
+    assert time_of(loads.carry_loads(made, (place, place), before, after)) == pytest.approx(10.0)
 
 
 def trial_of(case: str) -> Trial:

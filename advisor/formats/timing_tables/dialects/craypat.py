@@ -69,7 +69,7 @@ class _Section(NamedTuple):
 def parse(text: PlainText) -> TimingTable:
     """Return the functions of the report; raises ``InputError`` where it is damaged or lists no functions."""
     titles = {line: found[1].strip() or text.lines[line + 1 : line + 2][0].strip() if line + 1 < len(text.lines) else ""
-              for line in text.find_lines(_TABLE) if (found := _TABLE.match(text.lines[line]))}  # fmt: skip
+              for line, found in text.find_matches(_TABLE)}  # fmt: skip
     first = next((line for line, title in titles.items() if _PROFILE.match(title)), None)
     if first is None:
         raise InputError(text.path, "the report holds no profile by function: pat_report -O profile FOLDER")
@@ -227,18 +227,14 @@ def _read_process_times(text: PlainText, titles: dict[int, str]) -> tuple[float,
 
 
 def _find_number(text: PlainText, pattern: re.Pattern[str]) -> float | None:
-    line = text.find_line(pattern)
-    found = None if line is None else pattern.match(text.lines[line])
-    return None if found is None or line is None else _parse_cell(text, found[1], line)
+    return next((_parse_cell(text, found[1], line) for line, found in text.find_matches(pattern)), None)
 
 
 def _find_text(text: PlainText, pattern: re.Pattern[str]) -> str | None:
-    line = text.find_line(pattern)
-    if line is None:
-        return None
-    found = pattern.match(text.lines[line])
-    named = found[1] if found else ""
-    return named or (text.lines[line + 1].split() or [""])[0] if line + 1 < len(text.lines) else named or None
+    for line, found in text.find_matches(pattern):
+        named = found[1]
+        return named or (text.lines[line + 1].split() or [""])[0] if line + 1 < len(text.lines) else named or None
+    return None
 
 
 def _describe_samples(section: _Section, factor: float, total: float, wall_s: float) -> Iterator[Note]:

@@ -28,6 +28,8 @@ _MOST_OFF: Final = 0.05
 _OFF: Final = 1.01
 #: What GROMACS lists for all ranks, and ranks for PME alone spend inside of their row.
 _INSIDE_PME: Final = "Wait PME GPU"
+#: In which ranks for PME alone do nothing but wait; what others do in theirs is communication as well.
+_ONLY_WAITS: Final = "PME wait for PP"
 _FINISHED: Final = re.compile(r"Finished mdrun on rank \d+ ")
 _ROLES: Final = {
     "Comm. coord.": Role.COMM_OTHER, "Wait + Comm. F": Role.COMM_OTHER, "DD comm. load": Role.COMM_OTHER,
@@ -56,9 +58,9 @@ def parse(text: PlainText) -> TimingTable:
     notes = []
     if text.find_line(_FINISHED, end) is None:
         notes.append(Note("the log ends early", "mdrun did not end regularly, or the log is cut off", 0.2))
-    lost = text.find_line(_LOST, 0, title)
+    lost = text.find_match(_LOST, 0, title)
     if lost is not None and shares.total > 1:
-        share = text.parse_number(_LOST.match(text.lines[lost])[1], lost) / 100  # type: ignore[index] # it matched
+        share = text.parse_number(lost[1], title) / 100
         rows = _raise_most(rows, share * wall_s)
     if pme:
         rows = _spread_over_kinds(rows, apart, shares)
@@ -103,9 +105,9 @@ def _parse_rows(text: PlainText, start: int) -> tuple[list[TimingRow], float, se
 def _add_breakdowns(text: PlainText, start: int, rows: list[TimingRow]) -> list[TimingRow]:
     """Return ``rows`` with what the tables below break down, under the row of that name."""
     found = list(rows)
-    for title in text.find_lines(_BREAKDOWN, start):
-        name = _BREAKDOWN.match(text.lines[title])[1]  # type: ignore[index] # it matched
-        parent = next((number for number, row in enumerate(rows) if row.name == name), None)
+    for title in range(start, len(text.lines)):
+        heading = _BREAKDOWN.match(text.lines[title])
+        parent = next((number for number, row in enumerate(rows) if heading and row.name == heading[1]), None)
         if parent is None:
             continue
         for line in range(title + 2, len(text.lines)):
@@ -151,7 +153,12 @@ def _spread_over_kinds(rows: list[TimingRow], apart: set[str], ranks: _Ranks) ->
             row.most_s if not theirs and row.most_s > row.mean_s else forces * shorter if row.role in CALLS else forces
         )
         each = (first, *((forces,) * (ranks.forces - 1)), *((pme,) * ranks.pme))
-        found.append(replace(row, mean_s=sum(each) / ranks.total, least_s=min(each), most_s=max(each), ranks_s=each))
+        waits = row.name == _ONLY_WAITS
+        found.append(
+            replace(
+                row, mean_s=sum(each) / ranks.total, least_s=min(each), most_s=max(each), ranks_s=each, only_waits=waits
+            )
+        )
     return found
 
 

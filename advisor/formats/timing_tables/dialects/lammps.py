@@ -1,4 +1,7 @@
-"""LAMMPS: the task timing breakdown that it prints after each run (``finish.cpp``)."""
+"""LAMMPS, SPARTA, SPPARKS: the task timing breakdown that they print after each run (``finish.cpp``).
+
+SPPARKS and LAMMPS before 2014 print means alone, ``Comm  time (%) = 0.245 (13.2)``.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +16,24 @@ from advisor.trace.events import Role
 if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
 
-_LOOP: Final = re.compile(r"Loop time of (\S+) on (\d{1,9}) procs for (\d{1,18}) steps with (\d{1,18}) atoms")
+_LOOP: Final = re.compile(
+    r"Loop time of (\S+) on (\d{1,9}) procs(?: for (\d{1,18}) steps with (\d{1,18}) (atoms|particles))?\s*$"
+)
+_MEAN: Final = re.compile(r"(\w+) +time \(%\) = (\S+) \((\S+)\)\s*$")
+_NAME: Final = re.compile(r"(LAMMPS|SPARTA|SPPARKS) \(")
+_PROGRAMS: Final = {"LAMMPS": "lmp", "SPARTA": "spa", "SPPARKS": "spk"}
 _TABLE: Final = re.compile(r"MPI task timing breakdown:")
 _CPU: Final = re.compile(r"\s*([\d.]+)% CPU use with (\d{1,9}) MPI tasks x (\d{1,9}) OpenMP threads")
 _END: Final = re.compile(r"Total wall time: ")
-_ROLES: Final = {"Comm": Role.COMM_OTHER, "Output": Role.IO}
+_ROLES: Final = {"Comm": Role.COMM_OTHER, "Output": Role.IO, "Outpt": Role.IO}
 _OVERLOADED: Final = 80.0  # per cent
 
 
 def parse(text: PlainText) -> TimingTable:
     """Return the longest of the runs in a log; raises ``InputError`` where its breakdown is damaged."""
-    runs = [_parse_run(text, line) for line in text.find_lines(_LOOP)]
+    named = text.find_match(_NAME)
+    tool = named[1] if named else "LAMMPS"
+    runs = [_parse_run(text, line, tool) for line in text.find_lines(_LOOP)]
     if not runs:
         raise InputError(text.path, "the log ends before the first run did: there is no 'Loop time' in it")
     longest = max(runs, key=lambda run: run.wall_s)
@@ -31,33 +41,52 @@ def parse(text: PlainText) -> TimingTable:
     if len(runs) > 1:
         text_of_runs = f"the log holds {len(runs)} runs; the longest is shown, of {longest.wall_s:.4g} s"
         notes.append(Note("several runs in a log", text_of_runs))
-    if text.find_line(_END) is None:
+    if tool == "LAMMPS" and text.find_line(_END) is None:  # the others print nothing at their end
         notes.append(Note("the log ends early", "LAMMPS did not end regularly: a later run may be missing", 0.2))
     return TimingTable(**{**{name: getattr(longest, name) for name in longest.__slots__}, "notes": tuple(notes)})
 
 
-def _parse_run(text: PlainText, line: int) -> TimingTable:
+def _parse_run(text: PlainText, line: int, tool: str) -> TimingTable:
     found = _LOOP.match(text.lines[line])
     assert found is not None
     wall_s = text.parse_number(found[1], line)
     start = text.find_line(_TABLE, line, line + 20)
-    if start is None:
-        raise text.make_error(line, "no breakdown of the loop time follows: 'timer normal' makes LAMMPS print it")
-    rows, last = _parse_rows(text, start + 3, wall_s)
+    if start is not None:
+        rows, last = _parse_rows(text, start + 3, wall_s)
+    else:
+        rows, last = _parse_means(text, line, wall_s)
     if not rows or rows[-1].name != "Other":
         raise text.make_error(last, "the breakdown ends before its last row")
-    cpu = next((_CPU.match(text.lines[n]) for n in range(line, start) if _CPU.match(text.lines[n])), None)
+    cpu = text.find_match(_CPU, line, start)
+    counts = {str(found[5]): float(found[4]), "steps": float(found[3])} if found[5] else {}
     return TimingTable(
-        tool="LAMMPS",
-        program="lmp",
+        tool=tool,
+        program=_PROGRAMS[tool],
         wall_s=wall_s,
         rows=tuple(rows),
         ranks=int(found[2]) // (int(cpu[3]) if cpu else 1),
         threads=int(cpu[3]) if cpu else 1,
+        hides_waiting=tool == "SPARTA",  # what ranks wait for each other is in its row Other
         language="cxx",
-        parameters={"atoms": float(found[4]), "steps": float(found[3])},
+        parameters=counts,
         notes=_describe_load(text.parse_number(cpu[1], line) if cpu else 100.0),
     )
+
+
+def _parse_means(text: PlainText, loop: int, wall_s: float) -> tuple[list[TimingRow], int]:
+    """Return the rows behind the line ``loop`` that are means alone, and the index of the last one."""
+    rows: list[TimingRow] = []
+    first = loop + 2 if loop + 1 < len(text.lines) and not text.lines[loop + 1].strip() else loop + 1
+    for line in range(first, len(text.lines)):
+        cells = _MEAN.match(text.lines[line])
+        if cells is None:
+            break
+        mean = text.parse_number(cells[2], line)
+        _check_share(text, line, mean, text.parse_number(cells[3], line), wall_s)
+        rows.append(TimingRow(cells[1], mean, role=_ROLES.get(cells[1], Role.USER)))
+    if not rows:
+        raise text.make_error(loop, "no breakdown of the loop time follows: 'timer normal' makes LAMMPS print it")
+    return rows, first + len(rows) - 1
 
 
 def _parse_rows(text: PlainText, start: int, wall_s: float) -> tuple[list[TimingRow], int]:
@@ -69,12 +98,16 @@ def _parse_rows(text: PlainText, start: int, wall_s: float) -> tuple[list[Timing
             return rows, line
         least, mean, most = (text.parse_number(cell, line) if cell else float("nan") for cell in cells[1:4])
         percent = text.parse_number(cells[-1], line)
-        if abs(percent / 100 * wall_s - mean) > 0.0051 / 100 * wall_s + 1e-3 * mean:
-            raise text.make_error(line, f"{mean:g} s are not {percent:g} % of the loop time")
+        _check_share(text, line, mean, percent, wall_s)
         rows.append(TimingRow(cells[0], mean, least, most, role=_ROLES.get(cells[0], Role.USER)))
         if cells[0] == "Other":
             return rows, line
     raise text.make_error(len(text.lines) - 1, "the breakdown ends before its last row")
+
+
+def _check_share(text: PlainText, line: int, mean: float, percent: float, wall_s: float) -> None:
+    if abs(percent / 100 * wall_s - mean) > 0.0051 / 100 * wall_s + 1e-3 * mean:
+        raise text.make_error(line, f"{mean:g} s are not {percent:g} % of the loop time")
 
 
 def _describe_load(percent: float) -> tuple[Note, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from advisor.formats.timing_tables.table import TimingRow, TimingTable
+from advisor.formats.timing_tables.table import NOT_ON_CORE, TimingRow, TimingTable
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.trace.events import Role
@@ -19,7 +19,6 @@ _RANKS: Final = re.compile(r" *nproc +=  *(\d{1,9}) *$")
 _DATE: Final = re.compile(r" *date +=  *(\w{3} \w{3} +\d{1,2} \d\d:\d\d:\d\d \d{4}) *$")
 _PROGRAM: Final = re.compile(r" *program +=  *(\S+) *$")
 _REMOTE: Final = re.compile(r" *bytes remote: +(\S.*)$")
-_OFF: Final = "not on a core"
 #: Seconds are printed to a tenth.
 _DIGITS_S: Final = 0.11
 
@@ -28,7 +27,7 @@ def parse(text: PlainText) -> TimingTable:
     """Return the tasks of the run; raises ``InputError`` where the output does not reach its end."""
     rows: list[TimingRow] = []
     name, cpu_s, wall_s = "", 0.0, None
-    alone = _read_ranks(text) == 1
+    ranks = int(_find_text(text, _RANKS) or 1)
     for line, content in enumerate(text.lines):
         module, times = _MODULE.match(content), _TIMES.match(content)
         if module and not name:
@@ -39,15 +38,14 @@ def parse(text: PlainText) -> TimingTable:
                 cpu_s, wall_s = cpu, wall
                 continue
             rows.append(TimingRow(name or "task", wall, role=Role.USER, calls=1))
-            if alone and wall - cpu > _DIGITS_S:
-                rows.append(TimingRow(_OFF, wall - cpu, parent=len(rows) - 1, role=Role.OS, calls=1))
+            if ranks == 1 and wall - cpu > _DIGITS_S:
+                rows.append(TimingRow(NOT_ON_CORE, wall - cpu, parent=len(rows) - 1, role=Role.OS, calls=1))
             name = ""
     if wall_s is None:
         raise InputError(text.path, "the output ends before the total times: the run did not get there")
     tasks_s = sum(row.mean_s for row in rows if row.parent < 0)
     if tasks_s > wall_s + _DIGITS_S * (len(rows) + 1):
         raise InputError(text.path, f"the tasks take {tasks_s:.1f} s, the whole run {wall_s:.1f} s")
-    ranks = _read_ranks(text)
     return TimingTable(
         tool="NWChem",
         program=(_find_text(text, _PROGRAM) or "nwchem").rsplit("/", 1)[-1],
@@ -55,19 +53,16 @@ def parse(text: PlainText) -> TimingTable:
         rows=tuple(rows) or (TimingRow("reading the input", wall_s, calls=1),),
         ranks=ranks,
         hides_waiting=True,
+        first_rank=True,
+        cpu_s=cpu_s,
         language="fortran",
         started=_find_text(text, _DATE),
         notes=() if ranks == 1 else (_describe_first(text, ranks, cpu_s, wall_s),),
     )
 
 
-def _read_ranks(text: PlainText) -> int:
-    return int(_find_text(text, _RANKS) or 1)
-
-
 def _find_text(text: PlainText, pattern: re.Pattern[str]) -> str | None:
-    line = text.find_line(pattern)
-    found = None if line is None else pattern.match(text.lines[line])
+    found = text.find_match(pattern)
     return found[1] if found else None
 
 

@@ -11,7 +11,7 @@ import re
 import statistics
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from advisor.formats.timing_tables.table import TimingRow, TimingTable
+from advisor.formats.timing_tables.table import NOT_ON_CORE, TimingRow, TimingTable
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.model.units import format_seconds
@@ -29,10 +29,11 @@ _RANKS: Final = re.compile(r"nProcs : (\d{1,9})$")
 _DATE: Final = re.compile(r"Date   : (\w{3}) (\d\d) (\d{4})$")
 _TIME: Final = re.compile(r"Time   : (\d\d:\d\d:\d\d)$")
 _END: Final = re.compile(r"(End|Finalising parallel run)\s*$")
+#: What the wall clock, in whole seconds, may hide.
+_CLOCK_S: Final = 1.0
 #: A step that takes so many times the median one does something that the others do not.
 _LONG: Final = 2.0
 _ENOUGH: Final = 5
-_OFF: Final = "not on a core"
 _HINT: Final = "profiling { active true; } in system/controlDict"
 
 
@@ -45,15 +46,15 @@ class _Step(NamedTuple):
 
 def parse(text: PlainText) -> TimingTable:
     """Return what the log tells of its run; raises ``InputError`` with the line where times run backwards."""
-    first_line = _find(text, _EXEC)
+    first_line = text.find_match(_EXEC)
     program = first_line[1] if first_line else ""
     steps = _read_steps(text)
     # the first process may be a little longer on a core than the clock, which is cut to whole seconds, tells
     wall_s = max(steps[-1].wall_s, steps[-1].cpu_s if steps[-1].cpu_s < steps[-1].wall_s + 1.5 else 0.0)
-    found = _find(text, _RANKS)
+    found = text.find_match(_RANKS)
     ranks = int(found[1]) if found else 1
     ended = any(True for _ in text.find_lines(_END, max(len(text.lines) - 40, 0)))
-    date, clock = _find(text, _DATE), _find(text, _TIME)
+    date, clock = text.find_match(_DATE), text.find_match(_TIME)
     return TimingTable(
         tool="OpenFOAM",
         program=program,
@@ -61,23 +62,17 @@ def parse(text: PlainText) -> TimingTable:
         rows=tuple(_build_rows(steps, wall_s)),
         ranks=ranks,
         hides_waiting=True,
+        first_rank=True,
+        cpu_s=min(steps[-1].cpu_s + _CLOCK_S, wall_s),
         language="cxx",
         started=f"Mon {date[1]} {date[2]} {clock[1]} {date[3]}" if date and clock else None,
         notes=tuple(_describe_run(steps, ranks, ended)),
     )
 
 
-def _find(text: PlainText, pattern: re.Pattern[str]) -> re.Match[str] | None:
-    line = text.find_line(pattern)
-    return None if line is None else pattern.match(text.lines[line])
-
-
 def _read_steps(text: PlainText) -> list[_Step]:
     steps: list[_Step] = []
-    for line in text.find_lines(_STEP):
-        found = _STEP.match(text.lines[line])
-        if found is None:
-            continue
+    for line, found in text.find_matches(_STEP):
         step = _Step(text.parse_number(found[1], line), text.parse_number(found[2], line))
         if steps and (step.cpu_s < steps[-1].cpu_s or step.wall_s < steps[-1].wall_s):
             raise text.make_error(line, "time runs backwards: the log holds several runs, or is damaged")
@@ -95,7 +90,9 @@ def _build_rows(steps: list[_Step], wall_s: float) -> Iterator[TimingRow]:
     yield TimingRow("time steps", max(wall_s - start_s, 0.0), role=Role.USER, calls=len(steps))
     idle_s = steps[-1].wall_s - steps[-1].cpu_s
     if idle_s > 1:  # less is what cutting to whole seconds makes
-        yield TimingRow(_OFF, min(idle_s, max(wall_s - start_s, 0.0)), parent=int(start_s > 0), role=Role.OS, calls=1)
+        yield TimingRow(
+            NOT_ON_CORE, min(idle_s, max(wall_s - start_s, 0.0)), parent=int(start_s > 0), role=Role.OS, calls=1
+        )
 
 
 def _find_start(steps: list[_Step]) -> float:

@@ -56,8 +56,7 @@ def parse(text: PlainText) -> TimingTable:
     shares = _read_summary(text, start)
     rows = _build_rows(text, start, shares, wall_s)
     processes = _TASKS.match(text.lines[tasks])
-    begun = text.find_line(_STARTED, 0, start)
-    clock = None if begun is None else _STARTED.match(text.lines[begun])
+    clock = text.find_match(_STARTED, 0, start)
     return TimingTable(
         tool="Performance Reports",
         program=found[1],
@@ -118,10 +117,9 @@ def _read_parts(text: PlainText, start: int, name: str) -> dict[str, float]:
 def _check_sections(text: PlainText, start: int, shares: dict[str, _Share]) -> Iterator[Note]:
     """Yield a note where the section of a part of the run is missing; raises ``InputError`` where it contradicts."""
     told = {}
-    for line in text.find_lines(_BREAKDOWN, start):
-        again = _BREAKDOWN.match(text.lines[line])
-        name = _SECTIONS.get(again[2], again[2]) if again else ""
-        share = text.parse_number(again[1], line) / 100 if again else 0.0
+    for line, again in text.find_matches(_BREAKDOWN, start):
+        name = _SECTIONS.get(again[2], again[2])
+        share = text.parse_number(again[1], line) / 100
         if abs(share - shares[name].share) > 1e-3:
             raise text.make_error(line, f"the share of {name} is not that of the summary")
         told[name] = share

@@ -63,8 +63,7 @@ def parse(text: PlainText) -> TimingTable:
 
 
 def _match_next(text: PlainText, pattern: re.Pattern[str], start: int) -> re.Match[str]:
-    line = text.find_line(pattern, start)
-    found = None if line is None else pattern.match(text.lines[line])
+    found = text.find_match(pattern, start)
     if found is None:
         raise text.make_error(start, f"the log ends before {pattern.pattern.split('(')[0].strip()[:20]!r}")
     return found

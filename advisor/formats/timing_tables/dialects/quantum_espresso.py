@@ -7,14 +7,13 @@ value of a clock is the one that counts: clocks only grow.
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.timing_tables.table import TimingRow, TimingTable
 from advisor.model.errors import InputError
-from advisor.model.records import Note
-from advisor.model.units import format_share
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
@@ -46,8 +45,7 @@ _SLACK_S: Final = 0.02
 
 def parse(text: PlainText) -> TimingTable:
     """Return the clocks of the run; raises ``InputError`` where they are damaged or the program did not get there."""
-    opening = text.find_line(_PROGRAM)
-    found = None if opening is None else _PROGRAM.match(text.lines[opening])
+    found = text.find_match(_PROGRAM)
     if found is None:
         raise InputError(text.path, "the program of Quantum ESPRESSO does not say who it is")
     clocks, parallel_s = _collect_clocks(text)
@@ -55,23 +53,32 @@ def parse(text: PlainText) -> TimingTable:
     if found[1].casefold() not in names:
         raise InputError(text.path, "the output ends before the clock of the whole run")
     whole = names.index(found[1].casefold())
+    if len(clocks) == 1:
+        raise InputError(text.path, "the output holds the clock of the whole run alone: nothing tells where it went")
     wall_s = clocks[whole].mean_s
+    threads = _find_number(text, _THREADS) or 1
     ranks = _find_number(text, _TASKS) or _find_number(text, _RANKS) or 1  # the latter are cores where threads run
-    notes = []
-    if ranks > 1:
-        share = f"; its parallel routines take {format_share(parallel_s / wall_s)} of the run" if parallel_s else ""
-        notes.append(Note("one rank of many", f"the clocks are those of the first rank alone{share}"))
     return TimingTable(
         tool="Quantum ESPRESSO", program=f"{found[1].lower()}", wall_s=wall_s, rows=_keep_fitting(clocks, whole),
-        ranks=ranks, threads=_find_number(text, _THREADS) or 1, language="fortran",
-        started=f"{found[2]} {found[3]}" if found[2] else None, notes=tuple(notes), hides_waiting=True,
+        ranks=ranks, threads=threads, language="fortran",
+        started=f"{found[2]} {found[3]}" if found[2] else None, hides_waiting=True,
+        first_rank=True, communication_s=parallel_s if 0 < parallel_s <= wall_s else math.nan,
+        cpu_s=_find_cpu_seconds(text, found[1]) if threads == 1 else math.nan,
     )  # fmt: skip
 
 
 def _find_number(text: PlainText, pattern: re.Pattern[str]) -> int | None:
-    line = text.find_line(pattern)
-    found = None if line is None else pattern.match(text.lines[line])
+    found = text.find_match(pattern)
     return int(found[1]) if found else None
+
+
+def _find_cpu_seconds(text: PlainText, program: str) -> float:
+    """Return the CPU time of the run, NaN where it and the wall time are printed in minutes alone."""
+    seconds = math.nan
+    for line, row in text.find_matches(_ROW):
+        if row[1].casefold() == program.casefold():
+            seconds = math.nan if "s" not in row[2] + row[3] else _parse_time(text, row[2], line)
+    return seconds
 
 
 def _collect_clocks(text: PlainText) -> tuple[list[TimingRow], float]:

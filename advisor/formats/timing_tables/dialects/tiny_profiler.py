@@ -49,8 +49,7 @@ def parse(text: PlainText) -> TimingTable:
 
 
 def _find_number(text: PlainText, pattern: re.Pattern[str], stop: int) -> int | None:
-    line = text.find_line(pattern, 0, stop)
-    found = None if line is None else pattern.match(text.lines[line])
+    found = text.find_match(pattern, 0, stop)
     return int(found[1]) if found else None
 
 

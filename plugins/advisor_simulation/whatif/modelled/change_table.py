@@ -118,6 +118,8 @@ OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
     ("io", "aligned"): _MEASURED,
     ("io", "balanced"): _MEASURED,
     ("io", "in order"): _MEASURED,
+    ("io", "binary"): _MEASURED,
+    ("collectives", "to all"): _MEASURED,
     ("io", "less"): _MEASURED,
     ("io", "one direction"): _MEASURED,
     ("io", "read once"): _MEASURED,

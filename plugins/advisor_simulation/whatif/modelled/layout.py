@@ -20,7 +20,7 @@ from advisor_simulation.whatif.modelled.setting import (
 )
 
 if TYPE_CHECKING:
-    from advisor_simulation.model.records import Array, Model, Parallel, Step
+    from advisor_simulation.model.records import Model, Parallel, Step
     from advisor_simulation.whatif.modelled.setting import ModelSetting
 
 #: The copies of an array that a combining loop reads, at most.
@@ -47,15 +47,11 @@ def group_arrays(model: Model, setting: ModelSetting) -> Model | None:
     together: dict[tuple[str, ...], list[str]] = {}
     for name, array in model.arrays.items():
         users = tuple(step.parallel for step in find_parallel_loops(model) if uses_array(step, name))
-        together.setdefault((*users, _shape_text(array)), []).append(name)
+        together.setdefault((*users, ",".join(side.value.text for side in array.shape)), []).append(name)
     groups = tuple(
         tuple(Marked(name, model.arrays[name].mark) for name in names) for names in together.values() if len(names) > 1
     )
     return replace(model, groups=groups) if groups else None
-
-
-def _shape_text(array: Array) -> str:
-    return ",".join(side.value.text for side in array.shape)
 
 
 def privatize_arrays(model: Model, setting: ModelSetting) -> Model | None:

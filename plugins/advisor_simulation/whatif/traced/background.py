@@ -62,10 +62,7 @@ def hide_collectives(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
 
     What other collectives deliver (a transpose, a broadcast, a gather) is data that the next computation is about.
     """
-    reducing = np.array([*("reduce" in name.lower() for name in rows.program.collectives.name), False])
-    joins = chosen & rows.op_mask(Op.JOIN)
-    joins[joins] = reducing[rows.link[joins]]
-    return hide_rows(rows, joins)
+    return hide_rows(rows, chosen & reduction_mask(rows))
 
 
 def hide_barriers(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
@@ -77,6 +74,14 @@ def role_mask(rows: ReplayRows, *roles: Role) -> Mask:
     """Return which rows are collective operations of these roles."""
     found = rows.op_mask(Op.JOIN)
     found[found] = np.isin(rows.program.collectives.role[rows.link[found]], roles)
+    return found
+
+
+def reduction_mask(rows: ReplayRows) -> Mask:
+    """Return which rows are collective operations that reduce, by their names."""
+    reduces = np.array([*("reduce" in name.lower() for name in rows.program.collectives.name), False])
+    found = rows.op_mask(Op.JOIN)
+    found[found] = reduces[rows.link[found]]
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from advisor.trace.events import Kind, Role
 from advisor_simulation.replay.program import Op
-from advisor_simulation.whatif.traced.background import role_mask
+from advisor_simulation.whatif.traced.background import reduction_mask, role_mask
 from advisor_simulation.whatif.traced.rows import message_mask
 from advisor_simulation.whatif.traced.stretches import find_stretches
 
@@ -49,9 +49,7 @@ def fuse_reductions(rows: ReplayRows, chosen: Mask, visit: IntArray) -> ReplayRo
     ``visit`` (rows,) is what ``number_visits`` tells. The work in between must not need the results, which no recording
     shows.
     """
-    reducing = np.array([*("reduce" in name.lower() for name in rows.program.collectives.name), False])
-    joins = np.flatnonzero(rows.op_mask(Op.JOIN) & chosen & (visit >= 0))
-    joins = joins[reducing[rows.link[joins]]]
+    joins = np.flatnonzero(reduction_mask(rows) & chosen & (visit >= 0))
     if not len(joins):
         return None
     comm = rows.program.collectives.comm[rows.link[joins]]
@@ -74,11 +72,13 @@ def number_visits(rows: ReplayRows, trace: Trace) -> IntArray:
     """Return for each meeting how many regions of the program its rank had entered before it; -1 for what has none."""
     found = np.full(len(rows), -1, dtype=np.int64)
     users = np.array([*(region.role == Role.USER for region in trace.regions), False])
+    every = np.flatnonzero(rows.op_mask(Op.JOIN))
+    first = np.searchsorted(rows.line[every], np.arange(rows.program.ranks + 1))  # rows are in the order of their lines
     for number, location in enumerate(trace.locations):
         events = slice(trace.first[number], trace.first[number + 1])
         kind = trace.kind[events]
         entered = np.cumsum((kind == Kind.ENTER) & users[trace.region[events]])
-        joins = np.flatnonzero(rows.op_mask(Op.JOIN) & (rows.line == location.rank))
+        joins = every[first[location.rank] : first[location.rank + 1]]
         meetings = np.flatnonzero(kind == Kind.COLLECTIVE)
         if len(joins) == len(meetings):
             found[joins] = entered[meetings]

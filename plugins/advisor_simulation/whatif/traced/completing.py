@@ -45,7 +45,7 @@ def split_waits(rows: ReplayRows) -> ReplayRows:
     group = np.cumsum(new) - 1
     count = int(group[-1]) + 1
     end = end_s[at[np.r_[new[1:], True]]]
-    sent, decides = _find_latest(rows, at, group, begun, end)
+    sent, decides = _find_latest(rows, at, group, begun, (begun[at[new]], end))
     last = np.full(count, -np.inf)
     np.maximum.at(last, group, sent)
     waited = last > begun[at[new]]
@@ -71,12 +71,12 @@ def split_waits(rows: ReplayRows) -> ReplayRows:
 
 
 def _find_latest(
-    rows: ReplayRows, at: IntArray, group: IntArray, begun: FloatArray, end: FloatArray
+    rows: ReplayRows, at: IntArray, group: IntArray, begun: FloatArray, calls: tuple[FloatArray, FloatArray]
 ) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
     """Return when the partner of each completion ``at`` was ready (-inf: unknown), and which are the last of a call.
 
-    A partner that receives counts only if it was ready before the call ended and later than all who send: else the
-    message did not wait for it.
+    A partner that receives counts only if it was ready later than all who send, and so long before the call ended as
+    the fastest message takes: else the message did not wait for it. ``calls`` are begin and end of each group.
     """
     send, _ = find_message_ends(rows)
     posts = np.full(len(rows.program.source), -1, dtype=np.int64)
@@ -85,9 +85,13 @@ def _find_latest(
     receives = rows.op[at] == Op.DONE
     partner = np.where(receives, send[rows.link[at]], posts[rows.link[at]])
     ready = np.where(partner >= 0, begun[partner], -np.inf)
+    begin, end = calls
     sent = np.full(len(end), -np.inf)
     np.maximum.at(sent, group[receives], ready[receives])
-    ready[~receives & ((ready > end[group]) | (ready <= sent[group]))] = -np.inf
+    flight = (end[group] - ready)[receives & (ready > begin[group])]
+    fastest = float(flight.min(initial=np.inf, where=flight > 0))
+    latest = end[group] - (fastest if np.isfinite(fastest) else 0.0)
+    ready[~receives & ((ready > latest) | (ready <= sent[group]))] = -np.inf
     last = np.full(len(end), -np.inf)
     np.maximum.at(last, group, ready)
     return ready, np.isfinite(ready) & (ready == last[group])

@@ -118,8 +118,12 @@ def _count_active(start: FloatArray, end: FloatArray) -> tuple[FloatArray, IntAr
 
 def _scatter(line: IntArray, values: FloatArray) -> float:
     """Return how values scatter around the median of their rank: the standard deviation of the logarithm."""
-    order = np.argsort(line, kind="stable")
-    groups = np.split(values[order], np.flatnonzero(np.diff(line[order])) + 1)
-    centers = [float(np.median(group)) for group in groups]
-    rests = [np.log(np.clip(g / c, 1 / MOST, MOST)) for g, c in zip(groups, centers, strict=True) if c > 0]
-    return float(np.concatenate(rests).std()) if rests else 0.0
+    order = np.lexsort((values, line))
+    first = np.flatnonzero(np.diff(line[order], prepend=-1))
+    size = np.diff(np.r_[first, len(order)])
+    center = (values[order[first + (size - 1) // 2]] + values[order[first + size // 2]]) / 2
+    ratio = np.divide(
+        values[order], np.repeat(center, size), where=np.repeat(center > 0, size), out=np.full(len(order), np.nan)
+    )
+    ratio = ratio[~np.isnan(ratio)]
+    return float(np.log(np.clip(ratio, 1 / MOST, MOST)).std()) if len(ratio) else 0.0

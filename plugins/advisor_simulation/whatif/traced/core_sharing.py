@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.whatif.traced.work import Unit
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: Ranks on a host, and times longer than the shortest of a pass, from which on steps are told from chance.
 LEAST_RANKS: Final = 3
 LEAST_COUNT: Final = 20
+#: The part of all computation that a unit has at least.
+LEAST_SHARE: Final = 0.01
 #: Times that differ from the shortest by less than this part of it are equal.
 EQUAL: Final = 0.04
 #: How far from a whole number of steps a time may be, and how many of them may be farther.
@@ -34,10 +36,21 @@ SAME_STEPS: Final = 0.8
 EXCHANGED: Final = 0.05
 
 
-def are_cores_shared(found: Iterable[Unit], hosts: IntArray) -> bool:
-    """Return whether ranks of a host take turns; ``hosts`` (ranks,) says which host each is on."""
+def are_cores_shared(found: Sequence[Unit], hosts: IntArray) -> bool:
+    """Return whether ranks of a host take turns; ``hosts`` (ranks,) says which host each is on.
+
+    Units with little of the computation don't tell: their times may be a few ticks of the timer, which are steps, too.
+    """
     groups = [np.flatnonzero(hosts == host) for host in np.unique(hosts)]
-    return any(_takes_turns(unit.seconds[ranks]) for unit in found for ranks in groups if len(ranks) >= LEAST_RANKS)
+    least_s = LEAST_SHARE * sum(float(unit.seconds.sum()) for unit in found)
+    return any(
+        _takes_turns(seconds[ranks])
+        for unit in found
+        if float(unit.seconds.sum()) >= least_s
+        for seconds in unit.divide_passes(unit.seconds)
+        for ranks in groups
+        if len(ranks) >= LEAST_RANKS
+    )
 
 
 def _takes_turns(seconds: FloatArray) -> bool:

@@ -10,6 +10,7 @@ import numpy as np
 from advisor.trace.regions import is_sleep
 from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.traced.rows import OWN, WAIT, ReplayRows
+from advisor_simulation.whatif.traced.work import file_mask
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -52,40 +53,45 @@ def carry_loads(
     new = {phase.number: phase for phase in after.phases}
     factor = np.ones(len(rows))
     bursts = rows.op_mask(Op.BURST) & (rows.line < rows.program.ranks)
+    files = file_mask(rows)
     recorded = rows.key.astype(np.int64)
     phase, instance = site[0][recorded], site[1][recorded]
     little = LITTLE * before.profile.actual_s
     for number, old in enumerate(before.phases):
-        ratio = _load_ratio(old, new.get(old.number), little)
-        if ratio is None:
+        ratios = _load_ratios(old, new.get(old.number), little)
+        if ratios is None:
             return None
-        mine = bursts & (phase == number)
-        factor[mine] = ratio[rows.line[mine], instance[mine]]
-    cost, value = rows.cost.copy(), rows.value.copy()
-    cost[:, OWN] *= factor
+        for ratio, kind in zip(ratios, (~files, files), strict=True):
+            mine = bursts & kind & (phase == number)
+            factor[mine] = ratio[rows.line[mine], instance[mine]]
+    value = rows.value.copy()
     value[bursts] *= factor[bursts]
-    return replace(rows, cost=cost, value=value)
+    return replace(rows.scale_seconds(factor), value=value)
 
 
-def _load_ratio(old: PhaseRun, new: PhaseRun | None, little: float) -> FloatArray | None:
-    """Return how many times as long the ranks compute (Q, I); None where more changes, or too much in one place."""
+def _load_ratios(old: PhaseRun, new: PhaseRun | None, little: float) -> tuple[FloatArray, FloatArray] | None:
+    """Return how many times as long the ranks compute, and read and write (Q, I).
+
+    None where more changes, or too much in one place.
+    """
     if new is old:
-        return np.ones_like(old.work)
+        return np.ones_like(old.work), np.ones_like(old.io)
     if new is None or new.end != old.end:
         return None
     if any(getattr(new, name) is not getattr(old, name) for name in ("transfer", "sync", "inner")):
         return None
-    had, has = old.work + old.io, new.work + new.io
-    ratio: FloatArray = np.divide(has, had, out=np.where(has > 0, np.inf, 1.0), where=had > 0)
-    if float((has - had)[ratio > MOST].sum()) > little:
-        return None
-    return np.minimum(ratio, MOST)
+    ratios = []
+    for had, has in ((old.work, new.work), (old.io, new.io)):
+        ratio: FloatArray = np.divide(has, had, out=np.where(has > 0, np.inf, 1.0), where=had > 0)
+        if float((has - had)[ratio > MOST].sum()) > little:
+            return None
+        ratios.append(np.minimum(ratio, MOST))
+    return ratios[0], ratios[1]
 
 
 def remove_sleep(rows: ReplayRows, chosen: npt.NDArray[np.bool_]) -> ReplayRows | None:
     """Return the rows without time in calls that put the caller to sleep: it goes on as soon as messages let it."""
-    sleeps = np.array([*map(is_sleep, rows.program.names), False])
-    gone = chosen & rows.op_mask(Op.BURST) & sleeps[rows.region]
+    gone = chosen & rows.op_mask(Op.BURST) & rows.region_mask(is_sleep)
     if not gone.any():
         return None
     cost = rows.cost.copy()

@@ -75,6 +75,21 @@ def post_early(rows: ReplayRows, chosen: Mask) -> ReplayRows:
     return replace(rows, kind=kind, condition=condition)
 
 
+def send_at_once(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
+    """Send large messages without asking, as the library does small ones; None where no send waits that could be.
+
+    A synchronous send (MPI_Ssend) waits for its receive whatever the limit of the library is.
+    """
+    synchronous = np.array([*("ssend" in name.lower() for name in rows.program.names), False])
+    of_message = np.zeros(len(rows.program.source) + 1, dtype=bool)
+    asking = rows.op_mask(*SENDING) & (rows.link >= 0) & synchronous[rows.call]
+    of_message[rows.link[asking]] = True
+    eager = chosen & message_mask(rows)
+    eager[eager] = ~of_message[rows.link[eager]]
+    waiting = eager & rows.op_mask(*SENDING, Op.SENT) & (rows.condition[:, WAIT] >= 0)
+    return post_early(rows, eager) if waiting.any() else None
+
+
 def send_early(rows: ReplayRows, chosen: Mask) -> ReplayRows:
     """Send before the computation that comes in front of it, and post receives early.
 

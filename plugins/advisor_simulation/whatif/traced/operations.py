@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.advice.ranking.effects import NOWHERE
 from advisor.model.errors import AdvisorError
 from advisor.model.record_class import dataclass
 from advisor.trace.events import Role
@@ -18,6 +19,7 @@ from advisor_simulation.replay import conversion, rebuilding
 from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.traced import (
     background,
+    ceilings,
     collectives,
     completing,
     core_limit,
@@ -28,13 +30,14 @@ from advisor_simulation.whatif.traced import (
     pipelines,
     rows,
     sharing,
+    time_slices,
     transfers,
     unnamed,
     work,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     import numpy.typing as npt
 
@@ -62,6 +65,7 @@ LOST: Final = 0.01
 #: Changes that are tried on a run, about: whether compiling pays.
 EXPECTED_REPLAYS: Final = 25
 EARLY: Final = ("send", "early")
+FEWER_RANKS: Final = ("ranks", "cores")
 FUSED: Final = ("reductions", "fused")
 #: Changes that are made on the operations of a trace.
 REWRITES: Final[Mapping[tuple[str, str], Rewrite]] = {
@@ -75,7 +79,7 @@ REWRITES: Final[Mapping[tuple[str, str], Rewrite]] = {
     ("remote", "prefetched"): _overlapped,
     ("alltoall", "overlapped"): transfers.transpose_in_pieces,
     ("bytes", "fewer"): transfers.send_fewer_bytes,
-    ("messages", "eager"): messages.post_early,
+    ("messages", "eager"): messages.send_at_once,
     ("collectives", "nonblocking"): background.hide_collectives,
     ("barriers", "fuzzy"): background.hide_barriers,
     ("barriers", "removed"): collectives.drop_barriers,
@@ -101,7 +105,8 @@ class TracedOperations:
 
     ``noise`` is how much equal computations of it scatter. Where ranks take turns on ``shared_cores``, how long they
     compute tells nothing of how much they do; where the recording shows how many make progress at a time, that is the
-    ``limit``, and no change of messages or meetings makes the run shorter than these need.
+    ``limit``, and no change of messages or meetings makes the run shorter than these need; where it shows the ``turns``
+    themselves, what fewer ranks would take is known. ``units`` are those of the rows, None where not found yet.
     """
 
     rows: ReplayRows
@@ -110,7 +115,9 @@ class TracedOperations:
     noise: work.NoiseLevels = field(default_factory=work.NoiseLevels)
     shared_cores: bool = False
     limit: core_limit.CoreLimit | None = None
+    turns: time_slices.Turns | None = None
     visit: IntArray | None = None
+    units: tuple[work.Unit, ...] | None = None
 
     @staticmethod
     def is_rewrite(word: tuple[str, str]) -> bool:
@@ -133,6 +140,7 @@ class TracedOperations:
         rewrite = REWRITES.get(word)
         chosen = self._select_rows(before, phases)
         if word in OF_MESSAGES:
+            chosen = self._extend_by_exchange(chosen)
             chosen &= ~np.isin(self._site()[0], list(work.find_hubs(self.rows, self._site()[0])))
         if word == EARLY:
             made = ordering.send_early(self.rows, self._site(), chosen)
@@ -141,6 +149,8 @@ class TracedOperations:
             if word == FUSED and self.visit is not None:
                 fused = made or self.rows
                 made = collectives.fuse_reductions(fused, np.ones(len(fused), dtype=bool), self._visit(fused)) or made
+        elif word == FEWER_RANKS:
+            made = None if self.turns is None else sharing.scale_work(self.rows, self.turns.factor)
         elif sharing.moves_work(word):
             if self.shared_cores:
                 return None
@@ -150,6 +160,16 @@ class TracedOperations:
         else:
             made = loads.carry_loads(self.rows, self.site, before, after) if after is not None else None
         return self._replay_rows(made) if made is not None else None
+
+    def most_seconds(self, word: tuple[str, str], run: MeasuredRun, phases: set[int]) -> float:
+        """Return the most that a change could win in ``phases`` (all, if none): what it is about costs nothing."""
+        chosen = self._select_rows(run, phases)
+        if word[0] == "schedule":
+            chosen = self._extend_by_region(chosen)
+        if word in OF_MESSAGES:
+            chosen = self._extend_by_exchange(chosen)
+        freed = ceilings.remove_costs(self.rows, self._site(), chosen, word)
+        return max(self.time_s - rows.run_time_s(freed, EXPECTED_REPLAYS), 0.0)
 
     def scale_speed(self, processor: float, network: float) -> TracedOperations:
         """Return the operations on processors and a network so many times as fast."""
@@ -163,9 +183,16 @@ class TracedOperations:
         ends = rows.replay_rows(self.rows).end_s[mine]
         return from_trace(rebuilding.rebuild_trace(program, ends), program.title, "replay")
 
-    def find_units(self) -> Iterator[work.Unit]:
-        """Yield the computations of all regions in all phases."""
-        return work.find_units(self.rows, *self._site(), np.ones(len(self.rows), dtype=bool), self.noise)
+    def find_units(self) -> tuple[work.Unit, ...]:
+        """Return the computations of all regions in all phases."""
+        if self.units is not None:
+            return self.units
+        return tuple(work.find_units(self.rows, *self._site(), np.ones(len(self.rows), dtype=bool), self.noise))
+
+    def without_noise(self) -> TracedOperations | None:
+        """Return the operations without noise and disturbances, None where they hold none."""
+        made = sharing.drop_noise(self.rows, self.find_units())
+        return None if made is None else self._replay_rows(made)
 
     def disturbed_seconds(self) -> float:
         """Return by how much the run is longer for computations that were disturbed, seconds."""
@@ -184,11 +211,12 @@ class TracedOperations:
         return {phase: unit.seconds.shape[1] for phase, unit in largest.items()}
 
     def moved_seconds(self, after: TracedOperations) -> dict[str, float]:
-        """Return the seconds of computation that differ in a run with the same rows, by region; none where rows do."""
+        """Return the seconds that computations lose in a run with the same rows, by region; none where rows differ."""
         if len(after.rows) != len(self.rows):
             return {}
-        moved = np.abs(after.rows.seconds - self.rows.seconds) * self.rows.op_mask(Op.BURST)
-        by_region = np.bincount(self.rows.region + 1, moved)[1:]
+        moved = np.maximum(self.rows.seconds - after.rows.seconds, 0.0) * self.rows.op_mask(Op.BURST)
+        recorded = self.rows.program.region[self.rows.key.astype(np.int64)]
+        by_region = np.bincount(recorded + 1, moved)[1:]
         return {self.rows.program.names[n]: float(by_region[n]) for n in np.flatnonzero(by_region)}
 
     def reduces_in_pieces(self) -> bool:
@@ -216,6 +244,17 @@ class TracedOperations:
         found: Mask = chosen | (bursts & np.isin(self.rows.region, regions[regions >= 0]))
         return found
 
+    def _extend_by_exchange(self, chosen: Mask) -> Mask:
+        """Return the chosen rows and all messages of their regions: an exchange is changed in all phases that have it.
+
+        Where nothing but the program itself was recorded as a region, that tells no exchange from another.
+        """
+        passing = rows.message_mask(self.rows)
+        named = self.rows.region_mask(lambda name: name not in NOWHERE)
+        regions = np.unique(self.rows.region[chosen & passing & named])
+        found: Mask = chosen | (passing & np.isin(self.rows.region, regions))
+        return found
+
     def _select_rows(self, run: MeasuredRun, phases: set[int]) -> Mask:
         """Return which rows lie in some phases; all of them for none."""
         if not phases:
@@ -231,7 +270,8 @@ class TracedOperations:
 
     def _replay_rows(self, made: ReplayRows) -> TracedOperations:
         least_s = 0.0 if self.limit is None else min(self.limit.busy_s, self.time_s)
-        return replace(self, rows=made, time_s=max(rows.run_time_s(made, EXPECTED_REPLAYS), least_s))
+        time_s = max(rows.run_time_s(made, EXPECTED_REPLAYS), least_s)
+        return replace(self, rows=made, time_s=time_s, units=None)
 
 
 def build_operations(run: MeasuredRun, trace: Trace) -> TracedOperations | None:
@@ -252,10 +292,12 @@ def build_operations(run: MeasuredRun, trace: Trace) -> TracedOperations | None:
     found = TracedOperations(made, time_s, site, work.measure_noise(made, *site))
     hosts = {name: number for number, name in enumerate(dict.fromkeys(one.host for one in run.profile.processors))}
     of_rank = np.array([hosts[one.host] for one in run.profile.processors])
-    units = list(found.find_units())
+    units = found.find_units()
     limit = core_limit.find_core_limit(made, units, of_rank)
-    shared = limit is not None or core_sharing.are_cores_shared(units, of_rank)
-    return replace(found, shared_cores=shared, limit=limit, visit=collectives.number_visits(made, trace))
+    turns = time_slices.find_turns(made, units, of_rank)
+    shared = limit is not None or turns is not None or core_sharing.are_cores_shared(units, of_rank)
+    visit = collectives.number_visits(made, trace)
+    return replace(found, shared_cores=shared, limit=limit, turns=turns, visit=visit, units=units)
 
 
 def _loses_messages(program: Program) -> bool:

@@ -20,15 +20,18 @@ from advisor_simulation.replay.program import POSTING, RECEIVED, SENDING, Op, Pr
 from advisor_simulation.replay.recording import build_recorded_steps
 from advisor_simulation.replay.steps import Step, Steps
 from advisor_simulation.replay.waits import operation_starts
-from advisor_simulation.whatif.traced import step_layout
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
 
     Mask = npt.NDArray[np.bool_]
     _Layout = tuple[IntArray, IntArray, tuple[npt.NDArray[np.uint8], FloatArray, npt.NDArray[np.int32]]]
+    Kinds = npt.NDArray[np.uint8]
+
 
 #: The steps of a row: what it marks, tells, takes itself, and waits for.
 MARK, TELL, OWN, WAIT = range(4)
@@ -63,7 +66,9 @@ class ReplayRows:
 
     def select_rows(self, kept: Mask | IntArray) -> ReplayRows:
         """Return some of the rows."""
-        columns: dict[str, Any] = {name: getattr(self, name)[kept] for name in _COLUMNS}
+        at = np.flatnonzero(kept) if kept.dtype == bool else kept
+        # take copies rows of several numbers far faster than an index does
+        columns: dict[str, Any] = {name: getattr(self, name).take(at, axis=0) for name in _COLUMNS}
         return replace(self, **columns)
 
     def add_rows(self, *more: ReplayRows) -> ReplayRows:
@@ -82,10 +87,21 @@ class ReplayRows:
         wanted[list(ops)] = True
         return wanted[self.op]
 
+    def region_mask(self, belongs: Callable[[str], bool]) -> Mask:
+        """Return which rows are of a region whose name ``belongs``; those of none are not."""
+        wanted = np.array([*map(belongs, self.program.names), False])
+        return wanted[self.region]
+
     @property
     def seconds(self) -> FloatArray:
         """What each row takes itself, apart from waiting."""
         return self.cost[:, OWN]
+
+    def scale_seconds(self, factor: FloatArray) -> ReplayRows:
+        """Return the rows that take so many times as long themselves; ``factor`` (rows,)."""
+        cost = self.cost.copy()
+        cost[:, OWN] *= factor
+        return replace(self, cost=cost)
 
 
 _COLUMNS: Final = tuple(each.name for each in fields(ReplayRows) if each.name not in ("program", "marks"))
@@ -192,7 +208,7 @@ def _lay_out_by_loop(rows: ReplayRows) -> _Layout:
     first, last = np.empty(2 * rows.program.ranks + 1, dtype=np.int64), np.empty(len(rows), dtype=np.int64)
     columns = np.empty(room, dtype=np.uint8), np.empty(room), np.empty(room, dtype=np.int32)
     counts = 2 * len(rows.program.source), 2 * rows.marks
-    lay_out = numba_compiler.compile_function(step_layout.lay_out_steps)
+    lay_out = numba_compiler.compile_function(lay_out_steps)
     count = lay_out(
         np.ascontiguousarray(rows.line), np.ascontiguousarray(rows.kind), np.ascontiguousarray(rows.cost),
         np.ascontiguousarray(rows.condition), counts, first, last, columns,
@@ -223,3 +239,39 @@ def to_program(rows: ReplayRows) -> tuple[Program, IntArray]:
 def message_mask(rows: ReplayRows) -> Mask:
     """Return which rows take part in messages."""
     return rows.op_mask(*SENDING, *POSTING, *RECEIVED, Op.SENT)
+
+
+def lay_out_steps(
+    line: IntArray,
+    kind: Kinds,
+    cost: FloatArray,
+    condition: IntArray,
+    counts: tuple[int, int],
+    first: IntArray,
+    last: IntArray,
+    steps: tuple[Kinds, FloatArray, npt.NDArray[np.int32]],
+) -> int:
+    """Fill ``first`` (lines + 1,), ``last`` (rows,) and the columns of the steps; return how many steps there are.
+
+    ``counts`` are the conditions of messages, two for each, and of marks. Steps that neither wait, tell nor take time
+    are left out.
+    """
+    of_messages, of_marks = counts
+    kinds, costs, conditions = steps
+    n = row = 0
+    for number in range(len(first) - 1):
+        first[number] = n
+        while row < len(line) and line[row] == number:
+            for step in range(kind.shape[1]):
+                what = condition[row, step]
+                if what >= of_messages:
+                    what += of_marks
+                elif what <= -2:
+                    what = of_messages - what - 2
+                if what >= 0 or cost[row, step] != 0.0:
+                    kinds[n], costs[n], conditions[n] = kind[row, step], cost[row, step], what
+                    n += 1
+            last[row] = n - 1 if n > first[number] else -1
+            row += 1
+    first[len(first) - 1] = n
+    return n

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.changes import RANK_PIECES, UNEVEN
-from advisor_simulation.whatif.traced.rows import OWN, ReplayRows
 from advisor_simulation.whatif.traced.work import IDLE, NoiseLevels, Unit, computing_mask, find_units
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
+    from advisor_simulation.whatif.traced.rows import ReplayRows
 
     Mask = npt.NDArray[np.bool_]
     #: Factors (ranks, instances) of each unit, from all of them.
@@ -61,24 +62,33 @@ def move_work(
             factor[unit.at] = (each + (1.0 - each) * kept)[rows.line[unit.at], unit.turn]
     if not (np.abs(factor - 1.0) > NOTHING).any():
         return None
-    cost = rows.cost.copy()
-    cost[:, OWN] *= factor
-    return replace(rows, cost=cost, value=np.where(factor != 1.0, rows.value * factor, rows.value))
+    value = np.where(factor != 1.0, rows.value * factor, rows.value)
+    return replace(rows.scale_seconds(factor), value=value)
+
+
+def scale_work(rows: ReplayRows, factor: FloatArray) -> ReplayRows:
+    """Return the rows with computations that take so many times as long; ``factor`` (recorded rows,)."""
+    each = np.where(rows.op_mask(Op.BURST), factor[rows.key.astype(np.int64)], 1.0)
+    return replace(rows.scale_seconds(each), value=rows.value * each)
 
 
 def drop_disturbances(rows: ReplayRows, found: Iterable[Unit]) -> ReplayRows | None:
     """Return the rows without what disturbed computations; None where nothing did."""
+    return _set_seconds(rows, ((unit, unit.seconds - unit.disturbed) for unit in found))
+
+
+def drop_noise(rows: ReplayRows, found: Iterable[Unit]) -> ReplayRows | None:
+    """Return the rows without noise: each computation takes what its rank usually needs for it; None without any."""
+    return _set_seconds(rows, ((unit, unit.structure) for unit in found))
+
+
+def _set_seconds(rows: ReplayRows, wanted: Iterable[tuple[Unit, FloatArray]]) -> ReplayRows | None:
+    """Return the rows in which units take so many seconds (ranks, passes); None where they do already."""
     factor = np.ones(len(rows))
-    for unit in found:
-        left = np.divide(
-            unit.seconds - unit.disturbed, unit.seconds, out=np.ones_like(unit.seconds), where=unit.seconds > 0
-        )
+    for unit, seconds in wanted:
+        left = np.divide(seconds, unit.seconds, out=np.ones_like(unit.seconds), where=unit.seconds > 0)
         factor[unit.at] = left[rows.line[unit.at], unit.turn]
-    if (factor == 1.0).all():
-        return None
-    cost = rows.cost.copy()
-    cost[:, OWN] *= factor
-    return replace(rows, cost=cost)
+    return None if (factor == 1.0).all() else rows.scale_seconds(factor)
 
 
 def _lightened(rows: ReplayRows, unit: Unit) -> bool:

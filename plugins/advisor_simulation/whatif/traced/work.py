@@ -43,6 +43,8 @@ OFTEN: Final = 0.05
 EACH_PASS: Final = 0.9
 AS_MUCH: Final = 0.2
 LEAST_MORE: Final = 0.02
+#: Passes of an instance that differ in size by more than this factor are not alike.
+UNLIKE: Final = 2.0
 #: Instances from which on a rest can be told from the rank's share.
 ENOUGH: Final = 4
 #: A rank with less than this share of the mean work has nothing to do.
@@ -56,6 +58,7 @@ LEAST_PARTNERS: Final = 3
 #: A hub that answers each of the others so many times in a pass hands out pieces on demand.
 PIECEWISE: Final = 2.0
 _SCALE: Final = 1.4826
+_WIDE: Final = 1.96
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +102,15 @@ class Unit:
     repeats: int
     served: bool = False
 
+    def divide_passes(self, values: FloatArray) -> list[FloatArray]:
+        """Return values (ranks, passes) by the position of the passes in their instance, all in one if those differ."""
+        return [values[:, place :: self.positions] for place in range(self.positions)]
+
+    @property
+    def positions(self) -> int:
+        """How many passes each instance has, 1 where they are alike or instances differ in that."""
+        return count_positions(self.seconds, self.repeats)
+
     @property
     def totals(self) -> FloatArray:
         """The structural seconds of each rank (ranks,), drawn towards their mean as far as noise explains them."""
@@ -141,9 +153,14 @@ def find_units(
 
 def computing_mask(rows: ReplayRows) -> Mask:
     """Return which rows are computations of ranks; reading, writing and sleeping are none, and go by other rules."""
-    others = np.array([*(classify_region(name)[1] in (Role.IO, Role.OS) for name in rows.program.names), False])
-    found: Mask = rows.op_mask(Op.BURST) & (rows.line < rows.program.ranks) & ~others[rows.region]
+    others = rows.region_mask(lambda name: classify_region(name)[1] in (Role.IO, Role.OS))
+    found: Mask = rows.op_mask(Op.BURST) & (rows.line < rows.program.ranks) & ~others
     return found
+
+
+def file_mask(rows: ReplayRows) -> Mask:
+    """Return which rows are of regions that read or write files."""
+    return rows.region_mask(lambda name: classify_region(name)[1] == Role.IO)
 
 
 def _build_unit(
@@ -154,7 +171,7 @@ def _build_unit(
     np.add.at(seconds, (rows.line[at], turn), rows.seconds[at])
     instances = len(np.unique(instance[at]))
     repeats = instances if instances > 1 else seconds.shape[1]
-    structure, noise = split_noise(seconds, repeats)
+    structure, noise = split_noise_by_position(seconds, repeats)
     if seconds.shape[1] < ENOUGH:
         noise = levels.find_level(region)
         usual = _drop_outliers(seconds, levels.shares.get(region, levels.usual_shares.get(region)), noise)
@@ -284,6 +301,33 @@ def main_region(region: npt.NDArray[np.int32], seconds: FloatArray) -> int:
     return int(np.bincount(region + 1, seconds).argmax()) - 1
 
 
+def count_positions(seconds: FloatArray, repeats: int) -> int:
+    """Return how many passes (ranks, passes) each of ``repeats`` instances has, 1 where they are of like size."""
+    passes = seconds.shape[1] // repeats
+    if passes * repeats != seconds.shape[1] or repeats < ENOUGH:
+        return 1
+    usual = np.median(np.median(seconds, axis=0).reshape(repeats, passes), axis=0)
+    return passes if usual.max() > UNLIKE * usual.min() else 1
+
+
+def split_noise_by_position(seconds: FloatArray, repeats: int) -> tuple[FloatArray, float]:
+    """Return what ``split_noise`` does, of each pass of an instance by itself where these are of different sizes.
+
+    A long computation and a short one of the same region have their own shares, and their own noise.
+    """
+    passes = count_positions(seconds, repeats)
+    if passes == 1:
+        return split_noise(seconds, repeats)
+    usual = np.median(np.median(seconds, axis=0).reshape(repeats, passes), axis=0)
+    structure, squares, disturbed = seconds.copy(), 0.0, False
+    for place, size in enumerate(usual.tolist()):
+        structure[:, place::passes], noise = split_noise(seconds[:, place::passes], repeats)
+        squares += (noise * size) ** 2
+        disturbed |= noise < 0
+    noise = float(np.sqrt(squares) / usual.sum())
+    return structure, -noise if disturbed else noise
+
+
 def split_noise(seconds: FloatArray, repeats: int) -> tuple[FloatArray, float]:
     """Return the structure of seconds (ranks, passes), and the relative standard deviation of the rest.
 
@@ -299,12 +343,15 @@ def split_noise(seconds: FloatArray, repeats: int) -> tuple[FloatArray, float]:
     fit = share[:, None] * size
     rest = np.divide(work, fit, out=np.ones_like(work), where=fit > 0)
     away = (work - fit) / work.mean()
-    far = np.abs(away) > max(FAR * _SCALE * float(np.median(np.abs(away))), LEAST_FAR)
+    far = np.abs(away) > _far_limit(away)
     trends = _follow_trend(rest, repeats)
     far &= ~trends
     structure = seconds.copy()
     if far.any() and (float(far.any(axis=0).mean()) >= REGULAR or float(far.mean()) > OFTEN):
-        return structure, float(away.std())
+        beyond = _find_extremes(away, far)
+        structure[working] = np.where(beyond, fit, work)
+        noise = float(away[~beyond].std())
+        return structure, -noise if beyond.any() else noise
     noise = float(away[~far].std())
     if not far.any() and _is_handed_around(away):
         return structure, noise
@@ -312,6 +359,31 @@ def split_noise(seconds: FloatArray, repeats: int) -> tuple[FloatArray, float]:
         fit * _smooth_rest(np.where(far, 1.0, rest), trends) if noise <= NOISE else np.where(far, fit, work)
     )
     return structure, -noise if far.any() else noise
+
+
+def _far_limit(away: FloatArray) -> float:
+    """Return from which distance on something is far out: for normal noise ``FAR`` standard deviations.
+
+    By the median, and by the 95th percentile: work that is spread evenly has a wide middle and no tail.
+    """
+    size = np.abs(away)
+    middle, wide = FAR * _SCALE * float(np.median(size)), FAR * float(np.quantile(size, 0.95)) / _WIDE
+    return max(min(middle, wide), LEAST_FAR)
+
+
+def _find_extremes(away: FloatArray, far: Mask) -> Mask:
+    """Return what is disturbance where it is usual that some have more: few that are more than twice as far as those.
+
+    ``away`` (ranks, passes) is what lies above the usual, relative to the mean, ``far`` where it lies far above.
+    """
+    more = away[far & (away > 0)]
+    if len(more) < ENOUGH:
+        return np.zeros_like(far)
+    usual = float(np.median(more))
+    scatter = FAR * _SCALE * float(np.median(np.abs(more - usual)))
+    found: Mask = far & (away > usual + max(usual, scatter, LEAST_FAR))
+    few = found.any(axis=0).mean() < 1.0 - REGULAR and found.mean() <= OFTEN
+    return found if few else np.zeros_like(far)
 
 
 def _is_handed_around(away: FloatArray) -> bool:

@@ -1,0 +1,60 @@
+"""Whether a run is advised on, has nothing significant, or is known too little."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from advisor.analysis import quality
+from advisor.analysis.disturbance import DISTURBED_GAPS, disturbance_seconds
+from advisor.analysis.measures import derive_quantities
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor.advice.ranking import Ranking
+    from advisor.advice.rules import RuleMatches
+    from advisor.model.records import Gap, Grade, Profile, Verdict
+
+#: A gap that merges imbalance and waiting may hold that share of the run before "nothing significant" says too much.
+MERGED_SHARE: Final = 0.1
+
+
+def decide_verdict(
+    profile: Profile, grade: Grade, found: Sequence[Gap], matches: RuleMatches, ranked: Ranking
+) -> Verdict:
+    """Return whether there is advice.
+
+    ``nothing significant`` needs a computable gap; no large gap may be undecided or merged, and waiting must be
+    separated from work. Where only I/O was recorded the verdict is about I/O alone, and a large O without an action
+    against it leaves it open.
+    """
+    if ranked.recommendations:
+        return "advice"
+    io_alone = derive_quantities(profile).all_but_io
+    unseen = (quality.HIDDEN, quality.DEVICES_UNSEEN)
+    doubts = unseen if io_alone else (*unseen, quality.UNTOLD)
+    hidden = any(note.name in doubts for note in grade.notes)
+    hidden |= io_alone and max((gap.share for gap in found), default=0.0) > MERGED_SHARE
+    hidden |= _disturbed_share(profile, found) > MERGED_SHARE
+    merged = _merged_share(profile, found) >= MERGED_SHARE
+    merged |= profile.devices is not None and max((gap.share for gap in found), default=0.0) > MERGED_SHARE
+    known = found and grade.letter != "F" and not (matches.leaves_open or hidden or merged)
+    return "nothing significant" if known else "insufficient evidence"
+
+
+def _merged_share(profile: Profile, found: Sequence[Gap]) -> float:
+    """Return the largest share of the run in a gap that merges what ranks lose, start-up and shutdown aside."""
+    edges = sum(float(seconds.mean()) for name, seconds in profile.outside.items() if name in ("start-up", "shutdown"))
+    shares = [
+        (gap.seconds - (edges if "X" in gap.members else 0.0)) / profile.actual_s
+        for gap in found
+        if len(gap.members) > 1 and not {"M", "A", "C", "S"} & set(gap.members)
+    ]
+    return max(shares, default=0.0)
+
+
+def _disturbed_share(profile: Profile, found: Sequence[Gap]) -> float:
+    """Return the largest share of the run in a gap of which nobody knows whether other programs made it."""
+    seconds = disturbance_seconds(profile)
+    gaps_s = (min(gap.seconds, seconds) for gap in found if DISTURBED_GAPS & set(gap.members))
+    return max(gaps_s, default=0.0) / profile.actual_s

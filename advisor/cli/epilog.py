@@ -1,0 +1,205 @@
+"""``gapwatch epilog``: what a batch job used, where its time went and what to do, in three lines, printed or sent."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import tempfile
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from advisor.cli import advise, history_location, output, supervision, user_folders
+from advisor.cli.error_messages import run_guarded
+from advisor.model.errors import AdvisorError, InputError, UsageError
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Collection
+
+    from advisor.collect.batch_jobs import BatchJob
+    from advisor.extension.host.plugin_host import PluginHost
+    from advisor.model.job_account import JobAccount
+
+NAME = "epilog"
+#: Of what a job wrote, so many of the newest entries of its directory are looked at.
+_MOST_ENTRIES: Final = 200
+#: Clocks of nodes and of file servers differ; a file this much older than the job may be its own (seconds).
+_CLOCK_SLACK_S: Final = 2.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Give the command its arguments."""
+    parser.add_argument(
+        "paths", metavar="PATH", nargs="*", type=Path,
+        help="Profiles of the job (default: what it wrote into the directory that it was submitted in)",
+    )  # fmt: skip
+    parser.add_argument("--job", metavar="ID", help="Job of Slurm or PBS (default: the job that the command runs in)")
+    parser.add_argument(
+        "--account", metavar="FILE", type=Path, help="What sacct -P, seff or qstat -f printed, instead of asking them"
+    )
+    parser.add_argument("--mail", metavar="ADDRESS", help="Mail the lines (sendmail) instead of printing them")
+    parser.add_argument(
+        "--post", metavar="FILE", type=Path,
+        help="File with the address of a chat's webhook, readable by its owner only: post the lines there",
+    )  # fmt: skip
+    parser.add_argument(
+        "--quiet", action="store_true", help="Say nothing about a job that wrote no profile: for all jobs of a site"
+    )
+    parser.add_argument("-o", dest="output", metavar="FILE", type=Path, help="Write to FILE")
+    advise.add_study_arguments(parser)
+    history_location.add_state_argument(parser)
+
+
+def run_command(args: argparse.Namespace) -> int:
+    """Print, mail or post the three lines; returns the exit code."""
+    from advisor.collect.batch_jobs import BatchJob, find_batch_job, find_scheduler
+
+    job = find_batch_job()
+    if args.job:
+        job = replace(job, number=args.job) if job else BatchJob(find_scheduler(), args.job, folder=Path.cwd())
+    if job is None and not (args.paths or args.account):
+        raise UsageError("this is no batch job (Slurm, PBS, Flux); name one with --job, or profiles")
+    account = _load_account(job, args.account)
+    with tempfile.TemporaryDirectory(prefix="gapwatch-") as folder:
+        told = Path(folder) / "lines"
+
+        def write_lines() -> int:
+            told.write_text("".join(f"{line}\n" for line in _describe_job(job, account, args)), encoding="utf-8")
+            return 0
+
+        code = supervision.run_part(lambda: run_guarded(write_lines))  # readers and plugins reach no network
+        text = told.read_text(encoding="utf-8") if not code else ""
+    if text:
+        _deliver_lines(text, args)
+    return code
+
+
+def _deliver_lines(text: str, args: argparse.Namespace) -> None:
+    if args.mail or args.post:
+        from advisor.cli import job_messages
+
+        if args.mail:
+            job_messages.send_mail(args.mail, text)
+        if args.post:
+            job_messages.post_text(job_messages.read_address(args.post), text)
+    if args.output or not (args.mail or args.post):
+        output.write_output(text, args.output)
+
+
+def _describe_job(job: BatchJob | None, account: JobAccount | str, args: argparse.Namespace) -> list[str]:
+    """Return the lines; none where the job wrote no profile, and nobody wants to hear of that."""
+    from advisor.output import job_lines
+
+    folder = _find_folder(job, account)
+    numbers = {job.number if job else None, None if isinstance(account, str) else account.job} - {None}
+    paths = args.paths or (_find_profiles(folder, numbers, _find_start(account)) if folder else [])
+    if not paths and args.quiet:
+        return []
+    first = job_lines.render_job_line(_name_job(job, account), account)
+    if not paths:
+        where = f" in {folder}" if folder else ""
+        return [first, f"no profile of the job{where}", "to do: gapwatch run -- srun ./PROGRAM"]
+    study = advise.study_runs(paths, args, history_location.open_history(args))
+    newest = study.runs[study.chosen].paths if study.runs else study.files
+    command = f"gapwatch advise {shlex.quote(os.path.relpath(newest[0] if newest else paths[-1]))}"
+    return [
+        first,
+        job_lines.render_run_line(study.advice, len(study.runs)),
+        job_lines.render_action_line(study.advice, command),
+    ]
+
+
+def _load_account(job: BatchJob | None, file: Path | None) -> JobAccount | str:
+    """Return what the scheduler accounts of the job, or why it tells nothing: the profiles speak all the same."""
+    from advisor.collect.batch_jobs import print_account
+
+    try:
+        if file is not None:
+            return _parse_account(file, file.read_text(encoding="utf-8", errors="replace"))
+        if job is None:
+            return "no job was named"
+        text = print_account(job)
+        with tempfile.TemporaryDirectory(prefix="gapwatch-") as folder:
+            printed = Path(folder) / "account.txt"
+            printed.write_text(text, encoding="utf-8")
+            return _parse_account(printed, text)
+    except InputError as error:
+        return error.reason
+    except AdvisorError as error:
+        return str(error)
+    except OSError as error:
+        return f"{file}: {error.strerror}"
+
+
+def _parse_account(file: Path, text: str) -> JobAccount:
+    from advisor.collect.batch_jobs import parse_qstat
+    from advisor.formats.job_accounts import read_account
+
+    return parse_qstat(text) if text.startswith("Job Id:") else read_account(file)
+
+
+def _name_job(job: BatchJob | None, account: JobAccount | str) -> str:
+    from advisor.output.clean import clean_text
+
+    number = account.job if not isinstance(account, str) else job.number if job else ""
+    name = account.name if not isinstance(account, str) and account.name else job.name if job else ""
+    return clean_text(" ".join(part for part in ("job", number, name) if part))
+
+
+def _find_folder(job: BatchJob | None, account: JobAccount | str) -> Path | None:
+    """Return the directory of the job: what its scheduler says, else the environment."""
+    if not isinstance(account, str) and account.folder:
+        return Path(account.folder)
+    return job.folder if job else None
+
+
+def _find_start(account: JobAccount | str) -> float | None:
+    """Return when the job began, seconds of the epoch; None where nobody tells."""
+    said = os.environ.get("SLURM_JOB_START_TIME", "")
+    if said.isascii() and said.isdigit():
+        return float(said)
+    with suppress(ValueError):
+        if not isinstance(account, str) and account.started:
+            return datetime.fromisoformat(account.started).timestamp()
+    return None
+
+
+def _find_profiles(folder: Path, numbers: Collection[str | None], started_s: float | None) -> list[Path]:
+    """Return what the job wrote into its directory: recordings that name it, else profiles newer than its start."""
+    entries = sorted(_list_entries(folder))[-_MOST_ENTRIES:]
+    own = [path for _, path in entries if _recorded_job(path) in numbers]
+    if own or started_s is None:
+        return own
+    host = user_folders.load_host()
+    newer = [path for changed_s, path in entries if changed_s >= started_s - _CLOCK_SLACK_S]
+    return [path for path in newer if _holds_profile(host, path)]
+
+
+def _holds_profile(host: PluginHost, path: Path) -> bool:
+    with suppress(InputError):
+        return bool(host.find_profiles(path))
+    return False
+
+
+def _list_entries(folder: Path) -> list[tuple[float, Path]]:
+    found = []
+    with suppress(OSError):
+        for path in folder.iterdir():
+            if not path.name.startswith(".") and not path.is_symlink():
+                with suppress(OSError):
+                    found.append((path.stat().st_mtime, path))
+    return found
+
+
+def _recorded_job(path: Path) -> str | None:
+    from advisor.trace.recordings.command import read_command
+
+    if not path.is_dir():
+        return None
+    with suppress(InputError):
+        command = read_command(path)
+        return command.job if command else None
+    return None

@@ -1,0 +1,71 @@
+"""A batch job in three lines, for its mail or the end of its output: what it used, where its time went, what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from advisor.model.units import format_bytes, format_count, format_share
+from advisor.output import numbers
+from advisor.output.clean import clean_text
+from advisor.output.text_cells import shorten_text
+from advisor.output.wording import describe_gap, describe_grade, describe_processors
+
+if TYPE_CHECKING:
+    from advisor.model.job_account import JobAccount
+    from advisor.model.records import Advice
+
+#: Names from jobs and profiles are cut to this length; a line is not wrapped.
+_LONGEST: Final = 80
+
+
+def render_job_line(name: str, account: JobAccount | str) -> str:
+    """Return what the job used; ``account`` is the reason where its scheduler does not tell."""
+    if isinstance(account, str):
+        return f"{name}: what it used is not known: {_clean(account)}"
+    state = f"{_clean(account.state)} after" if account.state else "ran for"
+    where = f" on {format_count(account.nodes, 'node')}" if account.nodes else ""
+    parts = [f"{name}: {state} {numbers.format_duration(account.elapsed_s)}{where}"]
+    if account.is_complete and account.elapsed_s > 0 and account.cores > 0:
+        busy = account.cpu_s / account.elapsed_s
+        share = format_share(busy / account.cores)
+        parts.append(f"used {busy:.3g} of {format_count(account.cores, 'core')} ({share})")
+    elif not account.is_complete:
+        parts.append(f"{format_count(account.cores, 'core')}; what it used is accounted when it has ended")
+    if account.memory is not None:
+        parts.append(f"at most {format_bytes(account.memory)} in memory of a task")
+    return "; ".join(parts)
+
+
+def render_run_line(advice: Advice, runs: int) -> str:
+    """Return where the time of the job's run went; of several ``runs`` the newest is meant, which is said."""
+    profile = advice.profile
+    took = f"{numbers.format_duration(profile.actual_s)} on " if profile.has_run_time else ""
+    parts = [f"{_clean(profile.program or profile.run)}: {took}{describe_processors(profile)}"]
+    if runs > 1:
+        parts[0] += f" (the newest of {runs} runs)"
+    parts.append(f"evidence {describe_grade(advice.grade)}")
+    largest = max(advice.gaps, key=lambda gap: gap.seconds, default=None)
+    if largest is not None and largest.seconds > 0:
+        of_run = f" ({format_share(largest.share)} of the run)"
+        parts.append(f"most is lost to {describe_gap(largest)}: {numbers.format_duration(largest.seconds)}{of_run}")
+    return "; ".join(parts)
+
+
+def render_action_line(advice: Advice, command: str) -> str:
+    """Return what to do first, or why there is nothing; ``command`` shows all of the advice."""
+    item = next((one for one in advice.recommendations if one.state != "suppressed"), None)
+    if item is None:
+        return f"no advice: {advice.verdict}; {command}"
+    place = ""
+    if item.region:
+        place = f" at {_clean(item.region)}" + (
+            f" ({_clean(item.file)}:{item.line})" if item.file and item.line else ""
+        )
+    gain = f"at most {numbers.format_duration(item.ceiling_s)}"
+    if item.expected_s is not None:
+        gain = f"expected {numbers.format_duration(item.expected_s)}"
+    return f"to do: {_clean(item.title)} [{item.action}]{place}, {gain}; {command}"
+
+
+def _clean(text: str) -> str:
+    return shorten_text(clean_text(text), _LONGEST)

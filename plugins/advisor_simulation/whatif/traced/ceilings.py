@@ -1,0 +1,106 @@
+"""The most that any change of some kind could win on the operations of a run: what it is about costs nothing at all.
+
+Messages and meetings that a change is about are gone, with all waiting for them; files take no time; what is computed
+is the same for all ranks in each pass, noise and disturbances too. No way of carrying a change out wins more, whoever
+waits for whom afterwards. Where a hub hands out the work, its messages are gone as well: who fetches work needs none.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.trace.events import Role
+from advisor_simulation.replay.program import Op
+from advisor_simulation.whatif.traced.background import role_mask
+from advisor_simulation.whatif.traced.rows import WAIT, message_mask
+from advisor_simulation.whatif.traced.sharing import ALONE
+from advisor_simulation.whatif.traced.work import NoiseLevels, computing_mask, file_mask, find_hubs, find_units
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from advisor.model.records import FloatArray, IntArray
+    from advisor_simulation.whatif.traced.rows import ReplayRows
+
+    Mask = npt.NDArray[np.bool_]
+
+_MESSAGES: Final = frozenset({"messages", "access", "remote", "send", "receive", "pipeline", "bytes"})
+_MEETINGS: Final = frozenset({"collectives", "barriers", "reductions", "phases", "alltoall"})
+_WORK: Final = frozenset({"rebalance", "schedule"})
+
+
+def remove_costs(rows: ReplayRows, place: tuple[IntArray, IntArray], chosen: Mask, word: tuple[str, str]) -> ReplayRows:
+    """Return the rows without what a change is about in the ``chosen`` ones; ``place`` are phase and instance of each.
+
+    Rows as they are for changes of something else.
+    """
+    kind = word[0]
+    if kind in _MESSAGES:
+        return _drop_links(rows, message_mask(rows) & chosen)
+    if kind in _MEETINGS:
+        return _drop_links(rows, _meetings(rows, kind) & chosen)
+    if kind in _WORK:
+        return _even_out(rows, place, chosen)
+    if kind == "serial":
+        freed = _scale(rows, np.where(_computed_alone(rows, place[0], chosen), 0.0, 1.0))
+        return _drop_hubs(freed, place[0], chosen)
+    if kind in ("io", "fsync"):
+        free = _scale(rows, np.where(file_mask(rows) & chosen & rows.op_mask(Op.BURST), 0.0, 1.0))
+        return _drop_links(free, role_mask(free, Role.ALL_TO_ONE) & chosen)
+    return rows
+
+
+def _meetings(rows: ReplayRows, kind: str) -> Mask:
+    joins = rows.op_mask(Op.JOIN)
+    return joins & role_mask(rows, Role.BARRIER) if kind == "barriers" else joins
+
+
+def _drop_links(rows: ReplayRows, these: Mask) -> ReplayRows:
+    """Return the rows without messages or meetings some of whose rows are ``these``: all their rows."""
+    messages, joins = message_mask(rows), rows.op_mask(Op.JOIN)
+    gone = messages & np.isin(rows.link, rows.link[these & messages])
+    gone |= joins & np.isin(rows.link, rows.link[these & joins])
+    return rows.select_rows(~gone)
+
+
+def _even_out(rows: ReplayRows, place: tuple[IntArray, IntArray], chosen: Mask) -> ReplayRows:
+    """Return the rows in which all ranks compute the same in each pass, and no hub hands anything out."""
+    factor = np.ones(len(rows))
+    for unit in find_units(rows, *place, chosen, NoiseLevels()):
+        mean = unit.seconds.mean(axis=0)
+        own = np.divide(mean, unit.seconds, out=np.zeros_like(unit.seconds), where=unit.seconds > 0)
+        factor[unit.at] = own[rows.line[unit.at], unit.turn]
+    return _drop_hubs(_scale(rows, np.minimum(factor, _MOST)), place[0], chosen)
+
+
+def _drop_hubs(rows: ReplayRows, phase: IntArray, chosen: Mask) -> ReplayRows:
+    """Return the rows without the messages of hubs in the ``chosen`` ones."""
+    hubs = np.isin(phase, list(find_hubs(rows, phase)))
+    return _drop_links(rows, message_mask(rows) & hubs & chosen)
+
+
+#: Who computes next to nothing in a pass gets no more than so many times that.
+_MOST: Final = 1e3
+
+
+def _computed_alone(rows: ReplayRows, phase: IntArray, chosen: Mask) -> Mask:
+    """Return which rows are computations of regions that one rank passes alone in a phase."""
+    found = np.zeros(len(rows), dtype=bool)
+    at = np.flatnonzero(computing_mask(rows) & chosen & (phase >= 0))
+    ranks, count = rows.program.ranks, len(rows.program.names) + 1
+    if not len(at):
+        return found
+    kind = phase[at] * count + rows.region[at] + 1
+    _, number = np.unique(kind, return_inverse=True)
+    each = np.bincount(number * ranks + rows.line[at], rows.seconds[at], minlength=ranks * (int(number.max()) + 1))
+    each = each.reshape(-1, ranks)
+    found[at] = (each.max(axis=1) >= ALONE * each.sum(axis=1))[number]
+    return found
+
+
+def _scale(rows: ReplayRows, factor: FloatArray) -> ReplayRows:
+    made = rows.scale_seconds(factor)
+    made.cost[:, WAIT] *= np.where(factor == 0.0, 0.0, 1.0)
+    return made

@@ -1,0 +1,63 @@
+"""What threads can share of the code that one of them runs alone: neither reading text nor taking memory."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from advisor import pipeline
+from advisor.analysis.loads.computation import find_sequential_regions
+from advisor.extension import host
+from advisor.model.records import Advice, Phase, Processor, Profile, Region
+
+THREADS = 4
+
+
+def advise_on(text_s: float, smooth_s: float, name: str = "isoc99_fscanf") -> Advice:
+    """A program of four threads that share a loop of 4 s; the first one reads text and smooths before."""
+    loop_s = 4.0
+    cpu_s = np.array([[text_s] + [0.0] * 3, [smooth_s] + [0.0] * 3, [loop_s / THREADS] * THREADS])[:, :, None]
+    waited_s = np.zeros_like(cpu_s)
+    zero = np.zeros((3, THREADS))
+    text = zero.copy()
+    text[0] = cpu_s[0, :, 0]
+    actual_s = text_s + smooth_s + loop_s / THREADS
+    counts = {"all": cpu_s[:, :, 0], "known": cpu_s[:, :, 0], "unoptimized": zero, "text": text, "allocation": zero}
+    profile = Profile(
+        program="program",
+        run="1",
+        reader="recording",
+        actual_s=actual_s,
+        processors=tuple(Processor(0, thread) for thread in range(THREADS)),
+        regions=(
+            Region(name, "graph.c", 9),
+            Region("smooth", "graph.c", 13),
+            Region("!$omp parallel", "graph.c", 24, threaded=True),
+        ),
+        phases=(
+            Phase(
+                "to the end", "parallel", np.arange(3),
+                {"cpu_s": cpu_s, "wall_s": cpu_s, "wait_s": waited_s, "sync_s": waited_s},
+                start_s=np.zeros(1), duration_s=np.array([actual_s]),
+            ),
+        ),
+        outside={"idle": np.array([0.0] + [text_s + smooth_s] * 3)},
+        status=dict.fromkeys(("cpu_s", "wall_s", "wait_s", "sync_s"), "measured"),
+        counts={f"code.{kind}_s": table for kind, table in counts.items()},
+        paradigms=("OpenMP",),
+        cores=THREADS,
+    )  # fmt: skip
+    return pipeline.study_run(profile, pipeline.Options(), host.load_plugins()).advice
+
+
+def test_more_threads_for_the_loop_that_one_runs_alone() -> None:
+    found = {item.action: item for item in advise_on(2.0, 1.0).recommendations}
+    assert (found["G-3"].region, found["G-3"].line) == ("smooth", 13)
+    assert found["G-3"].ceiling_s == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("name", ["isoc99_fscanf", "fread"])
+def test_reading_alone_is_no_work_for_threads(name: str) -> None:
+    advice = advise_on(2.0, 0.0, name)
+    assert name in find_sequential_regions(advice.profile)
+    assert "G-3" not in {item.action for item in advice.recommendations}

@@ -1,0 +1,244 @@
+"""The end of a batch job: three lines on what it used, where its time went and what to do; printed, mailed, posted.
+
+Slurm's table is that of Slurm 22.05 on one node; what PBS prints follows the documentation of OpenPBS 23.06.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from command_line import ROOT, environment, run
+from patience import PATIENCE_S, wait_until
+
+from advisor.cli.entry import main
+from advisor.collect.batch_jobs import BatchJob, find_batch_job, parse_qstat
+from advisor.model.errors import AdvisorError
+from advisor.trace.recordings.command import RunCommand, read_command, write_command
+
+TRACE = ROOT / "examples" / "tutorial" / "recorded" / "v1-1" / "galaxy_trace"
+SACCT = ROOT / "tests" / "profiles" / "slurm" / "sacct-22.05.txt"
+EPILOG = ROOT / "packaging" / "clusters" / "slurm-epilog.sh"
+QSTAT = """Job Id: 123.pbs
+    Job_Name = heat
+    Job_Owner = user@login
+    resources_used.cpupercent = 190
+    resources_used.cput = 00:09:30
+    resources_used.mem = 812340kb
+    resources_used.ncpus = 2
+    resources_used.walltime = 00:05:00
+    job_state = R
+    Resource_List.ncpus = 2
+    Resource_List.nodect = 1
+    Variable_List = PBS_O_HOME=/home/user,PBS_O_LANG=C.UTF-8,
+\tPBS_O_WORKDIR=/home/user/he
+\tat,PBS_O_HOST=login
+"""
+
+
+def put_tool(folder: Path, name: str, script: str) -> Path:
+    """Put a command into a directory for PATH."""
+    folder.mkdir(exist_ok=True)
+    tool = folder / name
+    tool.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
+    tool.chmod(0o755)
+    return tool
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of job 7, in which it wrote a trace; its scheduler prints what it accounts."""
+    folder = tmp_path / "heat"
+    folder.mkdir()
+    shutil.copytree(TRACE, folder / "galaxy_trace")
+    (folder / "input.nml").write_text("n = 1\n", encoding="utf-8")
+    table = SACCT.read_text(encoding="utf-8").replace("/home/user/heat", str(folder))
+    table = table.replace("2026-11-23", "2020-01-01")
+    (tmp_path / "table").write_text(table, encoding="utf-8")
+    put_tool(tmp_path / "bin", "sacct", f'[ "$4" = 7 ] && cat {tmp_path}/table')
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    for name in [name for name in os.environ if name.startswith(("SLURM_", "PBS_", "FLUX_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def test_three_lines_say_what_a_job_used_lost_and_can_win(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["epilog", "--job", "7"]) == 0
+    used, lost, action = capsys.readouterr().out.splitlines()
+    assert used == (
+        "job 7 heat: COMPLETED after 17.0 s on 1 node; used 0.265 of 2 cores (13.3 %); at most 17.8 MiB in memory of"
+        " a task"
+    )
+    assert lost.startswith("galaxy: ")
+    assert "evidence B (good, minor doubts); most is lost to overall load imbalance" in lost
+    assert "[A-28]" in action
+    assert action.endswith("gapwatch advise galaxy_trace")
+
+
+def test_inside_of_a_job_nothing_has_to_be_named(
+    job: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert main(["epilog"]) == 0
+    assert capsys.readouterr().out.startswith("job 7 heat: ")
+
+
+def test_profiles_older_than_the_job_are_not_its_own(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in (*job.rglob("*"), job):
+        os.utime(path, (1e9, 1e9))
+    assert main(["epilog", "--job", "7"]) == 0
+    assert "no profile of the job in " in capsys.readouterr().out
+    assert main(["epilog", "--job", "7", "--quiet"]) == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_scheduler_that_says_nothing_does_not_hide_the_advice(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["epilog", "--job", "8", "galaxy_trace"]) == 0
+    used, lost, _ = capsys.readouterr().out.splitlines()
+    assert used == "job 8: what it used is not known: sacct: status 1"
+    assert lost.startswith("galaxy: ")
+
+
+def test_what_a_running_job_used_is_not_known_yet(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    running = SACCT.read_text(encoding="utf-8").replace("COMPLETED", "RUNNING").replace("00:04.510", "00:00:00")
+    (job.parent / "running.txt").write_text(running, encoding="utf-8")
+    assert main(["epilog", "--account", str(job.parent / "running.txt"), "galaxy_trace"]) == 0
+    assert "2 cores; what it used is accounted when it has ended" in capsys.readouterr().out
+
+
+def test_outside_of_a_job_a_job_or_a_profile_has_to_be_named(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["epilog"]) == 2
+    assert "name one with --job, or profiles" in capsys.readouterr().err
+
+
+def test_the_lines_are_mailed(job: Path, tmp_path: Path) -> None:
+    put_tool(tmp_path / "bin", "sendmail", f'echo "$@" > {tmp_path}/words; cat > {tmp_path}/mail')
+    assert main(["epilog", "--job", "7", "--mail", "user@example.org"]) == 0
+    assert (tmp_path / "words").read_text() == "-i -- user@example.org\n"
+    mail = (tmp_path / "mail").read_text()
+    assert "Subject: gapwatch: job 7 heat: COMPLETED after" in mail
+    assert "[A-28]" in mail
+
+
+@pytest.mark.parametrize("address", ["-Xevil", "a b", "a@b,c@d", "a\nBcc: b"])
+def test_what_is_no_address_is_refused(job: Path, address: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["epilog", "--job", "7", f"--mail={address}"]) == 2
+    assert "is no address" in capsys.readouterr().err
+
+
+def test_the_lines_are_posted(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bodies: list[bytes] = []
+
+    class Webhook(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            bodies.append(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None: ...
+
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    address = tmp_path / "webhook"
+    with ThreadingHTTPServer(("127.0.0.1", 0), Webhook) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            address.write_text(f"http://127.0.0.1:{server.server_port}/hooks/secret\n", encoding="utf-8")
+            address.chmod(0o600)
+            assert main(["epilog", "--job", "7", "--post", str(address)]) == 0
+        finally:
+            server.shutdown()
+            thread.join()
+    assert json.loads(bodies[0])["text"].count("\n") == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "mode", "said"),
+    [("https://example.org/x", 0o644, "chmod 600"), ("http://example.org/x", 0o600, "https://"), ("file:///x", 0o600, "https://")],
+)  # fmt: skip
+def test_addresses_that_others_can_read_or_hear_are_refused(
+    job: Path, tmp_path: Path, text: str, mode: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "webhook").write_text(text, encoding="utf-8")
+    (tmp_path / "webhook").chmod(mode)
+    assert main(["epilog", "--job", "7", "--post", str(tmp_path / "webhook")]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_jobs_are_told_from_the_environment() -> None:
+    here = Path("/home/user/heat")
+    slurm = {"SLURM_JOB_ID": "9", "SLURM_JOB_NAME": "heat", "SLURM_SUBMIT_DIR": str(here)}
+    assert find_batch_job(slurm) == BatchJob("slurm", "9", "heat", here)
+    array = slurm | {"SLURM_ARRAY_JOB_ID": "8", "SLURM_ARRAY_TASK_ID": "2"}
+    assert find_batch_job(array) == BatchJob("slurm", "8_2", "heat", here)
+    pbs = {"PBS_JOBID": "123.pbs", "PBS_JOBNAME": "heat", "PBS_O_WORKDIR": str(here)}
+    assert find_batch_job(pbs) == BatchJob("pbs", "123.pbs", "heat", here)
+    assert find_batch_job(slurm | {"FLUX_ENCLOSING_ID": "f2F8U"}) == BatchJob("flux", "f2F8U")
+    assert find_batch_job({}) is None
+
+
+def test_what_pbs_prints_is_an_account() -> None:
+    account = parse_qstat(QSTAT)
+    assert (account.job, account.name, account.cores, account.nodes) == ("123.pbs", "heat", 2, 1)
+    assert (account.elapsed_s, account.cpu_s, account.folder) == (300.0, 570.0, "/home/user/heat")
+    assert not account.is_complete
+    torque = QSTAT.replace("    resources_used.ncpus = 2\n", "").replace(
+        "Resource_List.ncpus = 2", "Resource_List.nodes = 2:ppn=16"
+    )
+    assert parse_qstat(torque).cores == 32
+    with pytest.raises(AdvisorError, match=r"resources_used\.cput"):
+        parse_qstat(QSTAT.replace("resources_used.cput ", "resources_used.other "))
+
+
+def test_a_recording_names_its_job(tmp_path: Path) -> None:
+    write_command(tmp_path, RunCommand(("srun", "./app"), "/home/user", (), "8_2"))
+    command = read_command(tmp_path)
+    assert command is not None
+    assert command.job == "8_2"
+
+
+def test_the_epilog_of_slurm_writes_beside_the_job_as_its_user(job: Path, tmp_path: Path) -> None:
+    """With stubs for the commands of Slurm and for the change of the user."""
+    tools = tmp_path / "bin"
+    put_tool(tools, "scontrol", "echo node1; echo node2")
+    put_tool(tools, "runuser", f'echo "$2" > {tmp_path}/user; shift 3; exec "$@"')
+    script = EPILOG.read_text(encoding="utf-8").replace("PATH=/usr/sbin", f"PATH={tools}:/usr/sbin")
+    own = put_tool(tmp_path / "own", "gapwatch", f'exec {sys.executable} -m gapwatch "$@"')
+    told = {
+        "SLURM_JOB_ID": "7", "SLURM_JOB_USER": "user", "SLURM_JOB_WORK_DIR": str(job), "SLURM_NODELIST": "node[1-2]",
+        "SLURMD_NODENAME": "node1", "GAPWATCH": str(own),
+    }  # fmt: skip
+    variables = environment(tmp_path, **told, PYTHONPATH=os.pathsep.join((str(ROOT), str(ROOT / "plugins"))))
+    for node, written in (("node2", False), ("node1", True)):
+        done = subprocess.run(
+            ["sh", "-c", script], env={**variables, "SLURMD_NODENAME": node}, check=False, timeout=PATIENCE_S
+        )
+        assert done.returncode == 0
+        assert written == (node == "node1")
+    lines = job / "gapwatch-job-7.txt"
+    wait_until(lines.exists)
+    wait_until(lambda: lines.read_text().count("\n") == 3)
+    assert (tmp_path / "user").read_text() == "user\n"
+
+
+def test_the_page_shows_what_is_printed(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (job / "sacct.txt").write_text(SACCT.read_text(encoding="utf-8"), encoding="utf-8")
+    page = (ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
+    shown = page.split("<!-- epilog: begin -->\n```text\n")[1].split("```\n<!-- epilog: end -->")[0]
+    command, *lines = shown.splitlines()
+    assert main(command.split()[2:]) == 0
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_the_command_works_as_a_process(job: Path, tmp_path: Path) -> None:
+    done = run("epilog", "--job", "7", "-o", "lines", home=job, PATH=os.environ["PATH"])
+    assert done.returncode == 0, done.stderr
+    assert (job / "lines").read_text().startswith("job 7 heat: ")

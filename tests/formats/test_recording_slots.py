@@ -1,0 +1,157 @@
+"""Threads that come one after the other, or while another one waits for them, are one processor."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pytest
+
+from advisor.formats.recording.columns import thread_columns
+from advisor.formats.recording.helper_threads import split_helper_threads
+from advisor.formats.recording.naming import RegionTable
+from advisor.formats.recording.recorded_threads import RecordedThread
+from advisor.formats.recording.slots import assign_slots, join_columns
+from advisor.trace.events import Kind
+from advisor.trace.recordings.layout import CALL, RECORD
+from advisor.trace.recordings.processes import ThreadSpan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from advisor.trace.recordings.processes import Process
+
+MS = 1_000_000
+CREATE, JOIN, WRITE, PARALLEL = "pthread_create", "pthread_join", "write", "omp_parallel"
+NAMES = dict(enumerate((CREATE, JOIN, WRITE, PARALLEL), 1))
+Call = tuple[str, float, float]
+
+
+def process(functions: int = 3) -> Process:
+    """Return a process that has called the first ones of the functions."""
+    called = {number: name for number, name in NAMES.items() if number <= functions}
+    return cast("Process", SimpleNamespace(functions=called, python={}, objects={}, program="a.out"))
+
+
+def thread(of: Process, number: int, begin: float, end: float | None, *calls: Call) -> RecordedThread:
+    """Return a thread that lives from ``begin`` to ``end``, with calls (function, from, to); all in milliseconds."""
+    numbers = {name: number for number, name in NAMES.items()}
+    records = np.zeros(len(calls), dtype=RECORD)
+    for record, (function, since, until) in zip(records, calls, strict=True):
+        record["kind"], record["function"] = CALL, numbers[function]
+        record["start_ns"], record["end_ns"] = int(since * MS), int(until * MS)
+    used = None if end is None else int((end - begin) * MS)
+    span = ThreadSpan(number, int(begin * MS), 0, None if end is None else int(end * MS), used)
+    return RecordedThread(of, span, 0, records, cast("Any", records[:0]), 0)
+
+
+def slots_of(*threads: RecordedThread) -> list[int]:
+    return [one.processor for one in assign_slots(threads)]
+
+
+def steps(of: Process, count: int) -> list[RecordedThread]:
+    """A first thread that creates two others in each step of 10 ms, waits for them, and computes 2 ms before that."""
+    calls: list[Call] = []
+    others = []
+    for step in range(count):
+        at = 10.0 * step
+        calls += [
+            (CREATE, at + 2, at + 2.1),
+            (CREATE, at + 2.2, at + 2.3),
+            (JOIN, at + 2.4, at + 8),
+            (JOIN, at + 8.1, at + 9),
+        ]
+        others += [thread(of, 2 * step + 1, at + 2.05, at + 7.9), thread(of, 2 * step + 2, at + 2.25, at + 8.9)]
+    return [thread(of, 0, 0.0, 10.0 * count, *calls), *others]
+
+
+def test_threads_of_each_step_are_the_same_two_processors() -> None:
+    assert slots_of(*steps(process(), 3)) == [0, 0, 2, 0, 2, 0, 2]
+
+
+def test_a_first_thread_that_works_beside_the_others_is_one_more() -> None:
+    of = process()
+    first = thread(of, 0, 0, 10, (CREATE, 1, 1.1), (JOIN, 7, 9))
+    assert slots_of(first, thread(of, 1, 1.05, 8.9)) == [0, 1]
+
+
+def test_a_first_thread_that_does_something_else_meanwhile_is_one_more() -> None:
+    of = process()
+    first = thread(of, 0, 0, 10, (CREATE, 1, 1.1), (WRITE, 1.2, 7), (JOIN, 7.1, 9))
+    assert slots_of(first, thread(of, 1, 1.05, 8.9)) == [0, 1]
+
+
+def test_a_team_of_openmp_leaves_its_processors_between_its_regions() -> None:
+    of = process(4)
+    first = thread(
+        of, 0, 0, 20, (PARALLEL, 1, 5), (CREATE, 6, 6.1), (CREATE, 6.2, 6.3), (JOIN, 6.4, 12), (JOIN, 12.1, 13)
+    )
+    worker = thread(of, 1, 0.5, 20, (PARALLEL, 1.1, 5))
+    assert slots_of(first, worker, thread(of, 2, 6.05, 11.9), thread(of, 3, 6.25, 12.9)) == [0, 1, 0, 1]
+
+
+def test_a_thread_that_was_killed_keeps_its_processor() -> None:
+    of = process()
+    first = thread(of, 0, 0, 30, (CREATE, 1, 1.1), (WRITE, 2, 28))
+    assert slots_of(first, thread(of, 1, 1.05, None), thread(of, 2, 10, 12)) == [0, 1, 2]
+
+
+def test_brief_threads_of_many_steps_are_no_helpers() -> None:
+    threads = assign_slots(steps(process(), 200))
+    assert split_helper_threads(threads) == (threads, [])
+
+
+def events_of(threads: Sequence[RecordedThread]) -> list[tuple[float, str, str]]:
+    """Return the events of the first processor: when (ms), what, and the region."""
+    regions = RegionTable({})
+    mine = [
+        thread_columns(one, regions, {}, cast("Any", Members()), alone=False) for one in threads if one.processor == 0
+    ]
+    found = join_columns(mine[0], mine[1:])
+    return [
+        (round(time / MS, 2), Kind(kind).name, regions.regions[region].name)
+        for time, kind, region in zip(found["time_s"], found["kind"], found["region"], strict=True)
+    ]
+
+
+class Members:
+    """No communicators."""
+
+    def partner_ranks(self, _: object, records: npt.NDArray[np.void]) -> npt.NDArray[np.int64]:
+        return np.full(len(records), -1)
+
+    communicator_numbers = partner_ranks
+
+
+def test_the_call_that_waits_ends_where_another_thread_begins() -> None:
+    found = events_of(assign_slots(steps(process(), 1)))
+    assert found == [
+        (0.0, "ENTER", "program"),
+        (2.0, "ENTER", "with other threads"),
+        (2.0, "ENTER", "pthread_create"),
+        (2.05, "LEAVE", "pthread_create"),
+        (2.05, "ENTER", "thread"),
+        (7.9, "LEAVE", "thread"),
+        (7.9, "ENTER", "pthread_join"),
+        (8.0, "LEAVE", "pthread_join"),
+        (8.1, "ENTER", "pthread_join"),
+        (9.0, "LEAVE", "pthread_join"),
+        (9.0, "LEAVE", "with other threads"),
+        (10.0, "LEAVE", "program"),
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_events_nest_and_follow_each_other(count: int) -> None:
+    found = events_of(assign_slots(steps(process(), count)))
+    assert [time for time, _, _ in found] == sorted(time for time, _, _ in found)
+    open_regions: list[str] = []
+    for _, kind, region in found:
+        if kind == "ENTER":
+            open_regions.append(region)
+        else:
+            assert open_regions.pop() == region
+    assert not open_regions

@@ -1,0 +1,224 @@
+"""Dialects of timing tables that share a reader with others, and what the first rank alone tells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from advisor.analysis import bounds, gaps, loads, quality, soundness
+from advisor.formats import timing_tables
+from advisor.model.errors import InputError
+from advisor.model.records import RANKS_ADDED_UP
+
+if TYPE_CHECKING:
+    from advisor.model.records import Profile
+
+HERE = Path(__file__).parents[1] / "profiles" / "timing_tables"
+_SPPARKS = """SPPARKS (23 Jul 2020)
+      Time    Naccept    Nreject
+     140.5    1058942  912191058
+Loop time of 802.351 on 4 procs
+
+Solve time (%) = 29.1548 (3.63367)
+Update time (%) = 0 (0)
+Comm  time (%) = 21.6422 (2.69735)
+Outpt time (%) = 731.551 (91.1759)
+App   time (%) = 20.0 (2.49268)
+Other time (%) = 0.00300241 (0.000374201)
+"""
+_VASP = """ vasp.6.3.2 27Jun22 (build Aug 10 2022) complex
+ running   16 mpi-ranks, with    1 threads/rank
+      LOOP:  cpu time    4.0000: real time    4.1000
+     STRESS:  cpu time    1.0000: real time    1.1000
+ General timing and accounting informations for this job:
+ ========================================================
+
+                  Total CPU time used (sec):      {cpu}
+                            User time (sec):      {cpu}
+                          System time (sec):        0.000
+                         Elapsed time (sec):       10.000
+
+                   Maximum memory used (kb):       75664.
+                   Average memory used (kb):          N/A
+
+                          Minor page faults:        54330
+                          Major page faults:            0
+                 Voluntary context switches:          339
+"""
+
+
+def read_text(text: str, tmp_path: Path, name: str = "out") -> Profile:
+    """The profile of a file with this text."""
+    (tmp_path / name).write_text(text)
+    assert timing_tables.advisor_sniff(tmp_path / name) == 0.9
+    profile = timing_tables.advisor_read(tmp_path / name)
+    soundness.check_profile(profile)
+    return profile
+
+
+def list_gaps(profile: Profile) -> dict[str, float]:
+    """The seconds of each gap."""
+    summary = loads.summarize_loads(profile)
+    found = gaps.attribute_gaps(profile, bounds.compute_bounds(profile, None, summary), summary)
+    return {gap.name: gap.seconds for gap in found}
+
+
+def find_letter(profile: Profile) -> str:
+    """The grade."""
+    summary = loads.summarize_loads(profile)
+    levels = bounds.compute_bounds(profile, None, summary)
+    return quality.grade_profile(profile, levels, gaps.attribute_gaps(profile, levels, summary)).letter
+
+
+def test_sparta_counts_particles() -> None:
+    """Its row Other holds what ranks wait for each other, so nothing may be called insignificant."""
+    profile = timing_tables.advisor_read(HERE / "sparta.log")
+    assert (profile.program, profile.ranks) == ("spa", 4)
+    assert profile.actual_s == pytest.approx(1.61209, rel=1e-4)
+    assert profile.parameters == {"particles": 51340.0, "steps": 1000.0}
+    assert "waiting hidden" in {note.name for note in profile.notes}
+    assert "the log ends early" not in {note.name for note in profile.notes}
+
+
+def test_means_of_rows_that_keep_communication_apart_are_no_f(tmp_path: Path) -> None:
+    profile = read_text(_SPPARKS, tmp_path)
+    assert (profile.program, profile.ranks) == ("spk", 4)
+    assert profile.actual_s == pytest.approx(802.351)
+    note = next(note for note in profile.notes if note.name == RANKS_ADDED_UP)
+    assert "2.7 % of the run in the mean" in note.text
+    computing = next(bound for bound in bounds.compute_bounds(profile, None) if bound.name == "I")
+    assert computing.seconds == pytest.approx(49.1548, abs=0.1)
+    assert find_letter(profile) == "D"
+
+
+@pytest.mark.parametrize("line", ["Outpt time (%) = 731.551 (81.1759)", "Outpt time (%) = x (91.1759)"])
+def test_means_that_contradict_their_share_are_refused(line: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="line 9"):
+        read_text(_SPPARKS.replace("Outpt time (%) = 731.551 (91.1759)", line), tmp_path)
+
+
+def test_a_first_rank_without_a_core_is_told(tmp_path: Path) -> None:
+    """MPI polls while it waits, so half of the run without a core is disks, other programs, or other ranks."""
+    profile = read_text(_VASP.format(cpu="5.000"), tmp_path, "OUTCAR")
+    assert list_gaps(profile) == {"O": pytest.approx(5.0)}
+    assert find_letter(profile) == "D"
+    note = next(note for note in profile.notes if note.name == RANKS_ADDED_UP)
+    assert "no core for 50.0 % of the run" in note.text
+
+
+def test_a_first_rank_that_had_a_core_tells_nothing_of_the_others(tmp_path: Path) -> None:
+    profile = read_text(_VASP.format(cpu="9.800"), tmp_path, "OUTCAR")
+    assert "os_s" not in profile.phases[0].arrays
+    assert find_letter(profile) == "F"
+
+
+def test_cpu_times_of_threads_say_nothing_of_cores(tmp_path: Path) -> None:
+    threads = _VASP.format(cpu="5.000").replace("with    1 threads", "with    2 threads")
+    assert "os_s" not in read_text(threads, tmp_path, "OUTCAR").phases[0].arrays
+
+
+def test_gptl_is_nested_by_the_file_of_a_rank() -> None:
+    profile = timing_tables.advisor_read(HERE / "gptl" / "model_timing_stats")
+    soundness.check_profile(profile)
+    assert profile.ranks == 8
+    assert profile.actual_s == pytest.approx(2.051 + 50.104 + 0.502, rel=2e-3)
+    names = {region.name for region in profile.regions}
+    assert {"CPL:RUN_LOOP", "a:phys_run", "CPL:ATM_RUN_BARRIER"} <= names
+    assert not {"PIO:PIO_openfile", "CPL:OCN_RUN"} & names, "several callers; not on the rank of the file"
+    io_s = profile.phases[0].arrays["io_s"].sum(axis=(0, 2))
+    assert io_s.mean() == pytest.approx(8.0 / 8, rel=1e-2)
+    assert list_gaps(profile)["L"] > 1.0, "a:phys_run takes 27 s in the mean, and 32 s on rank 3"
+
+
+def test_gptl_without_the_file_of_a_rank_claims_nothing_of_inner_timers(tmp_path: Path) -> None:
+    text = (HERE / "gptl" / "model_timing_stats").read_text()
+    profile = read_text(text, tmp_path, "model_timing_stats")
+    assert {region.name for region in profile.regions} <= {"CPL:INIT", "CPL:RUN_LOOP", "CPL:FINAL", "not timed"}
+    with pytest.raises(InputError, match="which timers contain which"):
+        read_text(text.replace("CPL:FINAL", "CPL:FINISH"), tmp_path, "other_stats")
+
+
+def test_gptl_does_not_use_the_file_of_a_rank_of_another_run(tmp_path: Path) -> None:
+    text = (HERE / "gptl" / "model_timing.0000").read_text()
+    (tmp_path / "model_timing.0000").write_text(text.replace("50.096000", "60.096000"))
+    profile = read_text((HERE / "gptl" / "model_timing_stats").read_text(), tmp_path, "model_timing_stats")
+    assert "a:phys_run" not in {region.name for region in profile.regions}
+
+
+@pytest.mark.parametrize(("old", "new"), [("  32.105 ", "  12.105 "), (" - ", " x "), ('"a:dyn_run" ', "a: dyn_run ")])
+def test_damaged_timers_of_gptl_are_refused(old: str, new: str, tmp_path: Path) -> None:
+    text = (HERE / "gptl" / "model_timing_stats").read_text()
+    with pytest.raises(InputError, match="line "):
+        read_text(text.replace(old, new), tmp_path)
+
+
+def test_gnu_time_of_threads(tmp_path: Path) -> None:
+    """593 % of a core: the shares of user and system time are those of the cores that were in use."""
+    profile = timing_tables.advisor_read(HERE / "time.txt")
+    soundness.check_profile(profile)
+    assert (profile.program, profile.ranks) == ("indexer", 1)
+    assert profile.actual_s == pytest.approx(60.57)
+    assert list_gaps(profile)["O"] == pytest.approx(60.57 * 20.45 / (338.75 + 20.45), rel=1e-2)
+    notes = {note.name: note.text for note in profile.notes}
+    assert notes["cores in use"].startswith("5.93 cores were in use")
+    assert set(list_gaps(profile)) == {"O"}, "how the threads share the work is not known, and no zero"
+    assert find_letter(profile) == "D"
+
+
+def test_gnu_time_of_a_command_that_waits(tmp_path: Path) -> None:
+    text = (HERE / "time.txt").read_text()
+    for old, new in (("338.75", "30.00"), ("20.45", "2.00"), ("593%", "52%"), ("Exit status: 0", "Exit status: 3")):
+        text = text.replace(old, new)
+    profile = read_text(text + text.replace("1:00.57", "1:02.57").replace("52%", "51%"), tmp_path)
+    assert profile.actual_s == pytest.approx(62.57)
+    assert list_gaps(profile)["O"] == pytest.approx(32.57)
+    names = {note.name for note in profile.notes}
+    assert {"failed", "several runs in a log", RANKS_ADDED_UP} <= names
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("593%", "493%"), ("338.75", "38.75"), ("1:00.57", "1-00.57"), ("\tExit status: 0\n", ""), ("1:00.57", "0:00")],
+)
+def test_damaged_times_of_gnu_time_are_refused(old: str, new: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        read_text((HERE / "time.txt").read_text().replace(old, new), tmp_path)
+
+
+def test_mitgcm_sections_contain_each_other_and_tell_what_had_no_core() -> None:
+    profile = timing_tables.advisor_read(HERE / "STDOUT.0000")
+    soundness.check_profile(profile)
+    assert (profile.program, profile.ranks, profile.actual_s) == ("mitgcmuv", 1, 26.5)
+    wall = profile.phases[0].arrays["wall_s"].sum(axis=(1, 2))
+    found = {region.name: value for region, value in zip(profile.regions, wall.tolist(), strict=True)}
+    assert found["DYNAMICS"] == pytest.approx(11.0 + 0.05)
+    assert found["EXF_GETFORCING"] == pytest.approx(0.55), "below LOAD_FIELDS_DRIVER, which it calls LOAD_FLDS_DRIVER"
+    io_s = profile.phases[0].arrays["io_s"].sum()
+    assert io_s == pytest.approx(6.0), "with what it waited for the disk"
+    assert found["not on a core"] == pytest.approx(0.5)
+    computing = next(bound for bound in bounds.compute_bounds(profile, None) if bound.name == "I")
+    assert computing.seconds is not None
+    assert computing.seconds < 21.0
+
+
+def test_one_process_of_mitgcm_among_several_tells_for_how_long_it_had_no_core(tmp_path: Path) -> None:
+    text = (HERE / "STDOUT.0000").read_text().replace("nProcs =    1", "nProcs =   16")
+    profile = read_text(text, tmp_path, "STDOUT.0000")
+    assert list_gaps(profile)["O"] == pytest.approx(6.0), "the 5.5 s without a core are in what it reads and writes"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("Tile <-> Tile communication", "Tile", "did not get there"),
+        ("Wall clock time:  11.1", "Wall time:  11.1", "expected 'Wall clock time'"),
+        ("No. stops:          40", "No. stops:          39", "has no end"),
+    ],
+)
+def test_damaged_sections_of_mitgcm_are_refused(old: str, new: str, message: str, tmp_path: Path) -> None:
+    text = (HERE / "STDOUT.0000").read_text()
+    assert old in text
+    with pytest.raises(InputError, match=message):
+        read_text(text.replace(old, new), tmp_path)
