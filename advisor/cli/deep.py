@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.cli import output, progress, user_folders
 from advisor.cli.next_commands import program_place
-from advisor.collect.launchers import find_rank_option
 from advisor.collect.passes import conclusions, planning, programs
 from advisor.collect.passes.calls import count_calls, find_difference
 from advisor.model.errors import AdvisorError
 from advisor.model.records import Note
 from advisor.model.units import format_seconds
 from advisor.support.extras import install_line
+from advisor.support.launchers import find_rank_option
 from advisor.trace.recordings.passes import Conclusions, write_conclusions
 
 if TYPE_CHECKING:

@@ -191,7 +191,7 @@ def _store_gain(args: argparse.Namespace, runner: TrialRunner, advice: Advice, b
 
 def _describe_limits(facts: ProgramFacts, runner: TrialRunner) -> list[str]:
     """Return what was not compared or not tried, and why."""
-    from advisor.collect.launchers import find_rank_option
+    from advisor.support.launchers import find_rank_option
 
     limits = []
     if runner.varying_lines:

@@ -61,13 +61,17 @@ def list_runs(runs: Sequence[tuple[Profile, Sequence[Recorded]]]) -> list[Listed
     ]
 
 
-def run_order(profile: Profile, recorded: Sequence[Recorded]) -> tuple[bool, float]:
-    """Return what orders runs, the oldest first: those without times, then by start, else by the age of the files."""
+def run_order(profile: Profile, recorded: Sequence[Recorded]) -> tuple[bool, bool, float]:
+    """Return what orders runs, the oldest first, by start, else by the age of the files.
+
+    Before all others are those of which nothing but the whole command was timed, then those without times.
+    """
     try:
         started = datetime.fromisoformat(profile.started or "")
-        return profile.has_run_time, (started if started.tzinfo else started.replace(tzinfo=UTC)).timestamp()
+        age_s = (started if started.tzinfo else started.replace(tzinfo=UTC)).timestamp()
     except (ValueError, OverflowError):
-        return profile.has_run_time, max((_changed_s(one.path) for one in recorded), default=0.0)
+        age_s = max((_changed_s(one.path) for one in recorded), default=0.0)
+    return profile.command is None, profile.has_run_time, age_s
 
 
 def choose_run(runs: Sequence[ListedRun], wanted: str | None, path: Path) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from advisor.collect.launchers import LAUNCHERS
+from advisor.support.launchers import LAUNCHERS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence

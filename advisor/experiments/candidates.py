@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.binaries.executables import find_program
-from advisor.collect.launchers import count_ranks, find_launcher_place, find_rank_option
 from advisor.experiments import program_uses
 from advisor.experiments.mpi_settings import iterate_bindings, iterate_mpi_variables
 from advisor.experiments.settings import (
@@ -18,6 +17,7 @@ from advisor.experiments.settings import (
     count_cores,
     identify_launcher,
 )
+from advisor.support.launchers import count_ranks, find_launcher_place, find_rank_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

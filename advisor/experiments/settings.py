@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final, Literal
 
-from advisor.collect.launchers import find_launcher_place, find_rank_option
 from advisor.support.child_process import run_child
+from advisor.support.launchers import find_launcher_place, find_rank_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _PLAIN: Final = (
     *("program", "run", "reader", "actual_s", "build", "started", "machine", "cores", "language", "executable"),
-    *("ranks_expected", "clock_uncertainty_s", "job"),
+    *("ranks_expected", "clock_uncertainty_s", "job", "command"),
 )
 
 #: The note of a run with devices that was written without what they did.

@@ -188,8 +188,9 @@ class Profile:
     count (``calls``, ``messages``, ``bytes``, ``source_ops.fp_add``, ``compiled_ops.load``, ``scheduled_cycles``,
     ``misses.L1`` …) to an array (regions, processors). ``status`` gives the status of each measure. ``executable`` is
     the path of the program's file where the run was recorded, ``job`` the batch job that it was part of, by the name
-    that its scheduler gives it. ``devices`` is the account of a run with accelerators:
-    then its bounds and gaps are those of ``DEVICE_LEVELS``.
+    that its scheduler gives it. ``command`` is the command line of which all processes together were accounted for,
+    with what launched them, where nothing was recorded inside of them. ``devices`` is the account of a run with
+    accelerators: then its bounds and gaps are those of ``DEVICE_LEVELS``.
     """
 
     program: str
@@ -216,6 +217,7 @@ class Profile:
     clock_uncertainty_s: float | None = None
     devices: DeviceUse | None = None
     job: str | None = None
+    command: str | None = None
 
     @property
     def ranks(self) -> int:

@@ -255,3 +255,57 @@ def test_runs_one_after_the_other_stay_apart(started: str, runs: int) -> None:
     led = trace(started="2026-11-20T10:00:00")
     assert led.actual_s < 60
     assert len(merging.group_by_run([led, io_log(started=started)])) == runs
+
+
+def account(**changed: object) -> Profile:
+    """What a timer of whole commands says of the trace's run."""
+    made = Profile(
+        program="heat",
+        run="time.txt",
+        reader="timer",
+        actual_s=11.5,
+        processors=(Processor(0, 0),),
+        regions=(Region("the command"),),
+        phases=(Phase("the whole run", "whole", np.array([0, 1]), {"wall_s": np.full((1, 1, 1), 11.5)}),),
+        status={"wall_s": "measured"},
+        parameters={"memory_bytes": 5e6},
+        command="mpirun -n 2 /somewhere/heat input",
+    )
+    return replace(made, **dict(changed))
+
+
+def test_the_account_of_a_command_belongs_to_the_run_of_its_program() -> None:
+    run = [trace(parameters={"N": 7}), account()]
+    assert merging.group_by_run(run) == [run]
+    merged = merging.merge_recordings(run[::-1])
+    assert (merged.actual_s, merged.parameters) == (10.0, {"N": 7, "memory_bytes": 5e6})
+    notes = {note.name: note for note in merged.notes}
+    assert notes["command"].text == "the whole command took 11.5 s, 1.50 s beside what trace recorded"
+    assert notes["merged"].text == "times of trace; the command of timer"
+    assert not any(note.penalty for note in merged.notes)
+    assert seconds(merged) == seconds(run[0])
+
+
+@pytest.mark.parametrize(
+    ("other", "command"),
+    [
+        (trace(), {"command": "mpirun -n 2 /somewhere/wave input"}),
+        (trace(), {"actual_s": 9.98}),
+        (trace(build="a"), {"build": "b"}),
+        (trace(started="2026-11-20T10:00:00"), {"started": "2026-11-20T12:07:00"}),
+        (counted(), {}),
+    ],
+)
+def test_the_account_of_another_command_is_the_run_that_is_chosen_last(
+    other: Profile, command: dict[str, object]
+) -> None:
+    """What was only counted had other times: a simulator ran it."""
+    alone = account(**command)
+    assert merging.group_by_run([other, alone]) == [[alone], [other]]
+
+
+def test_the_account_of_a_command_fits_one_run_of_its_folder_or_none() -> None:
+    runs = [trace(run="old"), trace(run="new", program=""), account()]
+    assert sorted(map(len, merging.group_by_run(runs))) == [1, 1, 1]
+    folders = {id(one): PurePath("top", name) for one, name in zip(runs, "aba", strict=True)}
+    assert sorted(map(len, merging.group_by_run(runs, folders))) == [1, 2]

@@ -222,3 +222,17 @@ def test_damaged_sections_of_mitgcm_are_refused(old: str, new: str, message: str
     assert old in text
     with pytest.raises(InputError, match=message):
         read_text(text.replace(old, new), tmp_path)
+
+
+def test_gnu_time_of_a_launcher_says_nothing_about_the_cores_of_its_ranks(tmp_path: Path) -> None:
+    command = "srun -n 64 --mca a b --exclusive -x A=$(id) /home/user/bin/indexer"
+    text = (HERE / "time.txt").read_text().replace("/home/user/bin/indexer", command)
+    for old, new in (("338.75", "0.05"), ("20.45", "0.03"), ("593%", "0%")):
+        text = text.replace(old, new)
+    profile = read_text(text, tmp_path)
+    assert (profile.program, profile.command) == ("indexer", f"{command} -t 8 -d input")
+    assert not list_gaps(profile), "the time without a core is not the system's"
+    assert find_letter(profile) == "F"
+    notes = {note.name: note for note in profile.notes}
+    assert "ranks on other nodes" in notes["cores in use"].text
+    assert notes["cores in use"].collect == f"gapwatch run -- {command} -t 8 -d input".replace("A=$(id)", "'A=$(id)'")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -131,3 +132,17 @@ def test_what_devices_do_is_asked_for_only_where_one_was_seen() -> None:
     seen = replace(advice.grade, notes=(Note(quality.DEVICES_UNSEEN, "kernels ran", 0.1),))
     wanted = (Need("device.idle_share", "nsys profile"),)
     assert pipeline._select_needs(advice.profile, seen, wanted) == wanted
+
+
+def test_what_gnu_time_says_beside_a_profile_is_about_the_command_that_ran_it(tmp_path: Path) -> None:
+    shutil.copy(FIG4, tmp_path)
+    text = (FIG4.parent / "timing_tables" / "time.txt").read_text(encoding="utf-8")
+    name = json.loads(FIG4.read_text(encoding="utf-8"))["program"]
+    (tmp_path / "time.txt").write_text(text.replace("/home/user/bin/indexer", f"mpirun -n 2 {name}"), encoding="utf-8")
+    found = pipeline.study_newest([tmp_path], pipeline.Options(), alone())
+    assert [one.program for one in found.runs] == [name]
+    assert found.advice.profile.parameters["memory_bytes"] > 0
+    (tmp_path / "time.txt").write_text(text, encoding="utf-8")
+    found = pipeline.study_newest([tmp_path], pipeline.Options(), alone())
+    assert [one.program for one in found.runs] == ["indexer", name]
+    assert found.advice.profile.program == name

@@ -47,6 +47,8 @@ def merge_recordings(recordings: Sequence[Profile]) -> Profile:
 
 def _add_recording(leader: Profile, other: Profile) -> Profile:
     """Return ``leader`` with what ``other`` adds."""
+    if leader.command is None and other.command is not None:
+        return _add_command(leader, other)
     found = replace(
         leader,
         program=leader.program or other.program,
@@ -64,6 +66,15 @@ def _add_recording(leader: Profile, other: Profile) -> Profile:
     return counts.add_counts(times.add_times(found, other, columns), other, columns)
 
 
+def _add_command(leader: Profile, account: Profile) -> Profile:
+    """Return ``leader`` with what is known of the whole command that ran it."""
+    beside = format_seconds(max(account.actual_s - leader.actual_s, 0.0))
+    text = f"the whole command took {format_seconds(account.actual_s)}, {beside} beside what {leader.reader} recorded"
+    return replace(
+        leader, parameters={**account.parameters, **leader.parameters}, notes=(*leader.notes, Note("command", text))
+    )
+
+
 def _notes_without_penalty(other: Profile) -> tuple[Note, ...]:
     """Return what a recording says about itself, without penalty: its times do not decide."""
     return tuple(replace(note, text=f"{other.reader}: {note.text}", penalty=0.0) for note in other.notes)
@@ -77,6 +88,8 @@ def _partial_note(leader: Profile, other: Profile) -> Note:
 
 def _describe_added(leader: Profile, other: Profile) -> str:
     """Return what a recording added, in words."""
+    if other.command is not None and leader.command is None:
+        return f"the command of {other.reader}"
     if match_processors(leader, other) is None:
         return f"nothing of {other.reader}"
     what = [

@@ -25,6 +25,8 @@ SLACK_S: Final = 1.0
 #: The same where one of the two does not name its program.
 NAMELESS_LONGER: Final = 1.25
 NAMELESS_SLACK_S: Final = 0.1
+#: Times of commands are rounded by so much.
+ROUNDING_S: Final = 0.01
 #: Clocks of zones differ by multiples of this, and by no more than the day and the hours around the date line.
 _ZONE_STEP_S: Final = 900.0
 _ZONES_S: Final = 26 * 3600.0
@@ -41,6 +43,7 @@ def group_by_run(recordings: Sequence[Profile], folders: Mapping[int, PurePath] 
     they are timed, on the number of ranks. Of several runs that a recording could belong to, it goes to the one nearest
     in time. One without the name of its program lies in the same folder (``folders`` maps the ids of recordings to
     theirs) as the others or in one around them, and belongs to none where several fit and no time of start tells which.
+    So does the account of a whole command, if the command names the program and took no less time.
     """
     runs: list[list[Profile]] = []
     places = folders or {}
@@ -50,7 +53,7 @@ def group_by_run(recordings: Sequence[Profile], folders: Mapping[int, PurePath] 
             for run in runs
             if all(_is_same_run(recording, other) and _lies_together(recording, other, places) for other in run)
         ]
-        if len(fitting) > 1 and not recording.program:
+        if len(fitting) > 1 and (not recording.program or recording.command):
             fitting = [run for run in fitting if math.isfinite(_start_distance(recording, run[0]))]
         if fitting:
             min(fitting, key=lambda run: _start_distance(recording, run[0])).append(recording)
@@ -59,13 +62,18 @@ def group_by_run(recordings: Sequence[Profile], folders: Mapping[int, PurePath] 
     return sorted(runs, key=_start_order)
 
 
-def _start_order(run: Sequence[Profile]) -> tuple[bool, str]:
-    return any(one.has_run_time for one in run), min((one.started for one in run if one.started), default="")
+def _start_order(run: Sequence[Profile]) -> tuple[bool, bool, str]:
+    known = any(one.command is None for one in run)
+    return known, any(one.has_run_time for one in run), min((one.started for one in run if one.started), default="")
 
 
-def recording_weight(recording: Profile) -> tuple[bool, bool, bool, int]:
-    """Return what decides which recording leads: phases, then times of waiting, then times at all, then regions."""
+def recording_weight(recording: Profile) -> tuple[bool, bool, bool, bool, int]:
+    """Return what decides which recording leads: phases, then times of waiting, then times at all, then regions.
+
+    The account of a whole command never does.
+    """
     return (
+        recording.command is None,
         recording.has_phases,
         derive_quantities(recording).work.is_known,
         recording.has_run_time,
@@ -82,6 +90,8 @@ def match_processors(leader: Profile, other: Profile) -> IntArray | None:
 
 
 def _is_same_run(one: Profile, other: Profile) -> bool:
+    if (one.command is None) != (other.command is None):
+        return _ran(*((one, other) if one.command else (other, one)))
     shared = one.parameters.keys() & other.parameters.keys()
     return (
         one.reader != other.reader
@@ -94,15 +104,34 @@ def _is_same_run(one: Profile, other: Profile) -> bool:
     )
 
 
+def _ran(account: Profile, other: Profile) -> bool:
+    """Return whether the command that was accounted for can be the one that ran the other's program.
+
+    A program that was only counted, such as under a simulator, may have taken another time than it does by itself.
+    """
+    names = {PurePath(word).name for word in (account.command or "").split()}
+    return (
+        (not other.program or any(_is_same_program(name, other.program) for name in names))
+        and other.has_run_time
+        and other.actual_s <= account.actual_s + ROUNDING_S
+        and (account.build is None or other.build is None or account.build == other.build)
+        and not _started_apart(account, other)
+    )
+
+
 def _accounts_for(account: Profile, other: Profile) -> bool:
     """Return whether a profile is the account of the other's batch job, which has the name of the job."""
     return account.job is not None and account.job == other.job and len(account.regions) == 1
 
 
 def _lies_together(one: Profile, other: Profile, folders: Mapping[int, PurePath]) -> bool:
-    """Return whether both name their programs, or lie in one folder, or one in a folder around the other's."""
+    """Return whether both name their programs, or lie in one folder, or one in a folder around the other's.
+
+    Commands name their programs, too, but are not recorded where these write: many name the same one.
+    """
     here, there = folders.get(id(one)), folders.get(id(other))
-    if (one.program and other.program) or here is None or there is None:
+    named = one.program and other.program and not (one.command or other.command)
+    if named or here is None or there is None:
         return True
     return here.is_relative_to(there) or there.is_relative_to(here)
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.collect.launchers import is_launcher
 from advisor.collect.recorder.wrappers import fortran_bindings, wrapped_functions, write_wrappers
 from advisor.model.errors import AdvisorError
 from advisor.support import disk_cache
 from advisor.support.atomic_write import atomic_write
 from advisor.support.child_process import run_child
+from advisor.support.launchers import is_launcher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -26,7 +26,7 @@ PROCESSOR_LIMIT: Final = 1_000_000
 _KEYS: Final = (
     *("schema", "program", "run", "reader", "actual_s", "processors", "regions", "synchronized", "phases", "status"),
     *("build", "started", "machine", "cores", "language", "executable", "paradigms", "parameters", "outside"),
-    *("counts", "causes", "notes", "ranks_expected", "clock_uncertainty_s", "job", *MEASURES),
+    *("counts", "causes", "notes", "ranks_expected", "clock_uncertainty_s", "job", "command", *MEASURES),
 )
 
 Fields = dict[str, "JsonNode"]
@@ -57,6 +57,7 @@ def parse_document(root: JsonNode, arrays: ArraySource) -> Profile:
         language=optional_text(found, "language"),
         executable=optional_text(found, "executable"),
         job=optional_text(found, "job"),
+        command=optional_text(found, "command"),
         paradigms=tuple(node.require_text() for node in _optional_items(found, "paradigms")),
         parameters=_read_mapping(found, "parameters", _read_parameter),
         outside=_read_mapping(found, "outside", lambda node: arrays.read_numbers(node, table[1:], -RESOLUTION_S)),

@@ -189,7 +189,7 @@ def _describe_ranks(table: TimingTable, ranks: int, spread: bool) -> Iterator[No
     if table.ranks is None and table.first_rank:
         text = "the times are those of all threads and processes together: what they wait for each other cannot be told"
         known = table.off_core_share >= OFF_CORE
-        yield Note(RANKS_ADDED_UP, text, SHARE_KNOWN if known else NOTHING_KNOWN, "gapwatch run -- COMMAND")
+        yield Note(RANKS_ADDED_UP, text, SHARE_KNOWN if known else NOTHING_KNOWN, table.record_command)
     elif table.ranks is None and ranks == 1:
         text = "the table does not tell how many ranks there were, and holds no times of single ranks"
         yield Note(RANKS_ADDED_UP, text, NOTHING_KNOWN, "keep the whole output of the program, its first lines too")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
@@ -55,7 +56,7 @@ def advisor_read(path: Path) -> Profile:
     profile = from_call_paths(build_call_paths(table, path), path)
     share = table.communication_s / table.wall_s
     return drop_unknown_times(
-        profile,
+        replace(profile, command=table.command),
         hides_waiting=table.hides_waiting,
         first_rank=table.first_rank,
         communication_share=share,

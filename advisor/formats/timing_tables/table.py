@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
@@ -61,7 +62,7 @@ class TimingTable:
     single ranks are means over ranks of a kind. ``first_rank`` is whether the times are those of the first rank alone,
     ``communication_s`` what it (else: the mean rank) communicates or waits below the rows, NaN where that is not known.
     ``cpu_s`` is how long that rank was on a core in all, NaN where that is not known or where threads add up.
-    ``counts`` are those of all ranks and rows together.
+    ``counts`` are those of all ranks and rows together. ``command`` is the command line that was timed as a whole.
     """
 
     tool: str
@@ -79,9 +80,15 @@ class TimingTable:
     run: str = ""
     started: str | None = None
     language: str | None = None
+    command: str | None = None
     parameters: Mapping[str, str | float] = field(default_factory=dict)
     counts: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
+
+    @property
+    def record_command(self) -> str:
+        """The command that records the run, with the words of the command that was timed quoted for a shell."""
+        return f"gapwatch run -- {shlex.join(self.command.split()) if self.command else 'COMMAND'}"
 
     @property
     def off_core_share(self) -> float:

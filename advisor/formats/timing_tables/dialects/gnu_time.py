@@ -1,18 +1,22 @@
 """GNU time: what ``/usr/bin/time -v`` prints of a command, elapsed and CPU time (``time.c``).
 
 CPU times are those of all threads and child processes together, of how many at a time is not known. Where they exceed
-the elapsed time, the share of the system is that of the cores that were in use; else what is left had no core.
+the elapsed time, the share of the system is that of the cores that were in use; else what is left had no core. Of a
+command that launches ranks, the launcher's own is all that is sure to be in them.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.timing_tables.table import TimingRow, TimingTable
 from advisor.model.errors import InputError
 from advisor.model.records import Note
+from advisor.support.launchers import find_launched_program
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
@@ -29,7 +33,6 @@ _MOST_LINES: Final = 40
 _ROUNDING_S: Final = 0.02
 #: The share of a core is cut to whole per cents.
 _PERCENT: Final = 1.01
-_RUN: Final = "gapwatch run -- COMMAND"
 
 
 def parse(text: PlainText) -> TimingTable:
@@ -60,26 +63,32 @@ def _parse_command(text: PlainText, start: int, command: str) -> TimingTable:
         raise text.make_error(fields[_ELAPSED][0], "the command took no time")
     percent = text.parse_number(fields[names[2]][1].rstrip("%").replace("?", "0"), fields[names[2]][0])
     cpu_s = user_s + system_s
+    words = command.split() or ["command"]
+    launched = find_launched_program(words)
     if wall_s > 1 and abs(100 * cpu_s / wall_s - percent) > _PERCENT + 100 * cpu_s * _ROUNDING_S / wall_s**2:
         raise text.make_error(fields[names[2]][0], f"{cpu_s:.2f} s of {wall_s:.2f} s are not {percent:g} %")
     size = fields.get("Maximum resident set size (kbytes)")
-    return TimingTable(
+    table = TimingTable(
         tool="GNU time",
-        program=(command.split() or ["command"])[0].rsplit("/", 1)[-1],
+        program=PurePath(words[launched or 0]).name,
         wall_s=wall_s,
         rows=(TimingRow("the command", wall_s, role=Role.USER, calls=1),),
         ranks=None,
         first_rank=True,
         hides_waiting=True,
-        cpu_s=user_s / max(cpu_s / wall_s, 1.0),
+        cpu_s=user_s / max(cpu_s / wall_s, 1.0) if launched is None else math.nan,
+        command=command,
         parameters={"memory_bytes": 1024 * text.parse_number(size[1], size[0])} if size else {},
-        notes=tuple(_describe_command(cpu_s, wall_s, fields[_END][1])),
     )
+    return replace(table, notes=tuple(_describe_command(table, cpu_s, fields[_END][1])))
 
 
-def _describe_command(cpu_s: float, wall_s: float, status: str) -> Iterator[Note]:
-    text = f"{cpu_s / wall_s:.3g} cores were in use in the mean, by all threads and processes of the command together"
-    yield Note("cores in use", text, 0.0, _RUN)
+def _describe_command(table: TimingTable, cpu_s: float, status: str) -> Iterator[Note]:
+    used = f"{cpu_s / table.wall_s:.3g} cores were in use in the mean"
+    text = f"{used}, by all threads and processes of the command together"
+    if math.isnan(table.cpu_s):
+        text = f"{text}, as far as the launcher waited for them: ranks on other nodes or of a daemon are not in it"
+    yield Note("cores in use", text, 0.0, table.record_command)
     if status != "0":
         yield Note("failed", f"the command ended with status {status}", 0.1)
 

@@ -17,6 +17,17 @@ LAUNCHERS: Final = frozenset({"mpirun", "mpiexec", "orterun", "prterun", "prun",
 #: and to jsrun ``-n`` are not ranks, but sets of resources.
 _ASKED: Final = {"srun": "-n|--ntasks", "aprun": "-n|--pes", "flux": "-n|--ntasks", "jsrun": "-p|--np", "lrun": "-n"}
 _ASKED_OTHERS: Final = "-np|--np|-n|-c|--n"
+#: Options of launchers that stand alone; other ones without ``=`` have their value in the next word.
+_FLAGS: Final = frozenset(
+    (
+        "--allow-run-as-root", "--display-allocation", "--display-map", "--exclusive", "--label", "--oversubscribe",
+        "--parallel", "--prepend-rank", "--quiet", "--report-bindings", "--tag-output", "--unbuffered", "--verbose",
+        "--use-hwthread-cpus", "-display-map", "-genvall", "-l", "-oversubscribe", "-prepend-rank", "-q",
+        "-report-bindings", "-tag-output", "-u", "-v",
+    )
+)  # fmt: skip
+#: Options of OpenMPI with two values.
+_PAIRS: Final = frozenset({"--mca", "-mca", "--gmca", "-gmca"})
 _FLUX: Final = ("flux", "run")
 
 
@@ -43,6 +54,21 @@ def is_launcher(word: str) -> bool:
 def find_launcher_place(words: Sequence[str]) -> int | None:
     """Return the place of the launcher, which may stand behind ``env`` or ``time``; None for a command without."""
     return next((at for at, word in enumerate(words) if is_launcher(word) or tuple(words[at : at + 2]) == _FLUX), None)
+
+
+def find_launched_program(words: Sequence[str]) -> int | None:
+    """Return the place of the first program that a launcher starts, None for a command without a launcher.
+
+    The command may be another machine's: what is an option and what its value is told by their names alone.
+    """
+    at = find_launcher_place(words)
+    if at is None:
+        return None
+    at += 2 if words[at] == _FLUX[0] else 1
+    while at < len(words) and words[at].startswith("-"):
+        alone = "=" in words[at] or words[at] in _FLAGS
+        at += 1 if alone else 3 if words[at] in _PAIRS else 2
+    return at if at < len(words) else None
 
 
 def find_rank_option(words: Sequence[str], program: int | None = None) -> RankOption | None:

@@ -6,7 +6,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from advisor.collect.launchers import count_ranks, find_launcher_place, find_rank_option, is_launcher
+from advisor.support.launchers import (
+    count_ranks,
+    find_launched_program,
+    find_launcher_place,
+    find_rank_option,
+    is_launcher,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,3 +64,23 @@ def test_launchers_are_known_by_their_names() -> None:
     assert all(map(is_launcher, ("mpirun", "/usr/bin/mpiexec", "mpirun.mpich", "mpiexec-mpich-mp", "srun")))
     assert not any(map(is_launcher, ("./app", "mpirunner", "flux.x", "4")))
     assert find_launcher_place(["time", "srun", "./app"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("command", "program"),
+    [
+        ("mpirun -np 2 ./app -n 3", "./app"),
+        ("mpirun --oversubscribe -x LD_PRELOAD=/lib/a.so --mca btl self,tcp /opt/app 4", "/opt/app"),
+        ("env A=1 srun --ntasks=4 -l app x", "app"),
+        ("flux run -N 2 -n 8 app", "app"),
+        ("mpiexec.hydra -genvall -n 4 app", "app"),
+        ("mpirun --new-flag ./app 4", "4"),
+        ("./app mpi", None),
+        ("mpirun -n 4", None),
+    ],
+)
+def test_the_program_behind_a_launcher_is_told_by_the_names_of_options(command: str, program: str | None) -> None:
+    """An option that is not known counts as one with a value."""
+    words = command.split()
+    place = find_launched_program(words)
+    assert (None if place is None else words[place]) == program
