@@ -97,7 +97,7 @@ def _make_finding(access: _Access, plugin: str, kind: str, text: str, amount: fl
         "share_of_run": mean_s / profile.actual_s if profile.has_run_time else 0.0,
     }
     cost = f"{text}; {format_seconds(mean_s)} of each rank, {format_share(share)} of the I/O"
-    source = f"{plugin} counted {amount:,.0f} of {kind}"
+    source = f"{text} ({plugin})"
     parts = (GapPart("O", kind, mean_s, source, general=True),) if mean_s > 0 else ()
     return Finding(plugin, kind, profile.program, cost, measures, explains=parts)
 

@@ -36,7 +36,7 @@ _NOTES = 2
 _UNSEEN = 4
 _EDGES = ("start-up", "shutdown")
 #: What has to be filled in before a command can be run.
-_OPEN = re.compile(r"…|\b(?:PROGRAM|SOURCES?|PATH|DIRECTORY|RANKS)\b|(?:-n|--cores) N\b")
+_OPEN = re.compile(r"…|\b(?:PROGRAM|SOURCES?|PATH|DIR|DIRECTORY|RANKS|COMMAND|RUN-1|P=1024)\b|(?:-n|--cores) N\b")
 
 
 def render_screen(advice: Advice, page: Page) -> str:
