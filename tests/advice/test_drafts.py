@@ -14,6 +14,7 @@ from advisor.advice.ranking import ceilings, drafts
 from advisor.advice.rules.case_profiles import build_profile
 from advisor.advice.rules.cases import load_cases
 from advisor.analysis import bounds, gaps
+from advisor.model.records import Region
 
 if TYPE_CHECKING:
     from advisor.advice.ranking.ceilings import GapBudget
@@ -58,6 +59,17 @@ def test_an_action_without_targets_is_known_by_its_number() -> None:
 def test_processors_are_named_for_uneven_and_serial_work_only(case: str, blamed: bool) -> None:
     (draft, *_), _ = ranked(case)
     assert bool(draft.recommendation.processors) == blamed
+
+
+@pytest.mark.parametrize(
+    ("change", "unfit"),
+    [("reductions", {"MPI_Isend"}), ("messages", {"MPI_Bcast"}), ("receive", {"MPI_Bcast"}), ("barriers", set())],
+)
+def test_calls_of_the_other_kind_are_no_place_for_a_change_of_calls(change: str, unfit: set[str]) -> None:
+    profile = build_profile(load_cases()["skewed-load"])
+    names = ("MPI_Isend", "MPI_Bcast", "MPI_Wait", "solve")
+    profile = replace(profile, regions=tuple(Region(name) for name in names))
+    assert drafts._find_unfit_regions(profile, {change: "any"}) == unfit
 
 
 def test_what_is_expected_of_a_part_is_no_more_than_that_part() -> None:

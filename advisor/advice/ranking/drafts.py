@@ -16,6 +16,8 @@ from advisor.analysis.loads.computation import find_sequential_regions
 from advisor.model import policy
 from advisor.model.record_class import dataclass
 from advisor.model.records import RANKS_ADDED_UP, Recommendation
+from advisor.trace.events import Role
+from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -32,6 +34,13 @@ Claim = tuple[int, str]
 _BLAMED = ("L", "M'", "D", "P", "O")
 #: Changes of the decomposition, or of how the program is started: one for all phases.
 _OF_PROGRAM = frozenset({"rebalance", "volume", "mapping", "locality", "ranks", "placement"})
+_COLLECTIVES = frozenset({Role.ALL_TO_ALL, Role.ONE_TO_ALL, Role.ALL_TO_ONE, Role.SCAN})
+_MESSAGES = frozenset({Role.SEND, Role.RECV, Role.SENDRECV, Role.POST})
+#: Changes of calls of one kind, and the other calls of MPI, which are no place for them.
+_OTHER_CALLS = {
+    "reductions": _MESSAGES, "collectives": _MESSAGES, "messages": _COLLECTIVES, "send": _COLLECTIVES,
+    "receive": _COLLECTIVES,
+}  # fmt: skip
 #: Changes of the compiler's options that concern all code.
 _OF_BUILD = frozenset({"optimized", "unchecked"})
 
@@ -115,6 +124,15 @@ def _is_about_build(match: RuleMatch) -> bool:
     return match.action.change.get("cpu") in _OF_BUILD
 
 
+def _find_unfit_regions(profile: Profile, change: Collection[str]) -> frozenset[str]:
+    """Return the names of regions that are no place for a change."""
+    sequential = find_sequential_regions(profile) if "threads" in change else frozenset()
+    other = frozenset[Role]().union(*(_OTHER_CALLS.get(each, ()) for each in change))
+    if not other:
+        return sequential
+    return sequential.union(region.name for region in profile.regions if classify_region(region.name)[1] in other)
+
+
 def _build_draft(
     matches: RuleMatches,
     group: list[RuleMatch],
@@ -128,7 +146,7 @@ def _build_draft(
     whole = _is_about_program(main, names)
     shown = [main] if whole and not _is_about_build(main) else group
     phases = sorted({p for match in shown if match.site.place for p in match.site.place.phases})
-    without = find_sequential_regions(profile) if "threads" in main.action.change else ()
+    without = _find_unfit_regions(profile, main.action.change)
     held = [book.gaps[name] for name in names if name in book.gaps]
     where = find_spot(held, {profile.phases[p].name for p in phases}, without)
     action, most = main.action, restrict_ceiling(main, compute_ceiling(book, claims))
