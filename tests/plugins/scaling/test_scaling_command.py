@@ -376,6 +376,8 @@ def test_plots_in_files(kind: str, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [f"course.{kind}"]
     with pytest.raises(UsageError, match="neither a PNG nor an SVG"):
         report(runs(), plot=tmp_path / "course.jpg")
+    with pytest.raises(UsageError, match=r"nowhere.course\.svg: "):
+        report(runs(), plot=tmp_path / "nowhere" / "course.svg")
 
 
 def test_programs_of_npb_left_out_point_by_point() -> None:
