@@ -221,7 +221,6 @@ def study_run(
     findings = (*findings, *([computation] if computation else []), *_list_hot_spots(profile, grade))
     accounts = gaps.build_accounts(found, levels, findings)
     extra = facts.add_finding_values(host.collect_facts(known.events), findings)
-    wanted = need_computation(profile, levels, found)
     sheet = facts.collect_facts(profile, levels, found, machine, summary, extra)
     book, refused = _load_rules(options, host, extra)
     matches = rules.match_rules(book, sheet)
@@ -245,7 +244,7 @@ def study_run(
         recommendations=ranked.recommendations,
         total=ranked.total,
         steps_to_revisit=ranked.steps_to_revisit,
-        needs=_select_needs(profile, grade, [*([wanted] if wanted else []), *matches.needs]),
+        needs=_select_needs(profile, grade, (need_computation(profile, levels, found), *matches.needs)),
         verdict=decide_verdict(profile, grade, found, matches, ranked),
         problems=(*problems, *sheet.problems, *refused, *known.earlier.problems, *host.problems),
         dismissed=ranked.dismissed,
@@ -375,9 +374,9 @@ def _make_judge(profile: Profile, host: PluginHost, known: _RunContext, stage: C
     return simulate_changes
 
 
-def _select_needs(profile: Profile, grade: Grade, wanted: Sequence[Need]) -> tuple[Need, ...]:
+def _select_needs(profile: Profile, grade: Grade, wanted: Sequence[Need | None]) -> tuple[Need, ...]:
     """Return what should be measured: nothing more of an untrustworthy profile, devices only where one was seen."""
     if grade.letter == "F":
         return ()
     seen = profile.devices is not None or any(note.name == quality.DEVICES_UNSEEN for note in grade.notes)
-    return tuple(need for need in wanted if seen or not need.fact.startswith("device."))
+    return tuple(need for need in wanted if need and (seen or not need.fact.startswith("device.")))
