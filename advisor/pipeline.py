@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final, Literal
 from advisor.advice import facts, ranking, rules
 from advisor.advice.computation import describe_computation, need_computation
 from advisor.advice.earlier_runs import EarlierRuns, is_of_same_study
-from advisor.advice.ranking import ExpectedGain, Ranking, device_gain, history_gain, similar_program_gain
+from advisor.advice.ranking import Ranking, similar_program_gain
+from advisor.advice.ranking.gain_estimation import GainSources
 from advisor.advice.verdict import decide_verdict
 from advisor.analysis import bounds, gaps, loads, merging, quality
 from advisor.analysis.efficiencies import add_modelled_efficiencies, compute_efficiencies
@@ -220,19 +221,18 @@ def study_run(
     findings = (*findings, *([computation] if computation else []), *_list_hot_spots(profile, grade))
     accounts = gaps.build_accounts(found, levels, findings)
     extra = facts.add_finding_values(host.collect_facts(known.events), findings)
-    wanted = need_computation(profile, levels, found)
     sheet = facts.collect_facts(profile, levels, found, machine, summary, extra)
     book, refused = _load_rules(options, host, extra)
     matches = rules.match_rules(book, sheet)
     won = known.earlier.won_shares()
-    changes = {action.id: action.change for action in book.actions}
-    told = similar_program_gain.collect_won_shares(findings)
-    gain = _gain_estimator(profile, host, known, won, told, changes, options.stage)
+    sources = GainSources(
+        won, similar_program_gain.collect_won_shares(findings), {action.id: action.change for action in book.actions},
+        profile.devices, _make_simulator(profile, host, known, options.stage),
+    )  # fmt: skip
     ranked = NOTHING if grade.letter == "F" else ranking.rank_matches(
-        matches, profile, found, order=options.order, grade=grade, noise_s=known.earlier.noise_s(), gain=gain,
-        outlook=ranking.find_outlook(findings),
-        judge=_make_judge(profile, host, known, options.stage),
-        accounts=accounts,
+        matches, profile, found, order=options.order, grade=grade, noise_s=known.earlier.noise_s(),
+        gain=sources.estimate_gain, outlook=ranking.find_outlook(findings),
+        judge=_make_judge(profile, host, known, options.stage), accounts=accounts,
     )  # fmt: skip
     advice = Advice(
         profile=profile,
@@ -244,7 +244,7 @@ def study_run(
         recommendations=ranked.recommendations,
         total=ranked.total,
         steps_to_revisit=ranked.steps_to_revisit,
-        needs=_select_needs(profile, grade, [*([wanted] if wanted else []), *matches.needs]),
+        needs=_select_needs(profile, grade, (need_computation(profile, levels, found), *matches.needs)),
         verdict=decide_verdict(profile, grade, found, matches, ranked),
         problems=(*problems, *sheet.problems, *refused, *known.earlier.problems, *host.problems),
         dismissed=ranked.dismissed,
@@ -350,39 +350,16 @@ def _load_rules(options: Options, host: PluginHost, extra: Sequence[Fact]) -> tu
     return rules.load_default((*sound, *options.rules), extra, examples=False), tuple(refused)
 
 
-def _gain_estimator(
-    profile: Profile,
-    host: PluginHost,
-    known: _RunContext,
-    won: Mapping[str, Sequence[float]],
-    told: Mapping[str, similar_program_gain.Shares],
-    changes: Mapping[str, Mapping[str, str]],
-    stage: Callable[[str], None],
-) -> Callable[[Recommendation], ExpectedGain | None]:
-    """Return what says how much a recommended change is expected to win.
+def _make_simulator(
+    profile: Profile, host: PluginHost, known: _RunContext, stage: Callable[[str], None]
+) -> Callable[[Recommendation], tuple[float, float, float] | None]:
+    """Return what asks the plugins how many seconds a recommended change would win."""
 
-    By what the action has won in this program before, which corrects what a simulation says where the recommendation
-    holds that already; where it has not been applied yet, by a plugin's simulation; where there is none, by what
-    findings have ``told`` of similar programs.
-    """
-
-    def estimate_gain(recommendation: Recommendation) -> ExpectedGain | None:
-        if recommendation.action in won:
-            before, most = won[recommendation.action], recommendation.ceiling_s
-            if recommendation.basis == "simulation" and recommendation.interval_s is not None:
-                said = ExpectedGain(recommendation.expected_s or 0.0, *recommendation.interval_s, "simulation")
-                return history_gain.correct_gain(before, most, said)
-            return history_gain.compute_gain(before, most)
-        if profile.devices is not None:
-            return device_gain.find_gain(profile.devices, changes[recommendation.action])
+    def simulate_change(recommendation: Recommendation) -> tuple[float, float, float] | None:
         stage(f"simulating what {recommendation.action} would win")
-        found = host.expected_gain(profile, recommendation, known.machine, known.events)
-        if found:
-            return ExpectedGain(*found, "simulation")
-        shares = told.get(recommendation.action)
-        return similar_program_gain.compute_gain(shares, recommendation.ceiling_s) if shares else None
+        return host.expected_gain(profile, recommendation, known.machine, known.events)
 
-    return estimate_gain
+    return simulate_change
 
 
 def _make_judge(profile: Profile, host: PluginHost, known: _RunContext, stage: Callable[[str], None]) -> Judge:
@@ -397,9 +374,9 @@ def _make_judge(profile: Profile, host: PluginHost, known: _RunContext, stage: C
     return simulate_changes
 
 
-def _select_needs(profile: Profile, grade: Grade, wanted: Sequence[Need]) -> tuple[Need, ...]:
+def _select_needs(profile: Profile, grade: Grade, wanted: Sequence[Need | None]) -> tuple[Need, ...]:
     """Return what should be measured: nothing more of an untrustworthy profile, devices only where one was seen."""
     if grade.letter == "F":
         return ()
     seen = profile.devices is not None or any(note.name == quality.DEVICES_UNSEEN for note in grade.notes)
-    return tuple(need for need in wanted if seen or not need.fact.startswith("device."))
+    return tuple(need for need in wanted if need and (seen or not need.fact.startswith("device.")))

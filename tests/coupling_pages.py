@@ -18,7 +18,9 @@ from advisor_coupling.length_selection import errors_where_summation_fails, sele
 from advisor_coupling.model import build_case_model
 
 if TYPE_CHECKING:
-    from advisor_coupling.cases import Chain
+    from collections.abc import Collection
+
+    from advisor_coupling.cases import Chain, CouplingCase
     from advisor_coupling.intervals import Estimate
     from advisor_coupling.model import CaseModel
 
@@ -92,7 +94,7 @@ def thrift() -> str:
     for one in models("adi"):
         if one.summation_fails:
             assert one.application
-            values = planning.predict_by_prefix(one.case, 4, proposed(one, 4))
+            values = predict_by_prefix(one.case, 4, proposed(one, 4))
             errors = " | ".join(f"{100 * (value / one.application.value - 1):+.1f} %" for value in values)
             lines.append(f"| {one.case.parameters['N']:g} | {errors} |")
     return "\n".join(lines)
@@ -105,10 +107,21 @@ def held() -> str:
         assert one.application
         errors = [prediction.error for prediction in one.predictions]
         shown = " | ".join(_percent(error) for error in errors if error)
-        first = planning.predict_by_prefix(one.case, 4, proposed(one, 4)[:1])[1]
+        first = predict_by_prefix(one.case, 4, proposed(one, 4)[:1])[1]
         only = f"{100 * (first / one.application.value - 1):+.1f}"
         lines.append(f"| {one.case.parameters['N']:g} | {_ms(one.application)} | {shown} | {only} |")
     return "\n".join(lines)
+
+
+def predict_by_prefix(case: CouplingCase, length: int, order: Collection[Chain]) -> tuple[float, ...]:
+    """The predictions from the isolated kernels and the first 0, 1, 2 … chains of ``order``."""
+    measured = planning.compute_medians(case)
+    known = {chain: value for chain, value in measured.items() if len(chain) == 1}
+    found = [planning.predict_partial(case, length, known)]
+    for chain in order:
+        known[chain] = measured[chain]
+        found.append(planning.predict_partial(case, length, known))
+    return tuple(found)
 
 
 def proposed(one: CaseModel, length: int) -> list[Chain]:

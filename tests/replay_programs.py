@@ -16,7 +16,7 @@ from halo_exchange import halo
 from advisor.trace.events import Role
 from advisor_simulation.replay.collectives import TODAY
 from advisor_simulation.replay.network import Network
-from advisor_simulation.replay.program import Collectives, Op, Program, empty_collectives
+from advisor_simulation.replay.program import Collectives, Op, Program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,6 +39,7 @@ def program(
     """Return the program of the operations of each rank; ``messages`` are pairs of source and target."""
     ops = [op for rank in ranks for op in rank]
     nothing = np.full(len(ops), -1, dtype=np.int32)
+    none = np.zeros(0, dtype=np.int64)
     return Program(
         first=np.cumsum([0, *map(len, ranks)]).astype(np.int64),
         op=np.array([each.op for each in ops], dtype=np.uint8),
@@ -48,7 +49,7 @@ def program(
         region=nothing.copy(),
         source=np.array([source for source, _ in messages], dtype=np.int32),
         target=np.array([target for _, target in messages], dtype=np.int32),
-        collectives=collectives or empty_collectives(),
+        collectives=collectives or Collectives(none, none, none, np.zeros(0), ()),
         communicators=communicators,
         names=(),
     )

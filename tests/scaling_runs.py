@@ -10,12 +10,14 @@ import numpy as np
 from advisor.analysis import machines
 from advisor.model.errors import PluginError
 from advisor.model.records import Phase, Processor, Profile, Region
+from advisor.output.html import charts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
     from advisor.analysis.machines import Machine
+    from advisor.model.reports import Picture
 
 REGIONS = (Region("solve", "solve.c", 10), Region("assemble", "solve.c", 90), Region("MPI_Allreduce"))
 
@@ -81,6 +83,9 @@ class Serving:
     @contextmanager
     def show_progress(self, words: str, total: int | None = None) -> Iterator[Callable[[int], None]]:
         yield lambda done: None
+
+    def write_picture(self, picture: Picture, path: Path) -> None:
+        charts.write_picture(picture, path)
 
     def find_service(self, name: str) -> Callable[..., object]:
         if name not in self.offers:

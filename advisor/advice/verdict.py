@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from advisor.analysis import quality
 from advisor.analysis.disturbance import DISTURBED_GAPS, disturbance_seconds
 from advisor.analysis.measures import derive_quantities
+from advisor.model.policy import MERGED_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,9 +15,6 @@ if TYPE_CHECKING:
     from advisor.advice.ranking import Ranking
     from advisor.advice.rules import RuleMatches
     from advisor.model.records import Gap, Grade, Profile, Verdict
-
-#: A gap that merges imbalance and waiting may hold that share of the run before "nothing significant" says too much.
-MERGED_SHARE: Final = 0.1
 
 
 def decide_verdict(

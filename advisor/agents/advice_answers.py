@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.agents.answers import DATA, Json, quote_data, quote_value, round_number
 from advisor.analysis.disturbance import disturbance_seconds, doubtful_seconds
+from advisor.model import policy
 from advisor.output.wording import BOUNDS, EFFORTS, describe_gap, describe_grade, find_base_bound
 
 if TYPE_CHECKING:
@@ -22,10 +23,6 @@ _LEAST_SHARE: Final = 0.01
 _LEAST_PART: Final = 0.1
 #: So many regions are named that compute most.
 _PLACES: Final = 3
-#: Items that win less than this share of the run are not what the run spends its time on.
-_SMALL_GAIN: Final = 0.05
-#: Above this share of a gap others may have made it, so that nobody should begin there.
-_MOST_DOUBT: Final = 0.5
 #: What a proof calls the changed build.
 _NEW_BUILD: Final = "changed"
 #: So many runs of a build usually tell a change from noise.
@@ -90,7 +87,7 @@ def _explain_verdict(advice: Advice) -> str:
     if advice.verdict == "advice":
         most_s = max(item.ceiling_s for item in advice.recommendations)
         own_s = advice.profile.actual_s - disturbance_seconds(advice.profile)  # others may have held it up as long
-        if most_s < _SMALL_GAIN * own_s:
+        if most_s < policy.NOTABLE_GAIN * own_s:
             share = most_s / advice.profile.actual_s
             return f"no item wins more than {share:.1%} of the run: most of its time is where computation and gaps say"
         return "carry out the first item"
@@ -99,7 +96,7 @@ def _explain_verdict(advice: Advice) -> str:
     if advice.grade.letter == "F":
         return "the run was disturbed or recorded in part: measure again, with nothing else on the machine"
     largest = max(advice.gaps, key=lambda gap: gap.seconds, default=None)
-    if largest is not None and _doubtful_s(largest, advice.profile) > _MOST_DOUBT * largest.seconds:
+    if largest is not None and _doubtful_s(largest, advice.profile) > policy.DOUBTFUL_GAP * largest.seconds:
         return (
             f"other programs may have made most of the largest gap, {largest.name}: measure again, with nothing else "
             "on the machine; only computation is sure"

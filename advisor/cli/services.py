@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from advisor.extension.host import PluginHost
     from advisor.history.history_queries import StoredHistory
     from advisor.model.records import Advice, Profile
+    from advisor.model.reports import Picture
     from advisor.trace.events import Trace
 
 #: So many runs of a program are handed over, the newest.
@@ -87,6 +88,12 @@ class HostServices:
     def show_progress(self, words: str, total: int | None = None) -> AbstractContextManager[Callable[[int], None]]:
         """Show what takes long on a terminal, with the steps that are done where they are counted."""
         return progress.show_progress(words, total)
+
+    def write_picture(self, picture: Picture, path: Path) -> None:
+        """Draw a part of a report into a PNG or SVG file."""
+        from advisor.output.html import charts
+
+        charts.write_picture(picture, path)
 
     def find_service(self, name: str) -> Callable[..., object]:
         """Return what a plugin offers to others under ``name``."""

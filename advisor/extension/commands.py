@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from advisor.advice.earlier_runs import AppliedAction
     from advisor.analysis.machines import Machine
     from advisor.model.records import Advice, Profile
-    from advisor.model.reports import Report
+    from advisor.model.reports import Picture, Report
     from advisor.trace.events import Trace
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
@@ -82,6 +82,12 @@ class CommandServices(Protocol):
 
     def show_progress(self, words: str, total: int | None = None) -> AbstractContextManager[Callable[[int], None]]:
         """Show on a terminal what takes long; call what it yields with the number of steps that are done so far."""
+
+    def write_picture(self, picture: Picture, path: Path) -> None:
+        """Draw a part of a report into a PNG or SVG file; ``UsageError`` for another kind of file.
+
+        Raises ``AdvisorError`` where matplotlib is missing.
+        """
 
     def find_service(self, name: str) -> Callable[..., object]:
         """Return what a plugin offers to others under ``name``; raises ``PluginError`` where nobody does."""

@@ -107,6 +107,14 @@ TIME_SLACK_S: Final = 1e-3
 #: … and this share of the run: tools begin and end at different points.
 TIME_SLACK: Final = 0.01
 
+# The verdict (docs/quality.md)
+
+#: A gap that merges imbalance and waiting, or that others may have made, may hold this share of the run before "nothing
+#: significant" says too much.
+MERGED_SHARE: Final = 0.1
+#: A gap of which others may have made more than this share is no place to begin: most of it may not come back.
+DOUBTFUL_GAP: Final = 0.5
+
 # The score of an action, and the order (docs/rules.md)
 
 #: How far seconds of each status can be believed.
@@ -128,6 +136,12 @@ NEAR_EQUAL: Final = 0.8
 NAMED_PHASE: Final = 0.05
 #: A region names a cause if it holds at least this share of its seconds: most of it is there.
 DOMINANT_REGION: Final = 0.5
+#: What a change counts that no simulation could try, beside those that win in one: as likely as not it wins nothing,
+#: unless its kind has always won something where it was measured.
+UNTRIED: Final = 0.5
+#: From this share of the run on, what an action can win is a warning and not only a note: less is not what the run
+#: spends its time on, and a comparison of a few runs hardly shows it.
+NOTABLE_GAIN: Final = 0.05
 #: The interval of a gain known from history holds the next gain with this probability.
 GAIN_LEVEL: Final = 0.9
 #: Waiting inside a phase is put down to its middle if that much of W was waited there: most of it.

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from advisor.model.devices import DEVICE_GAPS, DEVICE_LEVELS, DeviceUse
 from advisor.model.gap_parts import GapAccount, GapPart
 from advisor.model.record_class import dataclass
-from advisor.model.reports import Bars, HeatMap, Series
+from advisor.model.reports import Picture
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -328,7 +328,7 @@ class Finding:
     subject: str
     text: str
     measures: Mapping[str, float] = field(default_factory=dict)
-    pictures: tuple[Bars | Series | HeatMap, ...] = ()
+    pictures: tuple[Picture, ...] = ()
     explains: tuple[GapPart, ...] = ()
 
 

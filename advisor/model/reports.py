@@ -113,7 +113,8 @@ class HeatMap:
     neutral: float | None = None
 
 
-Part = Text | Code | Table | Bars | Series | HeatMap
+Picture = Bars | Series | HeatMap
+Part = Text | Code | Table | Picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class Report:
     failed: str | None = None
 
 
-def count_values(picture: Bars | Series | HeatMap) -> int:
+def count_values(picture: Picture) -> int:
     """Return how many numbers a picture holds."""
     if isinstance(picture, Bars):
         return len(picture.bars)

@@ -67,7 +67,6 @@ DIMENSIONS: Mapping[str, Dimension] = {dimension.name: dimension for dimension i
 #: Types for the fields of records that are read from documents: a float in the base unit, written with its unit.
 Seconds = Annotated[float, DIMENSIONS["time"]]
 Bytes = Annotated[float, DIMENSIONS["size"]]
-Share = Annotated[float, DIMENSIONS["share"]]
 
 
 def parse_quantity(text: str, dimension: str) -> float:

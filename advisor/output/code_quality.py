@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from advisor.model.policy import NOTABLE_GAIN
 from advisor.output.advice_document import to_json
 from advisor.output.clean import clean_text
-from advisor.output.sarif import WARNING_SHARE, describe_item
+from advisor.output.sarif import describe_item
 
 if TYPE_CHECKING:
     from advisor.model.records import Advice
@@ -23,7 +24,7 @@ def render_code_quality(advice: Advice, tree: SourceTree) -> str:
             "description": clean_text(describe_item(item)),
             "check_name": item.action,
             "fingerprint": item.fingerprint,
-            "severity": "major" if actual > 0 and item.ceiling_s >= WARNING_SHARE * actual else "minor",
+            "severity": "major" if actual > 0 and item.ceiling_s >= NOTABLE_GAIN * actual else "minor",
             "location": {"path": clean_text(str(place.path)), "lines": {"begin": place.line or 1}},
         })  # fmt: skip
     return to_json(entries)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from advisor import __version__
+from advisor.model.policy import NOTABLE_GAIN
 from advisor.output import numbers
 from advisor.output.advice_document import to_json
 from advisor.output.clean import clean_text
@@ -28,8 +29,6 @@ SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 ROOT = "SRCROOT"
 #: The name under which a result keeps its identity from run to run.
 FINGERPRINT = "gapwatch/1"
-#: From this share of the run on, what an action can win is a warning and not only a note.
-WARNING_SHARE = 0.05
 #: What GitHub takes at most: characters of a description, and tags of a rule.
 SHORT, MOST_TAGS = 1024, 10
 _LINK = re.compile(r"[\[\]\\](?=[^\[\]]*\]?\()|\](?=\()")
@@ -77,7 +76,7 @@ def _build_result(item: Recommendation, rule: int, advice: Advice, tree: SourceT
     return outside | {
         "ruleId": item.action,
         "ruleIndex": rule,
-        "level": "warning" if share >= WARNING_SHARE else "note",
+        "level": "warning" if share >= NOTABLE_GAIN else "note",
         "message": _build_message(describe_item(item)),
         "locations": [_build_location(item, tree)],
         "partialFingerprints": {FINGERPRINT: item.fingerprint},

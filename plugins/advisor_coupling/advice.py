@@ -1,4 +1,4 @@
-"""Findings: what coupling means for the advice on a run, with the parts of gaps that it explains."""
+"""Findings: what measured coupling means for the advice on a run, with the parts of gaps that it explains."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Final
 from advisor.model import units
 from advisor.model.gap_parts import GapPart
 from advisor.model.records import Finding
-from advisor_coupling import coupling_facts, orders, report, sentences
+from advisor_coupling import report, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from advisor.model.records import Bound, Profile
-    from advisor.trace.events import Trace
     from advisor_coupling.arrangements import Arrangement
     from advisor_coupling.intervals import Estimate
     from advisor_coupling.losses import ChainLoss, CouplingLosses
@@ -24,13 +23,8 @@ if TYPE_CHECKING:
 _REASONS: Final[tuple[tuple[Reason, str, str], ...]] = (("messages", "C'", "K-5"), ("imbalance", "L", "K-7"))
 
 
-def build_findings(profile: Profile, bounds: Sequence[Bound], trace: Trace | None) -> list[Finding]:
-    """Return what an experiment with this program found, or else what the order of kernels in the trace tells."""
-    known = coupling_facts.find_known_losses(profile)
-    if known is None:
-        if trace is None or len(trace.kind) > orders.EVENTS_AT_MOST:
-            return []
-        return [_build_order_finding(one, len(trace.locations)) for one in orders.estimate_orders(trace)]
+def build_findings(profile: Profile, bounds: Sequence[Bound], known: CouplingLosses) -> list[Finding]:
+    """Return what an experiment with this program found."""
     found = [_build_loop_finding(known)]
     left, run_s = 1.0, _find_run_seconds(profile, bounds, known)
     if known.better_order is not None and run_s is not None:
@@ -164,16 +158,3 @@ def _build_loop_finding(known: CouplingLosses) -> Finding:
         measures,
         tuple(report.build_coupling_maps([model])),
     )
-
-
-def _build_order_finding(one: orders.KernelOrder, locations: int) -> Finding:
-    value = one.ratio
-    text = (
-        f"{one.kernel} takes {value.value:.3g} times as long ({value.low:.3g} to {value.high:.3g}) after {one.after} "
-        f"as after {one.instead}: {units.format_seconds(abs(one.seconds))} in all, estimated from the order "
-        f"in the trace. Whether they couple, {coupling_facts.COMMAND} tells."
-    )
-    measures = {"ratio": value.value, "low": value.low, "high": value.high, "lost_s": one.seconds}
-    source = f"{one.kernel} after {one.after} against {one.kernel} after {one.instead}, in the trace"
-    part = GapPart("$", "order of kernels", max(one.seconds, 0.0) / locations, source, "estimated", None, (one.kernel,))
-    return Finding("", "order of kernels", f"{one.after},{one.kernel}", text, measures, explains=(part,))

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from advisor.model.records import Profile
     from advisor_coupling.losses import ChainLoss, CouplingLosses
 
-#: The actions of ``rules.yaml``: what each of them removes of the loss.
-ACTIONS: Final = ("K-1", "K-2", "K-3", "K-4", "K-5", "K-6", "K-7", "K-8")
 COMMAND: Final = "gapwatch couple MANIFEST"
 
 

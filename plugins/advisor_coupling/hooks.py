@@ -48,14 +48,19 @@ def advisor_document(path: Path) -> KnownDocument | None:
 
 @hookimpl
 def advisor_findings(profile: Profile, bounds: Sequence[Bound], trace: Trace | None) -> list[Finding]:
-    """Return what is known about the couplings of this program's kernels."""
+    """Return what an experiment found about this program's kernels, or else what their order in the trace tells."""
     from advisor_coupling import coupling_facts
 
-    if trace is None and coupling_facts.find_known_losses(profile) is None:
-        return []  # and nothing that reads experiments is loaded
-    from advisor_coupling import advice
+    known = coupling_facts.find_known_losses(profile)
+    if known is not None:
+        from advisor_coupling import advice
 
-    return advice.build_findings(profile, bounds, trace)
+        return advice.build_findings(profile, bounds, known)
+    if trace is not None:
+        from advisor_coupling import orders
+
+        return orders.build_findings(trace)
+    return []
 
 
 @hookimpl

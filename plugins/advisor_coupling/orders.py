@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.model import units
+from advisor.model.gap_parts import GapPart
 from advisor.model.record_class import dataclass
+from advisor.model.records import Finding
 from advisor.trace.events import Kind, Role
 from advisor_coupling import intervals
+from advisor_coupling.coupling_facts import COMMAND
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
@@ -41,6 +45,26 @@ class KernelOrder:
     instead: str
     ratio: Estimate
     seconds: float
+
+
+def build_findings(trace: Trace) -> list[Finding]:
+    """Return the orders that cost most as findings; none for a trace that is too long to look at."""
+    if len(trace.kind) > EVENTS_AT_MOST:
+        return []
+    return [_build_finding(one, len(trace.locations)) for one in estimate_orders(trace)]
+
+
+def _build_finding(one: KernelOrder, locations: int) -> Finding:
+    value = one.ratio
+    text = (
+        f"{one.kernel} takes {value.value:.3g} times as long ({value.low:.3g} to {value.high:.3g}) after {one.after} "
+        f"as after {one.instead}: {units.format_seconds(abs(one.seconds))} in all, estimated from the order "
+        f"in the trace. Whether they couple, {COMMAND} tells."
+    )
+    measures = {"ratio": value.value, "low": value.low, "high": value.high, "lost_s": one.seconds}
+    source = f"{one.kernel} after {one.after} against {one.kernel} after {one.instead}, in the trace"
+    part = GapPart("$", "order of kernels", max(one.seconds, 0.0) / locations, source, "estimated", None, (one.kernel,))
+    return Finding("", "order of kernels", f"{one.after},{one.kernel}", text, measures, explains=(part,))
 
 
 def estimate_orders(trace: Trace) -> list[KernelOrder]:

@@ -19,7 +19,7 @@ from advisor_coupling import algebra, intervals
 from advisor_coupling.cases import SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Mapping
 
     from advisor_coupling.cases import Chain, CouplingCase
     from advisor_coupling.model import CaseModel
@@ -136,17 +136,6 @@ def _standard_error(model: CaseModel, chain: Chain) -> float:
     if not lost.has_interval:
         return _UNKNOWN * model.alone[chain[0]].value
     return (lost.high - lost.low) / 2 / NormalDist().inv_cdf(1 - (1 - intervals.LEVEL) / 2) / model.case.loop_count
-
-
-def predict_by_prefix(case: CouplingCase, length: int, order: Collection[Chain]) -> tuple[float, ...]:
-    """Return the predictions from the isolated kernels and the first 0, 1, 2 … chains of ``order``."""
-    measured = compute_medians(case)
-    known: dict[Chain, float] = {chain: value for chain, value in measured.items() if len(chain) == 1}
-    found = [predict_partial(case, length, known)]
-    for chain in order:
-        known[chain] = measured[chain]
-        found.append(predict_partial(case, length, known))
-    return tuple(found)
 
 
 def loop_s(case: CouplingCase) -> float:

@@ -10,8 +10,8 @@ import numpy as np
 
 from advisor.model.errors import UsageError
 from advisor.model.records import KnownDocument
-from advisor.model.reports import Code, Column, Report, Table, Text
-from advisor_scaling import collect, extrap_files, locality_sections, plots, scale_sections, study, targets
+from advisor.model.reports import Code, Column, Report, Series, Table, Text
+from advisor_scaling import collect, extrap_files, locality_sections, scale_sections, study, targets
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -117,10 +117,13 @@ def build_study_parts(each: ScalingStudy, args: Namespace, services: CommandServ
     asked = _prediction_points(each, args.predict or ())
     if args.predict:
         parts += scale_sections.build_prediction_parts(each, fits, asked, args.level)
-    parts += scale_sections.build_course_parts(each, fits, asked[-1], args.level)
+    course = scale_sections.build_course_parts(each, fits, asked[-1], args.level)
+    parts += course
     parts += locality_sections.build_locality_parts(each)
     if args.plot:
-        parts.append(Text(plots.draw_course(each, fits, asked[-1].tolist(), args.level, args.plot)))
+        (plot,) = (part for part in course if isinstance(part, Series))
+        services.write_picture(scale_sections.complete_picture(each, plot), args.plot)
+        parts.append(Text(f"Drawn into {args.plot}."))
     if args.sensitivity:
         parts.append(scale_sections.build_elasticity_table(each, fits, asked[-1]))
     if args.next:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from advisor_scaling.engine import FittedModels
 
 Language = Literal["text", "latex", "python", "c", "json"]
-LANGUAGES: Final[tuple[Language, ...]] = ("text", "latex", "python", "c", "json")
 _C_WORDS: Final = """
     auto break case char const continue default do double else enum extern float for goto if inline int long register
     restrict return short signed sizeof static struct switch typedef union unsigned void volatile while main

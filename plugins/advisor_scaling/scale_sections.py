@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -122,6 +123,14 @@ def build_course_parts(each: ScalingStudy, fits: FittedModels, target: FloatArra
     seen = dominance.compute_course(each, fits, target.tolist(), level)
     parts: list[Part] = [build_curves(each, seen), Text(" ".join(_describe_dominance(each, seen, _format_held(seen))))]
     return [part for part in parts if not isinstance(part, Text) or part.text]
+
+
+def complete_picture(each: ScalingStudy, course: Series) -> Series:
+    """Return the plot for a file of its own: with the program's name, and a line at the largest measured value."""
+    measured = float(np.asarray(each.points)[:, each.parameters.index(course.x.name)].max())
+    heights = [height for line in course.lines for height in (*line.low, *line.high) if height > 0.0] or [1.0]
+    edge = Line("largest measured", (measured, measured), (min(heights), max(heights)))
+    return replace(course, title=f"{each.program}: {course.title}", lines=(*course.lines, edge))
 
 
 def build_curves(each: ScalingStudy, seen: dominance.ForecastCourse) -> Series:

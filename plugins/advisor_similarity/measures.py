@@ -21,17 +21,6 @@ Matrix = dict[tuple[int, ...], float]
 Cells = tuple[tuple[tuple[int, ...], float], ...]
 
 
-def compute_centroid(instructions: npt.ArrayLike, instances: npt.ArrayLike | None = None) -> FloatArray:
-    """Return the mean parallel instruction (k,) of rows (n, k), each occurring ``instances`` (n,) times.
-
-    Meajil, El-Ghazawi and Sterling, expressions (5) and (6).
-    """
-    rows = np.asarray(instructions, dtype=np.float64)
-    weights = np.ones(len(rows)) if instances is None else np.asarray(instances, dtype=np.float64)
-    mean: FloatArray = weights @ rows / weights.sum()
-    return mean
-
-
 def compute_distance(first: FloatArray, second: FloatArray) -> FloatArray:
     """Return the paper's expression (9) along the last axis: ``d(u, v) / d(Cmax, 0)``.
 
@@ -71,13 +60,6 @@ def build_parallelism_matrix(instructions: npt.ArrayLike, instances: npt.ArrayLi
     return matrix
 
 
-def matrix_distance(first: Mapping[tuple[int, ...], float], second: Mapping[tuple[int, ...], float]) -> float:
-    """Return the parallelism-matrix distance, expression (3) divided by the square root of 2, its largest value."""
-    cells = first.keys() | second.keys()
-    squares = sum((first.get(cell, 0.0) - second.get(cell, 0.0)) ** 2 for cell in cells)
-    return float(np.sqrt(squares / 2))
-
-
 def select_most_frequent(matrix: Mapping[tuple[int, ...], float], count: int) -> Cells:
     """Return the ``count`` cells with the largest shares, the largest first.
 
@@ -87,9 +69,10 @@ def select_most_frequent(matrix: Mapping[tuple[int, ...], float], count: int) ->
 
 
 def matrix_distances(first: Cells, others: Sequence[Cells]) -> FloatArray:
-    """Return the parallelism-matrix distances (n,) of one workload to others, as ``matrix_distance`` for each.
+    """Return the parallelism-matrix distances (n,) of one workload to others.
 
-    By ``|a - b|^2 = a.a + b.b - 2 a.b``, over the cells that are not zero.
+    Expression (3) divided by the square root of 2, its largest value; by ``|a - b|^2 = a.a + b.b - 2 a.b``, over the
+    cells that are not zero.
     """
     owners = np.repeat(np.arange(1 + len(others)), [len(first), *(len(cells) for cells in others)])
     flat = [cell for cells in (first, *others) for cell in cells]

@@ -42,11 +42,6 @@ class Workload:
         """Operations a cycle, the unknown ones included."""
         return self.operations / self.cycles if self.cycles else 0.0
 
-    @property
-    def vector(self) -> FloatArray:
-        """The centroid as an array (5,)."""
-        return np.array(self.centroid)
-
 
 @dataclass(frozen=True, slots=True)
 class SamplingError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from gap_ceilings import compute_gap_ceiling
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from profile_strategies import profiles
@@ -380,15 +381,14 @@ def test_two_faults_are_two_items_and_a_joint_total() -> None:
 
 @pytest.mark.parametrize("case", sorted(load_cases()))
 def test_ceilings_are_those_of_the_gaps(case: str) -> None:
-    """For an item about one known gap in one phase the ceiling is ``gaps.ceiling``, or the part that it names."""
+    """For an item about one known gap in one phase the ceiling is that of the gap, or the part that it names."""
     profile = build_profile(load_cases()[case])
     found = gaps_of(profile)
-    loads = summarize_loads(profile)
     names = {gap.name for gap in found}
     phases = {phase.name: number for number, phase in enumerate(profile.phases)}
     for item in of(case).recommendations:
         if len(item.gaps) == 1 and item.gaps[0] in names and item.phase in phases and len(profile.phases) == 1:
-            most = gaps.compute_gap_ceiling(profile, found, item.gaps[0], phases[item.phase], loads)
+            most = compute_gap_ceiling(profile, found, item.gaps[0], phases[item.phase])
             (action,) = (each for each in BOOK.actions if each.id == item.action)
             if action.gain is None:
                 assert item.ceiling_s == pytest.approx(most)

@@ -21,7 +21,7 @@ from advisor.extension.host import load_plugins
 from advisor.history.database import HistoryWriter
 from advisor.history.runs import ProfileUnit, RunStore
 from advisor.model.errors import InputError, PluginError, UsageError
-from advisor.model.reports import Report
+from advisor.model.reports import Bar, Bars, Report
 from advisor.pipeline import Options, advise
 
 if TYPE_CHECKING:
@@ -304,6 +304,14 @@ def test_stages_change_the_words(monkeypatch: pytest.MonkeyPatch) -> None:
         stage("simulating")
         wait_until(lambda: "simulating: " in line.getvalue())
     assert line.getvalue().endswith("\r")
+
+
+def test_a_part_of_a_report_is_drawn_into_a_file(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib", reason="needs matplotlib: pip install 'gapwatch[html]'")
+    bars = Bars("Ranks of $p$", "s", (Bar("_rank 0", 1.0), Bar("rank 1", 2.0, 1.5, 2.5)))
+    HostServices(load_plugins(())).write_picture(bars, tmp_path / "ranks.svg")
+    drawn = (tmp_path / "ranks.svg").read_text(encoding="utf-8")
+    assert all(words in drawn for words in ("Ranks of $p$", "_rank 0", "rank 1"))
 
 
 def test_steps_of_an_earlier_time_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:

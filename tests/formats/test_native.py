@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from native_documents import FULL, PROFILES, changed, written
 from profile_strategies import plain, profiles
 
-from advisor.formats import native
+from advisor.formats import native, native_writer
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def test_a_byte_order_mark_is_no_part_of_the_document(tmp_path: Path) -> None:
 def test_what_is_written_is_read_back(suffix: str, profile: Profile) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"run{suffix}")
-        native.write_profile(profile, path)
+        native_writer.write_profile(profile, path)
         assert [entry.name for entry in Path(folder).iterdir()] == [path.name]
         assert native.advisor_sniff(path) == 1
         assert plain(native.advisor_read(path)) == plain(profile)
@@ -111,7 +111,7 @@ def test_what_is_written_is_read_back(suffix: str, profile: Profile) -> None:
 def test_what_is_written_fits_the_schema(profile: Profile) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "run.json")
-        native.write_profile(profile, path)
+        native_writer.write_profile(profile, path)
         SCHEMA.validate(json.loads(path.read_text(encoding="utf-8")))
 
 
@@ -119,7 +119,7 @@ def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
     profile = native.advisor_read(PROFILES / "fig4.json")
     profile.phases[0].arrays["work_s"][0, 0, 0] = np.nan
     with pytest.raises(ValueError, match="JSON"):
-        native.write_profile(profile, tmp_path / "run.json")
+        native_writer.write_profile(profile, tmp_path / "run.json")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -127,7 +127,7 @@ def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path) -> None:
 
 
 def test_recognises_by_content_and_not_by_name(tmp_path: Path) -> None:
-    native.write_profile(native.advisor_read(PROFILES / "fig4.json"), tmp_path / "run.npz")
+    native_writer.write_profile(native.advisor_read(PROFILES / "fig4.json"), tmp_path / "run.npz")
     (tmp_path / "trace.otf2").write_bytes((PROFILES / "fig4.json").read_bytes())
     (tmp_path / "archive").write_bytes((tmp_path / "run.npz").read_bytes())
     (tmp_path / "other.json").write_text('{"schema": "somebody/else/1"}', encoding="utf-8")

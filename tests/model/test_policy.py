@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from pathlib import PurePosixPath
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +13,18 @@ import pytest
 from scipy import stats
 from strategies import build
 
-from advisor.advice import computation, facts, ranking, rules
+from advisor.advice import computation, facts, ranking, rules, verdict
 from advisor.advice.facts.places import is_significant
-from advisor.advice.ranking import ceilings, drafts, effects, explained_drafts, history_gain, order
+from advisor.advice.ranking import ceilings, drafts, effects, explained_drafts, history_gain, judgement, order
 from advisor.advice.rules.case_profiles import build_profile
 from advisor.advice.rules.cases import load_cases
+from advisor.agents import advice_answers
 from advisor.analysis import bounds, comparison, gaps, quality
 from advisor.analysis.gaps import inner_waits
 from advisor.model import policy
-from advisor.model.records import BOUND_NAMES, Bound, Phase, Share
+from advisor.model.records import BOUND_NAMES, OTHER_PROGRAMS, Bound, Phase, Share
+from advisor.output.code_quality import render_code_quality
+from advisor.output.source_tree import SourcePlace, SourceTree
 from advisor.trace import serial
 
 if TYPE_CHECKING:
@@ -238,6 +243,36 @@ def names_kind(part: float) -> bool:
     return found is not None and "code.math_share" in found.measures
 
 
+# The verdict
+
+
+def hides_something(share: float) -> bool:
+    """A gap of 1 s merges imbalance and waiting of a share of the run, and no rule decides."""
+    gap: Any = SimpleNamespace(seconds=1.0, members=("D", "S'", "W"), share=share)
+    profile = replace(sound(), actual_s=1.0 / share)
+    matches: Any = SimpleNamespace(leaves_open=False)
+    grade: Any = SimpleNamespace(letter="A", notes=())
+    nothing: Any = SimpleNamespace(recommendations=())
+    return verdict.decide_verdict(profile, grade, [gap], matches, nothing) == "insufficient evidence"
+
+
+def is_no_beginning(part: float) -> bool:
+    """Other programs may have made a part of the largest gap."""
+    gap: Any = SimpleNamespace(name="W", members=("W",), seconds=10.0)
+    profile = replace(sound(), outside={OTHER_PROGRAMS: np.full(2, 10.0 * part)})
+    grade: Any = SimpleNamespace(letter="B")
+    advice: Any = SimpleNamespace(verdict="insufficient evidence", grade=grade, gaps=(gap,), profile=profile)
+    return "only computation is sure" in advice_answers._explain_verdict(advice)
+
+
+def is_a_warning(share: float) -> bool:
+    """An item wins a share of a run of 20 s."""
+    item = replace(draft().recommendation, ceiling_s=20.0 * share)
+    advice: Any = SimpleNamespace(profile=SimpleNamespace(actual_s=20.0), recommendations=(item,))
+    tree = SourceTree(None, SourcePlace(PurePosixPath("loop.c")))
+    return json.loads(render_code_quality(advice, tree))[0]["severity"] == "major"
+
+
 BRIEF = "instances near the clock's resolution"
 #: Of each threshold what it decides, a value on the one side, and a value on the other.
 BOUNDARIES: dict[str, tuple[Callable[[float], object], float, float]] = {
@@ -269,6 +304,9 @@ BOUNDARIES: dict[str, tuple[Callable[[float], object], float, float]] = {
     "ONE_REGION": (lambda x: has_doubt("one region", with_one_region(x)), 0.949, 0.95),
     "TIME_SLACK_S": (lambda x: exceeds(x, 0.1), 1.9e-3, 2.1e-3),
     "TIME_SLACK": (lambda x: exceeds(x, 20.0), 0.200, 0.202),
+    "MERGED_SHARE": (hides_something, 0.0999, 0.1),
+    "DOUBTFUL_GAP": (is_no_beginning, 0.5, 0.501),
+    "NOTABLE_GAIN": (is_a_warning, 0.0499, 0.05),
     "BUILD_FIRST": (compiles_first, 0.499, 0.501),
     "NEAR_EQUAL": (comes_first_by_place, 0.799, 0.8),
     "NAMED_PHASE": (is_named, 0.0499, 0.05),
@@ -280,6 +318,7 @@ BOUNDARIES: dict[str, tuple[Callable[[float], object], float, float]] = {
 #: Those that are no limits of anything: tables, and factors.
 VALUES = {
     "PENALTIES", "LETTERS", "STATUS_CERTAINTY", "LIMIT_CERTAINTY", "GAIN_LEVEL", "WAITING_DOUBTS", "MOST_WAITING_DOUBT",
+    "UNTRIED",
 }  # fmt: skip
 
 
@@ -365,6 +404,10 @@ def test_each_part_of_the_score_decides(better: dict[str, object], score: float)
 
 def test_what_a_simulation_promises_counts_by_what_is_usual() -> None:
     assert changed(expected_s=5.5, basis="simulation").score == pytest.approx(1.1)
+
+
+def test_what_no_simulation_could_try_counts_half() -> None:
+    assert judgement._usual_s(draft()) == pytest.approx(10.0 * 0.5 * 0.8 / 2)
 
 
 def test_of_equal_scores_the_more_specific_one_comes_first_then_the_lower_number() -> None:

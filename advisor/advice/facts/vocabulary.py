@@ -73,75 +73,43 @@ def _parse_facts(needs: str, command: str, rows: str) -> tuple[Fact, ...]:
     )
 
 
+# fmt: off
 _RUN: Final = (
-    *_parse_facts(
-        "processors",
-        "",
-        """
+    *_parse_facts("processors", "", """
         run.wall_s     | s     | wall-clock time
         run.ranks      | count | number of processes
         run.threads    | count | largest number of threads observed in a process
         run.processors | count | processes and threads observed
         run.iterations | count | how often the phase with the most time occurred
-        """,
-    ),
-    *_parse_facts(
-        "cores",
-        _CORES,
-        """
+    """),
+    *_parse_facts("cores", _CORES, """
         run.cores            | count | cores that the run may use
         run.oversubscription | ratio | processors / cores
         run.busy_cores       | share | CPU and run-queue seconds / (time in phases * cores), at most 1; 1 if not known
-        """,
-    ),
-    *_parse_facts(
-        "cores.bound",
-        _TRACE,
-        "run.bound_threads | ratio | threads of a process / cores that it may use, of the process with most",
-    ),
-    *_parse_facts(
-        "outside",
-        _TRACE,
-        """
+    """),
+    *_parse_facts("cores.bound", _TRACE,
+        "run.bound_threads | ratio | threads of a process / cores that it may use, of the process with most"),
+    *_parse_facts("outside", _TRACE, """
         run.startup_s  | s | seconds before the first phase (MPI_Init among them), mean over the processors
         run.shutdown_s | s | seconds after the last phase (MPI_Finalize among them), mean over the processors
-        """,
-    ),
-    *_parse_facts(
-        "delay.queue_s",
-        _TRACE,
-        """
+    """),
+    *_parse_facts("delay.queue_s", _TRACE, """
         run.queue_share      | share | run-queue delay of all threads, in calls and outside / (processors * run time)
         run.disturbance_share | share | gaps that other programs' delays may have made, at most / run time
-        """,
-    ),
-    *_parse_facts(
-        "delay.taken_s cores",
-        _TRACE,
-        "run.others_share | share | what the machine's cores did for other programs / (cores * run time)",
-    ),
-    *_parse_facts(
-        "paradigms",
-        _TRACE,
-        """
+    """),
+    *_parse_facts("delay.taken_s cores", _TRACE,
+        "run.others_share | share | what the machine's cores did for other programs / (cores * run time)"),
+    *_parse_facts("paradigms", _TRACE, """
         run.has_mpi    | yes/no | the program calls MPI
         run.has_openmp | yes/no | the program has parallel regions of OpenMP
-        """,
-    ),
-    *_parse_facts(
-        "wall_s outside threads",
-        _TRACE,
-        """
+    """),
+    *_parse_facts("wall_s outside threads", _TRACE, """
         run.idle_threads_share | share | seconds of threads outside parallel regions / (processors * run time)
-        """,
-    ),
+    """),
 )
 
 _LOAD: Final = (
-    *_parse_facts(
-        "wall_s wait_s sync_s",
-        _TRACE,
-        """
+    *_parse_facts("wall_s wait_s sync_s", _TRACE, """
         phase.imbalance       | ratio | max over processors of work / mean over processors
         phase.rank_imbalance  | ratio | the same over ranks, each with the mean of its threads
         phase.dynamic_ratio   | ratio | sum over iterations of the max over processors / max over processors of the sum
@@ -151,42 +119,26 @@ _LOAD: Final = (
         phase.alone_share     | share | imbalance of ranks that regions make which one of them does (95 %) / all of it
         phase.work_s          | s     | work (wall - wait - sync) of the processor with the most of it
         sync.work_between_s   | s     | median over the iterations of the max over processors of work
-        """,
-    ),
-    *_parse_facts(
-        "cpu_s threads",
-        _TRACE,
-        """
+    """),
+    *_parse_facts("cpu_s threads", _TRACE, """
         phase.shareable_s | s | what first threads compute alone and others could share, of the rank with most of it
-        """,
-    ),
-    *_parse_facts(
-        "wall_s wait_s sync_s threads",
-        _TRACE,
-        """
+    """),
+    *_parse_facts("wall_s wait_s sync_s threads", _TRACE, """
         phase.thread_imbalance | ratio | max / mean of work over the threads of the rank that loses most by it
-        """,
-    ),
-    *_parse_facts(
-        "phases",
-        _TRACE,
-        """
+    """),
+    *_parse_facts("phases", _TRACE, """
         phase.iterations | count  | how often the phase occurred
         phase.share      | share  | time between two synchronizations, or work of the slowest / run time without others
         phase.closed_by  | name   | the call that ends the phase
         phase.is_serial  | yes/no | one processor does at least 95 % of the work while the others wait
         phase.phases     | count  | parallel phases that take at least 1 % of the run
         sync.empty_phases | yes/no | the slowest processor works less than 1 % of the time of the phase
-        """,
-    ),
+    """),
 )
 
 _WAITING: Final = (
     *_parse_facts("wait_s wall_s", _TRACE, "wait.share | share | waiting / wall time of all processors"),
-    *_parse_facts(
-        "wait_s causes",
-        _TRACE,
-        """
+    *_parse_facts("wait_s causes", _TRACE, """
         wait.late_sender_share   | share | waiting for a message not yet sent / all waiting
         wait.late_receiver_share | share | waiting of senders for the receive / all waiting
         wait.collective_share    | share | waiting in collectives with data / all waiting
@@ -195,32 +147,20 @@ _WAITING: Final = (
         wait.lock_share          | share | waiting of threads for locks and critical sections, no notices / all waiting
         wait.task_share          | share | threads without a task to run, and making tasks / all waiting
         wait.unmatched_share     | share | waiting in messages without a partner in the data / all waiting
-        """,
-    ),
+    """),
 )
 
-_TASKS: Final = _parse_facts(
-    "tasks task_s",
-    _TRACE,
-    """
+_TASKS: Final = _parse_facts("tasks task_s", _TRACE, """
     omp.tasks       | count | tasks of OpenMP that were run
     omp.task_mean_s | s     | seconds of tasks, without what they wait and the tasks they run meanwhile / tasks
-    """,
-)
+""")
 
 _COMMUNICATION: Final = (
     *_parse_facts("transfer_s wall_s", _TRACE, "comm.share | share | transfer / wall time of all processors"),
-    *_parse_facts(
-        "wall_s causes",
-        _TRACE,
-        """
+    *_parse_facts("wall_s causes", _TRACE, """
         comm.relay_share | share | gathering at one rank and broadcasting, as often as each other / all wall time
-        """,
-    ),
-    *_parse_facts(
-        "causes",
-        _TRACE,
-        """
+    """),
+    *_parse_facts("causes", _TRACE, """
         comm.messages_per_iteration    | count | messages sent / who sends / iterations with work
         comm.seconds_per_message       | s     | transfer of messages / messages sent
         comm.point_to_point_share      | share | transfer of messages / all transfer
@@ -228,38 +168,26 @@ _COMMUNICATION: Final = (
         comm.alltoall_share            | share | transfer of all-to-all exchanges / all transfer
         comm.reductions_per_iteration  | count | reductions / who takes part / iterations with work
         comm.collectives_per_iteration | count | collectives with data / who takes part / iterations with work
-        """,
-    ),
-    *_parse_facts(
-        "causes",
-        _TRACE,
-        """
+    """),
+    *_parse_facts("causes", _TRACE, """
         comm.mean_message_B      | B     | bytes sent / messages whose size is known; 0 without messages
         comm.small_message_share | share | messages of at most 4 KiB / messages whose size is known; 0 without messages
         comm.mean_collective_B   | B     | bytes of collectives / collectives whose size is known; 0 without collectives
-        """,
-    ),
+    """),
 )
 
 _SYNCHRONIZING: Final = (
     *_parse_facts("sync_s wall_s", _TRACE, "sync.share | share | synchronizing / wall time of all processors"),
-    *_parse_facts(
-        "causes",
-        _TRACE,
-        """
+    *_parse_facts("causes", _TRACE, """
         sync.barriers_per_iteration   | count | explicit barriers / who takes part / iterations with work
         sync.thread_share             | share | starting, joining and barriers of threads / all synchronizing
         sync.fork_joins_per_iteration | count | parallel regions started / who starts them / iterations with work
-        """,
-    ),
+    """),
 )
 
 _INPUT_OUTPUT: Final = (
     *_parse_facts("io_s wall_s", _TRACE, "io.share | share | input and output / wall time of all processors"),
-    *_parse_facts(
-        "io_s causes",
-        _TRACE,
-        """
+    *_parse_facts("io_s causes", _TRACE, """
         io.operations_per_iteration | count  | reads and writes / who does them / iterations with work
         io.mean_operation_B         | B      | bytes / reads and writes whose size is known; 0 without any
         io.small_share              | share  | reads and writes of at most 100 KiB / those whose size is known
@@ -279,103 +207,55 @@ _INPUT_OUTPUT: Final = (
         io.stream_s                 | s      | reads and writes of streams, without text and time without a core; mean
         io.slowest_excess_s         | s      | most seconds of a processor - mean over the processors
         io.imbalance                | ratio  | most seconds of a processor / mean over the processors
-        """,
-    ),
-    *_parse_facts(
-        "io_s causes",
-        _DARSHAN,
-        """
+    """),
+    *_parse_facts("io_s causes", _DARSHAN, """
         io.unaligned_share | share | reads and writes that begin inside a block of the file system / all
         io.fsync_share     | share | seconds in fsync and the like / all input and output
         io.forced_share    | share | seconds in fsync, and in writing where a tool adds both up / all input and output
         io.forced_B        | B     | bytes written / calls of fsync and the like; 0 without any
         io.unaligned_seconds_share | share | seconds in unaligned reads and writes of more than 100 KiB / all
-        """,
-    ),
-    *_parse_facts(
-        "io_s causes io_random_s",
-        _DARSHAN,
-        """
+    """),
+    *_parse_facts("io_s causes io_random_s", _DARSHAN, """
         io.random_share | share | seconds in reads and writes that begin before the end of the one before / all
         io.reread_share | share | seconds in reading what was read before, by any processor / all
         io.switch_share | share | seconds in reads that follow a write in the same file, and the reverse / all
-        """,
-    ),
-    *_parse_facts(
-        "io_s io_text_s",
-        _TRACE,
-        """
+    """),
+    *_parse_facts("io_s io_text_s", _TRACE, """
         io.text_share | share | CPU time of calls that turn numbers into text and back / input and output with a core
         io.text_s     | s     | CPU time of such calls, of the processor with most of it
-        """,
-    ),
-    *_parse_facts(
-        "io_one_server_s",
-        _DARSHAN,
-        "io.one_server_share | share | seconds in large files that ranks share on one server of Lustre / all",
-    ),
-    *_parse_facts(
-        "io_bursts",
-        _DARSHAN,
-        "io.bursts | count | times that a processor reads or writes, with pauses between them: the most of any",
-    ),
+    """),
+    *_parse_facts("io_one_server_s", _DARSHAN,
+        "io.one_server_share | share | seconds in large files that ranks share on one server of Lustre / all"),
+    *_parse_facts("io_bursts", _DARSHAN,
+        "io.bursts | count | times that a processor reads or writes, with pauses between them: the most of any"),
 )
 
 _PROCESSOR: Final = (
-    *_parse_facts(
-        "misses.L1 compiled_ops.load",
-        _COUNTS,
-        "cache.l1_miss_ratio | share | misses of the first cache / loads and stores",
-    ),
-    *_parse_facts(
-        "misses.LL compiled_ops.load",
-        _COUNTS,
-        "cache.ll_miss_ratio | share | misses of the last cache / loads and stores",
-    ),
-    *_parse_facts(
-        "memory_bytes machine",
-        _MEMORY,
-        "memory.bandwidth_share | share | bytes from memory / (work of the slowest * the machine's memory bandwidth)",
-    ),
-    *_parse_facts(
-        "vectorized_ops compiled_ops.fp_add",
-        _COUNTS,
-        "processor.vectorized_share | share | vectorized / all compiled floating-point operations",
-    ),
-    *_parse_facts(
-        "topdown.all_s topdown.memory_s",
-        _SLOTS,
-        """
+    *_parse_facts("misses.L1 compiled_ops.load", _COUNTS,
+        "cache.l1_miss_ratio | share | misses of the first cache / loads and stores"),
+    *_parse_facts("misses.LL compiled_ops.load", _COUNTS,
+        "cache.ll_miss_ratio | share | misses of the last cache / loads and stores"),
+    *_parse_facts("memory_bytes machine", _MEMORY,
+        "memory.bandwidth_share | share | bytes from memory / (work of the slowest * the machine's memory bandwidth)"),
+    *_parse_facts("vectorized_ops compiled_ops.fp_add", _COUNTS,
+        "processor.vectorized_share | share | vectorized / all compiled floating-point operations"),
+    *_parse_facts("topdown.all_s topdown.memory_s", _SLOTS, """
         processor.memory_share    | share | computation whose issue slots wait for data / computation (top-down)
         processor.dram_share      | share | computation whose issue slots wait for memory / computation
         processor.far_cache_share | share | computation whose issue slots wait for caches beyond the first / computation
-        """,
-    ),
-    *_parse_facts(
-        "contended_loads compiled_ops.load",
-        _SHARING,
-        "processor.false_sharing_share | share | loads of lines that another core has changed / all loads",
-    ),
-    *_parse_facts(
-        "os_s wall_s",
-        _TRACE,
-        """
+    """),
+    *_parse_facts("contended_loads compiled_ops.load", _SHARING,
+        "processor.false_sharing_share | share | loads of lines that another core has changed / all loads"),
+    *_parse_facts("os_s wall_s", _TRACE, """
         os.share       | share | seconds taken by the operating system / wall time of all processors
         os.sleep_share | share | seconds in calls that put the caller to sleep / wall time of all processors
-        """,
-    ),
+    """),
 )
 
 _CODE: Final = (
-    *_parse_facts(
-        "code.all_s code.unoptimized_s",
-        _BINARY,
-        "code.unoptimized_share | share | seconds in functions compiled without optimization / computation",
-    ),
-    *_parse_facts(
-        "code.all_s code.known_s",
-        _TRACE,
-        """
+    *_parse_facts("code.all_s code.unoptimized_s", _BINARY,
+        "code.unoptimized_share | share | seconds in functions compiled without optimization / computation"),
+    *_parse_facts("code.all_s code.known_s", _TRACE, """
         code.known_share    | share | seconds in functions whose code was looked at, or is known / computation
         code.checked_share  | share | seconds in functions whose loops check bounds or assertions / computation
         code.scalar_share   | share | seconds in inner loops that compute with one number at a time / computation
@@ -388,26 +268,18 @@ _CODE: Final = (
         code.page_share     | share | the same for strides of 4 KiB and multiples
         code.division_share | share | seconds in inner loops that divide or take roots / computation
         code.update_share   | share | seconds in inner loops that store to one place each time / computation
-        """,
-    ),
-    *_parse_facts(
-        "code.all_s code.math_s",
-        _TRACE,
-        """
+    """),
+    *_parse_facts("code.all_s code.math_s", _TRACE, """
         code.math_share       | share | seconds in pow, exp and the like, and in loops that call them / computation
         code.allocation_share | share | seconds in malloc, free and the like / computation
         code.copy_share       | share | seconds in memcpy, memset and the like / computation
         code.interpreted_share | share | seconds of functions of Python in the interpreter itself / computation
         code.lock_share       | share | seconds in taking and releasing locks / computation
         code.text_share       | share | seconds in turning numbers into text and back (printf, strtod, <<) / computation
-        """,
-    ),
+    """),
 )
 
-_DEVICE: Final = _parse_facts(
-    "devices",
-    _GPU,
-    """
+_DEVICE: Final = _parse_facts("devices", _GPU, """
     device.devices            | count  | devices, each counted once for every process that uses it
     device.on_host            | yes/no | no device was used: operators of host threads stand for one
     device.busy_share         | share  | time in which a kernel computes / run, mean over the devices
@@ -467,8 +339,8 @@ _DEVICE: Final = _parse_facts(
     device.latency_bound_share | share | seconds in kernels that use neither computation nor memory to 60 % / in all
     device.excess_sector_share | share | bytes that loads and stores move beside those that threads asked for / all
     device.divergent_share    | share  | seconds in kernels with fewer than 24 active threads for each warp / in all
-    """,
-)
+""")
+# fmt: on
 
 #: All facts that rules may name, by topic.
 VOCABULARY: Final[tuple[Fact, ...]] = (

@@ -16,6 +16,7 @@ from advisor.advice.ranking.drafts import build_drafts
 from advisor.advice.ranking.effects import NOWHERE
 from advisor.advice.ranking.outlook import matters_later
 from advisor.advice.rules.matching import find_possible
+from advisor.model import policy
 from advisor.model.record_class import dataclass
 from advisor.model.records import Dismissed
 
@@ -35,9 +36,6 @@ if TYPE_CHECKING:
 
 #: Changes of calls that lie in many phases, of which one alone may change nothing.
 _REPEATED: Final = frozenset({"barriers", "reductions", "phases", "threads"})
-#: What a change counts that no simulation could try, beside those that win in one: as likely as not it wins nothing,
-#: unless its kind has always won something where it was measured.
-_UNTRIED: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +206,7 @@ def _usual_s(draft: Draft) -> float:
     """Return the seconds that a change usually wins, as sure as that is: as measured, else by its typical fraction."""
     made = draft.recommendation
     always = made.basis == "calibration" and made.interval_s is not None and made.interval_s[0] > 0
-    sure = 1.0 if made.basis == "experiment" or always else _UNTRIED
+    sure = 1.0 if made.basis == "experiment" or always else policy.UNTRIED
     return _typical_s(draft) * made.confidence * sure
 
 

@@ -81,28 +81,6 @@ def compute_phase_shares(
     return origin.loads.sum_by_phase(sum_parts(origin, attribute_between(origin, lower, upper)))
 
 
-def compute_gap_ceiling(
-    profile: Profile, gaps: Sequence[Gap], gap_name: str, phase_index: int, loads: ProfileLoads | None = None
-) -> float:
-    """Return the most that fixing one phase can win of a gap, in seconds; of the whole run for ``phase_index`` -1.
-
-    For L, M' and D that is B_r + D_r of the phase, as making it even removes both, else what the gap holds there; never
-    more than the gap, never negative (docs/concepts.md).
-    """
-    gap = next((gap for gap in gaps if gap.name == gap_name), None)
-    if gap is None or gap.seconds <= 0.0:
-        return 0.0
-    if phase_index < 0:
-        return gap.seconds
-    origin = build_source(profile, loads)
-    if gap_name in ("L", "M'", "D"):
-        phase = origin.loads.phases[phase_index]
-        most = phase.steady_s + phase.dynamic_s
-    else:
-        most = float(compute_phase_shares(profile, gap, origin.loads)[phase_index])
-    return min(max(most, 0.0), gap.seconds)
-
-
 def _gap_bounds(gap: Gap, origin: AttributionSource) -> tuple[Bound, Bound]:
     """Return the two bounds of a gap; of machine bounds only their difference is known."""
     upper = origin.values.get(gap.upper, gap.seconds)

@@ -1,6 +1,6 @@
 """The project's own format ``gapwatch/profile/1``: JSON for small runs, NPZ for large ones (docs/formats/native.md).
 
-``advisor_read`` and ``write_profile`` are each other's inverse; ``load_schema`` is the JSON Schema of the document.
+``advisor_read`` is the inverse of ``native_writer.write_profile``; ``load_schema`` is the JSON Schema of the document.
 """
 
 from __future__ import annotations
@@ -9,11 +9,7 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
-from advisor.formats.native import npz
-from advisor.formats.native.arrays import ArraySource
-from advisor.formats.native.document import FORMAT, parse_document
 from advisor.model.errors import InputError
-from advisor.support import strict_json
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +20,7 @@ JSON_LIMIT: Final = 32 << 20  # bytes; a JSON text takes some eight times its si
 MEMBER: Final = "profile"  # of an NPZ archive, holds the document
 _GLANCE: Final = 64 << 10  # bytes at each end of a file by which its format is told
 _ZIP: Final = b"PK\x03\x04"
+_FORMAT: Final = b"gapwatch/profile/"
 
 
 @hookimpl
@@ -43,10 +40,12 @@ def advisor_sniff(path: Path) -> float | None:
 
 
 def _names_format(text: bytes) -> bool:
-    return FORMAT.encode() in text.replace(b"\\/", b"/")
+    return _FORMAT in text.replace(b"\\/", b"/")
 
 
 def _archive_names_format(path: Path) -> bool:
+    from advisor.formats.native import npz
+
     try:
         archive = npz.open_archive(path)
         return MEMBER in archive.members and _names_format(archive.load_text(MEMBER))
@@ -57,6 +56,11 @@ def _archive_names_format(path: Path) -> bool:
 @hookimpl
 def advisor_read(path: Path) -> Profile:
     """Return the run described at ``path``; raises ``InputError`` with the path inside the document."""
+    from advisor.formats.native import npz
+    from advisor.formats.native.arrays import ArraySource
+    from advisor.formats.native.document import parse_document
+    from advisor.support import strict_json
+
     if not path.is_file():
         raise InputError(path, "is no file")
     with path.open("rb") as stream:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.model.records import Advice, Bound, Gap, HowTo, Recommendation
-    from advisor.output.html.figures import Picture
+    from advisor.model.reports import Picture
 
 #: Width of a bar's picture, in its own units, and the least width that can be seen.
 _WIDTH, _THIN = 1000.0, 3.0

@@ -9,19 +9,24 @@ import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from advisor.model.errors import AdvisorError
-from advisor.model.reports import Bars, HeatMap
+from advisor.model.errors import AdvisorError, UsageError
+from advisor.model.reports import Bars, HeatMap, Picture
 from advisor.output import numbers
 from advisor.output.clean import clean_text
+from advisor.support.atomic_write import atomic_write
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis as Drawn
     from matplotlib.figure import Figure
 
     from advisor.model.reports import Axis, Line, Series
 
+#: Kinds of files that pictures are written into.
+FILE_KINDS: Final = ("png", "svg")
 _SETTINGS: Final[dict[Any, Any]] = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",
@@ -52,32 +57,56 @@ LIGHT = ChartTheme("#1b1b1b", "#9a9a9a", ("#0072b2", "#d55e00", "#009e73", "#cc7
 DARK = ChartTheme("#e8e8e8", "#6f6f6f", ("#56b4e9", "#e69f00", "#2fc79b", "#e6a3c8", "#f0e442", "#cccccc"))
 
 
-def draw_picture(part: Bars | Series | HeatMap, theme: ChartTheme) -> str:
+def draw_picture(part: Picture, theme: ChartTheme) -> str:
     """Return the part as a ``data:`` address of an SVG picture; raises ``AdvisorError`` without matplotlib."""
+    return "data:image/svg+xml;base64," + base64.b64encode(_render_picture(part, theme, "svg")).decode("ascii")
+
+
+def write_picture(part: Picture, path: Path) -> None:
+    """Write the part into a PNG or SVG file, with its title, for paper and light pages.
+
+    ``UsageError`` for another kind of file and for what cannot be written, ``AdvisorError`` without matplotlib.
+    """
+    kind = path.suffix[1:].lower()
+    if kind not in FILE_KINDS:
+        raise UsageError(f"{path.name} is neither a PNG nor an SVG file")
+    drawn = _render_picture(part, LIGHT, kind, clean_text(part.title))
+    try:
+        with atomic_write(path) as partial:
+            partial.write_bytes(drawn)
+    except OSError as error:
+        raise UsageError(f"{path}: {error.strerror or error}") from error
+
+
+def _render_picture(part: Picture, theme: ChartTheme, kind: str, title: str = "") -> bytes:
+    """Return the part as a picture; one with a title has a background, since it lies in a file of its own."""
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise AdvisorError(f"pages need matplotlib and jinja2: {install_line('html')}") from error
+        raise AdvisorError(f"pictures need matplotlib: {install_line('html')}") from error
     with warnings.catch_warnings(), mpl.rc_context(_SETTINGS):
         warnings.simplefilter("ignore")  # of glyphs that only a browser has, of logarithms that there are none of
         figure = Figure(figsize=_figure_size(part), layout="constrained")
         axes = figure.subplots()
         _style_axes(axes, theme)
         _draw_part(part, figure, axes, theme)
-        stream = io.StringIO()
-        figure.savefig(stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return "data:image/svg+xml;base64," + base64.b64encode(stream.getvalue().encode()).decode("ascii")
+        if title:
+            axes.set_title(title, color=theme.ink, fontsize=10)
+        stream = io.BytesIO()
+        metadata = {"Date": None, "Creator": None} if kind == "svg" else None
+        figure.savefig(stream, format=kind, transparent=not title, metadata=metadata)
+    return stream.getvalue()
 
 
-def _figure_size(part: Bars | Series | HeatMap) -> tuple[float, float]:
+def _figure_size(part: Picture) -> tuple[float, float]:
     """Return width and height in inches."""
     if isinstance(part, HeatMap):
         return 8.0, min(1.6 + 0.22 * len(part.rows), 12.0)
     return 8.0, min(1.2 + 0.3 * len(part.bars), 12.0) if isinstance(part, Bars) else 3.6
 
 
-def _draw_part(part: Bars | Series | HeatMap, figure: Figure, axes: Axes, theme: ChartTheme) -> None:
+def _draw_part(part: Picture, figure: Figure, axes: Axes, theme: ChartTheme) -> None:
     if isinstance(part, HeatMap):
         _draw_heat_map(part, figure, axes, theme)
     elif isinstance(part, Bars):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from advisor.model.reports import Bars, HeatMap, Series, count_values
+from advisor.model.reports import Bars, HeatMap, Picture, count_values
 from advisor.output import numbers
 from advisor.output.html.charts import DARK, LIGHT, draw_picture
 from advisor.output.html.grids import Grid, build_grid, clean_and_shorten
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from advisor.model.reports import Line
-
-Picture = Bars | Series | HeatMap
 
 #: All pictures of a page together, as they stand in it.
 PICTURES_B: Final = 800_000

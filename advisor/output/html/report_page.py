@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from advisor.model.reports import Bars, Code, HeatMap, Series, Table, Text
+from advisor.model.reports import Code, Picture, Table, Text
 from advisor.output import numbers
 from advisor.output.clean import clean_text
 from advisor.output.html import figures, templates
@@ -24,11 +24,11 @@ _TOGETHER = "\N{NO-BREAK SPACE}"
 
 def render_report_page(report: Report) -> str:
     """Return a report as one page of HTML; raises ``AdvisorError`` without the libraries that it is made with."""
-    pictures = [part for part in report.parts if isinstance(part, Bars | Series | HeatMap)]
+    pictures = [part for part in report.parts if isinstance(part, Picture)]
     drawn = iter(figures.build_figures(pictures, figures.PICTURES_B))
     parts: list[dict[str, Any]] = []
     for part in report.parts:
-        if isinstance(part, Bars | Series | HeatMap):
+        if isinstance(part, Picture):
             figure = next(drawn)
             parts += [*_build_heading(part.title), {"kind": "figure", "figure": figure}]
         elif isinstance(part, Text):

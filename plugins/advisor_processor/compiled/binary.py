@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from elftools.dwarf.compileunit import CompileUnit
     from elftools.dwarf.lineprogram import LineProgram
     from elftools.elf.elffile import ELFFile
+    from elftools.elf.sections import Section
 
 MACHINES: Final = {"EM_X86_64": "x86-64"}
 _LARGEST: Final = 1 << 30
@@ -88,9 +89,8 @@ def read_binary(path: Path) -> Binary:
     return Binary(path, code, functions, tuple(row[0] for row in rows), tuple(row[1] for row in rows))
 
 
-def _is_executable(section: object) -> bool:
-    header = section.header  # type: ignore[attr-defined]
-    return bool(header.sh_flags & 4) and header.sh_type == "SHT_PROGBITS"
+def _is_executable(section: Section) -> bool:
+    return bool(section.header.sh_flags & 4) and section.header.sh_type == "SHT_PROGBITS"
 
 
 def _iterate_functions(elf: ELFFile) -> Iterator[Function]:

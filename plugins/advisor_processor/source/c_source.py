@@ -149,12 +149,17 @@ class _FunctionWalker:
         for child in node.named_children:
             if child.type.startswith("preproc_") and child.type not in _UNTOUCHED:
                 self._walk_alternatives(child, block, loop)
-            elif child.type.endswith("statement") and child.type not in _LEAVING:
-                inner = self._add_block(child, loop, block, branch=True)
-                block.statements.append(Branch(((None, inner),)))
-                self._walk_body(child, inner, loop)
-            elif child.type == "declaration":
-                self._count_statement(child, block, loop)
+            else:
+                self._walk_possible(child, block, loop)
+
+    def _walk_possible(self, node: Node, block: Block, loop: Loop | None) -> None:
+        """Walk a statement of which nobody knows whether it runs; a declaration is made in any case."""
+        if node.type.endswith("statement") and node.type not in _LEAVING:
+            inner = self._add_block(node, loop, block, branch=True)
+            block.statements.append(Branch(((None, inner),)))
+            self._walk_body(node, inner, loop)
+        elif node.type == "declaration":
+            self._count_statement(node, block, loop)
 
     def _make_counter(self, block: Block, loop: Loop | None) -> OperationCounter:
         def add_branch(node: Node, condition: str) -> Work:
@@ -202,12 +207,8 @@ class _FunctionWalker:
                 continue
             if child.type in ("compound_statement", "case_statement") and node.type != "case_statement":
                 self._walk_cases(child, block, loop)
-            elif child.type.endswith("statement") and child.type not in _LEAVING:
-                inner = self._add_block(child, loop, block, branch=True)
-                block.statements.append(Branch(((None, inner),)))
-                self._walk_body(child, inner, loop)
-            elif child.type == "declaration":
-                self._count_statement(child, block, loop)
+            else:
+                self._walk_possible(child, block, loop)
 
     def _walk_loop(self, node: Node, block: Block, before: int) -> None:
         loop = self._build_loop(node, block)

@@ -16,7 +16,7 @@ import sympy
 from advisor_processor.source.records import Assignment, Branch, CallSite, Leave, LoopEntry, Rest
 from advisor_processor.symbolic import integers
 from advisor_processor.symbolic.call_graph import CallGraph
-from advisor_processor.symbolic.integer_functions import Step, make_integer
+from advisor_processor.symbolic.integer_functions import IntegerFunction, Step, make_integer
 from advisor_processor.symbolic.loop_trips import find_trips
 from advisor_processor.symbolic.sums import SumRules
 
@@ -38,11 +38,10 @@ _NUMBERS: Final = frozenset({"atoi", "atol", "atoll", "strtol", "strtoll", "strt
 Key = tuple[int, int]
 
 
-class Memory(sympy.Function):  # type: ignore[misc]
+class Memory(IntegerFunction):
     """The value of a pointer to so many bytes, which is not null."""
 
     nargs = 1
-    is_integer = True
     is_positive = True
 
 

@@ -16,11 +16,16 @@ def make_integer(name: str) -> sympy.Symbol:
     return sympy.Symbol(name, integer=True)
 
 
-class Step(sympy.Function):  # type: ignore[misc]
+class IntegerFunction(sympy.Function):  # type: ignore[misc] # SymPy has no types
+    """A function whose values are integers."""
+
+    is_integer = True
+
+
+class Step(IntegerFunction):
     """1 where its argument, an integer, is zero or more, else 0."""
 
     nargs = 1
-    is_integer = True
     is_nonnegative = True
 
     @classmethod
@@ -70,11 +75,10 @@ def _fold_remainders(whole: Any, left: Any, c: Any) -> tuple[Any, Any]:  # noqa:
     return whole, left
 
 
-class Quotient(sympy.Function):  # type: ignore[misc]
+class Quotient(IntegerFunction):
     """The quotient of two integers, rounded down."""
 
     nargs = 2
-    is_integer = True
 
     @classmethod
     def eval(cls, a: Any, c: Any) -> Any:  # noqa: ANN401
@@ -92,11 +96,10 @@ class Quotient(sympy.Function):  # type: ignore[misc]
         return True if self.args[0].is_nonnegative and self.args[1].is_positive else None
 
 
-class Remainder(sympy.Function):  # type: ignore[misc]
+class Remainder(IntegerFunction):
     """What the quotient leaves: from 0 to the divisor less 1."""
 
     nargs = 2
-    is_integer = True
     is_nonnegative = True
 
     @classmethod
@@ -112,11 +115,10 @@ class Remainder(sympy.Function):  # type: ignore[misc]
         return cls(left, c) if whole != 0 else None
 
 
-class Doublings(sympy.Function):  # type: ignore[misc]
+class Doublings(IntegerFunction):
     """How often 1 has to be doubled to reach x: log2 x, rounded up; 0 up to 1."""
 
     nargs = 1
-    is_integer = True
     is_nonnegative = True
 
     @classmethod

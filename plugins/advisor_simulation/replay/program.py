@@ -144,9 +144,3 @@ def find_last_ops(program: Program, kinds: tuple[Op, ...]) -> IntArray:
 def sum_burst_s(program: Program) -> float:
     """Return the total CPU time: the sum of all bursts of all ranks (seed 002, section 2.2)."""
     return float(program.value[program.op == Op.BURST].sum())
-
-
-def empty_collectives() -> Collectives:
-    """Return the collective operations of a program that has none."""
-    none = np.zeros(0, dtype=np.int64)
-    return Collectives(none, none, none, np.zeros(0), ())

@@ -135,12 +135,10 @@ def test_a_chain_that_was_chosen_first_brings_the_prediction_nearer_than_one_cho
     without = replace(one.case, samples={SECONDS: {chain: s for chain, s in times.items() if len(chain) < 4}})
     order = [each.chain for each in planning.select_next_chains(build_case_model(without), 4)]
     assert len(order) == 5
-    errors = [abs(value / one.application.value - 1) for value in planning.predict_by_prefix(one.case, 4, order)]
+    errors = [abs(value / one.application.value - 1) for value in coupling_pages.predict_by_prefix(one.case, 4, order)]
     assert errors[-1] < 0.03 < errors[0]
-    best_first, worst_first = (
-        abs(planning.predict_by_prefix(one.case, 4, chains)[2] - planning.predict_by_prefix(one.case, 4, order)[-1])
-        for chains in (order, order[::-1])
-    )
+    forwards, backwards = (coupling_pages.predict_by_prefix(one.case, 4, chains) for chains in (order, order[::-1]))
+    best_first, worst_first = (abs(values[2] - forwards[-1]) for values in (forwards, backwards))
     assert best_first <= worst_first
 
 
@@ -214,7 +212,7 @@ def test_one_chain_of_the_right_length_is_most_of_the_way() -> None:
     for one in recorded_models("adi")[1]:
         if one.summation_fails:
             assert one.application is not None
-            values = planning.predict_by_prefix(one.case, 4, coupling_pages.proposed(one, 4))
+            values = coupling_pages.predict_by_prefix(one.case, 4, coupling_pages.proposed(one, 4))
             errors = [abs(value / one.application.value - 1) for value in values]
             assert errors[1] < errors[0] / 3
 

@@ -9,7 +9,7 @@ import subprocess
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import pytest
@@ -151,7 +151,7 @@ def test_the_advised_run_does_narrow_the_prediction() -> None:
     assert widths[1] < widths[0]
 
 
-@pytest.mark.parametrize("language", equations.LANGUAGES)
+@pytest.mark.parametrize("language", get_args(equations.Language))
 def test_equations_are_exported(language: str) -> None:
     found = report(runs(), export=language, only=["solve"])
     code = next(part for part in found.parts if isinstance(part, Code))
@@ -376,6 +376,8 @@ def test_plots_in_files(kind: str, tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [f"course.{kind}"]
     with pytest.raises(UsageError, match="neither a PNG nor an SVG"):
         report(runs(), plot=tmp_path / "course.jpg")
+    with pytest.raises(UsageError, match=r"nowhere.course\.svg: "):
+        report(runs(), plot=tmp_path / "nowhere" / "course.svg")
 
 
 def test_programs_of_npb_left_out_point_by_point() -> None:

@@ -14,7 +14,6 @@ from advisor.trace.events import Role
 if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
 
-_VERSION: Final = re.compile(r" *vasp\.(\d\S*)")
 _DATE: Final = re.compile(r" *executed on .* date (\d{4})\.(\d\d)\.(\d\d) +(\d\d:\d\d:\d\d)")
 _RANKS: Final = re.compile(
     r" *running(?: on)? +(\d{1,9}) (?:total cores|nodes|mpi-ranks)(?:, with +(\d{1,9}) threads)?"

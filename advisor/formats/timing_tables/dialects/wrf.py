@@ -30,7 +30,6 @@ _FILE: Final = re.compile(
     r"(Writing|processing) (restart file|lateral boundary|wrfinput file|\S+) ?.*? ?for domain +\d+$"
 )
 _TASKS: Final = re.compile(r"\s*Ntasks in X +(\d{1,9}) *, ntasks in Y +(\d{1,9})")
-_VERSION: Final = re.compile(r"\s*WRF (V\S+) MODEL")
 _TILES: Final = re.compile(r"\s*WRF NUMBER OF TILES FROM OMP_GET_MAX_THREADS = +(\d{1,9})")
 _END: Final = re.compile(r".*SUCCESS COMPLETE WRF")
 _ROUNDING_S: Final = 1e-4
