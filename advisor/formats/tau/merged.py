@@ -132,7 +132,9 @@ class _Documents:
         return found
 
     def find_contradictions(self) -> list[str]:
-        """Return in words where the threads do not add up to the totals; nothing where there are none."""
+        """Return in words where the threads do not add up to the totals, which stand behind all ranks of a run."""
+        if self._functions[_ALL] and not self._totals:
+            return ["the totals are missing: the file was cut off, and threads may be missing as well"]
         sums: dict[int, list[float]] = {}
         for rows, _ in self.profiles.values():
             for number, values in rows:
