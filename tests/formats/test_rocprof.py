@@ -77,6 +77,14 @@ def test_a_table_of_kernels_brings_the_others(tmp_path: Path) -> None:
     assert advisor_sniff(tmp_path / "100_hip_api_trace.csv") is None
 
 
+def test_a_table_without_kernels_ends_in_a_message(tmp_path: Path) -> None:
+    write_process(tmp_path, 100)
+    for table in tmp_path.iterdir():
+        table.write_text(table.read_text().splitlines()[0])
+    with pytest.raises(InputError, match="nothing that takes time"):
+        advisor_read(tmp_path / "100_kernel_trace.csv")
+
+
 def test_damage_ends_in_a_message(tmp_path: Path) -> None:
     write_process(tmp_path, 100)
     table = tmp_path / "100_kernel_trace.csv"
