@@ -20,8 +20,6 @@ ATTRIBUTE_LIMIT: Final = 1000
 TOKEN_LIMIT: Final = 1 << 20  # characters of one text or one tag
 
 _PIECE: Final = 1 << 16
-#: A piece of text without the character that begins or ends every tag.
-_LONG: Final = re.compile(rb"[^<>]{%d}" % TOKEN_LIMIT)
 _OTHER_ENCODING: Final = re.compile(rb"""\s*<\?xml[^>]{0,200}encoding=["'](?!utf-?8["'])""", re.IGNORECASE)
 #: Stands for a byte that XML can't hold while the parser works; from Unicode's last private plane.
 _STRAY: Final = 0x10FE00
@@ -87,20 +85,26 @@ class _RestrictedParser(DefusedXMLParser):
 
 
 def parse_xml(
-    content: bytes, handler: XmlHandler, path: Path, member: str | None = None, document_type: bool = False
+    content: bytes,
+    handler: XmlHandler,
+    path: Path,
+    member: str | None = None,
+    document_type: bool = False,
+    longest: int = TOKEN_LIMIT,
 ) -> None:
     """Tell ``handler`` of the XML document ``content``; bytes that are no UTF-8 become surrogate
     escapes, control characters stay.
 
     ``member`` is the part of the file ``path`` that holds the document. ``document_type`` allows one that is declared
-    in the document itself. Raises ``InputError`` with the line for everything that is no plain XML document, and for
-    what ``handler`` raises as ``ValueError``.
+    in the document itself, ``longest`` is the most characters of a text or tag. Raises ``InputError`` with the line for
+    everything that is no plain XML document, and for what ``handler`` raises as ``ValueError``.
     """
     content, strays = _replace_stray_bytes(content)
     parser = _RestrictedParser(_ElementTarget(handler, strays), document_type)
     try:
-        if _LONG.search(content):
-            raise ValueError(f"a text or tag longer than {TOKEN_LIMIT:,} characters")
+        # A piece of text without the character that begins or ends every tag.
+        if re.search(rb"[^<>]{%d}" % longest, content):
+            raise ValueError(f"a text or tag longer than {longest:,} characters")
         for start in range(0, len(content), _PIECE):
             parser.feed(content[start : start + _PIECE])
         parser.close()

@@ -11,6 +11,7 @@ from advisor import pipeline
 from advisor.analysis.quality import DEVICES_UNSEEN
 from advisor.extension.host.plugin_host import load_plugins
 from advisor.formats.caliper.call_path_builder import note_unseen_devices
+from advisor.formats.caliper.metrics import parse_meaning
 from advisor.trace.callpaths.records import CallPathNode
 from advisor.trace.events import Role
 
@@ -45,3 +46,19 @@ def test_no_verdict_on_the_host_alone(tmp_path: Path, told: dict[str, str], verd
     advice = pipeline.advise([tmp_path], pipeline.Options(), load_plugins())
     assert advice.verdict == (verdict or "insufficient evidence")
     assert (DEVICES_UNSEEN in {note.name for note in advice.grade.notes}) == (verdict is None)
+
+
+@pytest.mark.parametrize(
+    ("name", "inclusive", "unit_s"),
+    [
+        ("inclusive#scale#sum#cupti.host.duration", True, 1.0),
+        ("scale#sum#cupti.host.duration", False, 1.0),
+        ("sum#rocm.host.duration", False, 1e-9),
+        ("sum#cupti.activity.duration", None, None),
+    ],
+)
+def test_the_time_of_the_host_beside_activities(name: str, inclusive: bool | None, unit_s: float | None) -> None:
+    """What Caliper calls the host's duration is the time of a region; that of activities is the device's."""
+    found = parse_meaning(name)
+    assert (found and found.inclusive, found and found.unit_s) == (inclusive, unit_s)
+    assert found is None or found.unit_stated

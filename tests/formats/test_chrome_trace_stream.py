@@ -67,3 +67,16 @@ def test_a_list_without_an_end_says_where(tmp_path: Path) -> None:
     path.write_text(json.dumps({"traceEvents": list_events()})[:-40])
     with pytest.raises(InputError, match="byte"):
         read_events(path)
+
+
+@pytest.mark.parametrize("end", ["", ",", ",\n "])
+def test_a_bare_list_may_lack_its_end(tmp_path: Path, end: str) -> None:
+    """The format allows it, so that programs can end at any time; the reader says that it was so."""
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps(list_events()).removesuffix("]") + end)
+    whole = EventStream(path)
+    assert sum(map(len, whole.iterate_batches())) == 300
+    assert whole.open_ended
+    path.write_text(json.dumps(list_events())[:-9])
+    with pytest.raises(InputError, match="byte"):
+        read_events(path)

@@ -49,6 +49,8 @@ SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
     ("timing_tables/fms.log", timing_tables, 30),
     ("timing_tables/ESMF_Profile.summary", timing_tables, 60),
     ("timing_tables/OUTCAR", timing_tables, 65),
+    ("timing_tables/abinit.out", timing_tables, 40),
+    ("timing_tables/siesta.times", timing_tables, 40),
     ("timing_tables/rsl.error.0000", timing_tables, 60),
     ("timing_tables/namd.log", timing_tables, 60),
     ("timing_tables/lammps.log", timing_tables, 5),

@@ -77,6 +77,26 @@ def test_a_table_of_kernels_brings_the_others(tmp_path: Path) -> None:
     assert advisor_sniff(tmp_path / "100_hip_api_trace.csv") is None
 
 
+def test_a_table_without_kernels_ends_in_a_message(tmp_path: Path) -> None:
+    write_process(tmp_path, 100)
+    for table in tmp_path.iterdir():
+        table.write_text(table.read_text().splitlines()[0])
+    with pytest.raises(InputError, match="nothing that takes time"):
+        advisor_read(tmp_path / "100_kernel_trace.csv")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [("Kernel_Name", "Kernel^Name", "no column Kernel_Name"), ('"Queue_Id",', "", "another length")],
+)
+def test_columns_that_are_missing_end_in_a_message(tmp_path: Path, before: str, after: str, reason: str) -> None:
+    write_process(tmp_path, 100)
+    table = tmp_path / "100_kernel_trace.csv"
+    table.write_text(table.read_text().replace(before, after, 1))
+    with pytest.raises(InputError, match=reason):
+        advisor_read(table)
+
+
 def test_damage_ends_in_a_message(tmp_path: Path) -> None:
     write_process(tmp_path, 100)
     table = tmp_path / "100_kernel_trace.csv"

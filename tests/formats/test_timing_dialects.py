@@ -236,3 +236,60 @@ def test_gnu_time_of_a_launcher_says_nothing_about_the_cores_of_its_ranks(tmp_pa
     notes = {note.name: note for note in profile.notes}
     assert "ranks on other nodes" in notes["cores in use"].text
     assert notes["cores in use"].collect == f"gapwatch run -- {command} -t 8 -d input".replace("A=$(id)", "'A=$(id)'")
+
+
+def test_siesta_over_the_ranks() -> None:
+    """Routines hold their communication, so that nothing tells who waits for whom."""
+    profile = timing_tables.advisor_read(HERE / "siesta.times")
+    soundness.check_profile(profile)
+    assert (profile.program, profile.ranks, profile.actual_s) == ("siesta", 4, pytest.approx(50.12))
+    names = [region.name for region in profile.regions]
+    assert "IterGeom" not in names, "it contains the others"
+    assert profile.phases[0].arrays["wall_s"][names.index("rhoofd")].mean() == pytest.approx(0.8 * 12.0, rel=1e-3)
+    assert {RANKS_ADDED_UP, quality.HIDDEN, "timers contain each other"} <= {note.name for note in profile.notes}
+
+
+def test_siesta_with_communication_apart(tmp_path: Path) -> None:
+    text = (HERE / "siesta.times").read_text()
+    comm = "Comm: Sum, Avge, myNode, Avg/Max =      40.000      10.000      12.000   0.700"
+    calc = "Calc: Sum, Avge, myNode, Avg/Max =     140.000      35.000      37.000   0.920"
+    lines = [calc if line.startswith("Calc:") else line for line in text.splitlines()]
+    lines[lines.index("No communications time available. Compile with -DMPI_TIMING")] = comm
+    lines = [line.replace("190.000      47.500      50.000   0.950", "180.000      45.000      45.000   1.000")
+             .replace("50.120", "45.000").replace("50.000   1.0000", "45.000   1.0000") for line in lines]  # fmt: skip
+    lines = [line for line in lines if not line.startswith(("IterGeom", "Setup", "rhoofd", "vmat", "cdiag3"))]
+    profile = read_text("\n".join(lines), tmp_path)
+    assert {region.name for region in profile.regions} >= {"computation", "communication"}
+    assert list_gaps(profile)["L"] == pytest.approx(35.0 / 0.92 - 35.0, rel=1e-3)
+
+
+def test_siesta_in_a_serial_run(tmp_path: Path) -> None:
+    table = "\n".join(
+        f"{name:15}{calls:9}{each:12.3f}{total:12.3f}{100 * total / 20:9.2f}"
+        for name, calls, each, total in [("siesta", 1, 20, 20), ("IterSCF", 10, 1.5, 15), ("cellXC", 10, 1.2, 12)]
+    )
+    head = (
+        "* Running in serial mode\n\ntimer: Elapsed wall time (sec) =      20.500\ntimer: CPU execution times (sec):\n"
+    )
+    profile = read_text(f"{head}\nRoutine            Calls   Time/call    Tot.time        %\n{table}\n  \n", tmp_path)
+    assert (profile.ranks, profile.actual_s) == (1, 20.5)
+    with pytest.raises(InputError, match="of the run"):
+        read_text(f"{head}\nRoutine  Calls Time/call  Tot.time   %\n{table.replace('75.00', '57.00')}\n\n", tmp_path)
+
+
+def test_abinit_lists_sections_that_do_not_contain_each_other() -> None:
+    profile = timing_tables.advisor_read(HERE / "abinit.out")
+    assert (profile.program, profile.ranks, profile.actual_s) == ("abinit", 1, pytest.approx(42.5))
+    seconds = dict(
+        zip((region.name for region in profile.regions), profile.phases[0].arrays["wall_s"][:, 0], strict=True)
+    )
+    assert seconds["projbd"] == 10.2
+    assert sum(seconds.values()) == pytest.approx(42.5)
+
+
+def test_abinit_on_several_ranks_tells_of_the_first_alone(tmp_path: Path) -> None:
+    text = (HERE / "abinit.out").read_text().replace("mpi_nprocs = 1", "mpi_nprocs = 8")
+    profile = read_text(text, tmp_path)
+    assert profile.ranks == 8
+    assert RANKS_ADDED_UP in {note.name for note in profile.notes}
+    assert "L" not in list_gaps(profile) or list_gaps(profile)["L"] == 0

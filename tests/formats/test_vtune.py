@@ -66,6 +66,20 @@ def test_hotspots_hold_effective_time_without_a_run_time() -> None:
     assert profile.phases[0].arrays["cpu_s"].sum() == pytest.approx(5.25)
 
 
+def test_functions_below_their_callers(tmp_path: Path) -> None:
+    (tmp_path / "top-down.csv").write_text(
+        "Function Stack,CPU Time:Self,Module\nTotal,0.0,[Unknown]\n main,0.5,heat\n"
+        '  "solve<double, 3>",2.5,heat\n  step,0.25,heat\n   "solve<double, 3>",1.0,heat\n'
+    )
+    assert vtune.advisor_sniff(tmp_path / "top-down.csv") == 0.9
+    profile = vtune.advisor_read(tmp_path / "top-down.csv")
+    cpu = dict(
+        zip((region.name for region in profile.regions), profile.phases[0].arrays["cpu_s"][:, 0, 0], strict=True)
+    )
+    assert cpu["solve<double, 3>"] == 3.5
+    assert sum(cpu.values()) == 4.25
+
+
 def test_threads_and_other_delimiters(tmp_path: Path) -> None:
     (tmp_path / "threads.csv").write_text(
         "Thread;Function;CPU Time:Effective Time:Self;Module\n"

@@ -24,7 +24,8 @@ _LEAST_TITLES: Final = ("Min time/rank", "Min time/rank (inc)", "Min time/rank (
 _MOST_TITLES: Final = ("Max time/rank", "Max time/rank (inc)", "Max time/rank (I)")
 _CALLS: Final = ("Calls", "sum#sum#region.count", "sum#region.count", "region.count")
 
-_DURATION: Final = re.compile(r"((?:[a-z_]+#)*)time\.(inclusive\.)?duration(\.ns)?")
+#: The host's time is the time of a region; activities of devices record it under a name of their own.
+_DURATION: Final = re.compile(r"((?:[a-z_]+#)*)(?:time|(cupti\.host|rocm\.host))\.(inclusive\.)?duration(\.ns)?")
 #: Three cycles of a clock: nothing that is measured is over sooner.
 _SHORTEST_S: Final = 1e-9
 _SUMS: Final = frozenset({"sum", "scale", "iscale", "inclusive", "inclusive_scale"})
@@ -105,11 +106,12 @@ def parse_meaning(name: str, unit: str | None = None) -> MetricMeaning | None:
     rest = steps[1:] if kind != "sum" else steps
     if not set(rest) <= _SUMS:
         return None
-    inclusive = bool(found[2]) or any(step.startswith(("inclusive", "iscale")) for step in rest)
+    inclusive = bool(found[3]) or any(step.startswith(("inclusive", "iscale")) for step in rest)
     stated = _UNITS.get(unit or "")
     scaled = any(step.endswith("scale") for step in steps)
-    unit_s = stated or (1.0 if scaled else 1e-9 if found[3] else 1e-6)
-    return MetricMeaning(name, kind, inclusive, len(steps), unit_s, bool(stated or scaled or found[3]))
+    nanoseconds = found[2] or found[4]
+    unit_s = stated or (1.0 if scaled else 1e-9 if nanoseconds else 1e-6)
+    return MetricMeaning(name, kind, inclusive, len(steps), unit_s, bool(stated or scaled or nanoseconds))
 
 
 def units_of(values: Mapping[str, FloatArray], units: Mapping[str, str]) -> dict[str, str]:

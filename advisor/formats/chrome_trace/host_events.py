@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from advisor.analysis.quality import HIDDEN
-from advisor.formats.chrome_trace.stream import Event, EventArgs, EventStream
+from advisor.formats.chrome_trace.stream import OPEN_ENDED, Event, EventArgs, EventStream
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Processor
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
@@ -97,7 +97,8 @@ class _Lanes:
 def read_call_paths(path: Path) -> CallPaths:
     """Return what the threads in the trace did; raises ``InputError`` where there are no events, or too many."""
     lanes = _Lanes()
-    for batch in EventStream(path).iterate_batches():
+    stream = EventStream(path)
+    for batch in stream.iterate_batches():
         for event in batch:
             try:
                 lanes.add_event(event)
@@ -130,7 +131,7 @@ def read_call_paths(path: Path) -> CallPaths:
         visits=calls,
         actual_s=span * _US if span > 0 else None,
         status="measured",
-        notes=tuple(_build_notes(lanes, nodes, len(processes))),
+        notes=(*([OPEN_ENDED] if stream.open_ended else ()), *_build_notes(lanes, nodes, len(processes))),
     )
 
 

@@ -11,6 +11,7 @@ import msgspec
 
 from advisor.formats.number_lines import open_maybe_packed
 from advisor.model.errors import InputError
+from advisor.model.records import Note
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +27,12 @@ _BOUNDARY: Final = re.compile(rb'\}(\s*,\s*)\{\s*"(?:ph|name|cat|pid|tid|ts|dur|
 #: So far from the end of a chunk a boundary is looked for, and so many are tried.
 _TAIL: Final = 64 << 10
 _TRIES: Final = 4
+
+
+#: Said of a trace whose list of events lacks its closing bracket.
+OPEN_ENDED: Final = Note(
+    "trace does not end", "the list of events is not closed: the program ended early, or the file was cut off", 0.1
+)
 
 
 class EventArgs(msgspec.Struct, gc=False):
@@ -70,11 +77,16 @@ _EVENT_LIST: Final = msgspec.json.Decoder(list[Event])
 class EventStream:
     """The events of one file, and what stands beside them: ``header``, of which what comes before the events is there
     from the first event on, the rest after the last.
+
+    ``open_ended`` is, after the last, whether a file that is nothing but a list of events lacks its closing bracket.
+    The format allows that, so that a program may end at any time.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self.header: dict[str, Any] = {}
+        self.open_ended = False
+        self._bare = False
         self._data, self._at = b"", 0
         self._read_bytes = 0
 
@@ -107,6 +119,7 @@ class EventStream:
         self._read_more()
         if self._data.lstrip().startswith(b"["):
             self._at = self._data.index(b"[") + 1
+            self._bare = True
             return b""
         while (found := _EVENTS.search(self._data)) is None:
             if not self._read_more():
@@ -165,8 +178,10 @@ class EventStream:
             self._at += 1
             return events, True
         if not self._read_more():
-            raise InputError(self._path, problem, place)
-        return events, False
+            self.open_ended = self._bare and place is None
+            if not self.open_ended:
+                raise InputError(self._path, problem, place)
+        return events, self.open_ended
 
     def _parse_header(self, text: str) -> None:
         """Keep what stands before or behind the events, as far as it is sound."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from advisor.formats.chrome_trace.stream import Event, EventArgs, EventStream
+from advisor.formats.chrome_trace.stream import OPEN_ENDED, Event, EventArgs, EventStream
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.trace.devices import naming
@@ -102,6 +102,8 @@ class _RankReader:
         if bad:
             text = f"{bad} events of {self._file.name} lack a time or have another form than expected"
             self._builder.notes.append(Note("events not read", text, 0.1))
+        if stream.open_ended and OPEN_ENDED not in self._builder.notes:
+            self._builder.notes.append(OPEN_ENDED)
         if not known:
             raise InputError(self._file, NO_DEVICES)
 

@@ -27,11 +27,11 @@ def read_device_trace(processes: Sequence[Mapping[str, Path]]) -> DeviceTrace:
         builder.begin_process()
         # HSA calls lie inside HIP calls: they are read only where HIP's are missing.
         for kind in ("hip_api", "rccl_api") if "hip_api" in tables else _API:
-            for row in _iterate_rows(tables.get(kind)):
+            for row in _iterate_rows(tables.get(kind), "Function", "Thread_Id"):
                 name = row["Function"]
                 role = naming.classify_call(name)
                 builder.add_call(*_times(row), f"thread {row['Thread_Id']}", role, name, int(row["Correlation_Id"]))
-        for row in _iterate_rows(tables["kernel"]):
+        for row in _iterate_rows(tables["kernel"], "Kernel_Name", "Agent_Id"):
             name = row["Kernel_Name"]
             kind_of = naming.classify_activity(name)
             group = name if kind_of == Activity.COMMUNICATION else ""
@@ -39,7 +39,8 @@ def read_device_trace(processes: Sequence[Mapping[str, Path]]) -> DeviceTrace:
             builder.add_activity(
                 *_times(row), row["Agent_Id"], stream, kind_of, name, link=int(row["Correlation_Id"]), group=group
             )
-        for row in _iterate_rows(tables.get("memory_copy")):
+        ends = "Direction", "Source_Agent_Id", "Destination_Agent_Id"
+        for row in _iterate_rows(tables.get("memory_copy"), *ends):
             device = row["Destination_Agent_Id"] if "HOST_TO" in row["Direction"] else row["Source_Agent_Id"]
             name = f"memcpy {row['Direction']}"
             builder.add_activity(
@@ -53,7 +54,7 @@ def read_device_trace(processes: Sequence[Mapping[str, Path]]) -> DeviceTrace:
 def _add_markers(builder: DeviceTraceBuilder, tables: Mapping[str, Path]) -> None:
     """Add ranges that the program marks; those that repeat are iterations."""
     ranges = []
-    for row in _iterate_rows(tables.get("marker_api")):
+    for row in _iterate_rows(tables.get("marker_api"), "Function", "Thread_Id"):
         start, end = _times(row)
         builder.add_call(start, end, f"thread {row['Thread_Id']}", CallRole.WORK, row["Function"])
         ranges.append((start, end, 0, row["Function"]))
@@ -66,14 +67,18 @@ def _times(row: Mapping[str, str]) -> tuple[int, int]:
     return start, max(start, end)
 
 
-def _iterate_rows(path: Path | None) -> Iterator[dict[str, str]]:
-    """Yield the rows of a table; raises ``InputError`` with the line for one that lacks a number."""
+def _iterate_rows(path: Path | None, *columns: str) -> Iterator[dict[str, str]]:
+    """Yield the rows of a table that has ``columns``; raises ``InputError`` with the line where a cell is missing."""
     if path is None:
         return
     with path.open(newline="", encoding="utf-8", errors="replace") as stream:
         reader = csv.DictReader(stream)
         try:
+            if lost := [column for column in columns if column not in (reader.fieldnames or ())]:
+                raise ValueError(f"no column {', '.join(lost)}")
             for row in reader:
+                if None in row or None in row.values():
+                    raise ValueError("a row of another length")
                 int(row["Start_Timestamp"]), int(row["End_Timestamp"]), int(row["Correlation_Id"])
                 yield row
         except (KeyError, TypeError, ValueError, OverflowError, csv.Error) as error:

@@ -27,6 +27,9 @@ _EVENTS: Final = re.compile(rb"\d{1,9} dynamic_trace_events\r?\n")
 #: How packed profiles begin, where they are not packed by gzip besides.
 PACKED: Final = "PPK".encode("utf-16-be")
 GZIP: Final = b"\x1f\x8b"
+#: How a profile as XML begins: all ranks of a run merged, or snapshots of a thread.
+_XML: Final = re.compile(rb"\s*<profile_xml>\s*<(definitions|thread|profile)[ >]")
+_SNAPSHOT: Final = re.compile(r"snapshot\.-?\d{1,7}\.\d{1,7}\.\d{1,7}")
 _HEAD: Final = 1024
 #: A record of a trace: event, node, thread, parameter, microseconds.
 _RECORD: Final = struct.Struct("<iHHqQ")
@@ -40,12 +43,14 @@ Place = tuple[int, int, int]
 
 
 def detect_layout(path: Path) -> str | None:
-    """Return ``profile``, ``packed`` or ``trace`` for what TAU wrote, file or directory, else None."""
+    """Return ``profile``, ``packed``, ``xml`` or ``trace`` for what TAU wrote, file or directory, else None."""
     if not path.is_dir():
         return _detect_file_layout(path)
     folders = [path, *_metric_folders(path)]
     if any(_holds_layout(_iterate_profiles(folder), "profile") for folder in folders):
         return "profile"
+    if _holds_layout(find_snapshots(path), "xml"):
+        return "xml"
     traces = (path / name for name in _list_names(path) if name.endswith((".trc", ".edf")))
     return "trace" if _holds_layout(traces, "trace") else None
 
@@ -56,6 +61,13 @@ def find_files(path: Path) -> list[dict[Place, Path]]:
         return [{_parse_place(path.name) or (0, 0, 0): path}]
     found = [_files_by_place(folder) for folder in _metric_folders(path)]
     return [files for files in found if files] or [_files_by_place(path)]
+
+
+def find_snapshots(path: Path) -> list[Path]:
+    """Return the snapshots in a directory, a file for each thread; ``path`` itself where it is a file."""
+    if not path.is_dir():
+        return [path]
+    return sorted(path / name for name in _list_names(path) if _SNAPSHOT.fullmatch(name))
 
 
 def has_mixed_metrics(path: Path) -> bool:
@@ -107,8 +119,12 @@ def _detect_file_layout(path: Path) -> str | None:
         return None
     if _PROFILE.match(head):
         return "profile"
-    if head.startswith((PACKED, GZIP)):
-        return "packed" if read_head(path).startswith(PACKED) else None
+    if head.startswith(GZIP):
+        head = read_head(path)
+    if head.startswith(PACKED):
+        return "packed"
+    if _XML.match(head):
+        return "xml"
     return "trace" if _EVENTS.match(head) or _is_trace(head) else None
 
 

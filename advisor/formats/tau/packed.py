@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import struct
 from typing import TYPE_CHECKING, Final
-from xml.sax.saxutils import escape
 
 from advisor.formats.plain_text import read_content
 from advisor.formats.tau.layout import PACKED
-from advisor.formats.tau.sheet import find_frame
+from advisor.formats.tau.thread_records import ThreadRecords, join_lines, write_frames
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,8 +70,7 @@ class _JavaReader:
         self.place += length
         if self.place > len(self._content):
             raise IndexError
-        text = self._content[self.place - length : self.place].decode("utf-8", "surrogateescape")
-        return " ".join(text.replace("\0", " ").splitlines())
+        return join_lines(self._content[self.place - length : self.place].decode("utf-8", "surrogateescape"))
 
     def take_texts(self) -> dict[str, str]:
         """Return the next pairs of texts."""
@@ -119,35 +117,17 @@ def _read_profile(path: Path, content: _JavaReader) -> list[dict[Place, SheetFra
             (content.take_place(functions), content.take_reals(2 + 2 * len(metrics)))
             for _ in range(content.take_count(20 + 16 * len(metrics)))
         ]
-        counted = [
-            (content.take_place(events), content.take_whole(), content.take_reals(4))
-            for _ in range(content.take_count(40))
-        ]
-        header = f"# Name Calls Subrs Excl Incl ProfileCalls # {_render_metadata(told | of_thread.get(place, {}))}"
-        tail = [
-            f'"{events[number]}" {times} {_join(most, least, mean, squares)}'
-            for number, times, (least, most, mean, squares) in counted
-        ]
-        for n, metric in enumerate(metrics):
-            lines = [
-                f'"{functions[number][0]}" {_join(*values[:2], *values[2 + 2 * n : 4 + 2 * n])} 0 '
-                f'GROUP="{functions[number][1]}"'
-                for number, values in rows
-            ]
-            text = [f"{len(rows)} templated_functions_MULTI_{metric}", header, *lines, "0 aggregates",
-                    f"{len(tail)} userevents", "# eventname numevents max min mean sumsqr", *tail, ""]  # fmt: skip
-            found[n][place] = find_frame(path, "\n".join(text).encode("utf-8", "surrogateescape"))
+        counted = [(content.take_place(events), _take_event(content)) for _ in range(content.take_count(40))]
+        thread = ThreadRecords(told | of_thread.get(place, {}), rows, counted)
+        for n, frame in enumerate(
+            write_frames(path, thread, metrics, dict(enumerate(functions)), dict(enumerate(events)))
+        ):
+            found[n][place] = frame
     return found
 
 
-def _join(*values: float) -> str:
-    return " ".join(map(repr, values))
-
-
-def _render_metadata(told: dict[str, str]) -> str:
-    """Return what is known of a run or thread as TAU writes it into its files."""
-    parts = (
-        f"<attribute><name>{escape(name)}</name><value>{escape(value)}</value></attribute>"
-        for name, value in told.items()
-    )
-    return f"<metadata>{''.join(parts)}</metadata>"
+def _take_event(content: _JavaReader) -> tuple[float, ...]:
+    """Return what a user event counted in the order of TAU's own files: most before least."""
+    times = content.take_whole()
+    least, most, mean, squares = content.take_reals(4)
+    return times, most, least, mean, squares

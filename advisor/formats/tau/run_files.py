@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from advisor.formats.tau import checks, layout, packed, sheet
+from advisor.formats.tau import checks, layout, merged, packed, sheet
 from advisor.formats.tau.moved_bytes import MovedBytes
 from advisor.formats.tau.sheet import FunctionNames
 from advisor.formats.tau.table import TableBuilder
@@ -58,12 +58,13 @@ class TauRun:
 
 def read_run(path: Path, compiled: bool | None) -> TauRun:
     """Return what the files at ``path`` hold; raises ``InputError`` when none of them can be read."""
-    found: Found = packed.read_packed(path) if layout.detect_layout(path) == "packed" else layout.find_files(path)
+    found, doubts = _find_profiles(path)
     run = TauRun(sorted({place for files in found for place in files}))
     if len(run.places) > PROCESSOR_LIMIT:
         raise InputError(path, f"more than {PROCESSOR_LIMIT:,} threads")
     if not run.places:
         raise InputError(path, "no profile of TAU here")
+    run.doubts += [(0, text) for text in doubts]
     parse = _select_parser(run.names, found, compiled)
     first: dict[int, ProfileSheet] = {}
     for files in found:
@@ -75,6 +76,24 @@ def read_run(path: Path, compiled: bool | None) -> TauRun:
     if not run.complete_processors:
         raise next(iter(run.damage.values()))
     return run
+
+
+def _find_profiles(path: Path) -> tuple[Found, list[str]]:
+    """Return the files of each metric, or what other forms of a profile hold for them, and what is doubted in these."""
+    form = layout.detect_layout(path)
+    if form == "packed":
+        return packed.read_packed(path), []
+    if form != "xml":
+        return layout.find_files(path), []
+    metrics: dict[str, dict[Place, SheetFrame]] = {}
+    doubts: list[str] = []
+    for file in layout.find_snapshots(path):
+        sheets, wrong = merged.read_merged(file)
+        doubts += wrong
+        for threads in sheets:
+            for place, frame in threads.items():
+                metrics.setdefault(frame.metric, {})[place] = frame
+    return list(metrics.values()), doubts
 
 
 def _read_file(

@@ -1,4 +1,7 @@
-"""``vtune -report hotspots -format csv``: CPU time of functions, of threads where the report is grouped by them."""
+"""``vtune -report hotspots -format csv``: CPU time of functions, of threads where the report is grouped by them.
+
+``-report top-down`` lists functions below their callers; their own time is added up wherever they stand.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,8 @@ def read_hotspots(text: PlainText) -> CallPaths:
     columns = {name.strip(" \ufeff"): place for place, name in enumerate(next(split_rows(text, start, delimiter)))}
     spent = next((name for name in ("CPU Time:Effective Time", "CPU Time:Effective Time:Self", "CPU Time:Self",
                                     "CPU Time") if name in columns), None)  # fmt: skip
-    if "Function" not in columns or spent is None:
+    named = next((name for name in ("Function", "Function Stack") if name in columns), None)
+    if named is None or spent is None:
         raise text.make_error(start, "the table has no columns Function and CPU Time")
     threads: dict[str, int] = {}
     cells: dict[tuple[str, str, str], dict[int, float]] = {}
@@ -47,7 +51,7 @@ def read_hotspots(text: PlainText) -> CallPaths:
             continue
         if len(row) != len(columns):
             raise text.make_error(number, f"{len(row)} cells in a table of {len(columns)} columns")
-        key = (row[columns["Function"]].strip(), _find(row, columns, "Module"), _find(row, columns, "Source File"))
+        key = (row[columns[named]].strip(), _find(row, columns, "Module"), _find(row, columns, "Source File"))
         thread = threads.setdefault(_find(row, columns, "Thread"), len(threads))
         at = cells.setdefault(key, {})
         at[thread] = at.get(thread, 0.0) + _parse_seconds(text, row[columns[spent]], number)

@@ -15,7 +15,7 @@ SUMMARY, HOTSPOTS = "summary", "hotspots"
 _DELIMITERS: Final = rb"[\t,;|]"
 #: A table of functions, as it begins; the first column is what the report is grouped by.
 _TABLE: Final = re.compile(
-    rb'(?:\xef\xbb\xbf)?"?(?:Thread|Function)"?' + _DELIMITERS + rb"[^\r\n]*CPU Time[^\r\n]*Module"
+    rb'(?:\xef\xbb\xbf)?"?(?:Thread|Function|Function Stack)"?' + _DELIMITERS + rb"[^\r\n]*CPU Time[^\r\n]*Module"
 )
 _METRICS: Final = re.compile(
     rb"(?:^|[\r\n])(?:Hierarchy Level" + _DELIMITERS + rb")?Metric Name" + _DELIMITERS + rb"Metric Value[\r\n]+"
@@ -39,6 +39,7 @@ def find_kind(ends: bytes) -> str | None:
 def split_rows(text: PlainText, start: int, delimiter: str) -> Iterator[list[str]]:
     """Yield the cells of the lines from ``start`` on; raises ``InputError`` for what is no table."""
     try:
-        yield from csv.reader(text.lines[start:], delimiter=delimiter)
+        # Functions below their callers are indented, and quoted behind that.
+        yield from csv.reader(text.lines[start:], delimiter=delimiter, skipinitialspace=True)
     except csv.Error as error:
         raise text.make_error(start, f"no table of VTune: {error}") from None

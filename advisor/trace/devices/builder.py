@@ -152,6 +152,8 @@ class DeviceTraceBuilder:
 
     def build_trace(self, file: Path, program: str, tool: str) -> DeviceTrace:
         """Return the trace of all processes; raises ``InputError`` where they hold nothing that takes time."""
+        if not self._activities:
+            raise InputError(file, "the trace holds nothing that takes time")
         acts = {n: np.concatenate([t[n] for t in self._activities]) for n in (*_ACTIVITY_COLUMNS, "call")}
         calls = {n: np.concatenate([t[n] for t in self._calls]) for n in _CALL_COLUMNS}
         times = np.concatenate([acts["start"], calls["start"], acts["end"], calls["end"]])
