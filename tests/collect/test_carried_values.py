@@ -72,7 +72,8 @@ def test_the_frame_pointer_is_a_register_where_it_points_to_no_frame() -> None:
     ("name", "kind"),
     [
         ("rand", "random"), ("__random", "random"), ("__random_r", "random"), ("drand48", "random"),
-        ("lrand48", "random"), ("__drand48_iterate", "random"), ("random_walk", None), ("operand", None), ("rand_r", None),
+        ("lrand48", "random"), ("__drand48_iterate", "random"), ("random_walk", None), ("operand", None),
+        ("rand_r", None),
         ("libgfortran.so.5.0.0", "text"), ("libgfortran.so.5", "text"), ("_gfortran_matmul_r8", None),
     ],
 )  # fmt: skip
