@@ -29,6 +29,7 @@ _WORDS: Final = {
     "code.copy_share": "in copying and clearing memory",
     "code.lock_share": "in taking and releasing locks",
     "code.text_share": "in turning numbers into text and back",
+    "code.random_share": "in drawing random numbers from a generator that all threads share",
     "code.interpreted_share": "in the interpreter of Python",
     "code.page_share": "in loops that step over whole pages",
     "code.stride_share": "in loops that step over numbers",

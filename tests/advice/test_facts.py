@@ -39,12 +39,12 @@ phase.imbalance phase.rank_imbalance phase.thread_imbalance phase.dynamic_ratio 
 phase.slowest_differs phase.iterations phase.share phase.closed_by phase.is_serial phase.phases phase.heaviest_share
 phase.work_s phase.alone_share phase.shareable_s wait.task_share code.interpreted_share omp.task_mean_s omp.tasks
 wait.late_sender_share wait.late_receiver_share wait.collective_share wait.barrier_share wait.thread_share
-wait.lock_share wait.unmatched_share wait.share
+wait.lock_share wait.notice_share wait.unmatched_share wait.share
 comm.messages_per_iteration comm.mean_message_B comm.small_message_share comm.seconds_per_message
 comm.point_to_point_share comm.collective_share comm.reductions_per_iteration comm.mean_collective_B
 comm.collectives_per_iteration comm.alltoall_share comm.share comm.relay_share
 sync.barriers_per_iteration sync.share sync.work_between_s sync.empty_phases sync.thread_share
-sync.fork_joins_per_iteration
+sync.fork_joins_per_iteration sync.threads_created sync.creation_share sync.work_per_thread_s
 io.share io.operations_per_iteration io.mean_operation_B io.small_share io.unaligned_share io.shared_share
 io.forced_share io.forced_B io.processors_share io.fsync_share io.metadata_share
 io.metadata_calls
@@ -58,7 +58,7 @@ processor.false_sharing_share os.share os.sleep_share
 code.known_share code.unoptimized_share code.checked_share code.scalar_share code.overlap_share
 code.order_share code.branch_share code.call_share code.stride_share code.page_share
 code.division_share code.update_share code.math_share code.allocation_share code.copy_share code.lock_share
-code.text_share code.recurrence_share
+code.text_share code.recurrence_share code.random_share
 device.devices device.on_host device.busy_share device.iterations device.kernels device.median_kernel_s
 device.short_kernel_share device.elementwise_share device.matrix_share device.plain_matrix_share device.launch_calls
 device.launch_s device.sync_calls device.sync_s device.sync_wait_share device.allocation_calls device.allocation_s

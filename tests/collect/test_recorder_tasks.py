@@ -48,6 +48,17 @@ def test_tasks_are_work_wherever_they_run(tmp_path: Path, compiler: str) -> None
     assert int(entered.sum()) == len(calls.region)
 
 
+def test_tasks_without_lines_belong_to_the_program(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc", "-g0", "-fopenmp"), "tasks.c")
+    folder, out, err = record_run(tmp_path, str(program), str(LOOPS), OMP_NUM_THREADS="2")
+    assert "recorded into" in err, err
+    run, deep, *_ = (int(word) for word in out.split())
+    profile = recording.advisor_read(folder)
+    assert profile.counts["tasks"].sum() >= run + deep + LOOPS
+    rows = np.flatnonzero(profile.counts["tasks"].sum(axis=1))
+    assert {profile.regions[row].name for row in rows.tolist()} == {profile.program}
+
+
 def test_the_seconds_of_tasks_are_their_own(tmp_path: Path) -> None:
     program = compile_program(tmp_path, ("gcc", "-fopenmp"), "tasks.c")
     folder, _, err = record_run(tmp_path, str(program), str(LOOPS), OMP_NUM_THREADS="2")

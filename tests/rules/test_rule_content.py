@@ -106,7 +106,7 @@ CHANGES = {
     "rebalance": {"ranks", "critical phase", "each phase", "phases", "iterations", "periods"},
     "schedule": {"dynamic", "static", "subdomains"},
     "serial": {"parallel", "overlapped"},
-    "threads": {"everywhere", "more"},
+    "threads": {"kept", "everywhere", "more"},
     "phases": {"fused"},
     "regions": {"merged"},
     "locks": {"private"},

@@ -83,6 +83,32 @@ def _seconds_share(category: str, kinds: tuple[str, ...], trait: str | None, sou
     )
 
 
+def _threads_created(source: FactSource) -> float | None:
+    """Return how many threads of POSIX each processor that creates any has created."""
+    if source.events is None:
+        return None
+    return source.events.select_rows("sync", (), event_rows.CREATES_THREADS).calls_per_processor()
+
+
+def _work_per_thread_s(source: FactSource) -> float | None:
+    """Return the computation for each thread of POSIX that was created; None where none was."""
+    if source.events is None or not source.is_work_known:
+        return None
+    created = source.events.select_rows("sync", (), event_rows.CREATES_THREADS).count
+    return float(source.work.sum()) / created if created else None
+
+
+def _creation_share(source: FactSource) -> float | None:
+    """Return the share of creating and joining threads in all synchronizing and waiting."""
+    if source.events is None:
+        return None
+    mine, everything = (
+        sum(source.events.select_rows(category, (), trait).seconds for category in ("sync", "wait"))
+        for trait in (event_rows.CREATES_OR_JOINS, None)
+    )
+    return compute_share(mine, everything)
+
+
 def _lock_share(source: FactSource) -> float | None:
     """Return the share of waiting until a lock is free; who waits for a notice waits for work, or for its result."""
     waiting, notices = (_seconds_share("wait", ("lock",), trait, source) for trait in (None, event_rows.NOTICES))
@@ -202,6 +228,7 @@ def _uses_mpi_io(source: FactSource) -> bool | None:
 VALUES: Final[dict[str, Compute]] = {
     **{f"wait.{name}_share": partial(_seconds_share, "wait", kinds, None) for name, kinds in WAITING_KINDS.items()},
     "wait.lock_share": _lock_share,
+    "wait.notice_share": partial(_seconds_share, "wait", (), event_rows.NOTICES),
     "comm.relay_share": _relay_share,
     "comm.messages_per_iteration": partial(_per_iteration, "transfer", (), event_rows.SENDS),
     "comm.mean_message_B": partial(_mean_bytes, "transfer", (), event_rows.SENDS),
@@ -216,6 +243,9 @@ VALUES: Final[dict[str, Compute]] = {
     "sync.barriers_per_iteration": partial(_per_iteration, "sync", (), event_rows.EXPLICIT_BARRIERS),
     "sync.thread_share": partial(_seconds_share, "sync", THREAD_KINDS, None),
     "sync.fork_joins_per_iteration": partial(_per_iteration, "sync", ("thread start",), None),
+    "sync.threads_created": _threads_created,
+    "sync.work_per_thread_s": _work_per_thread_s,
+    "sync.creation_share": _creation_share,
     "io.operations_per_iteration": partial(_per_iteration, "io", (), io_calls.DATA),
     "io.mean_operation_B": partial(_mean_bytes, "io", (), io_calls.DATA),
     "io.processors_share": _io_processors,

@@ -31,6 +31,9 @@ COLLECTS: Final = "collects"
 BROADCASTS: Final = "broadcasts"
 #: Waiting for a notice of another thread.
 NOTICES: Final = "notices"
+#: Creating threads of POSIX, and creating them and waiting for their ends.
+CREATES_THREADS: Final = "creates threads"
+CREATES_OR_JOINS: Final = "creates or joins threads"
 
 _REDUCING: Final = ("reduce", "scan")
 
@@ -53,6 +56,10 @@ def call_traits(name: str) -> frozenset[str]:
         found.add(BROADCASTS)
     if role == Role.BARRIER or (role == Role.OMP_BARRIER and "implicit" not in call) or call == "mpi_ibarrier":
         found.add(EXPLICIT_BARRIERS)
+    if call in ("pthread_create", "thrd_create"):
+        found |= {CREATES_THREADS, CREATES_OR_JOINS}
+    elif call in ("pthread_join", "thrd_join"):
+        found.add(CREATES_OR_JOINS)
     if is_notice_wait(name):
         found.add(NOTICES)
     return frozenset(found | (io_calls.find_io_traits(call) if role == Role.IO else set()))
@@ -68,7 +75,8 @@ class CallTable:
 def build_call_table(profile: Profile) -> CallTable:
     """Return the traits of all regions of ``profile``."""
     found = [call_traits(region.name) for region in profile.regions]
-    names = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, COLLECTS, BROADCASTS, NOTICES, *io_calls.TRAITS)
+    ranks = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, COLLECTS, BROADCASTS)
+    names = (*ranks, NOTICES, CREATES_THREADS, CREATES_OR_JOINS, *io_calls.TRAITS)
     return CallTable({name: np.array([name in each for each in found], dtype=bool) for name in names})
 
 

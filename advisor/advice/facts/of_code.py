@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 #: Below this share of the computation in code that was looked at, nothing is said about all of it.
 _KNOWN: Final = 0.5
+#: What functions of libraries do is known by their names. Such a share of it or more is what is at least true, however
+#: little is known of the rest.
+_NAMED: Final = frozenset({"math", "allocation", "copy", "lock", "text", "random"})
+_CERTAIN: Final = 0.2
 #: Facts by the kind of code whose seconds they are a share of.
 _KINDS: Final = {
     "code.unoptimized_share": "unoptimized",
@@ -38,6 +42,7 @@ _KINDS: Final = {
     "code.copy_share": "copy",
     "code.lock_share": "lock",
     "code.text_share": "text",
+    "code.random_share": "random",
     "code.interpreted_share": "interpreted",
 }
 
@@ -68,11 +73,14 @@ def _known(source: FactSource) -> float | None:
 def _share(kind: str, source: FactSource) -> float | None:
     """Return the share of the computation at a site that is in code of a kind; None where too little is known of it."""
     known = _known(source)
-    if known is None or known < _KNOWN:
+    if known is None:
         return None
+    share = compute_share(sum_counts(source, f"code.{kind}_s"), sum_counts(source, "code.all_s"))
+    if known < _KNOWN:
+        return share if kind in _NAMED and share is not None and share >= _CERTAIN else None
     if kind == "interpreted" and "code.interpreted_s" not in source.profile.counts:
         return 0.0  # the code that is known is that of a compiled program
-    return compute_share(sum_counts(source, f"code.{kind}_s"), sum_counts(source, "code.all_s"))
+    return share
 
 
 VALUES: Final[dict[str, Compute]] = {

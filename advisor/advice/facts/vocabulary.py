@@ -145,6 +145,7 @@ _WAITING: Final = (
         wait.barrier_share       | share | waiting in barriers and at the end of the run / all waiting
         wait.thread_share        | share | waiting of threads, in their barriers, for locks and tasks / all waiting
         wait.lock_share          | share | waiting of threads for locks and critical sections, no notices / all waiting
+        wait.notice_share        | share | threads that wait for a notice of another one (condition variables) / all
         wait.task_share          | share | threads without a task to run, and making tasks / all waiting
         wait.unmatched_share     | share | waiting in messages without a partner in the data / all waiting
     """),
@@ -182,6 +183,9 @@ _SYNCHRONIZING: Final = (
         sync.barriers_per_iteration   | count | explicit barriers / who takes part / iterations with work
         sync.thread_share             | share | starting, joining and barriers of threads / all synchronizing
         sync.fork_joins_per_iteration | count | parallel regions started / who starts them / iterations with work
+        sync.threads_created          | count | threads of POSIX created / who creates them
+        sync.creation_share           | share | creating and joining threads of POSIX / synchronizing and waiting
+        sync.work_per_thread_s        | s     | computation / threads of POSIX created
     """),
 )
 
@@ -276,6 +280,7 @@ _CODE: Final = (
         code.interpreted_share | share | seconds of functions of Python in the interpreter itself / computation
         code.lock_share       | share | seconds in taking and releasing locks / computation
         code.text_share       | share | seconds in turning numbers into text and back (printf, strtod, <<) / computation
+        code.random_share     | share | seconds in rand, random, drand48 and the like / computation
     """),
 )
 

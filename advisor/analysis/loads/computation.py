@@ -22,12 +22,13 @@ _MEASURES: Final[Mapping[str, tuple[str, ...]]] = {
     "wall_s": ("transfer_s", "io_s", "wait_s", "sync_s"),
 }
 
-#: Code that more threads don't make faster: a text is read from its beginning, and memory comes from one place.
-_SEQUENTIAL: Final = ("code.text_s", "code.allocation_s")
+#: Code that more threads don't make faster: a text is read from its beginning, and memory and numbers of a shared
+#: generator come from one place.
+_SEQUENTIAL: Final = ("code.text_s", "code.allocation_s", "code.random_s")
 
 
 def find_sequential_shares(profile: Profile) -> FloatArray:
-    """Return the part of each region (R, Q) that threads can't share: text, allocation, input and output."""
+    """Return the part of each region (R, Q) that threads can't share: text, memory, random numbers, files."""
     found = np.zeros((len(profile.regions), len(profile.processors)))
     everything = profile.counts.get("code.all_s")
     for name in _SEQUENTIAL:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, get_args
 
+from advisor.collect.binaries.carried_values import share_of_carrying_pieces
 from advisor.collect.binaries.disassembly import disassemble
 from advisor.collect.binaries.inner_loops import ScalarReason, count_arithmetic, find_inner_loops, is_on_stack
 from advisor.collect.binaries.library_functions import classify_library_function
+from advisor.collect.binaries.registers import free_frame_pointer
 from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
@@ -19,9 +21,12 @@ if TYPE_CHECKING:
 
 REASONS: Final[tuple[ScalarReason, ...]] = get_args(ScalarReason)
 #: Without optimization every variable lives on the stack: most accesses to memory go there, and a quarter or more of
-#: all instructions. In optimized code one of both is far lower (docs/validation.md).
+#: all instructions. In most optimized code one of both is far lower (docs/validation.md), but where registers run out …
 _STACK_OF_ACCESSES: Final = 0.65
 _STACK_OF_INSTRUCTIONS: Final = 0.25
+#: … and then this share or more of the pieces between jumps begins with values in registers; without optimization, one
+#: in three at most.
+_CARRYING: Final = 0.4
 #: Of shorter functions nobody can say that.
 _FEW_INSTRUCTIONS: Final = 8
 #: How often a loop runs is not known; one that is nested deeper is taken to run so many times as often.
@@ -37,7 +42,8 @@ class FunctionCode:
     """One function: its innermost loops, and how it was compiled as far as that is known (``source``).
 
     ``on_stack`` are the instructions that access its own frame, ``in_memory`` all that access memory; of the loops
-    where it has any. ``calling_math`` are the beginnings of loops that call functions of the math library.
+    where it has any. ``carrying`` is the share of the pieces of its code that find values in registers
+    (``carried_values``). ``calling_math`` are the beginnings of loops that call functions of the math library.
     """
 
     symbol: Symbol
@@ -46,6 +52,7 @@ class FunctionCode:
     on_stack: int
     in_memory: int
     instructions: int
+    carrying: float
     scalar: int
     packed: int
     called: frozenset[str]
@@ -79,7 +86,8 @@ class FunctionCode:
         if self.instructions < _FEW_INSTRUCTIONS:  # too few to tell, but for a loop whose counter is in a register
             return False if self.loops and not self.on_stack else None
         of_accesses, of_all = _ratio(self.on_stack, self.in_memory), _ratio(self.on_stack, self.instructions)
-        return of_accesses >= _STACK_OF_ACCESSES and of_all >= _STACK_OF_INSTRUCTIONS
+        in_memory = of_accesses >= _STACK_OF_ACCESSES and of_all >= _STACK_OF_INSTRUCTIONS
+        return in_memory and self.carrying < _CARRYING
 
     @property
     def checked(self) -> bool:
@@ -137,7 +145,7 @@ def _ratio(part: float, whole: float) -> float:
 
 def analyze_function(image: ElfImage, symbol: Symbol, source: SourceUnit | None) -> FunctionCode:
     """Return what the code of a function tells; raises ``UsageError`` where it can't be disassembled."""
-    code = disassemble(image, symbol.begin, symbol.end)
+    code = free_frame_pointer(disassemble(image, symbol.begin, symbol.end))
     loops = tuple(loop for loop in find_inner_loops(code) if not _communicates(image, loop))
     inside = [one for one in code if any(loop.begin <= one.address < loop.end for loop in loops)] or list(code)
     scalar, packed, _ = count_arithmetic(code)
@@ -149,6 +157,7 @@ def analyze_function(image: ElfImage, symbol: Symbol, source: SourceUnit | None)
         on_stack=sum(map(is_on_stack, inside)),
         in_memory=sum(one.memory is not None for one in inside),
         instructions=len(inside),
+        carrying=share_of_carrying_pieces(code),
         scalar=scalar,
         packed=packed,
         calling_math=frozenset(loop.begin for loop in loops if _calls_math(image, loop)),

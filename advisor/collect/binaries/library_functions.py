@@ -7,8 +7,8 @@ from typing import Final, Literal
 
 #: ``math``: transcendental functions; ``memory``: allocation; ``copy``: copying and clearing; ``check``: tests at run
 #: time that assertions, sanitizers, bounds checks and profiling options add; ``lock``: taking and releasing locks;
-#: ``text``: numbers to text and back.
-LibraryKind = Literal["math", "memory", "copy", "check", "lock", "text"]
+#: ``text``: numbers to text and back; ``random``: numbers of the generators that all threads share.
+LibraryKind = Literal["math", "memory", "copy", "check", "lock", "text", "random"]
 
 #: What is before a name: underscores, the vector ABI's instruction set, mask, length and parameters (``_ZGVdN4v_sin``).
 _DECORATION: Final = re.compile(
@@ -34,7 +34,10 @@ _LOCK: Final = re.compile(
     r"pthread_(?:mutex|spin|rwlock)_\w*lock\w*|lll_(?:mutex_)?(?:un)?lock_\w+|GOMP_critical_\w+|gomp_mutex_\w*lock\w*"
     r"|omp_(?:un)?set_(?:nest_)?lock|kmpc_(?:end_)?critical\w*|kmp_(?:acquire|release)_\w*lock\w*|omp_critical"
 )
-#: Formatted input and output: of C, of C++ (streams and their facets), of gfortran.
+#: Of the C library; ``random_r`` and the others do the work of those whose state they are given.
+_RANDOM: Final = re.compile(r"s?rand|random(?:_r)?|[dlm]rand48|drand48_iterate|[delmjn]+rand48_r")
+#: Formatted input and output: of C, of C++ (streams and their facets), of gfortran, whose other functions have names
+#: in its library: code without a name there is that of its input and output.
 _TEXT: Final = re.compile(
     r"(?:isoc\d+_)?v?[fsd]?n?(?:print|scan)f(?:_chk)?|(?:IO_)?v\w*(?:print|scan)f(?:_internal)?|printf_(?:fp|buffer)\w*"
     r"|(?:isoc\d+_)?(?:strto|wcsto)(?:[dfl]|ld|ll?|ull?|imax|umax)(?:_l)?(?:_internal)?|strto\w+_internal|ato(?:[fil]|ll)"
@@ -42,6 +45,7 @@ _TEXT: Final = re.compile(
     r"|.*std::(?:num_(?:put|get)<|(?:basic_)?[io]stream|operator(?:<<|>>)|(?:ostream|istream)\w*_insert).*"
     r"|std::(?:__cxx11::)?(?:to_string|sto(?:[dfi]|ld|ll?|ull?))\b.*"
     r"|_?gfortran_(?:st_(?:read|write)\w*|transfer_\w+)|(?:read|write)_(?:real|integer|decimal|float_\w+)|format_lex"
+    r"|libgfortran\.so[.\d]*"
 )
 
 
@@ -64,4 +68,6 @@ def classify_library_function(name: str) -> LibraryKind | None:
         return "lock"
     if _TEXT.fullmatch(plain):
         return "text"
+    if _RANDOM.fullmatch(plain):
+        return "random"
     return "copy" if _COPY.fullmatch(plain) else None

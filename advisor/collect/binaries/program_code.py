@@ -48,7 +48,9 @@ LOOP_KINDS: Final[Mapping[str, str]] = {
     "strided": "strided", "far": "far", "slow": "division", "fixed": "update", "scalar": "scalar",
 }  # fmt: skip
 #: Kinds of library functions by the name of the count.
-LIBRARY_KINDS: Final = {"math": "math", "memory": "allocation", "copy": "copy", "lock": "lock", "text": "text"}
+LIBRARY_KINDS: Final = {
+    "math": "math", "memory": "allocation", "copy": "copy", "lock": "lock", "text": "text", "random": "random",
+}  # fmt: skip
 #: What regions that stand for the whole body of a parallel region are called.
 _BODY: Final = "!$omp parallel"
 #: Readers whose regions include the functions of libraries; in others they are part of who calls them, or left out.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ _PARTS: Final[Mapping[str, str]] = {
     for whole, parts in ((f"r{letter}x", (f"r{letter}x", f"e{letter}x", f"{letter}x", f"{letter}l", f"{letter}h")),)
     for part in parts
 } | {part: f"r{name}" for name in ("si", "di", "bp", "sp") for part in (f"r{name}", f"e{name}", name, f"{name}l")}
+#: What makes ``rbp`` the pointer to a function's frame.
+_FRAME: Final = re.compile(r"(?:mov rbp,rsp|lea rbp,\[rsp.*)")
+_RBP: Final = re.compile(r"\b[re]?bpl?\b")
 #: Instructions whose first operand is only read.
 _ONLY_READ: Final = frozenset({
     "cmp", "test", "push", "ucomisd", "ucomiss", "comisd", "comiss", "vucomisd", "vucomiss", "vcomisd", "vcomiss",
@@ -35,6 +39,27 @@ def whole_register(name: str) -> str:
     if found := _NUMBERED.fullmatch(name):
         return found[1]
     return _PARTS.get(name, name)
+
+
+def has_frame_pointer(code: Sequence[Instruction]) -> bool:
+    """Return whether a function lets ``rbp`` point to its frame."""
+    return any(_FRAME.fullmatch(f"{one.mnemonic} {','.join(one.operands)}") for one in code)
+
+
+def free_frame_pointer(code: Sequence[Instruction]) -> tuple[Instruction, ...]:
+    """Return a function's code, with ``rbp`` as ``r16`` where it is a register like others and points to no frame."""
+    if has_frame_pointer(code):
+        return tuple(code)
+    return tuple(
+        replace(one, operands=tuple(_RBP.sub(_rename, each) for each in one.operands))
+        if any("bp" in each for each in one.operands)
+        else one
+        for one in code
+    )
+
+
+def _rename(name: re.Match[str]) -> str:
+    return {"rbp": "r16", "ebp": "r16d", "bp": "r16w", "bpl": "r16b"}[name[0]]
 
 
 def find_writes(body: Sequence[Instruction]) -> dict[str, int]:

@@ -169,7 +169,7 @@ def _rows_at(
     if tasks is None:
         return rows
     task = open_at(tasks, time.astype(np.int64))
-    return np.where(task >= 0, tasks.find_rows(thread, table, numbers)[np.maximum(task, 0)], rows)
+    return np.where(task >= 0, tasks.find_rows(thread, table, numbers, profile.program)[np.maximum(task, 0)], rows)
 
 
 def _is_own(profile: Profile) -> bool:

@@ -63,12 +63,19 @@ class TaskNesting:
         late[self.at_end(end_ns[self.record])] = True
         return self.record[self.is_task & (self.parent_waits | late)]
 
-    def find_rows(self, thread: RecordedThread, table: RegionTable, numbers: Mapping[Region, int]) -> IntArray:
-        """Return the row of the profile that each one is part of, -1 none."""
-        found = [
-            table.regions[number] for number in table.of_calls(thread.process, thread.records[self.record]).tolist()
+    def find_rows(
+        self, thread: RecordedThread, table: RegionTable, numbers: Mapping[Region, int], program: str
+    ) -> IntArray:
+        """Return the row of the profile that each one is part of, -1 none; without lines, that of the ``program``."""
+        number = table.of_calls(thread.process, thread.records[self.record])
+        distinct, inverse = np.unique(number, return_inverse=True)
+        rest = numbers.get(Region(program, threaded=True), -1)
+        regions = [table.regions[each] for each in distinct.tolist()]
+        rows = [
+            numbers.get(Region(one.name, one.file, one.line, threaded=True), rest if one.line is None else -1)
+            for one in regions
         ]
-        return np.array([numbers.get(Region(one.name, one.file, one.line, threaded=True), -1) for one in found])
+        return np.array(rows, dtype=np.int64)[inverse]
 
     def busy_ns(self, thread: RecordedThread) -> IntArray:
         """Return the time that each task took itself: without its waits, and what ran in them."""
@@ -194,7 +201,7 @@ def count_tasks(profile: Profile, recording: Recording) -> dict[str, FloatArray]
         if nesting is None or q is None:
             continue
         chosen = np.flatnonzero(nesting.is_task)
-        row = nesting.find_rows(thread, table, numbers)[chosen]
+        row = nesting.find_rows(thread, table, numbers, profile.program)[chosen]
         chosen, row = chosen[row >= 0], row[row >= 0]
         np.add.at(found["tasks"][:, q], row, 1 + thread.records["tag"][nesting.record[chosen]])
         np.add.at(found["task_s"][:, q], row, nesting.busy_ns(thread)[chosen] / 1e9)

@@ -101,6 +101,7 @@ OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
     ("misses", "prefetched"): _ORDER,
     ("locks", "private"): "models have no locks",
     ("tasks", "larger"): "models have no tasks",
+    ("threads", "kept"): "models have no threads that end before their program does",
     ("regions", "merged"): "costs.fork is paid by each loop: set it to 0 for one region around all of them",
     ("rebalance", "iterations"): "a domain of a model has one decomposition from beginning to end",
     ("rebalance", "periods"): "a domain of a model has one decomposition from beginning to end",
