@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 LONGEST_DELAY, QUEUE_DELAY, TAKEN = "delay.longest_s", "delay.queue_s", "delay.taken_s"
 IO_DELAY: Final = "delay.io_s"
 UNREPEATED: Final = "delay.unrepeated_s"
+#: The note of a run that was compared with a second one.
+REPEATED: Final = "second run"
 #: Counts, in the row of the program: the cores that each process may use, in the column of its first thread.
 BOUND_CORES: Final = "cores.bound"
 #: Gaps that such delays lengthen; computation is measured by CPU clocks, and the rest is not waited for. Input and

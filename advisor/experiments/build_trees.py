@@ -33,6 +33,7 @@ _CMAKE_OPTIONS: Final = (
 #: Sections of Meson's options that a user chose, and options of the others.
 _MESON_SECTIONS: Final = ("user", "base", "compiler")
 _MESON_OPTIONS: Final = ("default_library", "wrap_mode", "debug", "prefer_static")
+_MESON_FLAGS: Final = ("c_args", "cpp_args", "fortran_args")
 _ERROR: Final = re.compile(r"\berror\b", re.IGNORECASE)
 #: So much of a line of a build's output is shown (characters).
 _LINE: Final = 120
@@ -150,14 +151,13 @@ def _meson_commands(old: Path, target: Path, flags: str) -> list[list[str]]:
 
 def list_meson_options(folder: Path, flags: str) -> list[str]:
     """Return the options that a build directory of Meson was set up with, ``flags`` behind those of each language."""
-    languages = json.loads((folder / "meson-info" / "intro-compilers.json").read_text("utf-8"))["host"]
     listed = json.loads((folder / "meson-info" / "intro-buildoptions.json").read_text("utf-8"))
-    known = {one["name"]: one["value"] for one in listed}
     chosen = {
         one["name"]: one["value"] for one in listed
         if (one["section"] in _MESON_SECTIONS or one["name"] in _MESON_OPTIONS) and one.get("machine") != "build"
     }  # fmt: skip
-    chosen |= {f"{name}_args": [*known.get(f"{name}_args", ()), *flags.split()] for name in languages}
+    # the project's languages are those with options for arguments: Meson lists its compilers from 1.2 on only
+    chosen |= {name: [*chosen[name], *flags.split()] for name in _MESON_FLAGS if name in chosen}
     return [f"-D{name}={_encode_meson(value)}" for name, value in sorted(chosen.items())]
 
 

@@ -38,7 +38,7 @@ def render_next_steps(advice: Advice, page: Page) -> list[Text]:
     if not shown:
         return []
     lines = render_heading(
-        f"The {COUNTS.get(len(shown), f'{len(shown)} things')} to do next", page, _describe_total(advice)
+        f"The {COUNTS.get(len(shown), f'{len(shown)} things')} to do next", page, describe_total(advice)
     )
     lines += render_paragraph(page.clean_remark(describe_target(advice)), page)
     places = _shorten_places(items, page)
@@ -55,7 +55,7 @@ def render_headlines(advice: Advice, page: Page) -> list[Text]:
     if not shown:
         return []
     lines = render_heading(
-        f"The {COUNTS.get(len(shown), f'{len(shown)} things')} to do next", page, _describe_total(advice)
+        f"The {COUNTS.get(len(shown), f'{len(shown)} things')} to do next", page, describe_total(advice)
     )
     places = _shorten_places(shown, page)
     for item in shown:
@@ -73,7 +73,7 @@ def _render_revisit(advice: Advice, page: Page) -> list[Text]:
     ]
 
 
-def _describe_total(advice: Advice) -> str:
+def describe_total(advice: Advice) -> str:
     """Return the combined saving of all recommendations, where there are several."""
     count, total = len(advice.recommendations), advice.total
     if count < 2:

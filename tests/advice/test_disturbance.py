@@ -10,7 +10,7 @@ import pytest
 from strategies import build, phase
 
 from advisor.advice import facts, rules
-from advisor.advice.facts.sheet import SECOND_RUN
+from advisor.advice.facts.sheet import SECOND_RUN, UNDISTURBED_RUN
 from advisor.advice.rules import matching
 from advisor.advice.rules.cases import build_case_sheet
 from advisor.advice.rules.matching import find_possible
@@ -20,12 +20,13 @@ from advisor.analysis.disturbance import (
     IO_DELAY,
     LONGEST_DELAY,
     QUEUE_DELAY,
+    REPEATED,
     TAKEN,
     UNREPEATED,
     disturbance_seconds,
     doubtful_seconds,
 )
-from advisor.model.records import OTHER_PROGRAMS, Need, Phase
+from advisor.model.records import OTHER_PROGRAMS, Need, Note, Phase
 
 if TYPE_CHECKING:
     from advisor.advice.facts import FactSheet
@@ -68,6 +69,16 @@ def test_a_gap_is_known_down_to_what_others_cannot_have_made() -> None:
         span = sheet_of(unbalanced(longest_s)).run.gap_span("L")
         assert span.high == pytest.approx(5.0)
         assert span.low == pytest.approx(low)
+
+
+def test_after_a_second_run_one_without_other_programs_is_asked_for() -> None:
+    once = unbalanced(7.0)
+    again = replace(once, notes=(Note(REPEATED, "the load was balanced in both"),))
+    for profile, lacking in ((once, SECOND_RUN), (again, UNDISTURBED_RUN)):
+        need = sheet_of(profile).run.gap_span("L").need
+        assert need is not None
+        assert need.fact == lacking
+        assert ("--deep" in need.command) == (lacking == SECOND_RUN)
 
 
 def test_imbalance_that_need_not_come_back_is_no_gap() -> None:

@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from daemon_runs import Watch
 
 from advisor.collect.recorder.wrappers import fortran_bindings, parse_prototypes, wrapped_functions, write_wrappers
 from advisor.formats import recording
 from advisor.model.errors import InputError
 from advisor.trace.events import Kind
+from advisor.trace.recordings import passes
+from advisor.trace.recordings.command import RunCommand, write_command
 from advisor.trace.recordings.layout import CALL, MESSAGE, RECORD, STATE, map_records
-from advisor.trace.recordings.places import CodePlace, read_places, write_places
+from advisor.trace.recordings.passes import Conclusions, write_conclusions
+from advisor.trace.recordings.places import PLACES_FILE, CodePlace, read_places, write_places
 from advisor.trace.recordings.processes import read_process
 
 if TYPE_CHECKING:
@@ -107,6 +111,32 @@ def test_a_recording_by_hand(tmp_path: Path) -> None:
     profile = recording.advisor_read(tmp_path)
     assert profile.program == "app"
     assert profile.actual_s == pytest.approx(8e-6)
+
+
+def test_files_belong_to_the_recording_once_it_is_complete(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        write_rank(tmp_path, rank)
+    write_command(tmp_path, RunCommand(("./app",), str(tmp_path)))
+    files = [path for path in sorted(tmp_path.iterdir()) if path.is_file()]
+    assert {recording.advisor_sniff(path) for path in files} == {None}, "the program may still run"
+    write_places(tmp_path, {})
+    write_conclusions(tmp_path, Conclusions())
+    for path in (*files, tmp_path / PLACES_FILE, tmp_path / passes.NAME):
+        assert recording.advisor_sniff(path) == 1, path
+        assert recording.advisor_read(path).actual_s == pytest.approx(8e-6)
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    assert recording.advisor_sniff(tmp_path / "notes.txt") is None
+
+
+def test_the_daemon_reads_a_recording_when_it_is_complete(tmp_path: Path) -> None:
+    watch = Watch(tmp_path)
+    folder = watch.root / "run"
+    folder.mkdir()
+    for rank in (0, 1):
+        write_rank(folder, rank)
+    assert watch.once().runs == []
+    write_places(folder, {})
+    assert len(Watch(tmp_path).once().runs) == 1
 
 
 def test_zeros_behind_the_last_record_are_no_records(tmp_path: Path) -> None:

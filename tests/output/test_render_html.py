@@ -121,7 +121,7 @@ def test_gaps_hold_their_regions_and_items_their_code() -> None:
             assert " ".join(share.name.split()) in text
     for item in advice.recommendations:
         assert item.title in text
-        assert f"wins at most {numbers.format_duration(item.ceiling_s)}" in text
+        assert f"at most {numbers.format_duration(item.ceiling_s)}" in text
         assert item.fingerprint in text
 
 
@@ -333,6 +333,13 @@ def test_on_paper_everything_is_unfolded(shown: WebDriver) -> None:
     tables = [len(row.find_elements("css selector", "table")) for row in shown.find_elements("css selector", ".row")]
     for before, after, many in zip(folded, unfolded, tables, strict=True):
         assert after > before + 50 * many
+
+
+def test_the_index_has_no_column_of_changes_where_nothing_was_compared() -> None:
+    first = overview.build_run_overview(samples.full(), (), "run-0001.html")
+    page = index.render_index_page(overview.group_by_program([first]))
+    assert ">to do first<" in page
+    assert "since the build before" not in page
 
 
 def test_the_index_and_reports_load_as_well(browser: WebDriver, tmp_path: Path) -> None:

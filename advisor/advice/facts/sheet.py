@@ -15,7 +15,7 @@ from advisor.advice.facts.source import FactSource, GapSpan, MeasureTotals
 from advisor.advice.facts.values import compute_fact_value
 from advisor.advice.facts.vocabulary import command_for, facts_by_name
 from advisor.analysis import gaps as gaps_of
-from advisor.analysis.disturbance import disturbance_seconds, doubtful_seconds
+from advisor.analysis.disturbance import REPEATED, disturbance_seconds, doubtful_seconds
 from advisor.analysis.loads import summarize_loads
 from advisor.analysis.measures import recording_command
 from advisor.model.errors import PluginError
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 #: What would tell gaps from the doings of other programs, and from cores of different speed.
 SECOND_RUN: Final = "a second run"
+#: The same where a second run was compared already, and other programs held the cores.
+UNDISTURBED_RUN: Final = "a run without other programs"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,9 @@ class _Collector:
     ) -> None:
         self.profile, self.gaps, self.machine, self.loads = profile, gaps, machine, loads
         self.bounds = {bound.name: bound for bound in bounds}
-        self.second_run = Need(SECOND_RUN, recording_command(profile, "compiled_ops"))
+        repeated = any(note.name == REPEATED for note in profile.notes)
+        lacking, record = (UNDISTURBED_RUN, "cpu_s") if repeated else (SECOND_RUN, "compiled_ops")
+        self.second_run = Need(lacking, recording_command(profile, record))
         self.seconds, self.vocabulary = seconds, vocabulary
         self.calls: CallTable = build_call_table(profile)
         self.totals = MeasureTotals(profile)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.facts.places import is_significant
-from advisor.advice.facts.sheet import SECOND_RUN
+from advisor.advice.facts.sheet import SECOND_RUN, UNDISTURBED_RUN
 from advisor.advice.rules.conditions import FactIs, Outcome, compute_truth, evaluate_condition
 from advisor.model.record_class import dataclass
 
@@ -138,7 +138,8 @@ def _may_be_noise(action: Action, site: Site) -> bool:
 
 def _disturbed_spans(action: Action, site: Site) -> list[tuple[GapSpan, Need]]:
     spans = [site.gap_span(gap) for gap in action.targets]
-    return [(span, span.need) for span in spans if span.need is not None and span.need.fact == SECOND_RUN]
+    runs = (SECOND_RUN, UNDISTURBED_RUN)
+    return [(span, span.need) for span in spans if span.need is not None and span.need.fact in runs]
 
 
 def _holding(action: Action, site: Site) -> Iterator[Evidence]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.analysis.bounds import compute_bounds
+from advisor.analysis.disturbance import REPEATED
 from advisor.analysis.gaps import attribute_gaps
 from advisor.analysis.loads import summarize_loads
 from advisor.model.records import Note
@@ -34,18 +35,18 @@ def compare_runs(first: Profile, second: Profile) -> tuple[Note, float | None]:
     times = f"a second run took {format_seconds(second.actual_s)}, the first {format_seconds(first.actual_s)}"
     if len(first.processors) != len(second.processors):
         text = f"{times}, with another number of processors: they can't be compared"
-        return Note("second run", text, _PENALTY), None
+        return Note(REPEATED, text, _PENALTY), None
     before_s, now_s = _imbalance(first), _imbalance(second)
     shares = before_s / first.actual_s, now_s / second.actual_s
     if max(shares) < _LITTLE:
-        return Note("second run", f"{times}; the load was balanced in both"), 0.0
+        return Note(REPEATED, f"{times}; the load was balanced in both"), 0.0
     both = f"imbalance was {format_share(shares[0])} of the first and {format_share(shares[1])} of the second"
     alike = _correlation(_work(first), _work(second)) > _RECURS
     lost_s = max(before_s - now_s, 0.0) if alike else before_s
     if alike and lost_s <= (1 - _RECURS) * before_s:
-        return Note("second run", f"{times}; {both}, on the same processors: it is structure"), lost_s
+        return Note(REPEATED, f"{times}; {both}, on the same processors: it is structure"), lost_s
     where = "" if alike else ", on other processors"
-    return Note("second run", f"{times}; {both}{where}: what did not come back is noise", _PENALTY), lost_s
+    return Note(REPEATED, f"{times}; {both}{where}: what did not come back is noise", _PENALTY), lost_s
 
 
 def compare_with_one(many: Profile, one: Profile) -> Note:

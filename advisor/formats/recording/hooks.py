@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
 
@@ -13,27 +13,47 @@ if TYPE_CHECKING:
     from advisor.trace.events import Trace
 
 
+#: Names and endings of the files of a recording.
+_NAMES: Final = ("command", "passes.json", "places")
+_ENDINGS: Final = (".process", ".records", ".samples")
+
+
 def read_trace(path: Path) -> Trace:
-    """Return the events of the recording in the directory ``path``; raises ``InputError`` for what is damaged."""
+    """Return the events of the recording at ``path``; raises ``InputError`` for what is damaged."""
     from advisor.formats.recording.assembly import assemble_trace
     from advisor.formats.recording.contents import read_recording
 
-    return assemble_trace(read_recording(path))
+    return assemble_trace(read_recording(_find_folder(path)))
 
 
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
-    """Return 1 for a directory with process files of the recorder."""
-    if not path.is_dir():
+    """Return 1 for a directory with process files of the recorder, and for the files of a recording that is complete.
+
+    The places of its addresses are written last: until then the program may run, and who watches has to wait.
+    """
+    if path.is_dir():
+        return 1.0 if _is_recording(path) else None
+    if path.name not in _NAMES and path.suffix not in _ENDINGS:
         return None
+    complete = (path.parent / "places").is_file() and _is_recording(path.parent)
+    return 1.0 if complete else None
+
+
+def _is_recording(folder: Path) -> bool:
     from advisor.trace.recordings.layout import MAGIC
     from advisor.trace.recordings.processes import process_files
 
-    files = process_files(path)
+    files = process_files(folder)
     if not files:
-        return None
+        return False
     with files[0].open("rb") as file:
-        return 1.0 if file.read(len(MAGIC)) == MAGIC.encode() else None
+        return file.read(len(MAGIC)) == MAGIC.encode()
+
+
+def _find_folder(path: Path) -> Path:
+    """Return the directory of the recording that a file of it, or the directory itself, names."""
+    return path if path.is_dir() else path.parent
 
 
 @hookimpl
@@ -45,9 +65,10 @@ def advisor_read(path: Path) -> Profile:
     from advisor.trace import handover
     from advisor.trace.profile import from_trace
 
-    recording = read_recording(path)
-    trace = handover.keep_trace(path, assemble_trace(recording))
-    return complete_profile(from_trace(trace, path, "recording"), recording)
+    folder = _find_folder(path)
+    recording = read_recording(folder)
+    trace = handover.keep_trace(folder, assemble_trace(recording))
+    return complete_profile(from_trace(trace, folder, "recording"), recording)
 
 
 @hookimpl

@@ -12,8 +12,8 @@ from advisor.output.clean import clean_text
 from advisor.output.explained import select_parts
 from advisor.output.html import figures, templates, timeline_figure
 from advisor.output.html.grids import Grid, build_gap_grids, build_grid, clean_and_shorten, find_long_names
+from advisor.output.recommendation_text import describe_expected_gain, describe_total
 from advisor.output.wording import (
-    BASES,
     BOUNDS,
     COUNTS,
     EFFORTS,
@@ -150,9 +150,8 @@ def _build_bar_row(
 
 
 def _describe_verdict(advice: Advice) -> list[str]:
-    many = len(advice.recommendations) > 1
     texts = {
-        "advice": f"Combined saving: up to {numbers.format_duration(advice.total.ceiling_s)}." if many else "",
+        "advice": f"{total[:1].upper()}{total[1:]}." if (total := describe_total(advice)) else "",
         "nothing significant": "Nothing significant: no action would save enough to be worth it.",
         "insufficient evidence": "Not enough evidence in this run for advice.",
     }
@@ -165,7 +164,9 @@ def _describe_verdict(advice: Advice) -> list[str]:
 
 def _build_item(item: Recommendation) -> dict[str, Any]:
     phases = [f'phase "{name}"' for name in (item.phase, *item.more_phases) if name]
-    places = (item.region, *item.more_regions, *phases, _format_place(item), ", ".join(item.processors))
+    source = _format_place(item)
+    regions = [f"{item.region} at {source}" if item.region and source else item.region or source, *item.more_regions]
+    places = (*regions, *phases, ", ".join(item.processors))
     facts = [("where", "; ".join(clean_and_shorten(place) for place in places if place)), ("why", clean_text(item.why))]
     for name, effects in (("may reduce", item.may_help), ("may increase", item.may_hurt)):
         words = ", ".join(f"{effect.gap} (now {numbers.format_duration(effect.seconds)})" for effect in effects)
@@ -186,11 +187,8 @@ def _build_item(item: Recommendation) -> dict[str, Any]:
 
 
 def _describe_gain(item: Recommendation) -> str:
-    text = f"wins at most {numbers.format_duration(item.ceiling_s)}"
-    if item.expected_s is None:
-        return text
-    span = f" ({numbers.format_interval(item.interval_s)})" if item.interval_s else ""
-    return f"{text}; expected {numbers.format_duration(item.expected_s)}{span} {BASES.get(item.basis or '', '')}"
+    expected = describe_expected_gain(item)
+    return f"expected {expected}" if expected else f"at most {numbers.format_duration(item.ceiling_s)}"
 
 
 def _format_place(item: Recommendation) -> str | None:

@@ -35,7 +35,6 @@ def render_index_page(programs: Sequence[ProgramRuns], problems: Sequence[str] =
     content = {
         "title": "Programs and builds",
         "lead": f"{format_count(len(programs), 'program')}, {format_count(many, 'run')}",
-        "heads": _HEADS,
         "programs": [_build_program(program, number, room) for number, program in enumerate(programs, 1)],
         "problems": [clean_and_shorten(problem) for problem in problems],
     }
@@ -45,11 +44,17 @@ def render_index_page(programs: Sequence[ProgramRuns], problems: Sequence[str] =
 def _build_program(program: ProgramRuns, number: int, room: int) -> dict[str, Any]:
     over = run_pictures.build_history_series([one.advice for one in program.runs])
     drawn = figures.build_figures([over], room) if over else []
+    runs = [_build_run_row(one) for one in reversed(program.runs)]
+    heads: tuple[str, ...] = _HEADS
+    if not any(row["cells"][-1] for row in runs):  # one build: nothing to compare it with
+        heads = _HEADS[:-1]
+        runs = [row | {"cells": row["cells"][:-1]} for row in runs]
     return {
         "id": f"program-{number}",
         "name": clean_and_shorten(program.name) or "a program without a name",
         "figure": drawn[0] if drawn else None,
-        "runs": [_build_run_row(one) for one in reversed(program.runs)],
+        "heads": heads,
+        "runs": runs,
     }
 
 
@@ -74,7 +79,10 @@ def _describe_first_item(advice: Advice) -> str:
     item = next(iter(advice.recommendations), None)
     if item is None:
         return advice.verdict
-    return clean_and_shorten(f"{item.title} [{item.action}], at most {numbers.format_duration(item.ceiling_s)}")
+    gain = f"at most {numbers.format_duration(item.ceiling_s)}"
+    if item.expected_s is not None:
+        gain = f"expected {numbers.format_duration(item.expected_s)}"
+    return clean_and_shorten(f"{item.title} [{item.action}], {gain}")
 
 
 def _describe_change(one: RunOverview) -> str:

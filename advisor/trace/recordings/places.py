@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 PLACES_FILE: Final = "places"
+_HEAD: Final = "gapwatch/trace/1 places"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,13 +59,15 @@ def select_own_frames(frames: tuple[CodePlace, ...]) -> tuple[CodePlace, ...]:
 
 
 def write_places(folder: Path, places: Places) -> None:
-    """Write the places into a recording."""
+    """Write the places into a recording, which is complete with them: never an empty file, since nobody reads those."""
     lines = [
         "\t".join((path, str(offset), _clean(place.function), _clean(place.file or ""), str(place.line or "")))
         for (path, offset), frames in sorted(places.items())
         for place in frames
     ]
-    (folder / PLACES_FILE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", errors="replace")
+    (folder / PLACES_FILE).write_text(
+        "".join(f"{line}\n" for line in (_HEAD, *lines)), encoding="utf-8", errors="replace"
+    )
 
 
 def _clean(text: str) -> str:
