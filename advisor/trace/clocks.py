@@ -5,7 +5,8 @@ contradict nothing are left alone. Otherwise each domain's clock is fitted to wh
 processes leave an N-to-N collective together once the last one has entered, and a message and an answer to it take
 equally long, each at their fastest. What is fitted is then moved by as little as the constraints ask for.
 
-Processes that nothing ties together are islands, each of which is aligned by itself.
+Processes that nothing ties together are islands, each of which is aligned by itself; one whose events contradict each
+other leaves the others as they are.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from advisor.trace.clock_islands import find_islands, find_islands_of_processes,
 from advisor.trace.clock_observations import ClockModel, observe_domains
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from advisor.model.records import FloatArray, IntArray
     from advisor.trace.clock_constraints import ClockConstraints
     from advisor.trace.clock_observations import DomainObservations
@@ -39,6 +42,11 @@ SHOWN_PART = 2.0
 GOOD_MISFIT, DRIFT_MISFIT, MEASUREMENTS_FOR_DRIFT, DRIFT_AT_MOST = 1.0, 0.9, 4, 1e-2
 #: Clocks on which the processes started up within this share of the run may be one clock, if nothing else is known.
 STARTED_TOGETHER = 0.1
+#: Penalties of a run whose clocks cannot be brought together, in proportion where that is so of some processes, and of
+#: one where nothing proves that they agree.
+UNSOLVED_PENALTY, DOUBT_PENALTY = 0.2, 0.05
+#: So many ranks are named whose clocks cannot be brought together.
+SHOWN_RANKS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +55,18 @@ class ClockCorrection:
 
     That is against the first process of the same ``island`` (processes,): nothing ties the clocks of different islands
     together; where they were recorded too far apart, they were ``moved`` so that all began at the same time.
-    ``solved`` is False where the recorded events contradict each other under any such correction, or where they tie
-    clocks in one direction only and these cannot be right as recorded (the uncertainty is then infinite). Clocks that
-    are ``unproven`` contradict nothing, but no events show in both directions that they agree, and nothing says that
-    they are of one node.
+    ``solved`` (processes,) is False on islands whose events contradict each other under any such correction, or tie
+    clocks in one direction only that cannot be right as recorded (the uncertainty is then infinite). Clocks that are
+    ``unproven`` (processes,) contradict nothing, but no events show in both directions that they agree, and nothing
+    says that they are of one node.
     """
 
     offset_s: FloatArray
     drift: FloatArray
     uncertainty_s: FloatArray
-    solved: bool
+    solved: npt.NDArray[np.bool_]
     island: IntArray
-    unproven: bool = False
+    unproven: npt.NDArray[np.bool_]
     moved: bool = False
 
 
@@ -71,23 +79,41 @@ def align_clocks(found: ClockConstraints, hosts: IntArray, resolution_s: float) 
     observed = observe_domains(found, domain, resolution_s)
     island = find_islands(observed)
     offset, drift, uncertainty = np.zeros((3, observed.domains))
-    unproven = False
+    unproven = np.zeros(observed.domains, dtype=np.bool_)
     for part in split_islands(observed, island):
         if largest_violation(part.observed) > 0:
-            model, uncertainty[part.domains] = _fit_corrections(part.observed, resolution_s)
-            offset[part.domains], drift[part.domains] = model
+            model, known = _fit_corrections(part.observed, resolution_s)
+            if np.isfinite(known).all():
+                offset[part.domains], drift[part.domains] = model
+            uncertainty[part.domains] = known if np.isfinite(known).all() else np.inf
         else:
-            unproven = unproven or _are_one_sided(part.observed)
-    if not np.isfinite(uncertainty).all():
-        nothing = np.zeros(len(domain))
-        return ClockCorrection(nothing, nothing, uncertainty[domain], solved=False, island=island[domain])
-    if not unproven and (hosts < 0).any():
-        name = np.where(hosts >= 0, domain, len(domain) + np.arange(len(domain)))
-        alone = observe_domains(found, np.unique(name, return_inverse=True)[1], resolution_s)
-        unproven = any(_are_one_sided(part.observed) for part in split_islands(alone, find_islands(alone)))
+            unproven[part.domains] = _are_one_sided(part.observed)
+    solved = np.isfinite(uncertainty)[domain]
+    doubted = unproven[domain] | _find_one_sided_processes(found, hosts, domain, resolution_s)
     return ClockCorrection(
-        offset[domain], drift[domain], uncertainty[domain], solved=True, island=island[domain], unproven=unproven
-    )
+        offset[domain], drift[domain], uncertainty[domain], solved, island[domain],
+        unproven=solved & _spread_over_islands(doubted, island[domain]),
+    )  # fmt: skip
+
+
+def _find_one_sided_processes(
+    found: ClockConstraints, hosts: IntArray, domain: IntArray, resolution_s: float
+) -> npt.NDArray[np.bool_]:
+    """Return the processes that events tie in one direction only, were each of unknown node on a clock of its own."""
+    doubted = np.zeros(len(domain), dtype=np.bool_)
+    if (hosts >= 0).all():
+        return doubted
+    name = np.where(hosts >= 0, domain, len(domain) + np.arange(len(domain)))
+    number = np.unique(name, return_inverse=True)[1]
+    alone = observe_domains(found, number, resolution_s)
+    for part in split_islands(alone, find_islands(alone)):
+        doubted |= np.isin(number, part.domains) & _are_one_sided(part.observed)
+    return doubted
+
+
+def _spread_over_islands(chosen: npt.NDArray[np.bool_], island: IntArray) -> npt.NDArray[np.bool_]:
+    """Return all processes (processes,) of the islands of some."""
+    return np.bincount(island, chosen)[island] > 0
 
 
 def _are_one_sided(observed: DomainObservations) -> bool:
@@ -138,26 +164,37 @@ def place_islands(trace: Trace, started_s: FloatArray, correction: ClockCorrecti
     share of the run. Otherwise islands are moved to begin together, and clocks of one island are no solution.
     ``started_s`` (locations,) is when each was started up by its own clock, -inf where that is not recorded.
     """
-    if not correction.solved:
-        return _align_starts(trace, started_s, correction)
-    start = correct_process_times(correction, _find_starts(trace, started_s), np.arange(len(correction.island)))
-    first, last = np.full((2, int(correction.island.max(initial=-1)) + 1), np.inf)
-    np.minimum.at(first, correction.island, start)
-    np.minimum.at(last, correction.island, -start)
+    own, island = _find_starts(trace, started_s), correction.island
+    start = correct_process_times(correction, own, np.arange(len(island)))
+    first, last = np.full((2, int(island.max(initial=-1)) + 1), np.inf)
+    np.minimum.at(first, island, start)
+    np.minimum.at(last, island, -start)
     begin, end = locations.spans_of_processes(trace)
     most = STARTED_TOGETHER * float((end - begin).max(initial=0.0))
-    if correction.unproven and (-last - first).max() > most:
-        return _align_starts(trace, started_s, replace(correction, solved=False))
-    if float(np.ptp(first)) <= most:
-        return correction
-    offset = correction.offset_s + (first[0] - first)[correction.island]
-    return replace(correction, offset_s=offset, moved=True)
+    solved = correction.solved & ~(correction.unproven & ((-last - first)[island] > most))
+    if not solved.any():
+        return _align_starts(correction, solved, own, float(own[0]))
+    reference = float(first[island[solved][0]])
+    if float(np.ptp(first[island[solved]])) > most:
+        moved = correction.offset_s + (reference - first)[island]
+        correction = replace(correction, offset_s=np.where(solved, moved, correction.offset_s), moved=True)
+    return correction if solved.all() else _align_starts(correction, solved, own, reference)
 
 
-def _align_starts(trace: Trace, started_s: FloatArray, correction: ClockCorrection) -> ClockCorrection:
-    """Return ``correction`` with offsets that let all processes be started up at one time, for want of better ones."""
-    start = _find_starts(trace, started_s)
-    return replace(correction, offset_s=start[0] - start, drift=np.zeros(len(start)))
+def _align_starts(
+    correction: ClockCorrection, solved: npt.NDArray[np.bool_], start_s: FloatArray, reference_s: float
+) -> ClockCorrection:
+    """Return ``correction`` with offsets that let all processes that are not ``solved`` be started up at one time.
+
+    There is nothing better to go by. ``start_s`` (processes,) is when each was started up by its own clock.
+    """
+    return replace(
+        correction,
+        offset_s=np.where(solved, correction.offset_s, reference_s - start_s),
+        drift=np.where(solved, correction.drift, 0.0),
+        solved=solved,
+        unproven=correction.unproven & solved,
+    )
 
 
 def _find_starts(trace: Trace, started_s: FloatArray) -> FloatArray:
@@ -183,30 +220,40 @@ def correct_process_times(correction: ClockCorrection, time_s: FloatArray, proce
     return time_s + correction.offset_s[process] + correction.drift[process] * np.where(np.isinf(time_s), 0.0, time_s)
 
 
-def describe_clocks(correction: ClockCorrection) -> Note | None:
-    """Return what the quality list should say about the clocks."""
-    if not correction.solved:
-        return Note(
-            "clocks",
-            "the processes' clocks cannot be brought together: their events contradict each other, or tie some of "
-            "them to the rest in one direction only; waiting is estimated from the shortest calls of each kind",
-            0.2,
-        )
+def describe_clocks(correction: ClockCorrection, rank: IntArray) -> Note | None:
+    """Return what the quality list should say about the clocks; ``rank`` (processes,) is that of each process."""
+    processes, solved = len(correction.island), correction.solved
+    lost = processes - int(np.count_nonzero(solved))
+    unproven = bool(correction.unproven.any())
     doubts = []
-    if correction.unproven:
+    if lost:
+        whose = "the processes' clocks"
+        if lost < processes:
+            whose = f"the clocks of {_name_ranks(rank[~solved], processes)}"
+        doubts.append(
+            f"{whose} cannot be brought together: their events "
+            "contradict each other, or tie some of them to the rest in one direction only; waiting is estimated from "
+            "the shortest calls of each kind"
+        )
+    if unproven:
         doubts.append(
             "no events show in both directions that the processes' clocks agree; they are taken as they were recorded"
         )
-    processes = len(correction.island)
-    apart = processes - int(np.bincount(correction.island).max(initial=0))
+    apart = processes - lost - int(np.bincount(correction.island[solved]).max(initial=0))
     if apart:
         how = "are taken to have started with the rest" if correction.moved else "keep their clocks as recorded"
         doubts.append(f"no matched message or collective ties {apart} of {processes} processes to the rest; they {how}")
-    worst = float(correction.uncertainty_s.max(initial=0.0))
-    if worst > 0 and not correction.unproven:
-        doubts.insert(0, f"clocks of the processes agree to within ± {worst * 1e6:.1f} us")
-    doubtful = correction.unproven or apart
-    return Note("clocks", "; ".join(doubts), 0.05 if doubtful else 0.0) if doubts else None
+    worst = float(correction.uncertainty_s[solved].max(initial=0.0))
+    if worst > 0 and not unproven:
+        whose = "the other processes" if lost else "the processes"
+        doubts.insert(0, f"clocks of {whose} agree to within ± {worst * 1e6:.1f} us")
+    penalty = max(UNSOLVED_PENALTY * lost / max(processes, 1), DOUBT_PENALTY if unproven or apart else 0.0)
+    return Note("clocks", "; ".join(doubts), penalty) if doubts else None
+
+
+def _name_ranks(ranks: IntArray, processes: int) -> str:
+    shown = ", ".join(map(str, ranks[:SHOWN_RANKS].tolist()))
+    return f"{len(ranks)} of {processes} processes (ranks {shown}{', …' if len(ranks) > SHOWN_RANKS else ''})"
 
 
 def _clock_domains(found: ClockConstraints, hosts: IntArray, resolution_s: float) -> IntArray:

@@ -6,7 +6,8 @@ enough; no time is looked at, which is why clocks may be aligned afterwards.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from advisor.trace.events import Trace
     from advisor.trace.nesting import Calls
 
-_NOTHING: Final = np.zeros(0, dtype=np.int64)
 COLLECTIVE_ROLES = (Role.BARRIER, Role.ALL_TO_ALL, Role.ONE_TO_ALL, Role.ALL_TO_ONE, Role.SCAN)
 
 
@@ -73,11 +73,6 @@ class Messages:
         return len(self.lost_sends) + len(self.lost_posts) + self.lost_receives
 
 
-#: What belongs together where nothing is known to.
-NO_COLLECTIVES: Final = Collectives(_NOTHING, np.zeros(1, dtype=np.int64), _NOTHING, _NOTHING, _NOTHING, 0, 0)
-NO_MESSAGES: Final = Messages(_NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, _NOTHING, 0)
-
-
 def match_collectives(trace: Trace, calls: Calls) -> Collectives:
     """Return the collectives that all members of their communicator took part in."""
     events, call = select_recorded(calls, Kind.COLLECTIVE)
@@ -110,6 +105,27 @@ def match_collectives(trace: Trace, calls: Calls) -> Collectives:
         unmatched=lost + len(order) - len(chosen),
         torn=len(order) - len(chosen),
     )
+
+
+def select_collectives(calls: Calls, joint: Collectives, comparable: npt.NDArray[np.bool_]) -> Collectives:
+    """Return the collectives of ``comparable`` (locations,) processes, which is all or none of those of each."""
+    chosen, size = comparable[calls.location[joint.call[joint.first[:-1]]]], np.diff(joint.first)
+    return replace(
+        joint,
+        call=joint.call[np.repeat(chosen, size)],
+        first=np.r_[0, np.cumsum(size[chosen])].astype(np.int64),
+        **{name: getattr(joint, name)[chosen] for name in ("comm", "role", "root")},
+    )
+
+
+def select_messages(trace: Trace, calls: Calls, messages: Messages, comparable: npt.NDArray[np.bool_]) -> Messages:
+    """Return the messages and lost ends of ``comparable`` (locations,) processes, which is both or none of each two."""
+    chosen = comparable[calls.location[messages.send]]
+    parts = {name: getattr(messages, name)[chosen] for name in ("send", "receive", "posted", "send_end", "size")}
+    for name in ("lost_sends", "lost_posts"):
+        events = getattr(messages, name)
+        parts[name] = events[comparable[locations.locations_of_events(trace, events)]]
+    return replace(messages, **parts)
 
 
 def match_messages(trace: Trace, calls: Calls, *, compiled: bool = False) -> Messages:

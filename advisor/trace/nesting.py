@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace
+    from advisor.trace.events import Trace, TraceRegion
 
 #: Roles whose time is the program's own work; all others claim the time of what they call.
 WORKING_ROLES = (Role.ROOT, Role.USER, Role.LOCAL, Role.OMP_PARALLEL, Role.OMP_WORK)
@@ -204,14 +204,33 @@ def select_recorded(calls: Calls, *kinds: Kind) -> tuple[IntArray, IntArray]:
     return calls.inner_events[chosen], calls.inner_call[chosen]
 
 
+class _Latest:
+    """What is known of the regions that were asked about last: those of all windows of a trace are the same."""
+
+    regions: tuple[TraceRegion, ...] | None = None
+    role: IntArray = np.zeros(0, dtype=np.int64)
+    task_wait: npt.NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+
+
 def roles_of_regions(trace: Trace) -> IntArray:
-    """Return the role of every region."""
-    return np.array([region.role for region in trace.regions] or [Role.USER], dtype=np.int64)
+    """Return the role of every region; not to be written to."""
+    return _look_up_regions(trace).role
 
 
 def are_task_waits(trace: Trace) -> npt.NDArray[np.bool_]:
-    """Return which regions are calls in which a thread has no task to run, or makes new ones."""
-    return np.array([is_task_wait(region.name) for region in trace.regions] or [False], dtype=np.bool_)
+    """Return which regions are calls in which a thread has no task to run, or makes new ones; not to be written to."""
+    return _look_up_regions(trace).task_wait
+
+
+def _look_up_regions(trace: Trace) -> type[_Latest]:
+    if _Latest.regions is not trace.regions:
+        _Latest.role = np.array([region.role for region in trace.regions] or [Role.USER], dtype=np.int64)
+        waits = [is_task_wait(region.name) for region in trace.regions]
+        _Latest.task_wait = np.array(waits or [False], dtype=np.bool_)
+        _Latest.regions = trace.regions
+        for known in (_Latest.role, _Latest.task_wait):
+            known.flags.writeable = False
+    return _Latest
 
 
 def have_roles(trace: Trace, region: IntArray | npt.NDArray[np.int32], wanted: Sequence[Role]) -> npt.NDArray[np.bool_]:

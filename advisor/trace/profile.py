@@ -20,6 +20,8 @@ from advisor.trace.windows import WINDOW_EVENTS, TraceWindows, UncleanError, fin
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import numpy.typing as npt
+
     from advisor.model.records import FloatArray, IntArray, Status
     from advisor.trace.clocks import ClockCorrection
     from advisor.trace.events import Trace
@@ -67,16 +69,16 @@ def from_trace(
     correction = clocks.align_clocks(told.constraints, locations.hosts_of_processes(trace), trace.ticks_s)
     correction = clocks.place_islands(trace, told.started_s, correction)
     lost = told
-    if not correction.solved:
+    if not correction.solved.all():
         windows = windows.as_one_window()
-        told, matched = _survey_windows(windows, across_processes=False)
+        told, matched = _survey_windows(windows, correction.solved[locations.processes_of_locations(trace)])
     plan = _plan_run(trace, told, correction, one=len(windows) == 1)
     booked = _attribute_windows(windows, matched, plan)
     named = phase_names.name_phases(trace, plan.division, plan.phase_of, booked, told.outermost)
     divided = _build_phases(named, plan, booked)
     if not divided:
         raise InputError(path or trace.program, "the trace records no calls between start-up and shutdown")
-    proven = correction.solved and not correction.unproven
+    proven = bool((correction.solved & ~correction.unproven).all())
     return Profile(
         program=trace.program,
         run=phase_names.compute_run_id(trace),
@@ -85,7 +87,7 @@ def from_trace(
         processors=_build_processors(trace, plan),
         regions=_build_regions(trace, booked.rows),
         phases=mark_serial_phases(trace, divided, booked.rows % 2 == 1, booked.closing_wait_s, plan.phase_of)
-        if correction.solved
+        if correction.solved.any()
         else _merge_phases(divided, len(booked.rows)),
         status=_measure_status(trace, booked, correction),
         language=trace.language,
@@ -94,22 +96,22 @@ def from_trace(
         outside={name: seconds for name, seconds in booked.outside.items() if seconds.any()},
         counts=booked.counts,
         causes=booked.causes,
-        notes=_collect_notes(trace, clocks.describe_clocks(correction), lost, unobserved),
+        notes=_collect_notes(trace, correction, lost, unobserved),
         clock_uncertainty_s=float(correction.uncertainty_s.max(initial=0.0)) if proven else None,
     )
 
 
 def _survey_windows(
-    windows: TraceWindows, *, across_processes: bool = True
+    windows: TraceWindows, comparable: npt.NDArray[np.bool_] | None = None
 ) -> tuple[RunSurvey, MatchedWindow | list[Stacks]]:
     """Return what the run tells, and its only window, or else the calls that are open at the begin of each.
 
-    Without a common clock calls are not matched ``across_processes``; the trace must be one window then.
+    Of processes that are not ``comparable`` (locations,) calls are not matched; the trace is one window then.
     """
     if len(windows) == 1:
         window = windows.make_window(0, windows.empty_stacks())
         calls = nesting.pair_calls(window.trace, compiled=window.compiled)
-        only = survey.match_window(window, calls, across_processes=across_processes)
+        only = survey.match_window(window, calls, comparable)
         return survey.survey_window(only, windows.trace, last=True), only
     parts: list[RunSurvey] = []
     stacks: list[Stacks] = [windows.empty_stacks()]
@@ -233,10 +235,9 @@ def _measure_status(trace: Trace, booked: TimeAttribution, correction: ClockCorr
     statuses: dict[str, Status] = {"wall_s": "measured", "io_s": "measured"}
     if trace.cpu_timed:
         statuses |= {"cpu_s": "measured", "os_s": "measured"}
+    unknown = not bool((correction.solved & ~correction.unproven).all())
     for name in booked.total:
-        guessed = (
-            not correction.solved or correction.unproven or booked.guessed[name] > GUESSED_SHARE * booked.total[name]
-        )
+        guessed = unknown or booked.guessed[name] > GUESSED_SHARE * booked.total[name]
         statuses[name] = "estimated" if guessed else "measured"
     return statuses
 
@@ -248,8 +249,9 @@ def _find_paradigms(trace: Trace, used: IntArray) -> tuple[str, ...]:
     return tuple(name for name, group in names.items() if seen & set(group))
 
 
-def _collect_notes(trace: Trace, of_clocks: Note | None, found: RunSurvey, unobserved: int) -> tuple[Note, ...]:
+def _collect_notes(trace: Trace, correction: ClockCorrection, found: RunSurvey, unobserved: int) -> tuple[Note, ...]:
     """Return what reading and matching have to say about the quality of the trace."""
+    of_clocks = clocks.describe_clocks(correction, np.unique(locations.ranks_of_locations(trace)))
     notes = [*trace.notes, *filter(None, (of_clocks, late_starts.note_late_starts(trace)))]
     if found.lost_collectives:
         text = f"{found.lost_collectives} calls of collectives without all their partners; their waiting is estimated"

@@ -21,6 +21,8 @@ from advisor.trace.windows import UncleanError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import numpy.typing as npt
+
     from advisor.model.records import FloatArray, IntArray
     from advisor.trace.events import Trace
     from advisor.trace.nesting import Calls
@@ -30,17 +32,19 @@ if TYPE_CHECKING:
 _NO_CALLS = (Role.ROOT, Role.FINALIZE, Role.TOOL, Role.INIT)
 
 
-def match_window(window: TraceWindow, calls: Calls, *, across_processes: bool = True) -> MatchedWindow:
-    """Return what belongs together in a window; without a common clock that is nothing ``across_processes``."""
+def match_window(window: TraceWindow, calls: Calls, comparable: npt.NDArray[np.bool_] | None = None) -> MatchedWindow:
+    """Return what belongs together in a window, of different processes only where they can be compared.
+
+    ``comparable`` (locations,) tells who shares a clock with all that it communicates with, None that all do.
+    """
     trace = window.trace
-    if not across_processes:
-        nowhere = np.zeros((0, len(trace.locations)), dtype=np.int64)
-        groups = teams.find_teams(trace, calls)
-        return MatchedWindow(window, calls, matching.NO_COLLECTIVES, matching.NO_MESSAGES, groups, nowhere)
     joint, messages = (
         matching.match_collectives(trace, calls),
         matching.match_messages(trace, calls, compiled=window.compiled),
     )
+    if comparable is not None:
+        joint = matching.select_collectives(calls, joint, comparable)
+        messages = matching.select_messages(trace, calls, messages, comparable)
     groups = teams.find_teams(trace, calls)
     return MatchedWindow(
         window, calls, joint, messages, groups, phases.find_synchronizations(trace, calls, joint, groups)

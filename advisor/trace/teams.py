@@ -76,13 +76,7 @@ def measure_join_waits(trace: Trace, calls: Calls, teams: ThreadTeams) -> JoinWa
     own = np.flatnonzero((teams.region_of >= 0) & are_first_threads(trace)[calls.location] & (calls.parent >= 0))
     joins = np.flatnonzero(trace.kind == Kind.JOIN)
     location = np.searchsorted(trace.first, joins, side="right") - 1
-    late = np.full(len(own), -np.inf)
-    for number in np.unique(calls.location[own]):
-        mine = np.flatnonzero(calls.location[own] == number)
-        times = trace.time_s[joins[location == number]]
-        place = np.searchsorted(times, calls.end_s[own[mine]])
-        joined = place < len(times)
-        late[mine[joined]] = times[place[joined]]
+    late = _find_next_times(location, trace.time_s[joins], calls.location[own], calls.end_s[own])
     team = teams.region_of[own]
     until = np.minimum(teams.last_end_s[team], late)
     begun = np.minimum(_first_begin_times(calls, teams)[team], calls.start_s[own])
@@ -158,3 +152,16 @@ def _enclosing_regions(calls: Calls, chosen: IntArray, region_of: IntArray) -> I
         found = np.where(found >= 0, found, known)
         call = np.where((call >= 0) & (found < 0), calls.parent[np.maximum(call, 0)], -1)
     return found
+
+
+def _find_next_times(location: IntArray, time_s: FloatArray, wanted: IntArray, from_s: FloatArray) -> FloatArray:
+    """Return the first of some times (``time_s`` at ``location``) from ``from_s`` on at ``wanted``, -inf for none."""
+    place, moment = np.r_[wanted, location], np.r_[from_s, time_s]
+    order = np.lexsort((np.arange(len(place)), moment, place))  # of equal moments those that are wanted come first
+    at = np.where(order < len(wanted), len(order), np.arange(len(order)))
+    following = np.r_[order, len(order)][np.minimum.accumulate(at[::-1])[::-1]]
+    found = np.empty(len(order), dtype=np.int64)
+    found[order] = following
+    found = found[: len(wanted)]
+    known = np.r_[place, -1][found] == wanted
+    return np.where(known, np.r_[moment, -np.inf][found], -np.inf)

@@ -142,14 +142,15 @@ def _decided_share(source: AttributionSource, phase: IntArray, processor: IntArr
     """Return the share of the phase's instances that the processor decides, it or a thread charged with its time."""
     loads = source.loads
     shares = np.zeros(len(phase))
-    for number in np.flatnonzero(np.bincount(phase)):
+    order = np.argsort(phase, kind="stable")
+    numbers, begins = np.unique(phase[order], return_index=True)
+    for number, mine in zip(numbers.tolist(), np.split(order, begins[1:]), strict=False):
         each = loads.phases[number]
         who = np.full(1, each.slowest) if each.kind == "whole" else each.decider
         if not each.has_work:
             continue
         instances = np.bincount(who, minlength=loads.processors)
         followed = sum_by_group(loads.team.master, instances.astype(np.float64), loads.processors)
-        mine = phase == number
         shares[mine] = np.maximum(instances, followed)[processor[mine]] / len(who)
     return shares
 

@@ -48,8 +48,10 @@ def sum_by_region(
     if causes is None:
         return laid_out
     place = _shown_regions(profile, causes)
-    for number in np.unique(causes.phase[chosen]).tolist():
-        mine = chosen & (causes.phase == number)
+    rows = np.flatnonzero(chosen)
+    rows = rows[np.argsort(causes.phase[rows], kind="stable")]
+    numbers, begins = np.unique(causes.phase[rows], return_index=True)
+    for number, mine in zip(numbers.tolist(), np.split(rows, begins[1:]), strict=False):
         by_place = sum_by_group(place[mine], causes.seconds[mine], len(profile.regions))
         seconds = by_place[profile.phases[number].regions]
         part = slice(int(loads.region_first[number]), int(loads.region_first[number + 1]))
@@ -61,18 +63,21 @@ def _shown_regions(profile: Profile, causes: Causes) -> IntArray:
     """Return the region at which each cause is shown: its caller's, or its own if only the program itself called."""
     shown = np.array([region.name != profile.program for region in profile.regions], dtype=bool)
     named = (causes.caller >= 0) & shown[np.maximum(causes.caller, 0)]
-    for number, phase in enumerate(profile.phases):
-        named &= (causes.phase != number) | np.isin(causes.caller, phase.regions)
-    return np.where(named, causes.caller, causes.call)
+    # one number for each region of a phase, so that all causes are looked up at once
+    width = len(profile.regions) + 1
+    known = [number * width + phase.regions for number, phase in enumerate(profile.phases)]
+    inside = np.isin(causes.phase * width + causes.caller, np.concatenate(known or [causes.phase[:0]]))
+    return np.where(named & (inside | (causes.phase < 0)), causes.caller, causes.call)
 
 
 def _is_inner_wait(profile: Profile, causes: Causes) -> npt.NDArray[np.bool_]:
     """Return which causes are waiting in another call than the one that closes their phase."""
-    names = [region.name for region in profile.regions]
+    numbers: dict[str | None, int] = {None: -1}
+    name = np.array([numbers.setdefault(region.name, len(numbers)) for region in profile.regions] or [0])
     closes = np.array([kind in CLOSING_KINDS for kind in causes.kinds], dtype=bool)[causes.kind]
-    closing = [phase.closed_by for phase in profile.phases]
-    pairs = zip(causes.phase.tolist(), causes.call.tolist(), strict=True)
-    at_end = np.array([phase >= 0 and closing[phase] in (names[call], None) for phase, call in pairs], dtype=bool)
+    # the name of the call that closes each phase, -1 where any may, and -2 for what is in no phase
+    closing = np.array([*(numbers.get(phase.closed_by, -2) for phase in profile.phases), -2])[causes.phase]
+    at_end = (closing == -1) | (closing == name[causes.call])
     waiting = (causes.category == CAUSE_CATEGORIES.index("wait")) & (causes.phase >= 0)
     inner: npt.NDArray[np.bool_] = waiting & ~(closes & at_end)
     return inner

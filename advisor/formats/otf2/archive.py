@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from advisor.formats.otf2.anchor import ORDER_AT, ORDERS
@@ -102,7 +103,12 @@ def definition_file(anchor: Path, location: int) -> Path:
 
 def _file_in(anchor: Path, name: str) -> Path:
     """Return a file of the archive's folder; thousands of them are asked for."""
-    return type(anchor)(str(anchor).removesuffix(anchor.suffix), name)
+    return _find_folder(anchor) / name
+
+
+@lru_cache(maxsize=1)
+def _find_folder(anchor: Path) -> Path:
+    return type(anchor)(str(anchor).removesuffix(anchor.suffix))
 
 
 def decoding_effort(anchor: Path) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 _HEAD = 4096
 #: Chunks that wait or are being decoded, for each thread.
 _AHEAD = 2
+#: Bytes of a chunk from which on decoding it takes longer than handing it to another thread.
+_WORTH_A_THREAD = 1 << 16
 
 
 class DecodingTask(NamedTuple):
@@ -57,15 +60,16 @@ def decode_chunks(tasks: Iterable[DecodingTask], *, compiled: bool) -> Iterator[
             yield task, _decode_task(task, decoder)
         return
     with ThreadPoolExecutor(threads) as pool:
-        waiting: deque[tuple[DecodingTask, Future[DecodedChunk]]] = deque()
+        waiting: deque[tuple[DecodingTask, Callable[[], DecodedChunk]]] = deque()
         try:
             for task in tasks:
-                waiting.append((task, pool.submit(_decode_task, task, decoder)))
+                decode = partial(_decode_task, task, decoder)
+                waiting.append((task, pool.submit(decode).result if task.chunk.size >= _WORTH_A_THREAD else decode))
                 if len(waiting) > _AHEAD * threads:
-                    first, future = waiting.popleft()
-                    yield first, future.result()
-            for first, future in waiting:
-                yield first, future.result()
+                    first, finish = waiting.popleft()
+                    yield first, finish()
+            for first, finish in waiting:
+                yield first, finish()
         finally:
             pool.shutdown(cancel_futures=True)
 
