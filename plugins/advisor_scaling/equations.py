@@ -150,7 +150,6 @@ def _text_factor(name: str, factor: Factor) -> str:
     parts = [] if factor.power == 0 else [inside if factor.power == 1 else f"{inside}^{_format_power(factor.power)}"]
     parts += [f"log2({inside})" + (f"^{factor.logs}" if factor.logs > 1 else "")] if factor.logs else []
     parts += [f"[{name} > {factor.knee:.6g}]"] if factor.shape == "beyond" else []
-    parts += [f"(1 - 1/{name})"] if factor.shape == "others" else []
     return " * ".join(parts)
 
 
@@ -184,7 +183,6 @@ def _code_factor(name: str, factor: Factor, syntax: _Syntax) -> str:
     parts = [] if factor.power == 0 else [syntax.power.format(inside, _format_decimal(factor.power))]
     parts += [syntax.log.format(inside, factor.logs)] if factor.logs else []
     parts += [f"({name} > {factor.knee!r})"] if factor.shape == "beyond" else []
-    parts += [f"(1.0 - 1.0 / {name})"] if factor.shape == "others" else []
     return " * ".join(parts)
 
 
@@ -197,7 +195,6 @@ def _latex_factor(name: str, factor: Factor) -> str:
     parts = [] if factor.power == 0 else [inside if factor.power == 1 else f"{inside}^{{{factor.power}}}"]
     parts += [f"\\log_2^{{{factor.logs}}} {inside}" if factor.logs > 1 else f"\\log_2 {inside}"] if factor.logs else []
     parts += [f"[{name} > {factor.knee:.6g}]"] if factor.shape == "beyond" else []
-    parts += [f"(1 - 1/{name})"] if factor.shape == "others" else []
     return " ".join(parts)
 
 

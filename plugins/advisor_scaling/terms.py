@@ -3,8 +3,7 @@
 A model is a sum of terms, a term a coefficient times one factor per parameter, a factor
 ``x^power * log2(x)^logs`` (the performance model normal form of A. Calotoiu et al., SC 2013). Added here: negative
 powers for numbers of processors (strong scaling), factors that begin beyond a knee (a working set that leaves a cache,
-a second node), factors that stop at one (saturation), and ``1 - 1/P``, what one of P processors does not do itself: the
-share of time that they wait in a serial part, or of the data that a collective operation moves.
+a second node) and factors that stop at one (saturation).
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
 
     from advisor.model.records import FloatArray
 
-Shape = Literal["all", "beyond", "until", "others"]
+Shape = Literal["all", "beyond", "until"]
 
 #: Powers and logarithms of a growing parameter: 42 combinations of those that algorithms have.
 _GROWING: Final = """
@@ -40,10 +39,7 @@ _KNEE_PRIOR: Final = 0.3
 
 @dataclass(frozen=True, slots=True, order=True)
 class Factor:
-    """``x^power * log2(x)^logs``; ``beyond``: zero up to the knee; ``until``: constant from the knee on.
-
-    ``others``: times ``1 - 1/x``, the share of the other processors.
-    """
+    """``x^power * log2(x)^logs``; ``beyond``: zero up to the knee; ``until``: constant from the knee on."""
 
     power: Fraction
     logs: int = 0
@@ -56,8 +52,6 @@ class Factor:
         value = inside ** float(self.power)
         if self.logs:
             value = value * np.log2(inside) ** self.logs
-        if self.shape == "others":
-            value = value * (1.0 - 1.0 / x)
         return np.where(x > self.knee, value, 0.0) if self.shape == "beyond" else np.asarray(value)
 
 
@@ -112,8 +106,6 @@ def _iterate_knees(parameter: str, distinct: FloatArray) -> Iterable[Factor]:
     """Yield what begins or ends between the measured values; one processor communicates with none."""
     if PROCESSORS.fullmatch(parameter) and distinct[0] == 1.0:
         yield from (Factor(Fraction(power), 0, "beyond", 1.0) for power in (0, -1))
-    if PROCESSORS.fullmatch(parameter) and distinct[0] >= 1.0:
-        yield from (Factor(Fraction(power), 0, "others") for power in (0, -1, 1))
     if len(distinct) < VALUES_FOR_KNEES:
         return
     for low, high in pairwise(distinct[1:-1]):
