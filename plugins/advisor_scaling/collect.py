@@ -93,12 +93,19 @@ def compute_series(profile: Profile) -> dict[MeasuredSeries, float]:
         gaps.attribute_gaps(profile, levels, summary) if profile.has_run_time else (), profile.actual_s
     )
     number = max(len(profile.processors), 1)
-    for region, seconds in _sum_region_seconds(profile).items():
-        found[MeasuredSeries(region, "region")] = seconds / number
+    found |= compute_region_series(profile)
     found |= _compute_cpu_series(profile)
     for name, total in _sum_counts(profile).items():
         found[MeasuredSeries(f"{name} per processor", "count", "B" if name == "bytes" else "")] = total / number
     return found
+
+
+def compute_region_series(profile: Profile) -> dict[MeasuredSeries, float]:
+    """Return the own seconds of each region, mean over processors."""
+    number = max(len(profile.processors), 1)
+    return {
+        MeasuredSeries(region, "region"): seconds / number for region, seconds in _sum_region_seconds(profile).items()
+    }
 
 
 def _compute_cpu_series(profile: Profile) -> dict[MeasuredSeries, float]:

@@ -46,7 +46,9 @@ class FittedModels:
     """What was fitted: ``candidates`` of each series (k), whose ``compounds`` (k, c, m) index the ``libraries``.
 
     ``points`` (n, m) and ``averaged`` are what it was fitted to; ``left_out`` (k, n) tells the points that count as
-    disturbed, ``misfit`` (k,) the share of the noise variance that repeats at one point do not show.
+    disturbed, ``misfit`` (k,) the share of the noise variance that repeats at one point do not show. ``drift`` (k,) is
+    by how much the logarithm of a prediction is off with each doubling away from the points, zero where that was not
+    asked for (``rehearsals``).
     """
 
     parameters: tuple[str, ...]
@@ -57,6 +59,7 @@ class FittedModels:
     candidates: SumCandidates
     left_out: FloatArray
     misfit: FloatArray
+    drift: FloatArray
 
 
 def fit_models(
@@ -86,7 +89,8 @@ def fit_models(
     compounds = np.concatenate([part[0] for part in parts])
     candidates = _join_candidates([part[1] for part in parts])
     left_out, misfit = (np.concatenate([part[at] for part in parts]) for at in (2, 3))
-    return FittedModels(tuple(parameters), points, averaged, libraries, compounds, candidates, left_out, misfit)
+    drift = np.zeros(len(values))
+    return FittedModels(tuple(parameters), points, averaged, libraries, compounds, candidates, left_out, misfit, drift)
 
 
 def _build_libraries(parameters: Sequence[str], points: FloatArray, mean: FloatArray) -> tuple[FactorLibrary, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -54,7 +55,8 @@ def compute_forecast(fits: FittedModels, targets: FloatArray, level: float = 0.8
     """Return value and interval (``level`` of the probability, equal tails) of all series at ``targets`` (t, m).
 
     ``of_run``: the interval is that of one more run, noise included, not that of the mean of many. Where points lie off
-    the model by more than their noise, the next one will too. No end is negative.
+    the model by more than their noise, the next one will too; the further a target is from the measured points, the
+    more the drift of the models counts. No end is negative.
     """
     mean, error = compute_sums(fits, targets)
     beyond = fits.misfit[:, None] + (1.0 if of_run else 0.0)
@@ -67,7 +69,22 @@ def compute_forecast(fits: FittedModels, targets: FloatArray, level: float = 0.8
     size = np.abs(fits.averaged.mean)
     least = _NOTHING * np.where(size > 0.0, size, np.inf).min(axis=1)[:, None]
     value, low, high = (np.where(end > np.where(np.isfinite(least), least, 0.0), end, 0.0) for end in ends)
-    return Forecast(value, low, high)
+    return _widen_by_drift(fits, targets, Forecast(value, low, high), level)
+
+
+def measure_ways(points: FloatArray, targets: FloatArray) -> FloatArray:
+    """Return how many doublings each target (t, m) is from the nearest of ``points`` (n, m), over all parameters."""
+    return np.asarray(np.abs(np.log2(targets)[:, None, :] - np.log2(points)[None, :, :]).sum(axis=2).min(axis=1))
+
+
+def _widen_by_drift(fits: FittedModels, targets: FloatArray, said: Forecast, level: float) -> Forecast:
+    """Return the forecast with the drift of the models added to its interval, on logarithms."""
+    reach = NormalDist().inv_cdf(0.5 + level / 2) * fits.drift[:, None] * measure_ways(fits.points, targets)
+    value = np.maximum(said.value, 1e-300)
+    down = np.hypot(np.log(value) - np.log(np.maximum(said.low, 1e-300)), reach)
+    up = np.hypot(np.log(np.maximum(said.high, value)) - np.log(value), reach)
+    low = np.where(said.low > 0.0, value * np.exp(-down), 0.0)
+    return Forecast(said.value, low, np.where(said.value > 0.0, value * np.exp(up), said.high))
 
 
 def compute_quantile(

@@ -74,15 +74,15 @@ def _present(at: Mapping[MeasuredSeries, int], series: MeasuredSeries) -> tuple[
 
 
 def forecast_jointly(
-    study: ScalingStudy, fits: FittedModels, targets: FloatArray, level: float = 0.8
-) -> Forecast:  # fmt: skip
+    study: ScalingStudy, fits: FittedModels, targets: FloatArray, level: float = 0.8, of_run: bool = False
+) -> Forecast:
     """Return value and interval of all series at ``targets`` (t, m) as ``compute_forecast``, with sums that hold.
 
     A part never exceeds its whole; the interval of a run is that of the sum of its parts, as doubtful as they are.
     """
     if study.selected_from is not None:
-        return _forecast_selected(study, study.selected_from, targets, level)
-    said = forecasts.compute_forecast(fits, targets, level)
+        return _forecast_selected(study, study.selected_from, targets, level, of_run)
+    said = forecasts.compute_forecast(fits, targets, level, of_run)
     value, low, high = said.value.copy(), said.low.copy(), said.high.copy()
     for each in find_partitions(study):
         doubt = np.zeros(len(targets)) if each.fixed else HIDDEN_GROWTH * _count_doublings(study, targets)
@@ -91,10 +91,10 @@ def forecast_jointly(
 
 
 def _forecast_selected(
-    study: ScalingStudy, known: ScalingStudy, targets: FloatArray, level: float
+    study: ScalingStudy, known: ScalingStudy, targets: FloatArray, level: float, of_run: bool
 ) -> Forecast:  # fmt: skip
     """Return the forecast of the series of a study among those that they are parts of."""
-    found = forecast_jointly(known, fit_study(known), targets, level)
+    found = forecast_jointly(known, fit_study(known), targets, level, of_run)
     rows = [known.series.index(one) for one in study.series]
     return forecasts.Forecast(found.value[rows], found.low[rows], found.high[rows])
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from advisor_scaling import engine, equations, forecasts
+from advisor_scaling import equations, forecasts, rehearsals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,7 +62,7 @@ class ScalingStudy:
 def fit_study(study: ScalingStudy) -> FittedModels:
     """Return the models of all series of the study; that of a gap is the same whichever regions are fitted with it."""
     leading = [at for at, one in enumerate(study.series) if one.kind in ("run", "gap")]
-    return engine.fit_models(study.parameters, study.points, study.values, study.scale, leading)
+    return rehearsals.fit_rehearsed_models(study.parameters, study.points, study.values, study.scale, leading)
 
 
 def series_equation(study: ScalingStudy, fits: FittedModels, series: int) -> Equation:

@@ -12,11 +12,12 @@ from advisor.model.records import Finding
 from advisor_scaling import (
     collect,
     dominance,
-    engine,
     forecasts,
     joint_forecasts,
+    rehearsals,
     scale_sections,
     study,
+    target_checks,
     target_places,
     targets,
 )
@@ -49,7 +50,8 @@ _STEP: Final = 1.1
 def build_findings(profile: Profile, gaps: Sequence[Gap], history: Sequence[Advice]) -> tuple[Finding, ...]:
     """Return what the run, its gaps and each gap that grows will be at the scale the program is meant for.
 
-    Nothing without runs at three points or more. Runs of other inputs, and on other machines, than the target names
+    Also whether the other runs predicted this one, where it is beyond them. Nothing without runs at three points or
+    more. Runs of other inputs, and on other machines, than the target names
     (else than this run's) tell nothing of it; where there are too few of the target's own, the others are taken, which
     the text on the run says. Of a target that names what the runs don't have only that is said.
     """
@@ -79,8 +81,10 @@ def build_findings(profile: Profile, gaps: Sequence[Gap], history: Sequence[Advi
     told = {gap.today.name for gap in grown}
     small = [gap for gap in gaps if gap.name not in told and all(_has_gap(gap, its_gaps) for _, its_gaps in runs)]
     whole = replace(_build_run_finding(seen), pictures=(scale_sections.build_curves(each, course),))
+    checked = target_checks.check_prediction(profile, gaps, [run for run in told_by if run[0] is not profile])
     return (
         whole,
+        *([] if checked is None else [checked]),
         _build_gaps_finding(grown, small, seen, course),
         *(_build_gap_finding(gap, seen, told_by) for gap in grown if gap.is_worth_mentioning),
     )
@@ -283,7 +287,7 @@ def fit_kernel_model(
         raise UsageError("a model of a kernel needs it measured at two points or more, better five")
     widest = max(map(len, values))
     array = np.array([[*row, *[np.nan] * (widest - len(row))] for row in values], dtype=float)
-    fits = engine.fit_models(tuple(names), np.array(points, dtype=float), array[None])
+    fits = rehearsals.fit_rehearsed_models(tuple(names), np.array(points, dtype=float), array[None])
 
     def predict_point(point: Sequence[float]) -> tuple[float, float, float]:
         said = forecasts.compute_forecast(fits, np.array([list(point)], dtype=float))

@@ -20,7 +20,7 @@ from scaling_runs import Serving, run, runs
 from advisor.analysis import machines
 from advisor.model.errors import InputError, UsageError
 from advisor.model.reports import Code, Series, Table, Text
-from advisor_scaling import collect, command, dominance, equations, extrap_files, next_run, study, targets
+from advisor_scaling import collect, command, dominance, equations, extrap_files, next_run, study, targets, terms
 from advisor_scaling.linear import application, counted_operations, expressions
 
 if TYPE_CHECKING:
@@ -170,8 +170,8 @@ def test_equations_are_exported(language: str) -> None:
 def test_the_exported_c_compiles_and_agrees(tmp_path: Path) -> None:
     equation = equations.Equation(
         "a */ name", ("N", "int"),
-        (equations.Term(2.0), equations.Term(3.0, (("N", study.engine.terms.Factor(study_half(), 1)),)),
-         equations.Term(1.5, (("int", study.engine.terms.Factor(study_half() * 0 + 1, 0, "until", 8.0)),))),
+        (equations.Term(2.0), equations.Term(3.0, (("N", terms.Factor(study_half(), 1)),)),
+         equations.Term(1.5, (("int", terms.Factor(study_half() * 0 + 1, 0, "until", 8.0)),))),
     )  # fmt: skip
     source = (
         equations.export_equation(equation, "c")
