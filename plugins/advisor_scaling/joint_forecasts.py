@@ -9,7 +9,7 @@ series).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -21,7 +21,7 @@ from advisor_scaling.study import compute_reach, fit_study
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from advisor.model.records import FloatArray
+    from advisor.model.records import FloatArray, IntArray
     from advisor_scaling.engine import FittedModels
     from advisor_scaling.forecasts import Forecast
     from advisor_scaling.study import MeasuredSeries, ScalingStudy
@@ -82,12 +82,15 @@ def forecast_jointly(
     """
     if study.selected_from is not None:
         return _forecast_selected(study, study.selected_from, targets, level, of_run)
+    steady = forecasts.compute_forecast(replace(fits, drift=np.zeros_like(fits.drift)), targets, level, of_run)
     said = forecasts.compute_forecast(fits, targets, level, of_run)
-    value, low, high = said.value.copy(), said.low.copy(), said.high.copy()
     for each in find_partitions(study):
         doubt = np.zeros(len(targets)) if each.fixed else HIDDEN_GROWTH * _count_doublings(study, targets)
-        _close_sum(each, (value, low, high), doubt)
-    return forecasts.Forecast(value, low, high)
+        rows = np.array([each.whole, *each.parts])
+        after = _close_sum(each, _select_rows(steady, rows), doubt)
+        if after is not None:
+            steady, said = (_set_sum(one, each, rows, after) for one in (steady, said))
+    return said
 
 
 def _forecast_selected(
@@ -104,26 +107,34 @@ def _count_doublings(study: ScalingStudy, targets: FloatArray) -> FloatArray:
     return np.array([np.log2(list(compute_reach(study, target.tolist()).values())).sum() for target in targets])
 
 
-def _close_sum(each: Partition, ends: tuple[FloatArray, FloatArray, FloatArray], doubt: FloatArray) -> None:
-    """Change values and intervals (k, t) of whole and parts until the sum holds; ``doubt`` (t,) adds to the whole's.
+def _select_rows(said: Forecast, rows: IntArray) -> Forecast:
+    return forecasts.Forecast(said.value[rows], said.low[rows], said.high[rows])
 
-    A part that is zero stays zero.
+
+def _close_sum(each: Partition, said: Forecast, doubt: FloatArray) -> FloatArray | None:
+    """Return the values (1 + parts, t) of whole and parts of which the sum holds, None where the parts are nothing.
+
+    ``doubt`` (t,) adds to that of the whole. How far a model drifts off says nothing about the direction, and is
+    largest for what grows: it makes intervals wider, and is none of the doubts that are weighed here.
     """
-    value, low, high = ends
-    rows = np.array([each.whole, *each.parts])
-    before = value[rows]
-    if not (before[1:].sum(axis=0) > 0.0).all():
-        return
-    spread = _log_spreads(before, low[rows], high[rows])
+    if not (said.value[1:].sum(axis=0) > 0.0).all():
+        return None
+    spread = _log_spreads(said.value, said.low, said.high)
     spread[0] = 0.0 if each.fixed else np.hypot(spread[0], doubt)
-    after = _solve_sum(before, spread)
-    factor = np.divide(after, before, out=np.ones_like(after), where=before > 0.0)
+    return _solve_sum(said.value, spread)
+
+
+def _set_sum(said: Forecast, each: Partition, rows: IntArray, after: FloatArray) -> Forecast:
+    """Return the forecast with other values of whole and parts, and intervals around them; zero stays zero."""
+    value, low, high = said.value.copy(), said.low.copy(), said.high.copy()
+    factor = np.divide(after, value[rows], out=np.ones_like(after), where=value[rows] > 0.0)
     value[rows] = after
     low[rows], high[rows] = low[rows] * factor, high[rows] * factor
     if not each.fixed:
         below, above = (np.sqrt(((end[rows[1:]] - after[1:]) ** 2).sum(axis=0)) for end in (low, high))
         low[each.whole], high[each.whole] = np.maximum(after[0] - below, 0.0), after[0] + above
     high[rows[1:]] = np.maximum(np.minimum(high[rows[1:]], high[each.whole]), after[1:])
+    return forecasts.Forecast(value, low, high)
 
 
 def _log_spreads(value: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:

@@ -68,7 +68,7 @@ def _describe(
     where = " ".join(f"{name}={x:g}" for name, x in zip(each.parameters, target, strict=True))
     text = (
         f"The {each.run_count} runs at other points predicted {value:.3g} s at {where} (80 %: {low:.3g} to {high:.3g} "
-        f"s); measured were {actual:.3g} s: {'held' if held else 'missed'}."
+        f"s); measured: {actual:.3g} s, {'held' if held else 'missed'}."
     )
     measures = {"predicted_s": value, "low_s": low, "high_s": high, "measured_s": actual, "held": float(held)}
     if not held:
