@@ -9,8 +9,8 @@ from scaling_parts import make_study
 from advisor_scaling import forecasts, joint_forecasts, rehearsals, study
 from advisor_scaling.collect import RUN
 
-#: Seeds that were used for nothing when the mechanism was chosen (1000 to 1099).
-SEEDS = range(5000, 5024)
+#: The seeds of docs/validation.md, used for nothing when the mechanism was chosen (that were 1000 to 1099).
+SEEDS = range(5000, 5080)
 
 
 def test_intervals_at_the_target_hold_at_least_as_often_as_they_say() -> None:
