@@ -26,6 +26,8 @@ _LARGE: Final = 12
 _MOST_TERMS: Final = 10_000
 _MOST_NEWTON_STEPS: Final = 200
 _CONVERGED: Final = 4e-16
+#: Steps of Newton's method square: behind one as small as this there is nothing but rounding, which never ends.
+_LAST_STEP: Final = 1e-9
 #: Up to this t the series of the middle needs some thirty terms, and 1/2 minus it loses no more than two digits.
 _MIDDLE: Final = 2.0
 #: A t that is infinite is computed with as this one, so that no quotient of two infinities comes up.
@@ -73,7 +75,7 @@ def student_t_quantile(probability: float, freedom: float) -> float:
         slope = _density_of_logarithm(np.array(t), nu).item() / reached
         step = (wanted - math.log(reached)) / (-slope if outside else slope)
         log_t += step
-        if abs(step) <= _CONVERGED * max(1.0, abs(log_t)):
+        if abs(step) <= _LAST_STEP:
             break
     return math.copysign(math.exp(log_t), probability - 0.5)
 
