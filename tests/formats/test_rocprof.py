@@ -77,6 +77,24 @@ def test_a_table_of_kernels_brings_the_others(tmp_path: Path) -> None:
     assert advisor_sniff(tmp_path / "100_hip_api_trace.csv") is None
 
 
+@pytest.mark.parametrize("between_h", [0, 3])
+def test_recordings_that_lie_hours_apart_in_one_table_are_no_run(between_h: int, tmp_path: Path) -> None:
+    """A program's own pause is known by what it does beside it: three hours behind 30 ms of kernels are none."""
+    write_process(tmp_path, 100)
+    (tmp_path / "100_hip_api_trace.csv").unlink()
+    table = tmp_path / "100_kernel_trace.csv"
+    with table.open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    for name in ("Start_Timestamp", "End_Timestamp"):
+        rows[2][name] = str(int(rows[2][name]) + between_h * 3600 * 1000 * MS)
+    write_table(table, list(rows))  # type: ignore[arg-type]
+    if between_h:
+        with pytest.raises(InputError, match="of events with pauses of 10800 s in all"):
+            advisor_read(table)
+    else:
+        assert advisor_read(table).actual_s == pytest.approx(0.034)
+
+
 def test_a_table_without_kernels_ends_in_a_message(tmp_path: Path) -> None:
     write_process(tmp_path, 100)
     for table in tmp_path.iterdir():

@@ -39,6 +39,9 @@ _MOST_CAUSES: Final = 40
 _UNLINKED: Final = 0.05
 #: Communication without its partners may be this share of all before imbalance cannot be told from it.
 _UNMATCHED: Final = 0.05
+#: A run with pauses as long as this, in which nothing at all was recorded, is busy for at least this share of them.
+_PAUSE_S: Final = 3600.0
+_LEAST_BUSY: Final = 1e-4
 #: Processes of one run are not so many times the longest of them apart.
 _APART: Final = 10.0
 
@@ -52,6 +55,7 @@ def profile_devices(trace: DeviceTrace, path: Path, reader: str) -> Profile:
     trace, shift = collectives.align_ranks(trace, operations)
     operations = collectives.match_operations(trace)
     _refuse_strangers(trace, operations, path)
+    _refuse_pauses(trace, path)
     if len(trace.marks_s) < 2:
         trace = _estimate_iterations(trace)
     use = measure_device_use(trace, operations)
@@ -88,6 +92,23 @@ def _refuse_strangers(trace: DeviceTrace, operations: MatchedOperations, path: P
         text = (
             f"holds processes that are {format_seconds(apart)} apart and do not communicate: they are of several runs, "
             "or of nodes whose clocks differ; name the recording of one"
+        )
+        raise InputError(path, text)
+
+
+def _refuse_pauses(trace: DeviceTrace, path: Path) -> None:
+    """Raise ``InputError`` where moments lie hours apart with nothing recorded between: they are of several runs."""
+    acts, calls = trace.activities, trace.calls
+    start_s = np.concatenate((acts.start_s, calls.start_s))
+    order = np.argsort(start_s)
+    reached_s = np.maximum.accumulate(np.concatenate((acts.end_s, calls.end_s))[order])
+    pauses_s = start_s[order][1:] - reached_s[:-1]
+    paused_s = float(pauses_s[pauses_s > _PAUSE_S].sum())
+    recorded_s = float(reached_s[-1] - start_s[order[0]]) - paused_s
+    if recorded_s < _LEAST_BUSY * paused_s:
+        text = (
+            f"holds {format_seconds(recorded_s)} of events with pauses of {format_seconds(paused_s)} in all between "
+            "them: they are of several runs; name the recording of one"
         )
         raise InputError(path, text)
 
