@@ -98,15 +98,16 @@ def _describe_job(job: BatchJob | None, account: JobAccount | str, args: argpars
     paths = args.paths or (_find_profiles(folder, numbers, _find_start(account)) if folder else [])
     if not paths and args.quiet:
         return []
-    first = job_lines.render_job_line(_name_job(job, account), account)
+    is_named = job is not None or args.account is not None
+    first = [job_lines.render_job_line(_name_job(job, account), account)] if is_named else []
     if not paths:
         where = f" in {folder}" if folder else ""
-        return [first, f"no profile of the job{where}", "to do: gapwatch run -- srun ./PROGRAM"]
+        return [*first, f"no profile of the job{where}", "to do: gapwatch run -- srun ./PROGRAM"]
     study = advise.study_runs(paths, args, history_location.open_history(args))
     newest = study.runs[study.chosen].paths if study.runs else study.files
     command = f"gapwatch advise {shlex.quote(os.path.relpath(newest[0] if newest else paths[-1]))}"
     return [
-        first,
+        *first,
         job_lines.render_run_line(study.advice, len(study.runs)),
         job_lines.render_action_line(study.advice, command),
     ]

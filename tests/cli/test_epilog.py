@@ -119,6 +119,13 @@ def test_outside_of_a_job_a_job_or_a_profile_has_to_be_named(job: Path, capsys: 
     assert "name one with --job, or profiles" in capsys.readouterr().err
 
 
+def test_of_profiles_alone_there_is_no_line_on_a_job(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["epilog", "galaxy_trace"]) == 0
+    lost, action = capsys.readouterr().out.splitlines()
+    assert lost.startswith("galaxy: ")
+    assert "[A-28]" in action
+
+
 def test_the_lines_are_mailed(job: Path, tmp_path: Path) -> None:
     put_tool(tmp_path / "bin", "sendmail", f'echo "$@" > {tmp_path}/words; cat > {tmp_path}/mail')
     assert main(["epilog", "--job", "7", "--mail", "user@example.org"]) == 0
