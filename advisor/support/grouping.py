@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from advisor.model.records import FloatArray, IntArray
 
@@ -45,6 +46,15 @@ def group_rows(columns: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
     first = np.empty(len(different), dtype=np.int64)
     first[group[::-1]] = np.arange(rows - 1, -1, -1)  # of several rows the first is written last
     return group, first
+
+
+def iterate_groups(group: IntArray) -> Iterator[tuple[int, IntArray]]:
+    """Yield each different number in ``group`` (rows,), in ascending order, with the rows that have it, in theirs."""
+    order = np.argsort(group, kind="stable")
+    ordered = group[order]
+    begins = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(order)])
+    for begin, end in pairwise([*begins.tolist(), len(order)]):
+        yield int(ordered[begin]), order[begin:end]
 
 
 def sum_by_group(group: IntArray, values: FloatArray, groups: int) -> FloatArray:

@@ -54,9 +54,19 @@ def factors_of_sums(fits: FittedModels) -> IntArray:
 def compute_forecast(fits: FittedModels, targets: FloatArray, level: float = 0.8, of_run: bool = False) -> Forecast:
     """Return value and interval (``level`` of the probability, equal tails) of all series at ``targets`` (t, m).
 
+    As ``compute_steady_forecast``; the further a target is from the measured points, the more the drift of the models
+    counts beside.
+    """
+    return widen_by_drift(fits, targets, compute_steady_forecast(fits, targets, level, of_run), level)
+
+
+def compute_steady_forecast(
+    fits: FittedModels, targets: FloatArray, level: float = 0.8, of_run: bool = False
+) -> Forecast:  # fmt: skip
+    """Return the forecast of models that hold beyond the measured points as they do among them.
+
     ``of_run``: the interval is that of one more run, noise included, not that of the mean of many. Where points lie off
-    the model by more than their noise, the next one will too; the further a target is from the measured points, the
-    more the drift of the models counts. No end is negative.
+    the model by more than their noise, the next one will too. No end is negative.
     """
     mean, error = compute_sums(fits, targets)
     beyond = fits.misfit[:, None] + (1.0 if of_run else 0.0)
@@ -69,7 +79,7 @@ def compute_forecast(fits: FittedModels, targets: FloatArray, level: float = 0.8
     size = np.abs(fits.averaged.mean)
     least = _NOTHING * np.where(size > 0.0, size, np.inf).min(axis=1)[:, None]
     value, low, high = (np.where(end > np.where(np.isfinite(least), least, 0.0), end, 0.0) for end in ends)
-    return _widen_by_drift(fits, targets, Forecast(value, low, high), level)
+    return Forecast(value, low, high)
 
 
 def measure_ways(points: FloatArray, targets: FloatArray) -> FloatArray:
@@ -77,7 +87,7 @@ def measure_ways(points: FloatArray, targets: FloatArray) -> FloatArray:
     return np.asarray(np.abs(np.log2(targets)[:, None, :] - np.log2(points)[None, :, :]).sum(axis=2).min(axis=1))
 
 
-def _widen_by_drift(fits: FittedModels, targets: FloatArray, said: Forecast, level: float) -> Forecast:
+def widen_by_drift(fits: FittedModels, targets: FloatArray, said: Forecast, level: float) -> Forecast:
     """Return the forecast with the drift of the models added to its interval, on logarithms."""
     reach = NormalDist().inv_cdf(0.5 + level / 2) * fits.drift[:, None] * measure_ways(fits.points, targets)
     value = np.maximum(said.value, 1e-300)

@@ -9,7 +9,7 @@ series).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -82,8 +82,8 @@ def forecast_jointly(
     """
     if study.selected_from is not None:
         return _forecast_selected(study, study.selected_from, targets, level, of_run)
-    steady = forecasts.compute_forecast(replace(fits, drift=np.zeros_like(fits.drift)), targets, level, of_run)
-    said = forecasts.compute_forecast(fits, targets, level, of_run)
+    steady = forecasts.compute_steady_forecast(fits, targets, level, of_run)
+    said = forecasts.widen_by_drift(fits, targets, steady, level)
     for each in find_partitions(study):
         doubt = np.zeros(len(targets)) if each.fixed else HIDDEN_GROWTH * _count_doublings(study, targets)
         rows = np.array([each.whole, *each.parts])

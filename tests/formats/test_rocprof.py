@@ -15,12 +15,13 @@ from advisor.formats.rocprof import advisor_read, advisor_sniff
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 MS = 1_000_000
 
 
-def write_table(path: Path, rows: list[dict[str, object]]) -> None:
+def write_table(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.DictWriter(stream, list(rows[0]), quoting=csv.QUOTE_ALL)
         writer.writeheader()
@@ -87,7 +88,7 @@ def test_recordings_that_lie_hours_apart_in_one_table_are_no_run(between_h: int,
         rows = list(csv.DictReader(stream))
     for name in ("Start_Timestamp", "End_Timestamp"):
         rows[2][name] = str(int(rows[2][name]) + between_h * 3600 * 1000 * MS)
-    write_table(table, list(rows))  # type: ignore[arg-type]
+    write_table(table, rows)
     if between_h:
         with pytest.raises(InputError, match="of events with pauses of 10800 s in all"):
             advisor_read(table)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.support.grouping import group_rows, number_values, sum_by_group
+from advisor.support.grouping import group_rows, iterate_groups, number_values, sum_by_group
 
 
 def test_sums_adds_by_group() -> None:
@@ -37,3 +37,10 @@ def test_rows_are_grouped_as_numpy_groups_them(rows: int, spread: int) -> None:
     mine = group_rows(columns)
     assert np.array_equal(mine[0], group.reshape(-1))
     assert np.array_equal(mine[1], first)
+
+
+@given(st.lists(st.integers(-2, 5)))
+def test_groups_are_the_rows_of_each_number(values: list[int]) -> None:
+    found = {number: rows.tolist() for number, rows in iterate_groups(np.array(values, dtype=np.int64))}
+    assert list(found) == sorted(set(values))
+    assert found == {number: [row for row, one in enumerate(values) if one == number] for number in found}

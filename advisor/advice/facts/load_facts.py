@@ -11,6 +11,7 @@ from advisor.advice.facts.places import is_significant
 from advisor.advice.facts.source import UNOBSERVED, compute_share
 from advisor.analysis.disturbance import own_run_seconds
 from advisor.analysis.loads.computation import compute_alone
+from advisor.support.grouping import iterate_groups
 from advisor.trace.regions import is_sleep
 
 if TYPE_CHECKING:
@@ -30,9 +31,7 @@ EMPTY: Final = 0.01
 def _rank_work(source: FactSource, statistic: Callable[[FloatArray], float]) -> FloatArray:
     """Return a statistic of the loads of each rank's threads (ranks,)."""
     master, work = source.loads.team.master, source.work
-    order = np.argsort(master, kind="stable")
-    teams = np.split(work[order], np.flatnonzero(np.diff(master[order])) + 1)
-    return np.array([statistic(team) for team in teams])
+    return np.array([statistic(work[team]) for _, team in iterate_groups(master)])
 
 
 def _max_to_mean(values: FloatArray) -> float | None:

@@ -17,7 +17,7 @@ from advisor.analysis.gaps import inner_waits
 from advisor.model.record_class import dataclass
 from advisor.model.records import CAUSE_CATEGORIES, UNALIGNED_FILE, Share
 from advisor.model.units import format_bytes
-from advisor.support.grouping import group_rows, sum_by_group
+from advisor.support.grouping import group_rows, iterate_groups, sum_by_group
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -142,9 +142,7 @@ def _decided_share(source: AttributionSource, phase: IntArray, processor: IntArr
     """Return the share of the phase's instances that the processor decides, it or a thread charged with its time."""
     loads = source.loads
     shares = np.zeros(len(phase))
-    order = np.argsort(phase, kind="stable")
-    numbers, begins = np.unique(phase[order], return_index=True)
-    for number, mine in zip(numbers.tolist(), np.split(order, begins[1:]), strict=False):
+    for number, mine in iterate_groups(phase):
         each = loads.phases[number]
         who = np.full(1, each.slowest) if each.kind == "whole" else each.decider
         if not each.has_work:

@@ -13,7 +13,7 @@ import numpy as np
 
 from advisor.model import policy
 from advisor.model.records import CAUSE_CATEGORIES
-from advisor.support.grouping import sum_by_group
+from advisor.support.grouping import iterate_groups, sum_by_group
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -49,9 +49,8 @@ def sum_by_region(
         return laid_out
     place = _shown_regions(profile, causes)
     rows = np.flatnonzero(chosen)
-    rows = rows[np.argsort(causes.phase[rows], kind="stable")]
-    numbers, begins = np.unique(causes.phase[rows], return_index=True)
-    for number, mine in zip(numbers.tolist(), np.split(rows, begins[1:]), strict=False):
+    for number, group in iterate_groups(causes.phase[rows]):
+        mine = rows[group]
         by_place = sum_by_group(place[mine], causes.seconds[mine], len(profile.regions))
         seconds = by_place[profile.phases[number].regions]
         part = slice(int(loads.region_first[number]), int(loads.region_first[number + 1]))

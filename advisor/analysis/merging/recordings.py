@@ -47,7 +47,7 @@ def merge_recordings(recordings: Sequence[Profile]) -> Profile:
 
 def _add_recording(leader: Profile, other: Profile) -> Profile:
     """Return ``leader`` with what ``other`` adds."""
-    if leader.command is None and other.command is not None:
+    if _accounts_for_command(leader, other):
         return _add_command(leader, other)
     found = replace(
         leader,
@@ -64,6 +64,11 @@ def _add_recording(leader: Profile, other: Profile) -> Profile:
     if columns is None:
         return replace(found, notes=(*found.notes, _partial_note(leader, other)))
     return counts.add_counts(times.add_times(found, other, columns), other, columns)
+
+
+def _accounts_for_command(leader: Profile, other: Profile) -> bool:
+    """Return whether ``other`` says nothing but what the whole command took that ran the leader's program."""
+    return leader.command is None and other.command is not None
 
 
 def _add_command(leader: Profile, account: Profile) -> Profile:
@@ -88,7 +93,7 @@ def _partial_note(leader: Profile, other: Profile) -> Note:
 
 def _describe_added(leader: Profile, other: Profile) -> str:
     """Return what a recording added, in words."""
-    if other.command is not None and leader.command is None:
+    if _accounts_for_command(leader, other):
         return f"the command of {other.reader}"
     if match_processors(leader, other) is None:
         return f"nothing of {other.reader}"

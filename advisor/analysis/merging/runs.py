@@ -91,7 +91,7 @@ def match_processors(leader: Profile, other: Profile) -> IntArray | None:
 
 def _is_same_run(one: Profile, other: Profile) -> bool:
     if (one.command is None) != (other.command is None):
-        return _ran(*((one, other) if one.command else (other, one)))
+        return _is_command_of(*((one, other) if one.command else (other, one)))
     shared = one.parameters.keys() & other.parameters.keys()
     return (
         one.reader != other.reader
@@ -104,7 +104,7 @@ def _is_same_run(one: Profile, other: Profile) -> bool:
     )
 
 
-def _ran(account: Profile, other: Profile) -> bool:
+def _is_command_of(account: Profile, other: Profile) -> bool:
     """Return whether the command that was accounted for can be the one that ran the other's program.
 
     A program that was only counted, such as under a simulator, may have taken another time than it does by itself.

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.model.record_class import dataclass
+from advisor.support.grouping import iterate_groups
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 from advisor_simulation.replay.program import SENDING, Op
@@ -132,12 +133,9 @@ def find_units(
     """
     ranks = rows.program.ranks
     bursts = np.flatnonzero(computing_mask(rows) & chosen & (phase >= 0))
-    order = np.argsort(phase[bursts], kind="stable")
     center = find_hubs(rows, phase)
-    for at in np.split(bursts[order], np.flatnonzero(np.diff(phase[bursts[order]])) + 1):
-        if not len(at):
-            continue
-        number = int(phase[at[0]])
+    for number, group in iterate_groups(phase[bursts]):
+        at = bursts[group]
         region = _common_regions(rows, at)
         serves = (rows.line[at] == center.get(number, -1)) & (region < 0)
         if rows.seconds[at[serves]].sum() > BUSY * rows.seconds[at[~serves]].sum() / ranks:
