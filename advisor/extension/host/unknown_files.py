@@ -42,6 +42,7 @@ _MAGIC: Final = (
     (b"\x89HDF\r\n\x1a\n", FileKind("HDF5")),
     (b"FLR\x00", FileKind("a recording of Java Flight Recorder", "jfrconv -o collapsed {path} stacks.folded")),
     (b"CLOG-", FileKind("a trace of MPE")),
+    (b"SIMPLEPERF", FileKind("a recording of simpleperf", "report_sample.py -i {path} > perf.txt")),
     (b"PAR1", FileKind("Parquet")),
     (b"ARROW1", FileKind("Arrow")),
     (b"\x93NUMPY", FileKind("an array of NumPy")),
@@ -86,11 +87,36 @@ _SUFFIXES: Final = {
 _BINARY_SUFFIXES: Final = {
     ".map": FileKind("a recording of Linaro MAP", "perf-report {path}"),
 }
+_MACHINE: Final = "gapwatch machines import {path}"
+#: Texts by what stands in them, not only at their beginning.
+_TEXTS: Final = (
+    (
+        re.compile(rb"# OSU MPI\S* (?:Latency|Bandwidth) Test v|# Benchmarking +PingPong"),
+        FileKind("a benchmark of MPI, which measures the machine and no program", _MACHINE),
+    ),
+    (
+        re.compile(rb"STREAM version \$Revision"),
+        FileKind("STREAM, which measures the machine and no program", _MACHINE),
+    ),
+    (
+        re.compile(rb"# OSU (?:MPI|SHMEM|NCCL)\S* .{0,60}Test v|Intel\(R\) MPI Benchmarks"),
+        FileKind("a benchmark of MPI, which measures the machine and no program"),
+    ),
+    (
+        re.compile(rb"IOR-\d.*MPI Coordinated Test of Parallel I/O|mdtest-\d\S* was launched"),
+        FileKind("a benchmark of the file system, which measures the machine and no program"),
+    ),
+    (
+        re.compile(rb"<modeling>\s.*<i name=\"program\"[^>]*>vasp", re.DOTALL),
+        FileKind("results of VASP without its times, which are in OUTCAR"),
+    ),
+)
 _ELF_TYPES: Final = {1: "an ELF object file", 2: "an ELF program", 3: "an ELF program or library", 4: "a core dump"}
 _XML_ROOT: Final = re.compile(
     rb"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*<([A-Za-z_][\w.:-]{0,60})", re.DOTALL
 )
 _JSON_KEY: Final = re.compile(rb'"([\w$.: -]{1,40})"\s*:')
+_WORD: Final = re.compile(r"[^\W\d_]{3}")
 _SHOWN: Final = 60
 
 
@@ -168,6 +194,9 @@ def _identify_text(head: bytes) -> FileKind | None:
     bare = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not bare or b"\x00" in head:
         return None
+    told = next((kind for pattern, kind in _TEXTS if pattern.search(bare)), None)
+    if told:
+        return told
     if bare[:1] in b"{[":
         keys = list(dict.fromkeys(key.decode("ascii", "replace") for key in _JSON_KEY.findall(bare)))
         return FileKind(f"JSON with {', '.join(keys[:3])}" if keys else "JSON")
@@ -176,6 +205,7 @@ def _identify_text(head: bytes) -> FileKind | None:
         return FileKind("merged profiles of TAU", "paraprof --pack app.ppk {path}")
     if root:
         return FileKind(f"XML of {root[1].decode('ascii', 'replace')}")
-    first = bare.split(b"\n", 1)[0].decode("utf-8", "replace").strip()
+    lines = [line.decode("utf-8", "replace").strip() for line in bare.split(b"\n")]
+    first = next((line for line in lines if _WORD.search(line)), lines[0])  # not the frame around a name
     shown = first if len(first) <= _SHOWN else f"{first[:_SHOWN]}…"
     return FileKind(f"a text that begins with {shown!r}") if first.isprintable() else None
