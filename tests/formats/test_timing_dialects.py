@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -293,3 +294,34 @@ def test_abinit_on_several_ranks_tells_of_the_first_alone(tmp_path: Path) -> Non
     assert profile.ranks == 8
     assert RANKS_ADDED_UP in {note.name for note in profile.notes}
     assert "L" not in list_gaps(profile) or list_gaps(profile)["L"] == 0
+
+
+def test_clocks_with_stars_for_calls_are_read(tmp_path: Path) -> None:
+    """Fortran prints stars where a number of calls does not fit."""
+    text = (HERE / "pwscf.out").read_text()
+    line = next(line for line in text.split("\n") if "vloc_psi" in line)
+    starred = re.sub(r"\( *\d+ calls\)", "(******** calls)", line)
+    assert starred != line
+    (tmp_path / "pw.out").write_text(text.replace(line, starred))
+    found, whole = (timing_tables.advisor_read(path) for path in (tmp_path / "pw.out", HERE / "pwscf.out"))
+    assert found.actual_s == whole.actual_s
+    assert [region.name for region in found.regions] == [region.name for region in whole.regions]
+
+
+def test_an_openfoam_log_with_a_path_names_the_program(tmp_path: Path) -> None:
+    text = (HERE / "openfoam.log").read_text()
+    name = re.search(r"Exec   : (\S+)", text)
+    assert name is not None
+    (tmp_path / "log").write_text(text.replace(name[0], f"Exec   : /opt/openfoam/bin/{name[1]}"))
+    assert timing_tables.advisor_read(tmp_path / "log").program == name[1]
+
+
+@pytest.mark.parametrize(
+    ("clock", "seconds"), [("  1d 2h22m", 94920.0), (" 16h50m", 60600.0), (" 3m 2.50s", 182.5), ("18.99s", 18.99)]
+)
+def test_days_of_a_clock_are_not_lost(clock: str, seconds: float, tmp_path: Path) -> None:
+    text = (HERE / "pwscf.out").read_text()
+    lines = [re.sub(r":.* CPU .* WALL", f":{clock} CPU {clock} WALL", line) if re.match(r" +PWSCF +:", line) else line
+             for line in text.split("\n")]  # fmt: skip
+    (tmp_path / "pw.out").write_text("\n".join(lines))
+    assert timing_tables.advisor_read(tmp_path / "pw.out").actual_s == pytest.approx(seconds)

@@ -34,6 +34,39 @@ CONTENTS: dict[str, tuple[bytes, str, str]] = {
     "a.xml": (b'<?xml version="1.0"?>\n<!-- x -->\n<sprites n="1"/>', "XML of sprites", ""),
     "tauprofile.xml": (b"<profile_xml>\n<definitions>", "merged profiles of TAU", "paraprof --pack"),
     "notes.txt": (b"the solver is slow\n", "a text that begins with 'the solver is slow'", ""),
+    "banner.txt": (b"+----+\n|    |\n| ONETEP 3.5 |\n", "a text that begins with '| ONETEP 3.5 |'", ""),
+    "impi.out": (
+        b"[0] MPI startup(): using network\n",
+        "a text that begins with '[0] MPI startup(): using network'",
+        "",
+    ),
+    "numbers.json": (b"[1, 2, 3]", "JSON", ""),
+    "osu.out": (
+        b"[0] MPI startup()\n# OSU MPI Latency Test v5.6\n",
+        "a benchmark of MPI, which measures the machine and no program",
+        "gapwatch machines import",
+    ),
+    "allreduce.out": (
+        b"# OSU MPI Allreduce Latency Test v7.1\n",
+        "a benchmark of MPI, which measures the machine and no program",
+        "",
+    ),
+    "stream.txt": (
+        b"-----\nSTREAM version $Revision: 5.10 $\n",
+        "STREAM, which measures the machine and no program",
+        "gapwatch machines import",
+    ),
+    "ior.txt": (
+        b"IOR-3.3.0: MPI Coordinated Test of Parallel I/O\n",
+        "a benchmark of the file system, which measures the machine and no program",
+        "",
+    ),
+    "vasprun.xml": (
+        b'<?xml version="1.0"?>\n<modeling>\n <generator>\n  <i name="program" type="string">vasp </i>\n',
+        "results of VASP without its times, which are in OUTCAR",
+        "",
+    ),
+    "app.trace": (b"SIMPLEPERF\x01\x00" + bytes(8), "a recording of simpleperf", "report_sample.py -i"),
     "core": (b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x04\x00" + bytes(40), "a core dump", ""),
     "nothing": (b"", "an empty file", ""),
 }

@@ -115,6 +115,8 @@ _ELF_TYPES: Final = {1: "an ELF object file", 2: "an ELF program", 3: "an ELF pr
 _XML_ROOT: Final = re.compile(
     rb"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*<([A-Za-z_][\w.:-]{0,60})", re.DOTALL
 )
+#: Not what MPI libraries print in front of their lines, ``[0] MPI startup``.
+_JSON: Final = re.compile(rb'\{|\[\s*(?:[\[{"\]]|-?\d[\d.eE+-]*\s*(?:,|\]\s*\Z)|true|false|null)')
 _JSON_KEY: Final = re.compile(rb'"([\w$.: -]{1,40})"\s*:')
 _WORD: Final = re.compile(r"[^\W\d_]{3}")
 _SHOWN: Final = 60
@@ -197,7 +199,7 @@ def _identify_text(head: bytes) -> FileKind | None:
     told = next((kind for pattern, kind in _TEXTS if pattern.search(bare)), None)
     if told:
         return told
-    if bare[:1] in b"{[":
+    if _JSON.match(bare):
         keys = list(dict.fromkeys(key.decode("ascii", "replace") for key in _JSON_KEY.findall(bare)))
         return FileKind(f"JSON with {', '.join(keys[:3])}" if keys else "JSON")
     root = _XML_ROOT.match(bare) if bare[:1] == b"<" else None
