@@ -97,6 +97,14 @@ def test_recordings_that_lie_hours_apart_in_one_table_are_no_run(between_h: int,
         assert advisor_read(table).actual_s == pytest.approx(0.034)
 
 
+def test_a_table_of_kernels_by_any_name(tmp_path: Path) -> None:
+    write_process(tmp_path, 100)
+    (tmp_path / "100_kernel_trace.csv").rename(tmp_path / "kernels of friday.csv")
+    assert advisor_sniff(tmp_path / "kernels of friday.csv") == 1.0
+    assert advisor_sniff(tmp_path / "100_hip_api_trace.csv") is None
+    assert advisor_read(tmp_path / "kernels of friday.csv").ranks == 1
+
+
 def shift_table(path: Path, by_ns: int) -> None:
     """Move all moments of a table."""
     with path.open(newline="", encoding="utf-8") as stream:

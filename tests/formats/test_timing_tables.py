@@ -163,6 +163,8 @@ def test_steps_of_wrf_hold_their_nests_and_what_is_read_before_them(tmp_path: Pa
         ("rsl.error.0000", "Ntasks in X           32", "Ntasks in X            0", "0 ranks"),
         ("rsl.error.0000", "2001-10-25_00:01:12 on", "2001-10-25_00:61:12 on", "no time of the model"),
         ("fhi-aims.out", "1524.613", "9524.613", "longer than the run"),
+        ("fhi-aims.out", "Time     :  091211.630", "Time     :  111211.630", "lie between the dates"),
+        ("fhi-aims.out", "7863.004", "7863004.0", "lie between the dates"),
         ("fhi-aims.out", "Have a nice day", "Have a nice", "did not get there"),
         ("al3x3.castep", "189.13", "188.13", "add up to"),
         ("al3x3.castep", "(36%)", "(136%)", "an efficiency of 136 %"),

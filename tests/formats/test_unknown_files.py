@@ -66,6 +66,12 @@ CONTENTS: dict[str, tuple[bytes, str, str]] = {
         "results of VASP without its times, which are in OUTCAR",
         "",
     ),
+    "hip_api_trace.csv": (
+        b'"Domain","Function","Process_Id","Thread_Id","Correlation_Id","Start_Timestamp","End_Timestamp"\n',
+        "a table of rocprofv3 without kernels: name its folder",
+        "rocprofv3 --kernel-trace",
+    ),
+    "pmc_perf.csv": (b"Dispatch_ID,Kernel_Name,GPU_ID\n", "counters of AMD devices without times", "rocprofv3"),
     "app.trace": (b"SIMPLEPERF\x01\x00" + bytes(8), "a recording of simpleperf", "report_sample.py -i"),
     "core": (b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x04\x00" + bytes(40), "a core dump", ""),
     "nothing": (b"", "an empty file", ""),

@@ -99,6 +99,16 @@ _TEXTS: Final = (
         FileKind("STREAM, which measures the machine and no program", _MACHINE),
     ),
     (
+        re.compile(rb'"Domain","Function","Process_Id"|"Kind","(?:Direction|Operation)",.*"(?:Source_Agent|Agent)_Id"'),
+        FileKind("a table of rocprofv3 without kernels: name its folder", "rocprofv3 --kernel-trace -- ./PROGRAM"),
+    ),
+    (
+        re.compile(
+            rb'"?Dispatch_I[Dd]"?,"?(?:Kernel_Name|GPU_ID|Agent_Id)"?,|"Correlation_Id","Dispatch_Id","Agent_Id"'
+        ),
+        FileKind("counters of AMD devices without times", "rocprofv3 --kernel-trace --hip-trace -- ./PROGRAM"),
+    ),
+    (
         re.compile(rb"# OSU (?:MPI|SHMEM|NCCL)\S* .{0,60}Test v|Intel\(R\) MPI Benchmarks"),
         FileKind("a benchmark of MPI, which measures the machine and no program"),
     ),

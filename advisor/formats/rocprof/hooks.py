@@ -40,12 +40,21 @@ def group_tables(folder: Path) -> dict[str, dict[str, Path]]:
 
 
 def _is_table(path: Path) -> bool:
+    first = _read_header(path)
+    return all(column in first for column in _COLUMNS)
+
+
+def _is_kernel_table(path: Path) -> bool:
+    """Return whether a table holds kernels, whatever it is called."""
+    return b"Kernel_Name" in _read_header(path) and _is_table(path)
+
+
+def _read_header(path: Path) -> bytes:
     try:
         with path.open("rb") as stream:
-            first = stream.read(_HEAD_BYTES).split(b"\n", 1)[0]
+            return stream.read(_HEAD_BYTES).split(b"\n", 1)[0]
     except OSError:
-        return False
-    return all(column in first for column in _COLUMNS)
+        return b""
 
 
 def list_databases(folder: Path) -> list[Path]:
@@ -84,7 +93,9 @@ def advisor_sniff(path: Path) -> float | None:
     if path.suffix == ".db":
         return 1.0 if _is_database(path) else None
     match = _TABLE.match(path.name)
-    return 1.0 if match and match["kind"] == "kernel" and path.is_file() and _is_table(path) else None
+    if match and match["kind"] != "kernel":
+        return None
+    return 1.0 if path.is_file() and _is_kernel_table(path) else None
 
 
 def _holds_one_run(folder: Path) -> bool:
@@ -123,6 +134,8 @@ def _read_trace(path: Path) -> tuple[DeviceTrace, list[Path], list[Path]]:
     processes = group_tables(path if path.is_dir() else path.parent)
     if not path.is_dir():
         processes = {name: tables for name, tables in processes.items() if tables["kernel"] == path}
+        if not processes and _is_kernel_table(path):
+            processes = {"": {"kernel": path}}
     if processes:
         from advisor.formats.rocprof.recordings import separate_tables
         from advisor.formats.rocprof.tables import read_device_trace

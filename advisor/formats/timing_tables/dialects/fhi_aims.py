@@ -7,6 +7,7 @@ task had a core for.
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.timing_tables.flat_timers import nest_timers
@@ -15,6 +16,8 @@ from advisor.model.errors import InputError
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from advisor.formats.plain_text import PlainText
 
 _TITLE: Final = re.compile(r" +Detailed time accounting +: +max\(cpu_time\) +wall_clock\(cpu1\) *$")
@@ -34,6 +37,10 @@ _CONTAINED: Final = {
 }
 _ROUNDING_S: Final = 2e-3
 _OFF: Final = 1.02
+#: Dates are read a little before and behind the clocks, and where summer time begins or ends they jump by an hour.
+_DATES_S: Final = 5.0
+_DATES: Final = 0.05
+_JUMPS_S: Final = (0.0, -3600.0, 3600.0)
 
 
 def parse(text: PlainText) -> TimingTable:
@@ -51,12 +58,27 @@ def parse(text: PlainText) -> TimingTable:
     if ranks == 1 and wall_s - cpu_s > _ROUNDING_S:
         outer.append(TimingRow(NOT_ON_CORE, wall_s - cpu_s, role=Role.OS))
     _, nested, notes = nest_timers(outer, wall_s)
-    date = text.find_match(_DATE)
+    dates = list(text.find_matches(_DATE))
+    _check_dates(text, dates, wall_s)
+    date = dates[0][1] if dates else None
     return TimingTable(
         tool="FHI-aims", program="aims", wall_s=wall_s, rows=_attach_contents(nested, rows, containers), ranks=ranks,
         hides_waiting=True, first_rank=True, cpu_s=min(cpu_s, wall_s), language="fortran", notes=notes,
         started="{}-{}-{} {}:{}:{}".format(*date.groups()) if date else None,
     )  # fmt: skip
+
+
+def _check_dates(text: PlainText, dates: Sequence[tuple[int, re.Match[str]]], wall_s: float) -> None:
+    """Raise ``InputError`` where the run took another time by its first and its last date than by its total."""
+    if len(dates) < 2:
+        return
+    try:
+        begin, end = (datetime.strptime("".join(found.groups()), "%Y%m%d%H%M%S") for _, found in (dates[0], dates[-1]))
+    except ValueError:
+        raise text.make_error(dates[-1][0], "no date") from None
+    between_s = (end - begin).total_seconds()
+    if min(abs(between_s + jump_s - wall_s) for jump_s in _JUMPS_S) > _DATES_S + _DATES * wall_s:
+        raise text.make_error(dates[-1][0], f"{between_s:g} s lie between the dates, the total time is {wall_s:g} s")
 
 
 def _parse_rows(text: PlainText, title: int) -> tuple[dict[str, TimingRow], dict[str, str], float]:
