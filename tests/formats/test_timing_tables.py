@@ -172,6 +172,8 @@ def test_steps_of_wrf_hold_their_nests_and_what_is_read_before_them(tmp_path: Pa
         ("timing.output", "34.00     26.00", "24.00     26.00", "between"),
         ("timing.output", "    2         |", "    3         |", "once each and in order"),
         ("timing.output", "100.400      |      98.300", "100.500      |      98.300", "do not add up"),
+        ("timing.output", "at 13:57:29", "at 15:57:29", "lie between the dates"),
+        ("timing.output", "    1         |", "    2         |", "once each and in order"),
         ("hpcg.txt", "SpMV=0.359059", "SpMV=0.459059", "contradict"),
         ("hpcg.txt", "Raw MG=4.58008e+08", "Raw MG=4.68008e+08", "do not add up"),
         ("hpcg.txt", "Avg DDOT MPI_Allreduce time=0.6", "Avg DDOT MPI_Allreduce time=0.9", "between"),

@@ -72,6 +72,13 @@ CONTENTS: dict[str, tuple[bytes, str, str]] = {
         "rocprofv3 --kernel-trace",
     ),
     "pmc_perf.csv": (b"Dispatch_ID,Kernel_Name,GPU_ID\n", "counters of AMD devices without times", "rocprofv3"),
+    "profile.json": (
+        b'{"meta": {"interval": 1, "processType": 0}, "libs": []}',
+        "a profile of the Firefox Profiler or samply",
+        "perf script > perf.txt",
+    ),
+    "hello.0.log": (b"PROJECTIONS-RECORD 12\n", "a log of Charm++'s Projections, which is not read", ""),
+    "app.bin": (b"memray\x00" + bytes(9), "a recording of memray, which holds memory and no times", ""),
     "app.trace": (b"SIMPLEPERF\x01\x00" + bytes(8), "a recording of simpleperf", "report_sample.py -i"),
     "core": (b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x04\x00" + bytes(40), "a core dump", ""),
     "nothing": (b"", "an empty file", ""),
@@ -127,3 +134,10 @@ def test_logs_of_old_darshan(tmp_path: Path, pack: Callable[[bytes], bytes]) -> 
     told = describe_unknown(tmp_path / "app.darshan.gz")
     assert "a log of Darshan 1 or 2" in told
     assert "gunzip" not in told
+
+
+def test_a_case_of_openfoam_without_a_log_names_its_solver(tmp_path: Path) -> None:
+    (tmp_path / "system").mkdir()
+    (tmp_path / "system" / "controlDict").write_text("FoamFile { }\napplication     simpleFoam;\n")
+    told = describe_unknown(tmp_path)
+    assert f"a case of OpenFOAM without a log: simpleFoam -case {tmp_path} > log.simpleFoam" in told

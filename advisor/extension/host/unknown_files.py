@@ -9,6 +9,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 #: Bytes that are looked at.
@@ -42,6 +43,7 @@ _MAGIC: Final = (
     (b"\x89HDF\r\n\x1a\n", FileKind("HDF5")),
     (b"FLR\x00", FileKind("a recording of Java Flight Recorder", "jfrconv -o collapsed {path} stacks.folded")),
     (b"CLOG-", FileKind("a trace of MPE")),
+    (b"memray", FileKind("a recording of memray, which holds memory and no times")),
     (b"SIMPLEPERF", FileKind("a recording of simpleperf", "report_sample.py -i {path} > perf.txt")),
     (b"PAR1", FileKind("Parquet")),
     (b"ARROW1", FileKind("Arrow")),
@@ -117,6 +119,11 @@ _TEXTS: Final = (
         FileKind("a benchmark of the file system, which measures the machine and no program"),
     ),
     (
+        re.compile(rb'\{\s*"meta"\s*:\s*\{(?s:.)*?"(?:interval|preprocessedProfileVersion)"\s*:'),
+        FileKind("a profile of the Firefox Profiler or samply", "perf record -g -- ./PROGRAM; perf script > perf.txt"),
+    ),
+    (re.compile(rb"PROJECTIONS-RECORD"), FileKind("a log of Charm++'s Projections, which is not read")),
+    (
         re.compile(rb"<modeling>\s.*<i name=\"program\"[^>]*>vasp", re.DOTALL),
         FileKind("results of VASP without its times, which are in OUTCAR"),
     ),
@@ -128,6 +135,7 @@ _XML_ROOT: Final = re.compile(
 #: Not what MPI libraries print in front of their lines, ``[0] MPI startup``.
 _JSON: Final = re.compile(rb'\{|\[\s*(?:[\[{"\]]|-?\d[\d.eE+-]*\s*(?:,|\]\s*\Z)|true|false|null)')
 _JSON_KEY: Final = re.compile(rb'"([\w$.: -]{1,40})"\s*:')
+_APPLICATION: Final = re.compile(rb"^ *application +([A-Za-z][A-Za-z0-9_]{0,60}) *;", re.MULTILINE)
 _WORD: Final = re.compile(r"[^\W\d_]{3}")
 _SHOWN: Final = 60
 
@@ -153,12 +161,22 @@ def _list_kinds(path: Path) -> list[tuple[Path, FileKind]]:
     if not path.is_dir():
         kind = identify_file(path)
         return [(path, kind)] if kind else []
-    found: dict[str, tuple[Path, FileKind]] = {}
+    found = dict(_list_cases(path))
     for entry in sorted(path.iterdir())[:_ENTRIES]:
         kind = identify_file(entry) if entry.is_file() else None
         if kind and kind.command:
             found.setdefault(kind.name, (entry, kind))
     return list(found.values())
+
+
+def _list_cases(folder: Path) -> Iterator[tuple[str, tuple[Path, FileKind]]]:
+    """Yield what a folder is by the files that it consists of: a case of OpenFOAM, the logs of which are elsewhere."""
+    control = folder / "system" / "controlDict"
+    if control.is_file():
+        named = _APPLICATION.search(control.read_bytes()[:_HEAD])
+        solver = named[1].decode() if named else "SOLVER"
+        kind = FileKind("a case of OpenFOAM without a log", f"{solver} -case {{path}} > log.{solver}")
+        yield kind.name, (folder, kind)
 
 
 def identify_file(path: Path) -> FileKind | None:

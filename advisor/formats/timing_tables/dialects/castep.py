@@ -25,6 +25,8 @@ _THREADS: Final = re.compile(r" *(?:Each process may use|with) up to +(\d{1,9}) 
 _EFFICIENCY: Final = re.compile(r"Overall parallel efficiency rating: +[\w ]+\((\d{1,3})%\)")
 _DISTRIBUTION: Final = re.compile(r" *Data is distributed by ")
 _WAYS: Final = re.compile(r"([\w-]+) ?\((\d{1,9})-way\)")
+#: What CASTEP says of a run of less than ten minutes, in its notes on the parallel efficiency.
+_SHORT: Final = re.compile(r"\d+\) Calculation only took +(\d+\.\d+) s,")
 _STARTED: Final = re.compile(r" *Run started: +\w{3}, +(\d{1,2}) (\w{3}) (\d{4}) (\d\d:\d\d:\d\d)")
 _ROUNDING_S: Final = 0.021
 _CUT: Final = Note("the log ends early", "the output ends before the parallel efficiency", 0.2)
@@ -39,6 +41,9 @@ def parse(text: PlainText) -> TimingTable:
     if abs(sum(parts) - wall_s) > _ROUNDING_S:
         raise text.make_error(times[-1][0], f"the parts add up to {sum(parts):.2f} s, not to {wall_s:.2f} s")
     line = times[0][0]
+    for place, found in text.find_matches(_SHORT, line):
+        if not 0.9 * parts[1] <= text.parse_number(found[1], place) <= 1.1 * wall_s:
+            raise text.make_error(place, f"the calculation took {parts[1]:g} s of {wall_s:g} s")
     stated = list(text.find_matches(_RANKS, 0, line))
     if not stated:
         raise InputError(text.path, "the output does not tell how many processes there were")

@@ -10,6 +10,7 @@ import re
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from advisor.formats.timing_tables.dates import check_dates
 from advisor.formats.timing_tables.flat_timers import nest_timers
 from advisor.formats.timing_tables.table import NOT_ON_CORE, TimingRow, TimingTable
 from advisor.model.errors import InputError
@@ -37,10 +38,6 @@ _CONTAINED: Final = {
 }
 _ROUNDING_S: Final = 2e-3
 _OFF: Final = 1.02
-#: Dates are read a little before and behind the clocks, and where summer time begins or ends they jump by an hour.
-_DATES_S: Final = 5.0
-_DATES: Final = 0.05
-_JUMPS_S: Final = (0.0, -3600.0, 3600.0)
 
 
 def parse(text: PlainText) -> TimingTable:
@@ -76,9 +73,7 @@ def _check_dates(text: PlainText, dates: Sequence[tuple[int, re.Match[str]]], wa
         begin, end = (datetime.strptime("".join(found.groups()), "%Y%m%d%H%M%S") for _, found in (dates[0], dates[-1]))
     except ValueError:
         raise text.make_error(dates[-1][0], "no date") from None
-    between_s = (end - begin).total_seconds()
-    if min(abs(between_s + jump_s - wall_s) for jump_s in _JUMPS_S) > _DATES_S + _DATES * wall_s:
-        raise text.make_error(dates[-1][0], f"{between_s:g} s lie between the dates, the total time is {wall_s:g} s")
+    check_dates(text, dates[-1][0], begin, end, wall_s)
 
 
 def _parse_rows(text: PlainText, title: int) -> tuple[dict[str, TimingRow], dict[str, str], float]:

@@ -7,8 +7,10 @@ time. With MPI, elapsed and CPU times of each rank follow.
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from advisor.formats.timing_tables.dates import check_dates
 from advisor.formats.timing_tables.table import TimingRow, TimingTable
 from advisor.model.errors import InputError
 from advisor.trace.events import Role
@@ -20,7 +22,7 @@ _TOTAL: Final = re.compile(r" Total timing \(sum\) :")
 _SUMS: Final = re.compile(r" +(\d+\.\d+) +(\d+\.\d+) *$")
 _MEANS: Final = re.compile(r"Averaged timing on all processors :")
 _FIRST: Final = re.compile(r" Detailed timing for proc : +(\d+)")
-_STARTED: Final = re.compile(r" Timing started on (\d\d)/(\d\d)/(\d{4}) at (\d\d:\d\d:\d\d)")
+_DATE: Final = re.compile(r" Timing (?:started|  ended) on (\d\d/\d\d/\d{4} at \d\d:\d\d:\d\d)")
 #: Section, elapsed seconds and per cent, CPU seconds and per cent, ratio, most and least in per cent, calls.
 _NUMBER: Final = r"(-?\d*\.\d+(?:E[+-]\d+)?)"
 _MEAN: Final = re.compile(rf"(\S.{{0,19}}?) +{_NUMBER} +{' +'.join([_NUMBER] * 6)} +{_NUMBER} *$")
@@ -53,13 +55,26 @@ def parse(text: PlainText) -> TimingTable:
     means = text.find_line(_MEANS, total)
     # Of one rank, or of sections that not all ranks have, the table of the first one is all there is.
     rows = _read_first(text, total, walls[0]) if means is None else _read_means(text, means, whole_s / count)
-    started = text.find_match(_STARTED, total)
+    begin, end = _read_dates(text, total)
+    check_dates(text, total, begin, end, max(walls))
     return TimingTable(
         tool="NEMO", program="nemo", wall_s=max(walls), shortest_s=min(walls), rows=tuple(rows), ranks=count,
         hides_waiting=True, first_rank=means is None, language="fortran",
         cpu_s=ranks[0][1] if ranks and means is None else float("nan"),
-        started=f"{started[3]}-{started[2]}-{started[1]} {started[4]}" if started else None,
+        started=str(begin),
     )  # fmt: skip
+
+
+def _read_dates(text: PlainText, start: int) -> tuple[datetime, datetime]:
+    """Return when the run began and ended."""
+    found = list(text.find_matches(_DATE, start))
+    if len(found) != 2:
+        raise text.make_error(start, "the dates of begin and end are not both there")
+    try:
+        begin, end = (datetime.strptime(cells[1], "%d/%m/%Y at %H:%M:%S") for _, cells in found)
+    except ValueError:
+        raise text.make_error(found[0][0], "no date") from None
+    return begin, end
 
 
 def _read_ranks(text: PlainText, start: int, whole_s: float) -> list[tuple[float, float]]:
