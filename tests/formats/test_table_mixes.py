@@ -92,13 +92,13 @@ def test_a_copy_of_a_table_is_no_second_run(name: str, tmp_path: Path, capsys: p
         (tmp_path / copy).mkdir()
         (tmp_path / copy / name).write_bytes((HERE / name).read_bytes())
     assert main(["advise", str(tmp_path)]) == 0
-    printed = capsys.readouterr()
-    assert str(Path("second") / name) in printed.out + printed.err or str(Path("first") / name) in printed.err
+    assert "holds 2 runs" not in capsys.readouterr().err
 
 
 def test_tables_of_different_programs_are_not_one_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("fhi-aims.out", "al3x3.castep", "hpcg.txt"):
         (tmp_path / name).write_bytes((HERE / name).read_bytes())
     assert main(["advise", str(tmp_path)]) == 0
-    told = capsys.readouterr()
-    assert "3 runs" in told.err or all(program in told.err for program in ("aims", "castep", "xhpcg"))
+    told = capsys.readouterr().err
+    assert "holds 3 runs" in told
+    assert all(program in told for program in ("aims", "castep", "xhpcg"))

@@ -7,6 +7,7 @@ slowest process took for the panels, the update and the solution at the end.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.analysis.quality import HIDDEN
@@ -30,6 +31,8 @@ _PARTS: Final = {
 }  # fmt: skip
 #: The parts in which processes wait for each other: the maximum of a column, and rows of others.
 _EXCHANGES: Final = ("mxswp", "laswp")
+#: Part of the factorization of columns, beside which it is listed.
+_INNERMOST: Final = "mxswp"
 #: Gflop/s are printed with five digits, older releases print four.
 _DIGITS: Final = 2e-3
 _ROUNDING_S: Final = 6e-3
@@ -84,7 +87,7 @@ def _parse_details(text: PlainText, test: int, wall_s: float) -> list[TimingRow]
     rows: list[TimingRow] = []
     open_parts: list[tuple[int, int]] = []  # marks in front of a part, and its row
     for line, cells in text.find_matches(_DETAIL, test, test + _SOON):
-        depth, seconds = len(cells[1]), text.parse_number(cells[3], line)
+        depth, seconds = len(cells[1]) + (cells[2] == _INNERMOST), text.parse_number(cells[3], line)
         open_parts = [part for part in open_parts if part[0] < depth]
         parent = open_parts[-1][1] if open_parts else -1
         if seconds > (rows[parent].mean_s if parent >= 0 else wall_s) + _ROUNDING_S:
@@ -92,4 +95,7 @@ def _parse_details(text: PlainText, test: int, wall_s: float) -> list[TimingRow]
         role = Role.COMM_OTHER if cells[2] in _EXCHANGES else Role.USER
         open_parts.append((depth, len(rows)))
         rows.append(TimingRow(_PARTS.get(cells[2], cells[2]), seconds, role=role, parent=parent))
-    return rows if any(row.mean_s > 0 for row in rows) else []
+    together_s = sum(row.mean_s for row in rows if row.parent < 0)
+    if together_s > wall_s:  # the slowest process is not the same in each
+        rows = [replace(row, mean_s=row.mean_s * wall_s / together_s) for row in rows]
+    return rows if together_s > 0 else []
