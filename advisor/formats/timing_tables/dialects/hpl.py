@@ -36,7 +36,8 @@ _INNERMOST: Final = "mxswp"
 #: Gflop/s are printed with five digits, older releases print four.
 _DIGITS: Final = 2e-3
 _ROUNDING_S: Final = 6e-3
-_SOON: Final = 12
+#: No more lines tell of a test.
+_SOON: Final = 20
 
 
 def parse(text: PlainText) -> TimingTable:
@@ -47,10 +48,11 @@ def parse(text: PlainText) -> TimingTable:
     for line, cells in tests:
         _check_test(text, line, cells)
     line, cells = max(tests, key=lambda test: float(test[1][6]))
+    stop = min([line + _SOON, *(other for other, _ in tests if other > line)])
     size, block, rows, columns = (int(cells[n]) for n in range(2, 6))
     wall_s = float(cells[6])
-    parts = _parse_details(text, line, wall_s)
-    started = text.find_match(_STARTED, line, line + _SOON)
+    parts = _parse_details(text, line, stop, wall_s)
+    started = text.find_match(_STARTED, line, stop)
     rate = float(cells[7])
     text_of_rate = (
         f"{rate:.4g} Gflop/s, {rate / (rows * columns):.4g} of a process; HPL does not tell how many threads it ran, "
@@ -58,7 +60,7 @@ def parse(text: PlainText) -> TimingTable:
     )
     notes = [Note(HIDDEN, text_of_rate, 0.1)]
     notes += [Note("several runs in a log", f"{len(tests)} tests; the longest is shown")] if len(tests) > 1 else []
-    if text.find_match(_FAILED, line, line + _SOON):
+    if text.find_match(_FAILED, line, stop):
         notes.append(Note("failed", "the residual of the test is too large", 0.1))
     whole = TimingRow("HPL_pdgesv", wall_s, role=Role.USER)
     return TimingTable(
@@ -82,11 +84,11 @@ def _check_test(text: PlainText, line: int, cells: re.Match[str]) -> None:
         raise text.make_error(line, f"{rate:g} Gflop/s for {wall_s:g} s are not those of N = {size}")
 
 
-def _parse_details(text: PlainText, test: int, wall_s: float) -> list[TimingRow]:
+def _parse_details(text: PlainText, test: int, stop: int, wall_s: float) -> list[TimingRow]:
     """Return the parts of a test inside each other, as the slowest process took for each; empty without."""
     rows: list[TimingRow] = []
     open_parts: list[tuple[int, int]] = []  # marks in front of a part, and its row
-    for line, cells in text.find_matches(_DETAIL, test, test + _SOON):
+    for line, cells in text.find_matches(_DETAIL, test, stop):
         depth, seconds = len(cells[1]) + (cells[2] == _INNERMOST), text.parse_number(cells[3], line)
         open_parts = [part for part in open_parts if part[0] < depth]
         parent = open_parts[-1][1] if open_parts else -1
