@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NAME = "machines"
 #: Under this name a plugin offers to measure: ``probe(name, folder, working) -> Report``, as in ``commands.Services``.
 PROBE = "machine_probe"
-#: Under this name one offers to read benchmarks: ``import(paths, name, base, folder) -> Report``.
+#: Under this name one offers to read benchmarks: ``import(measurements, name, base, folder) -> Report``.
 IMPORT = "machine_import"
 
 
@@ -67,13 +67,15 @@ def _import_benchmarks(args: argparse.Namespace) -> Report:
     from advisor.analysis import machines
     from advisor.cli.services import HostServices
     from advisor.extension.host import answers
+    from advisor.formats.machine_outputs import read_outputs
 
+    measured = [one for path in args.files for one in read_outputs(path)]
     host = user_folders.load_host()
     places = (*user_folders.machine_folders(), *host.machine_files())
     base = machines.load_machine(user_folders.resolve_machine(args.base) or args.base, places) if args.base else None
     services = HostServices(host)
     folder = services.user_folder("config") / "machine_models"
-    return answers.require_report(services.find_service(IMPORT)(args.files, args.name, base, folder))
+    return answers.require_report(services.find_service(IMPORT)(measured, args.name, base, folder))
 
 
 def _list_machines(found: tuple[Path, ...]) -> Report:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from advisor.advice.facts import Fact
     from advisor.analysis.machines import Machine
+    from advisor.analysis.machines.measurements import Measurement
     from advisor.extension.commands import CommandRegistry, CommandServices
     from advisor.model.records import Finding, Gap, Profile
     from advisor.model.reports import Report
@@ -99,11 +100,11 @@ def advisor_services() -> Mapping[str, Callable[..., object]]:
     }
 
 
-def _import_benchmarks(paths: Sequence[Path], name: str, base: Machine | None, folder: Path) -> Report:
+def _import_benchmarks(found: Sequence[Measurement], name: str, base: Machine | None, folder: Path) -> Report:
     """Write a machine model with what benchmarks measured, and return what that was."""
-    from advisor_processor.machine_benchmarks import import_benchmarks
+    from advisor_processor.probe.benchmarks import import_benchmarks
 
-    return import_benchmarks(paths, name, base, folder)
+    return import_benchmarks(found, name, base, folder)
 
 
 def _write_source_counts(

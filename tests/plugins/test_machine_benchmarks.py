@@ -11,12 +11,14 @@ from hypothesis import strategies as st
 
 from advisor.analysis import machines
 from advisor.cli import main
+from advisor.formats.machine_outputs import read_outputs
 from advisor.model.errors import AdvisorError, InputError, UsageError
-from advisor_processor.machine_benchmarks.command import build_machine, choose_measurements
-from advisor_processor.machine_benchmarks.outputs import Measurement, read_outputs
+from advisor_processor.probe.benchmarks import build_machine, choose_measurements
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from advisor.analysis.machines.measurements import Measurement
 
 LATENCY = """# OSU MPI Latency Test v5.6.2
 # Size          Latency (us)

@@ -7,8 +7,9 @@ in IMB before 2018 2**20 B, so IMB's bandwidth is computed from its sizes and ti
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from advisor.analysis.machines.measurements import Measurement
 from advisor.formats.plain_text import read_plain_text
 from advisor.model.errors import InputError
 
@@ -35,15 +36,6 @@ _LONG: Final = 64 << 10
 _SOON: Final = 12
 _SLACK: Final = 0.02
 _MEGABYTES: Final = (1e6, float(1 << 20))
-
-
-class Measurement(NamedTuple):
-    """A number of a machine model: its field, the value in seconds or bytes per second, and what measured it where."""
-
-    field: str
-    value: float
-    tool: str
-    path: Path
 
 
 def read_outputs(path: Path) -> list[Measurement]:

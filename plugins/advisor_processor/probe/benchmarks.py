@@ -9,12 +9,13 @@ from advisor.analysis.machines.records import Machine, Memory, Network, Number, 
 from advisor.model.errors import UsageError
 from advisor.model.reports import Column, Report, Table, Text
 from advisor.model.units import format_quantity
-from advisor_processor.machine_benchmarks.outputs import Measurement, read_outputs
 from advisor_processor.probe.model_document import check_model_name, write_machine
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from advisor.analysis.machines.measurements import Measurement
 
 #: Measurements of one number that lie further apart are of different machines.
 _APART: Final = 1.5
@@ -24,14 +25,13 @@ _TIMES: Final = ("network.latency", "network.barrier")
 _BY_TIMES: Final = "size by time"
 
 
-def import_benchmarks(paths: Sequence[Path], name: str, base: Machine | None, folder: Path) -> Report:
-    """Write ``folder/NAME.yaml`` with the numbers that the files at ``paths`` measured, all others as in ``base``.
+def import_benchmarks(found: Sequence[Measurement], name: str, base: Machine | None, folder: Path) -> Report:
+    """Write ``folder/NAME.yaml`` with the numbers that benchmarks measured, all others as in ``base``.
 
-    Raises ``UsageError`` where measurements contradict each other, ``InputError`` for files that are damaged or hold
-    none.
+    Raises ``UsageError`` where measurements contradict each other.
     """
     check_model_name(name)
-    chosen = choose_measurements([one for path in paths for one in read_outputs(path)])
+    chosen = choose_measurements(found)
     machine = build_machine(name, base, chosen)
     target = write_machine(machine, folder)
     rows = tuple(
