@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _OSU: Final = re.compile(r"\s*# OSU MPI\S* (Latency|Bandwidth) Test v(\S+)")
 _IMB: Final = re.compile(r"\s*# Benchmarking +(PingPong|Barrier) *$")
 _IMB_PROCESSES: Final = re.compile(r"\s*# #processes = +(\d{1,9})")
+_OVER_RANKS: Final = re.compile(r".*t_min\[usec\] +t_max\[usec\] +t_avg\[usec\]")
 _STREAM: Final = re.compile(r"\s*STREAM version \$Revision: ([\d.]+)")
 _STREAM_THREADS: Final = re.compile(r"\s*Number of Threads (?:counted|requested) = +(\d{1,6})")
 _STREAM_TRIAD: Final = re.compile(r"\s*Triad: +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+) *$")
@@ -68,11 +69,14 @@ def _read_imb(text: PlainText) -> Iterator[Measurement]:
         if words[1] == "Barrier":
             yield from _read_barrier(text, title)
             continue
-        rows = _read_rows(text, title + 2, 3)
-        for size, (_, micros, rate) in rows.items():
+        over_ranks = text.find_line(_OVER_RANKS, title, title + _SOON) is not None
+        columns = (3, 4) if over_ranks else (1, 2)  # the mean of least, most and mean; the only time
+        rows = {size: (cells[columns[0]], cells[columns[1]])
+                for size, cells in _read_rows(text, title + 2, columns[1] + 1).items()}  # fmt: skip
+        for size, (micros, rate) in rows.items():
             if size >= _LONG and not any(abs(size / micros * 1e6 / unit / rate - 1) < _SLACK for unit in _MEGABYTES):
                 raise InputError(text.path, f"{rate:g} MB/s are not {size:,} B in {micros:g} us")
-        yield from _describe_times(text, {size: 1e-6 * cells[1] for size, cells in rows.items()}, "IMB PingPong")
+        yield from _describe_times(text, {size: 1e-6 * micros for size, (micros, _) in rows.items()}, "IMB PingPong")
 
 
 def _read_barrier(text: PlainText, title: int) -> Iterator[Measurement]:
@@ -97,6 +101,8 @@ def _read_rows(text: PlainText, start: int, columns: int) -> dict[int, tuple[flo
     rows: dict[int, tuple[float, ...]] = {}
     for line in range(start, len(text.lines)):
         cells = _ROW.match(text.lines[line])
+        if cells is None and rows and text.lines[line].lstrip().startswith("["):
+            continue  # the distribution of the times
         if cells is None and rows:
             break
         if cells is None:

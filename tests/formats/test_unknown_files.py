@@ -77,6 +77,11 @@ CONTENTS: dict[str, tuple[bytes, str, str]] = {
         "a profile of the Firefox Profiler or samply",
         "perf script > perf.txt",
     ),
+    "vasprun.xml.gz": (
+        gzip.compress(b'<modeling>\n <generator>\n  <i name="program" type="string">vasp </i>\n'),
+        "results of VASP without its times, which are in OUTCAR (packed by gzip)",
+        "",
+    ),
     "hello.0.log": (b"PROJECTIONS-RECORD 12\n", "a log of Charm++'s Projections, which is not read", ""),
     "app.bin": (b"memray\x00" + bytes(9), "a recording of memray, which holds memory and no times", ""),
     "app.trace": (b"SIMPLEPERF\x01\x00" + bytes(8), "a recording of simpleperf", "report_sample.py -i"),

@@ -88,6 +88,18 @@ def test_megabytes_of_imb_are_those_of_its_times(unit: float, tmp_path: Path) ->
         read_text(tmp_path, PINGPONG.format(**{**rates, "rate": "9999.99"}))
 
 
+def test_imb_with_times_over_ranks_and_their_distribution(tmp_path: Path) -> None:
+    text = """# Benchmarking PingPong
+# #processes = 2
+       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]   Mbytes/sec
+            8      1000000         1.16         1.18         1.17         6.84
+[ 0.83, 0.97, 0.98, 1.00, 1.02, 1.72, 1.75, 2.28, 3.12, 6.73, 50.00, 65.19 ]
+       131072      1000000        20.00        22.00        21.00      6241.52
+[ 1.16, 1.27, 1.29, 1.81, 2.06, 2.17, 2.40, 3.46, 4.34, 10.27, 50.00, 215.10 ]
+"""
+    assert read_text(tmp_path, text) == pytest.approx({"network.latency": 1.17e-6, "network.bandwidth": 131072 / 21e-6})
+
+
 def test_a_barrier_of_two_processes_is_that_of_the_network(tmp_path: Path) -> None:
     assert read_text(tmp_path, BARRIER.format(processes=2)) == pytest.approx({"network.barrier": 1.2e-6})
     with pytest.raises(InputError, match="holds no osu_latency"):

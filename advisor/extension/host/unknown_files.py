@@ -64,7 +64,6 @@ _MAGIC: Final = (
 _DARSHAN: Final = re.compile(rb"[12]\.\d\d\x00{4}")
 #: Formats that nothing converts any more, and what is left to do.
 _OLD_DARSHAN: Final = FileKind("a log of Darshan 1 or 2, which Darshan 3 reads no more: record the program anew")
-_REFUSED: Final = frozenset({_OLD_DARSHAN})
 #: Files that tools name, and nothing in which is documented.
 _SUFFIXES: Final = {
     ".nsys-rep": FileKind("a report of Nsight Systems", "nsys export --type sqlite {path}"),
@@ -128,6 +127,8 @@ _TEXTS: Final = (
         FileKind("results of VASP without its times, which are in OUTCAR"),
     ),
 )
+#: Kinds of which unpacking makes nothing that is read.
+_REFUSED: Final = frozenset({_OLD_DARSHAN, *(kind for _, kind in _TEXTS if kind.command is None)})
 _ELF_TYPES: Final = {1: "an ELF object file", 2: "an ELF program", 3: "an ELF program or library", 4: "a core dump"}
 _XML_ROOT: Final = re.compile(
     rb"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*<([A-Za-z_][\w.:-]{0,60})", re.DOTALL
@@ -191,7 +192,7 @@ def identify_file(path: Path) -> FileKind | None:
         return _BINARY_SUFFIXES[path.suffix]
     if head.startswith(b"\x1f\x8b"):
         inner = _identify_content(_unpack_head(path))
-        if inner and inner.command is None and inner in _REFUSED:
+        if inner in _REFUSED:
             return FileKind(f"{inner.name} (packed by gzip)")
         name = f"{inner.name}, packed by gzip" if inner else "packed by gzip"
         return FileKind(name, _UNPACK.format(tool="gunzip"))
