@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.cli import output, report_output, subcommands, user_folders
@@ -9,13 +10,14 @@ from advisor.cli import output, report_output, subcommands, user_folders
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
-    from pathlib import Path
 
     from advisor.model.reports import Report
 
 NAME = "machines"
 #: Under this name a plugin offers to measure: ``probe(name, folder, working) -> Report``, as in ``commands.Services``.
 PROBE = "machine_probe"
+#: Under this name one offers to read benchmarks: ``import(measurements, name, base, folder) -> Report``.
+IMPORT = "machine_import"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,12 +32,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     probe = subcommands.add_command(commands, "probe", "measure this machine and save the result as a machine model")
     probe.add_argument("--name", default="probed", help="Name of the model (default: probed)")
     output.add_output_arguments(probe)
+    measured = subcommands.add_command(commands, "import", "save what OSU, IMB or STREAM measured as a machine model")
+    measured.add_argument("files", metavar="FILE", nargs="+", type=Path, help="Output of one of these benchmarks")
+    measured.add_argument("--name", default="measured", help="Name of the model (default: measured)")
+    measured.add_argument("--base", metavar="NAME|FILE", help="Model whose other numbers are kept")
+    output.add_output_arguments(measured)
 
 
 def run_command(args: argparse.Namespace) -> int:
-    """List the models, show one or measure one; returns the exit code."""
+    """List the models, show one, measure one or make one of benchmarks; returns the exit code."""
     if args.what == "probe":
         return report_output.show_report(_probe_machine(args.name), args)
+    if args.what == "import":
+        return report_output.show_report(_import_benchmarks(args), args)
     found = (*user_folders.machine_folders(), *user_folders.load_host().machine_files())
     if args.what == "list":
         return report_output.show_report(_list_machines(found), args)
@@ -52,6 +61,21 @@ def _probe_machine(name: str) -> Report:
     services = HostServices(user_folders.load_host())
     folder = services.user_folder("config") / "machine_models"
     return answers.require_report(services.find_service(PROBE)(name, folder, services.show_progress))
+
+
+def _import_benchmarks(args: argparse.Namespace) -> Report:
+    from advisor.analysis import machines
+    from advisor.cli.services import HostServices
+    from advisor.extension.host import answers
+    from advisor.formats.machine_outputs import read_outputs
+
+    measured = [one for path in args.files for one in read_outputs(path)]
+    host = user_folders.load_host()
+    places = (*user_folders.machine_folders(), *host.machine_files())
+    base = machines.load_machine(user_folders.resolve_machine(args.base) or args.base, places) if args.base else None
+    services = HostServices(host)
+    folder = services.user_folder("config") / "machine_models"
+    return answers.require_report(services.find_service(IMPORT)(measured, args.name, base, folder))
 
 
 def _list_machines(found: tuple[Path, ...]) -> Report:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from advisor.advice.facts import Fact
     from advisor.analysis.machines import Machine
+    from advisor.analysis.machines.measurements import Measurement
     from advisor.extension.commands import CommandRegistry, CommandServices
     from advisor.model.records import Finding, Gap, Profile
     from advisor.model.reports import Report
@@ -88,14 +89,22 @@ def advisor_rules() -> Sequence[Path]:
 
 @hookimpl
 def advisor_services() -> Mapping[str, Callable[..., object]]:
-    """Return what others may ask for: to measure this machine, and to count the operations of a program."""
+    """Return what others may ask for: to measure a machine, and to count the operations of a program."""
     return {
         "machine_probe": _run_probe,
+        "machine_import": _import_benchmarks,
         "operation_counts": _count_operations,
         "operation_formulas": _count_formulas,
         "source_counts": _write_source_counts,
         "compiled_counts": _write_compiled_counts,
     }
+
+
+def _import_benchmarks(found: Sequence[Measurement], name: str, base: Machine | None, folder: Path) -> Report:
+    """Write a machine model with what benchmarks measured, and return what that was."""
+    from advisor_processor.probe.benchmarks import import_benchmarks
+
+    return import_benchmarks(found, name, base, folder)
 
 
 def _write_source_counts(

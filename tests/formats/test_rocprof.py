@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from advisor.extension import host
 from advisor.formats.rocprof import advisor_read, advisor_sniff
 from advisor.model.errors import InputError
 
@@ -94,6 +95,56 @@ def test_recordings_that_lie_hours_apart_in_one_table_are_no_run(between_h: int,
             advisor_read(table)
     else:
         assert advisor_read(table).actual_s == pytest.approx(0.034)
+
+
+def test_a_table_of_kernels_by_any_name(tmp_path: Path) -> None:
+    write_process(tmp_path, 100)
+    (tmp_path / "100_kernel_trace.csv").rename(tmp_path / "kernels of friday.csv")
+    assert advisor_sniff(tmp_path / "kernels of friday.csv") == 1.0
+    assert advisor_sniff(tmp_path / "100_hip_api_trace.csv") is None
+    assert advisor_read(tmp_path / "kernels of friday.csv").ranks == 1
+
+
+def shift_table(path: Path, by_ns: int) -> None:
+    """Move all moments of a table."""
+    with path.open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    moved = ("Start_Timestamp", "End_Timestamp")
+    write_table(path, [row | {name: int(row[name]) + by_ns for name in moved} for row in rows])
+
+
+def test_tables_of_an_earlier_recording_are_left_out_and_named(tmp_path: Path) -> None:
+    write_process(tmp_path, 100)
+    whole = advisor_read(tmp_path)
+    (tmp_path / "100_hip_api_trace.csv").rename(tmp_path / "100_marker_api_trace.csv")
+    shift_table(tmp_path / "100_marker_api_trace.csv", 3600 * 1000 * MS)
+    profile = advisor_read(tmp_path / "100_kernel_trace.csv")
+    note = next(note for note in profile.notes if note.name == "tables of another recording")
+    assert "100_marker_api_trace.csv" in note.text
+    assert note.penalty > 0
+    assert profile.actual_s < whole.actual_s, "nothing of the other recording is in the run"
+    shift_table(tmp_path / "100_marker_api_trace.csv", -3600 * 1000 * MS)
+    assert not any(note.name == "tables of another recording" for note in advisor_read(tmp_path).notes)
+
+
+@pytest.mark.parametrize(("apart_ms", "runs"), [(50, 1), (3_600_000, 2)])
+def test_recordings_in_one_folder_are_runs_of_their_own(apart_ms: int, runs: int, tmp_path: Path) -> None:
+    write_process(tmp_path, 100)
+    write_process(tmp_path, 200)
+    for table in tmp_path.glob("200_*.csv"):
+        shift_table(table, apart_ms * MS)
+    assert (advisor_sniff(tmp_path) is not None) == (runs == 1)
+    found = host.load_plugins().find_profiles(tmp_path)
+    assert [advisor_read(each.path).ranks for each in found] == [2 // runs] * runs
+
+
+def test_processes_that_communicate_are_one_run_whatever_their_clocks(tmp_path: Path) -> None:
+    write_process(tmp_path, 100)
+    write_process(tmp_path, 200)
+    for table in (*tmp_path.glob("200_*.csv"), *tmp_path.glob("*_kernel_trace.csv")):
+        table.write_text(table.read_text().replace("stencil(double*)", "ncclDevKernel_AllReduce(double*)"))
+    shift_table(tmp_path / "200_kernel_trace.csv", 3600 * 1000 * MS)
+    assert advisor_sniff(tmp_path) is not None
 
 
 def test_a_table_without_kernels_ends_in_a_message(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,6 +28,24 @@ Comm  time (%) = 21.6422 (2.69735)
 Outpt time (%) = 731.551 (91.1759)
 App   time (%) = 20.0 (2.49268)
 Other time (%) = 0.00300241 (0.000374201)
+"""
+_HPL = """T/V                N    NB     P     Q               Time                 Gflops
+--------------------------------------------------------------------------------
+WR11C2R4       50000   192    17    32             509.41             1.6360e+02
+HPL_pdgesv() start time Sat Apr  6 16:58:08 2024
+
+HPL_pdgesv() end time   Sat Apr  6 17:06:37 2024
+
+--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV--VVV-
+Max aggregated wall time rfact . . . :              16.16
++ Max aggregated wall time pfact . . :              15.90
++ Max aggregated wall time mxswp . . :              15.82
+Max aggregated wall time update  . . :             502.19
++ Max aggregated wall time laswp . . :             391.45
+Max aggregated wall time up tr sv  . :               0.34
+--------------------------------------------------------------------------------
+||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=   1.25554213e-03 ...... {verdict}
+WR11C2R4       20000   192    17    32              92.71             5.7528e+01
 """
 _VASP = """ vasp.6.3.2 27Jun22 (build Aug 10 2022) complex
  running   16 mpi-ranks, with    1 threads/rank
@@ -293,3 +312,49 @@ def test_abinit_on_several_ranks_tells_of_the_first_alone(tmp_path: Path) -> Non
     assert profile.ranks == 8
     assert RANKS_ADDED_UP in {note.name for note in profile.notes}
     assert "L" not in list_gaps(profile) or list_gaps(profile)["L"] == 0
+
+
+def test_clocks_with_stars_for_calls_are_read(tmp_path: Path) -> None:
+    """Fortran prints stars where a number of calls does not fit."""
+    text = (HERE / "pwscf.out").read_text()
+    line = next(line for line in text.split("\n") if "vloc_psi" in line)
+    starred = re.sub(r"\( *\d+ calls\)", "(******** calls)", line)
+    assert starred != line
+    (tmp_path / "pw.out").write_text(text.replace(line, starred))
+    found, whole = (timing_tables.advisor_read(path) for path in (tmp_path / "pw.out", HERE / "pwscf.out"))
+    assert found.actual_s == whole.actual_s
+    assert [region.name for region in found.regions] == [region.name for region in whole.regions]
+
+
+def test_an_openfoam_log_with_a_path_names_the_program(tmp_path: Path) -> None:
+    text = (HERE / "openfoam.log").read_text()
+    name = re.search(r"Exec   : (\S+)", text)
+    assert name is not None
+    (tmp_path / "log").write_text(text.replace(name[0], f"Exec   : /opt/openfoam/bin/{name[1]}"))
+    assert timing_tables.advisor_read(tmp_path / "log").program == name[1]
+
+
+@pytest.mark.parametrize(
+    ("clock", "seconds"), [("  1d 2h22m", 94920.0), (" 16h50m", 60600.0), (" 3m 2.50s", 182.5), ("18.99s", 18.99)]
+)
+def test_days_of_a_clock_are_not_lost(clock: str, seconds: float, tmp_path: Path) -> None:
+    text = (HERE / "pwscf.out").read_text()
+    lines = [re.sub(r":.* CPU .* WALL", f":{clock} CPU {clock} WALL", line) if re.match(r" +PWSCF +:", line) else line
+             for line in text.split("\n")]  # fmt: skip
+    (tmp_path / "pw.out").write_text("\n".join(lines))
+    assert timing_tables.advisor_read(tmp_path / "pw.out").actual_s == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("verdict", ["PASSED", "FAILED"])
+def test_parts_of_hpl_are_those_of_its_slowest_processes(verdict: str, tmp_path: Path) -> None:
+    """The longest test is shown; maxima of different processes together exceed the run, and are shortened alike."""
+    profile = read_text("\n" + _HPL.format(verdict=verdict), tmp_path, "hpl.out")
+    assert (profile.program, profile.ranks, profile.started) == ("xhpl", 17 * 32, "2024-04-06T16:58:08")
+    assert profile.actual_s == pytest.approx(509.41)
+    wall = profile.phases[0].arrays["wall_s"][:, 0, 0].tolist()
+    found = dict(zip((region.name for region in profile.regions), wall, strict=True))
+    assert found["exchange of rows"] == pytest.approx(391.45 * 509.41 / (16.16 + 502.19 + 0.34))
+    assert sum(wall) == pytest.approx(509.41)
+    notes = {note.name for note in profile.notes}
+    assert "several runs in a log" in notes
+    assert ("failed" in notes) == (verdict == "FAILED")

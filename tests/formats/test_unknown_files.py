@@ -34,6 +34,57 @@ CONTENTS: dict[str, tuple[bytes, str, str]] = {
     "a.xml": (b'<?xml version="1.0"?>\n<!-- x -->\n<sprites n="1"/>', "XML of sprites", ""),
     "tauprofile.xml": (b"<profile_xml>\n<definitions>", "merged profiles of TAU", "paraprof --pack"),
     "notes.txt": (b"the solver is slow\n", "a text that begins with 'the solver is slow'", ""),
+    "banner.txt": (b"+----+\n|    |\n| ONETEP 3.5 |\n", "a text that begins with '| ONETEP 3.5 |'", ""),
+    "impi.out": (
+        b"[0] MPI startup(): using network\n",
+        "a text that begins with '[0] MPI startup(): using network'",
+        "",
+    ),
+    "numbers.json": (b"[1, 2, 3]", "JSON", ""),
+    "osu.out": (
+        b"[0] MPI startup()\n# OSU MPI Latency Test v5.6\n",
+        "a benchmark of MPI, which measures the machine and no program",
+        "gapwatch machines import",
+    ),
+    "allreduce.out": (
+        b"# OSU MPI Allreduce Latency Test v7.1\n",
+        "a benchmark of MPI, which measures the machine and no program",
+        "",
+    ),
+    "stream.txt": (
+        b"-----\nSTREAM version $Revision: 5.10 $\n",
+        "STREAM, which measures the machine and no program",
+        "gapwatch machines import",
+    ),
+    "ior.txt": (
+        b"IOR-3.3.0: MPI Coordinated Test of Parallel I/O\n",
+        "a benchmark of the file system, which measures the machine and no program",
+        "",
+    ),
+    "vasprun.xml": (
+        b'<?xml version="1.0"?>\n<modeling>\n <generator>\n  <i name="program" type="string">vasp </i>\n',
+        "results of VASP without its times, which are in OUTCAR",
+        "",
+    ),
+    "hip_api_trace.csv": (
+        b'"Domain","Function","Process_Id","Thread_Id","Correlation_Id","Start_Timestamp","End_Timestamp"\n',
+        "a table of rocprofv3 without kernels: name its folder",
+        "rocprofv3 --kernel-trace",
+    ),
+    "pmc_perf.csv": (b"Dispatch_ID,Kernel_Name,GPU_ID\n", "counters of AMD devices without times", "rocprofv3"),
+    "profile.json": (
+        b'{"meta": {"interval": 1, "processType": 0}, "libs": []}',
+        "a profile of the Firefox Profiler or samply",
+        "perf script > perf.txt",
+    ),
+    "vasprun.xml.gz": (
+        gzip.compress(b'<modeling>\n <generator>\n  <i name="program" type="string">vasp </i>\n'),
+        "results of VASP without its times, which are in OUTCAR (packed by gzip)",
+        "",
+    ),
+    "hello.0.log": (b"PROJECTIONS-RECORD 12\n", "a log of Charm++'s Projections, which is not read", ""),
+    "app.bin": (b"memray\x00" + bytes(9), "a recording of memray, which holds memory and no times", ""),
+    "app.trace": (b"SIMPLEPERF\x01\x00" + bytes(8), "a recording of simpleperf", "report_sample.py -i"),
     "core": (b"\x7fELF\x02\x01\x01" + bytes(9) + b"\x04\x00" + bytes(40), "a core dump", ""),
     "nothing": (b"", "an empty file", ""),
 }
@@ -88,3 +139,10 @@ def test_logs_of_old_darshan(tmp_path: Path, pack: Callable[[bytes], bytes]) -> 
     told = describe_unknown(tmp_path / "app.darshan.gz")
     assert "a log of Darshan 1 or 2" in told
     assert "gunzip" not in told
+
+
+def test_a_case_of_openfoam_without_a_log_names_its_solver(tmp_path: Path) -> None:
+    (tmp_path / "system").mkdir()
+    (tmp_path / "system" / "controlDict").write_text("FoamFile { }\napplication     simpleFoam;\n")
+    told = describe_unknown(tmp_path)
+    assert f"a case of OpenFOAM without a log: simpleFoam -case {tmp_path} > log.simpleFoam" in told

@@ -9,6 +9,7 @@ from shlex import quote
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 #: Bytes that are looked at.
@@ -42,6 +43,8 @@ _MAGIC: Final = (
     (b"\x89HDF\r\n\x1a\n", FileKind("HDF5")),
     (b"FLR\x00", FileKind("a recording of Java Flight Recorder", "jfrconv -o collapsed {path} stacks.folded")),
     (b"CLOG-", FileKind("a trace of MPE")),
+    (b"memray", FileKind("a recording of memray, which holds memory and no times")),
+    (b"SIMPLEPERF", FileKind("a recording of simpleperf", "report_sample.py -i {path} > perf.txt")),
     (b"PAR1", FileKind("Parquet")),
     (b"ARROW1", FileKind("Arrow")),
     (b"\x93NUMPY", FileKind("an array of NumPy")),
@@ -61,7 +64,6 @@ _MAGIC: Final = (
 _DARSHAN: Final = re.compile(rb"[12]\.\d\d\x00{4}")
 #: Formats that nothing converts any more, and what is left to do.
 _OLD_DARSHAN: Final = FileKind("a log of Darshan 1 or 2, which Darshan 3 reads no more: record the program anew")
-_REFUSED: Final = frozenset({_OLD_DARSHAN})
 #: Files that tools name, and nothing in which is documented.
 _SUFFIXES: Final = {
     ".nsys-rep": FileKind("a report of Nsight Systems", "nsys export --type sqlite {path}"),
@@ -86,11 +88,56 @@ _SUFFIXES: Final = {
 _BINARY_SUFFIXES: Final = {
     ".map": FileKind("a recording of Linaro MAP", "perf-report {path}"),
 }
+_MACHINE: Final = "gapwatch machines import {path}"
+#: Texts by what stands in them, not only at their beginning.
+_TEXTS: Final = (
+    (
+        re.compile(rb"# OSU MPI\S* (?:Latency|Bandwidth) Test v|# Benchmarking +PingPong"),
+        FileKind("a benchmark of MPI, which measures the machine and no program", _MACHINE),
+    ),
+    (
+        re.compile(rb"STREAM version \$Revision"),
+        FileKind("STREAM, which measures the machine and no program", _MACHINE),
+    ),
+    (
+        re.compile(rb'"Domain","Function","Process_Id"|"Kind","(?:Direction|Operation)",.*"(?:Source_Agent|Agent)_Id"'),
+        FileKind("a table of rocprofv3 without kernels: name its folder", "rocprofv3 --kernel-trace -- ./PROGRAM"),
+    ),
+    (
+        re.compile(
+            rb'"?Dispatch_I[Dd]"?,"?(?:Kernel_Name|GPU_ID|Agent_Id)"?,|"Correlation_Id","Dispatch_Id","Agent_Id"'
+        ),
+        FileKind("counters of AMD devices without times", "rocprofv3 --kernel-trace --hip-trace -- ./PROGRAM"),
+    ),
+    (
+        re.compile(rb"# OSU (?:MPI|SHMEM|NCCL)\S* .{0,60}Test v|Intel\(R\) MPI Benchmarks"),
+        FileKind("a benchmark of MPI, which measures the machine and no program"),
+    ),
+    (
+        re.compile(rb"IOR-\d.*MPI Coordinated Test of Parallel I/O|mdtest-\d\S* was launched"),
+        FileKind("a benchmark of the file system, which measures the machine and no program"),
+    ),
+    (
+        re.compile(rb'\{\s*"meta"\s*:\s*\{(?s:.)*?"(?:interval|preprocessedProfileVersion)"\s*:'),
+        FileKind("a profile of the Firefox Profiler or samply", "perf record -g -- ./PROGRAM; perf script > perf.txt"),
+    ),
+    (re.compile(rb"PROJECTIONS-RECORD"), FileKind("a log of Charm++'s Projections, which is not read")),
+    (
+        re.compile(rb"<modeling>\s.*<i name=\"program\"[^>]*>vasp", re.DOTALL),
+        FileKind("results of VASP without its times, which are in OUTCAR"),
+    ),
+)
+#: Kinds of which unpacking makes nothing that is read.
+_REFUSED: Final = frozenset({_OLD_DARSHAN, *(kind for _, kind in _TEXTS if kind.command is None)})
 _ELF_TYPES: Final = {1: "an ELF object file", 2: "an ELF program", 3: "an ELF program or library", 4: "a core dump"}
 _XML_ROOT: Final = re.compile(
     rb"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*<([A-Za-z_][\w.:-]{0,60})", re.DOTALL
 )
+#: Not what MPI libraries print in front of their lines, ``[0] MPI startup``.
+_JSON: Final = re.compile(rb'\{|\[\s*(?:[\[{"\]]|-?\d[\d.eE+-]*\s*(?:,|\]\s*\Z)|true|false|null)')
 _JSON_KEY: Final = re.compile(rb'"([\w$.: -]{1,40})"\s*:')
+_APPLICATION: Final = re.compile(rb"^ *application +([A-Za-z][A-Za-z0-9_]{0,60}) *;", re.MULTILINE)
+_WORD: Final = re.compile(r"[^\W\d_]{3}")
 _SHOWN: Final = 60
 
 
@@ -115,12 +162,22 @@ def _list_kinds(path: Path) -> list[tuple[Path, FileKind]]:
     if not path.is_dir():
         kind = identify_file(path)
         return [(path, kind)] if kind else []
-    found: dict[str, tuple[Path, FileKind]] = {}
+    found = dict(_list_cases(path))
     for entry in sorted(path.iterdir())[:_ENTRIES]:
         kind = identify_file(entry) if entry.is_file() else None
         if kind and kind.command:
             found.setdefault(kind.name, (entry, kind))
     return list(found.values())
+
+
+def _list_cases(folder: Path) -> Iterator[tuple[str, tuple[Path, FileKind]]]:
+    """Yield what a folder is by the files that it consists of: a case of OpenFOAM, the logs of which are elsewhere."""
+    control = folder / "system" / "controlDict"
+    if control.is_file():
+        named = _APPLICATION.search(control.read_bytes()[:_HEAD])
+        solver = named[1].decode() if named else "SOLVER"
+        kind = FileKind("a case of OpenFOAM without a log", f"{solver} -case {{path}} > log.{solver}")
+        yield kind.name, (folder, kind)
 
 
 def identify_file(path: Path) -> FileKind | None:
@@ -135,7 +192,7 @@ def identify_file(path: Path) -> FileKind | None:
         return _BINARY_SUFFIXES[path.suffix]
     if head.startswith(b"\x1f\x8b"):
         inner = _identify_content(_unpack_head(path))
-        if inner and inner.command is None and inner in _REFUSED:
+        if inner in _REFUSED:
             return FileKind(f"{inner.name} (packed by gzip)")
         name = f"{inner.name}, packed by gzip" if inner else "packed by gzip"
         return FileKind(name, _UNPACK.format(tool="gunzip"))
@@ -168,7 +225,10 @@ def _identify_text(head: bytes) -> FileKind | None:
     bare = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if not bare or b"\x00" in head:
         return None
-    if bare[:1] in b"{[":
+    told = next((kind for pattern, kind in _TEXTS if pattern.search(bare)), None)
+    if told:
+        return told
+    if _JSON.match(bare):
         keys = list(dict.fromkeys(key.decode("ascii", "replace") for key in _JSON_KEY.findall(bare)))
         return FileKind(f"JSON with {', '.join(keys[:3])}" if keys else "JSON")
     root = _XML_ROOT.match(bare) if bare[:1] == b"<" else None
@@ -176,6 +236,7 @@ def _identify_text(head: bytes) -> FileKind | None:
         return FileKind("merged profiles of TAU", "paraprof --pack app.ppk {path}")
     if root:
         return FileKind(f"XML of {root[1].decode('ascii', 'replace')}")
-    first = bare.split(b"\n", 1)[0].decode("utf-8", "replace").strip()
+    lines = [line.decode("utf-8", "replace").strip() for line in bare.split(b"\n")]
+    first = next((line for line in lines if _WORD.search(line)), lines[0])  # not the frame around a name
     shown = first if len(first) <= _SHOWN else f"{first[:_SHOWN]}…"
     return FileKind(f"a text that begins with {shown!r}") if first.isprintable() else None

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
 from advisor.formats.plain_text import read_head
 from advisor.model.errors import InputError
+from advisor.model.records import Note
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,6 +26,7 @@ _HEAD_BYTES: Final = 4096
 #: The first key of rocprofv3's JSON stands within so many bytes.
 _MARK_BYTES: Final = 64
 _MAGIC: Final = b"SQLite format 3\0"
+_ANEW: Final = "rocprofv3 --hip-trace --kernel-trace --memory-copy-trace --marker-trace -d NEW_FOLDER -- ./PROGRAM"
 
 
 def group_tables(folder: Path) -> dict[str, dict[str, Path]]:
@@ -37,12 +40,21 @@ def group_tables(folder: Path) -> dict[str, dict[str, Path]]:
 
 
 def _is_table(path: Path) -> bool:
+    first = _read_header(path)
+    return all(column in first for column in _COLUMNS)
+
+
+def _is_kernel_table(path: Path) -> bool:
+    """Return whether a table holds kernels, whatever it is called."""
+    return b"Kernel_Name" in _read_header(path) and _is_table(path)
+
+
+def _read_header(path: Path) -> bytes:
     try:
         with path.open("rb") as stream:
-            first = stream.read(_HEAD_BYTES).split(b"\n", 1)[0]
+            return stream.read(_HEAD_BYTES).split(b"\n", 1)[0]
     except OSError:
-        return False
-    return all(column in first for column in _COLUMNS)
+        return b""
 
 
 def list_databases(folder: Path) -> list[Path]:
@@ -70,15 +82,29 @@ def _is_json(path: Path) -> bool:
 
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
-    """Return 1 for tables of kernels, databases and JSON documents of rocprofv3, and less for directories of them."""
+    """Return 1 for tables of kernels, databases and JSON documents of rocprofv3, and less for directories of them.
+
+    A directory whose tables of kernels are of several recordings is left alone: each of them is a run.
+    """
     if path.is_dir():
-        return 0.95 if group_tables(path) or list_databases(path) or list_documents(path) else None
+        return 0.95 if list_databases(path) or _holds_one_run(path) or list_documents(path) else None
     if path.name.endswith((".json", ".json.gz")):
         return 1.0 if _is_json(path) else None
     if path.suffix == ".db":
         return 1.0 if _is_database(path) else None
     match = _TABLE.match(path.name)
-    return 1.0 if match and match["kind"] == "kernel" and path.is_file() and _is_table(path) else None
+    if match and match["kind"] != "kernel":
+        return None
+    return 1.0 if path.is_file() and _is_kernel_table(path) else None
+
+
+def _holds_one_run(folder: Path) -> bool:
+    processes = group_tables(folder)
+    if len(processes) < 2:
+        return bool(processes)
+    from advisor.formats.rocprof.recordings import hold_one_run
+
+    return hold_one_run(processes.values())
 
 
 @hookimpl
@@ -89,27 +115,37 @@ def advisor_read(path: Path) -> Profile:
     """
     from advisor.formats.device_ranks import profile_device_ranks
 
-    trace, files = _read_trace(path)
-    return profile_device_ranks(trace, path, "rocprof", files)
+    trace, files, foreign = _read_trace(path)
+    profile = profile_device_ranks(trace, path, "rocprof", files)
+    if not foreign:
+        return profile
+    names = ", ".join(sorted(each.name for each in foreign))
+    text = f"tables of another recording lie beside the kernels and are left out: {names}"
+    return replace(profile, notes=(*profile.notes, Note("tables of another recording", text, 0.2, _ANEW)))
 
 
-def _read_trace(path: Path) -> tuple[DeviceTrace, list[Path]]:
-    """Return the trace, and the files of kernels that it is in."""
+def _read_trace(path: Path) -> tuple[DeviceTrace, list[Path], list[Path]]:
+    """Return the trace, the files of kernels that it is in, and tables beside them that are of other recordings."""
     databases = list_databases(path) if path.is_dir() else [path] if path.suffix == ".db" else []
     if databases:
         from advisor.formats.rocprof.rocpd import read_databases
 
-        return read_databases(databases), databases
+        return read_databases(databases), databases, []
     processes = group_tables(path if path.is_dir() else path.parent)
     if not path.is_dir():
         processes = {name: tables for name, tables in processes.items() if tables["kernel"] == path}
+        if not processes and _is_kernel_table(path):
+            processes = {"": {"kernel": path}}
     if processes:
+        from advisor.formats.rocprof.recordings import separate_tables
         from advisor.formats.rocprof.tables import read_device_trace
 
-        return read_device_trace(list(processes.values())), [tables["kernel"] for tables in processes.values()]
+        separated = [separate_tables(tables) for tables in processes.values()]
+        trace = read_device_trace([kept for kept, _ in separated])
+        return trace, [kept["kernel"] for kept, _ in separated], [each for _, foreign in separated for each in foreign]
     documents = list_documents(path) if path.is_dir() else [path] if _is_json(path) else []
     if not documents:
         raise InputError(path, "no kernels of rocprofv3 here: neither a database, nor kernel_trace.csv, nor JSON")
     from advisor.formats.rocprof.results_json import read_documents
 
-    return read_documents(documents), documents
+    return read_documents(documents), documents, []

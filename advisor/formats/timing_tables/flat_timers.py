@@ -16,14 +16,18 @@ if TYPE_CHECKING:
 _SLACK: Final = 1.01
 
 
+def _shorten_row(row: TimingRow, factor: float) -> TimingRow:
+    return replace(row, mean_s=row.mean_s * factor, least_s=row.least_s * factor, most_s=row.most_s * factor)
+
+
 def nest_timers(
     rows: Sequence[TimingRow], wall_s: float | None = None
 ) -> tuple[float, tuple[TimingRow, ...], tuple[Note, ...]]:
     """Return the wall time, the timers that are told apart, and a note of those that are not.
 
     Without ``wall_s`` the longest timer is the run. From the shortest on, timers are told apart while they fit into the
-    run beside each other, in their means and in what the slowest ranks take; a timer that does not fit contains some of
-    them, and is left out.
+    run beside each other; a timer that does not fit contains some of them, and is left out. What rounding makes them
+    take longer than ``wall_s`` together is taken off from each alike.
     """
     ordered = sorted(rows, key=lambda row: row.mean_s)
     whole: TimingRow | None = None
@@ -41,8 +45,10 @@ def nest_timers(
             kept.append(replace(row, parent=-1))
         else:
             left.append(row.name)
-    order = {id(row): number for number, row in enumerate(rows)}
-    kept.sort(key=lambda row: next(order[id(old)] for old in rows if old.name == row.name))
+    if together > wall_s:
+        kept = [_shorten_row(row, wall_s / together) for row in kept]
+    order = {row.name: number for number, row in reversed(list(enumerate(rows)))}
+    kept.sort(key=lambda row: order[row.name])
     if not left:
         return wall_s, tuple(kept), ()
     names = ", ".join(left[-3:]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import tempfile
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.analysis import machines
 from advisor.analysis.machines import local_machine
 from advisor.model.errors import UsageError
 from advisor.model.reports import Column, Report, Table, Text
-from advisor.support.atomic_write import atomic_write
 from advisor.support.child_process import run_child
 from advisor.support.native_tools import require_compiler
 from advisor_processor.probe import measure, model_document, tools
@@ -38,7 +35,6 @@ _OPTIONS: Final = (
 )
 _BUILD_S: Final = 60.0
 
-_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: Everything is measured so often, so that what else runs disturbs not all samples of one number.
 ROUNDS: Final = 5
 _NEEDED: Final = ("clock", "issue")
@@ -49,14 +45,12 @@ def run_probe(name: str, folder: Path, working: Working) -> Report:
 
     Raises ``UsageError`` for a name that can't be a file's, and where there is no compiler to build the kernels.
     """
-    if not _NAME.fullmatch(name) or name == machines.HOST:
-        raise UsageError(f"a machine model can't be called {name!r}: letters, digits, dots, dashes, and not 'host'")
+    model_document.check_model_name(name)
     host = tools.add_caches(local_machine.detect_machine())
     with tempfile.TemporaryDirectory(prefix="gapwatch-probe-") as place:
         found, width, lacking = _measure_kernels(host, Path(place), working)
     machine = build_machine(name, host, found, measure.choose_working_sets(host), width)
-    target = _write_model(model_document.render_machine(machine), folder / f"{name}.yaml")
-    machines.load_machine(target)
+    target = model_document.write_machine(machine, folder)
     return _build_report(machine, found, target, lacking)
 
 
@@ -103,13 +97,6 @@ def _measure_bandwidths(size: int, width: int) -> SamplesByKernel:
 
 def _count_threads() -> int:
     return len(os.sched_getaffinity(0))
-
-
-def _write_model(text: str, target: Path) -> Path:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_write(target) as partial:
-        partial.write_text(text, encoding="utf-8")
-    return target
 
 
 def _build_report(machine: Machine, found: SamplesByKernel, target: Path, lacking: list[str]) -> Report:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import is_dataclass
 from typing import TYPE_CHECKING, Final
 
+from advisor.analysis import machines
 from advisor.analysis.machines.records import Count, Machine, Number
+from advisor.model.errors import UsageError
+from advisor.support.atomic_write import atomic_write
 from advisor.support.documents.field_types import dimension_of, fields_of, union_members
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: The unit in which a number of each dimension is written, and its size in the base unit.
 _UNITS: Final = {
     "time": ("ns", 1e-9),
@@ -24,6 +30,22 @@ _UNITS: Final = {
     "width": ("bit", 1.0),
     "cost": ("USD/h", 1.0),
 }
+
+
+def check_model_name(name: str) -> None:
+    """Raise ``UsageError`` for a name that can't be that of a model and its file."""
+    if not _NAME.fullmatch(name) or name == machines.HOST:
+        raise UsageError(f"a machine model can't be called {name!r}: letters, digits, dots, dashes, and not 'host'")
+
+
+def write_machine(machine: Machine, folder: Path) -> Path:
+    """Write the model into ``folder`` under its name, and return the file, which was read back."""
+    target = folder / f"{machine.name}.yaml"
+    folder.mkdir(parents=True, exist_ok=True)
+    with atomic_write(target) as partial:
+        partial.write_text(render_machine(machine), encoding="utf-8")
+    machines.load_machine(target)
+    return target
 
 
 def render_machine(machine: Machine) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 import statistics
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from advisor.formats.timing_tables.table import NOT_ON_CORE, TimingRow, TimingTable
@@ -47,7 +48,7 @@ class _Step(NamedTuple):
 def parse(text: PlainText) -> TimingTable:
     """Return what the log tells of its run; raises ``InputError`` with the line where times run backwards."""
     first_line = text.find_match(_EXEC)
-    program = first_line[1] if first_line else ""
+    program = PurePosixPath(first_line[1]).name if first_line else ""  # some installations print the whole path
     steps = _read_steps(text)
     # the first process may be a little longer on a core than the clock, which is cut to whole seconds, tells
     wall_s = max(steps[-1].wall_s, steps[-1].cpu_s if steps[-1].cpu_s < steps[-1].wall_s + 1.5 else 0.0)

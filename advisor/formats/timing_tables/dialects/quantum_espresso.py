@@ -27,17 +27,17 @@ _PROGRAM: Final = re.compile(
 _RANKS: Final = re.compile(r" +Parallel version \((?:MPI|MPI & OpenMP)\), running on +(\d{1,9}) process")
 _TASKS: Final = re.compile(r" +Number of MPI processes: +(\d{1,9})$")
 _THREADS: Final = re.compile(r" +Threads/MPI process: +(\d{1,9})$")
-_TIME: Final = r"((?: *\d+h *\d+m| *\d+m *[\d.]+s| *[\d.]+s))"
+_TIME: Final = r"((?: *\d+d *\d+h *\d+m| *\d+h *\d+m| *\d+m *[\d.]+s| *[\d.]+s))"
 _ROW: Final = re.compile(
-    rf" {{4,6}}(\S.{{0,60}}?) *:{_TIME} CPU(?: time,)?{_TIME} WALL(?: time| \( *(\d+) calls\))?\s*$"
+    rf" {{4,6}}(\S.{{0,60}}?) *:{_TIME} CPU(?: time,)?{_TIME} WALL(?: time| \( *(\d+|\*+) calls\))?\s*$"
 )
 #: What is meant as a clock.
-_CLOCK: Final = re.compile(r" {4,6}\S.{0,60}?:[ \d.hms]*\ds CPU .* WALL")
+_CLOCK: Final = re.compile(r" {4,6}\S.{0,60}?:[ \d.dhms]*\d[ms] CPU .* WALL")
 _CALLED: Final = re.compile(r" {5,6}Called by (\S+?):\s*$")
 _COMMON: Final = re.compile(r" {5,6}\S.* routines:?\s*$")
 _PARALLEL: Final = re.compile(r" {5,6}Parallel routines")
 _ON_DEVICE: Final = re.compile(r" +[\d.]+s GPU +\(")
-_PARTS: Final = re.compile(r"(?:(\d+)h)? *(?:(\d+)m)? *(?:([\d.]+)s)?$")
+_PARTS: Final = re.compile(r"(?:(\d+)d)? *(?:(\d+)h)? *(?:(\d+)m)? *(?:([\d.]+)s)?$")
 #: Times are printed with two digits behind the point.
 _SLACK: Final = 1.01
 _SLACK_S: Final = 0.02
@@ -117,7 +117,8 @@ def _iterate_groups(text: PlainText) -> Iterator[tuple[str, list[TimingRow]]]:
     for line, words in enumerate(text.lines):
         row = _ROW.match(words)
         if row is not None:
-            calls = text.parse_number(row[4], line) if row[4] else float("nan")
+            # Fortran prints stars where a number is too large.
+            calls = text.parse_number(row[4], line) if row[4] and "*" not in row[4] else float("nan")
             group.append(TimingRow(row[1], _parse_time(text, row[3], line), role=Role.USER, calls=calls))
         elif _CLOCK.match(words):
             raise text.make_error(line, "no line of the clocks")
@@ -162,5 +163,5 @@ def _parse_time(text: PlainText, cell: str, line: int) -> float:
     found = _PARTS.match(cell.strip())
     if found is None:
         raise text.make_error(line, f"{cell.strip()!r} is no time")
-    hours, minutes, seconds = (text.parse_number(part or "0", line) for part in found.groups())
-    return 3600 * hours + 60 * minutes + seconds
+    days, hours, minutes, seconds = (text.parse_number(part or "0", line) for part in found.groups())
+    return 86400 * days + 3600 * hours + 60 * minutes + seconds
