@@ -20,6 +20,8 @@ LIBRARIES = {
     "MPICH": ("mpicc.mpich", "mpifort.mpich", ("mpirun.mpich",), "libmpich-dev"),
 }
 _ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+#: UCX, below newer versions of Open MPI, warns on standard output of what a container lacks.
+_UCX = {"UCX_LOG_FILE": "stderr"}
 
 
 def compile_program(folder: Path, command: Sequence[str], source: str, *libraries: str) -> Path:
@@ -40,7 +42,7 @@ def record_run(folder: Path, *command: str, options: Sequence[str] = (), **varia
     home.mkdir(exist_ok=True)
     cache = {"XDG_CACHE_HOME": _shared_cache()}
     arguments = ("run", "--profile", "recording", "-o", "advice.txt", *options, "--", *command)
-    done = run(*arguments, home=home, **_ROOT, **cache, **variables)
+    done = run(*arguments, home=home, **_ROOT, **_UCX, **cache, **variables)
     return home / "recording", done.stdout.decode(), done.stderr.decode()
 
 

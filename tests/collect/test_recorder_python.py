@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from interpreters import SUPPORTED, find_interpreter
 from recorded_runs import SOURCES, compile_program, record_run
 
 from advisor.formats import recording
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 LINES = (SOURCES / "loops.py").read_text("ascii").splitlines()
 
 
-@pytest.mark.skipif(sys.version_info >= (3, 14), reason="frames of CPython 3.14 are not read")
-def test_functions_and_lines_of_python(tmp_path: Path) -> None:
-    folder, out, err = record_run(tmp_path, sys.executable, str(SOURCES / "loops.py"), "12")
+@pytest.mark.parametrize("version", SUPPORTED)
+def test_functions_and_lines_of_python(tmp_path: Path, version: str) -> None:
+    interpreter = find_interpreter(version)
+    if interpreter is None:
+        pytest.skip(f"there is no Python {version} here: apt-get install python{version} python{version}-venv")
+    folder, out, err = record_run(tmp_path, str(interpreter), str(SOURCES / "loops.py"), "12")
     assert "recorded into" in err, err
     assert int(out.split()[0]) == 12 * sum(i * i for i in range(200000))
-    version = f"Python {sys.version_info.major}.{sys.version_info.minor} lines"
-    assert [process.interpreter for process in read_recording(folder).processes] == [version]
+    assert [process.interpreter for process in read_recording(folder).processes] == [f"Python {version} lines"]
     profile = recording.advisor_read(folder)
     assert profile.program == "loops.py"
     sampled = {region.name: region for n, region in enumerate(profile.regions) if profile.counts["samples"][n].any()}
