@@ -34,6 +34,8 @@ _WORDS: Final = {
     "code.page_share": "in loops that step over whole pages",
     "code.stride_share": "in loops that step over numbers",
     "code.order_share": "in sums that keep their order",
+    "code.pointer_share": "in following pointers",
+    "code.scatter_share": "in waiting for scattered numbers",
     "code.recurrence_share": "in loops whose iterations wait for the one before",
     "code.overlap_share": "in loops on one number at a time",
     "code.branch_share": "in scalar loops that branch",

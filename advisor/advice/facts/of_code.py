@@ -31,6 +31,8 @@ _KINDS: Final = {
     "code.overlap_share": "overlap",
     "code.order_share": "order",
     "code.recurrence_share": "recurrence",
+    "code.pointer_share": "pointer",
+    "code.scatter_share": "scatter",
     "code.branch_share": "branch",
     "code.call_share": "call",
     "code.stride_share": "strided",
