@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from advisor.collect.binaries.carried_values import share_of_carrying_pieces
 from advisor.collect.binaries.disassembly import disassemble
-from advisor.collect.binaries.inner_loops import ScalarReason, count_arithmetic, find_inner_loops
+from advisor.collect.binaries.inner_loops import ScalarReason, count_arithmetic, find_inner_loops, is_extended
 from advisor.collect.binaries.library_functions import classify_library_function
 from advisor.collect.binaries.memory_accesses import is_on_stack
 from advisor.collect.binaries.registers import free_frame_pointer
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from advisor.collect.binaries.compilers import SourceUnit
     from advisor.collect.binaries.elf_files import ElfImage, Symbol
     from advisor.collect.binaries.inner_loops import InnerLoop
+    from advisor.collect.binaries.library_functions import LibraryKind
     from advisor.collect.binaries.sampled_instructions import FunctionSamples
 
 REASONS: Final[tuple[ScalarReason, ...]] = get_args(ScalarReason)
@@ -36,6 +37,8 @@ _FEW_INSTRUCTIONS: Final = 8
 _DEEPER: Final = 100.0
 #: A loop with this share of accesses of a kind is of that kind: of two arrays one is walked through in that way.
 _SOME: Final = 0.25
+#: A function with this share of floating-point arithmetic among its instructions spends its time on it.
+_COMPUTING: Final = 0.15
 #: A walk along pointers with more instructions than this does other work while it waits for the next one.
 _SHORT: Final = 20
 #: A loop in which one in so many arithmetic instructions divides or takes a root is bound by that unit.
@@ -48,7 +51,9 @@ class FunctionCode:
 
     ``on_stack`` are the instructions that access its own frame, ``in_memory`` all that access memory; of the loops
     where it has any. ``carrying`` is the share of the pieces of its code that find values in registers
-    (``carried_values``). ``calling_math`` are the beginnings of loops that call functions of the math library.
+    (``carried_values``). ``calling_math`` and ``calling_checks`` are the beginnings of loops that call functions of the
+    math library, and those that report failed assertions, bounds and the like. ``baseline``: it has no instructions of
+    AVX or later. ``computes``: it has no loops, and does little else than floating-point arithmetic.
     ``samples`` say where in it the time was spent, None where too few are known.
     """
 
@@ -63,6 +68,9 @@ class FunctionCode:
     packed: int
     called: frozenset[str]
     calling_math: frozenset[int]
+    calling_checks: frozenset[int]
+    baseline: bool
+    computes: bool
     samples: FunctionSamples | None = None
 
     def without_remainders(self, lines: Mapping[int, tuple[str | None, int | None]]) -> FunctionCode:
@@ -98,11 +106,6 @@ class FunctionCode:
         in_memory = of_accesses >= _STACK_OF_ACCESSES and of_all >= _STACK_OF_INSTRUCTIONS
         return in_memory and self.carrying < _CARRYING
 
-    @property
-    def checked(self) -> bool:
-        """Whether its loops contain tests that assertions, sanitizers or bounds checks add."""
-        return any(classify_library_function(name) == "check" for name in self.called)
-
     def time_shares(self) -> tuple[float, ...]:
         """Return the share of the function's time that each of its loops takes: of its samples.
 
@@ -120,7 +123,7 @@ class FunctionCode:
         ``scalar``: of that in arithmetic; the reasons for it, but for loops that call mathematical functions, which are
         ``math``; ``slow``: loops that divide or take roots; without samples both are of the arithmetic. ``strided``,
         ``far`` and ``indexed``: loops with a quarter of such accesses or more; ``fixed``: those that update one place;
-        ``pointer`` and ``scatter``: waiting for loads whose address was itself loaded, or is computed anew each time.
+        ``pointer``, ``chain`` and ``scatter``: waiting for loads, by how their addresses come about (``WaitKind``).
         """
         loops = list(zip(self.loops, self.time_shares(), strict=True))
         reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)
@@ -138,9 +141,12 @@ class FunctionCode:
             "scalar": _ratio(sum(share * _ratio(one.scalar, _floating(one)) for one, share in computing), arithmetic),
             "slow": _ratio(sum(share for one, share in computing if _is_slow(one)), arithmetic),
             "strided": sum_of(lambda one: _is_mostly(one, one.strided)),
+            "transposed": sum_of(lambda one: one.transposes and _is_mostly(one, one.strided)),
             "far": sum_of(lambda one: _is_mostly(one, one.far)),
             "indexed": sum_of(lambda one: _is_mostly(one, one.indexed)),
             "math": sum_of(lambda one: one.begin in self.calling_math),
+            "checked": sum_of(lambda one: one.begin in self.calling_checks),
+            "baseline": max(sum_of(_computes), float(self.computes)) if self.baseline else 0.0,
             "fixed": sum_of(lambda one: one.fixed_updates),
             "branches": sum_of(lambda one: one.branches),
             **self._wait_shares(loops),
@@ -151,7 +157,7 @@ class FunctionCode:
         walks = [(one, share) for one, share in loops if one.load_chain == "pointer" and one.instructions <= _SHORT]
         walking = sum(share for _, share in walks)
         if self.samples is None:
-            return {"pointer": walking, "scatter": 0.0}
+            return {"pointer": walking, "chain": 0.0, "scatter": 0.0}
         spans = [(one.begin, one.end) for one, _ in walks]
         waits: dict[str, float] = {
             kind: _ratio(self.samples.count_waits(kind, spans), self.samples.total) for kind in WAIT_KINDS
@@ -162,6 +168,11 @@ class FunctionCode:
 def _arithmetic_share(loop: InnerLoop, share: float, samples: FunctionSamples | None) -> float:
     """Return what turns the share of a loop into that of its arithmetic; with samples, time is what counts."""
     return float(share > 0) if samples is not None else _ratio(_floating(loop), loop.instructions)
+
+
+def _computes(loop: InnerLoop) -> bool:
+    """Return whether a loop spends its time on floating-point arithmetic, and no iteration waits for the one before."""
+    return not loop.recurs and _floating(loop) >= _COMPUTING * loop.instructions
 
 
 def _floating(loop: InnerLoop) -> int:
@@ -208,7 +219,10 @@ def analyze_function(
         carrying=share_of_carrying_pieces(code),
         scalar=scalar,
         packed=packed,
-        calling_math=frozenset(loop.begin for loop in loops if _calls_math(image, loop)),
+        calling_math=frozenset(loop.begin for loop in loops if _calls_kind(image, loop, "math")),
+        calling_checks=frozenset(loop.begin for loop in loops if _calls_kind(image, loop, "check")),
+        baseline=not any(map(is_extended, code)),
+        computes=not loops and scalar + packed >= _COMPUTING * len(code),
         called=frozenset(_name_targets(image, (target for target in targets if target is not None))),
         samples=read_samples(code, sampled or {}),
     )
@@ -220,9 +234,9 @@ def _communicates(image: ElfImage, loop: InnerLoop) -> bool:
     return any(name.lower().startswith(("mpi_", "pmpi_")) for name in names)
 
 
-def _calls_math(image: ElfImage, loop: InnerLoop) -> bool:
+def _calls_kind(image: ElfImage, loop: InnerLoop, kind: LibraryKind) -> bool:
     names = _name_targets(image, (target for target in loop.calls if target is not None))
-    return any(classify_library_function(name) == "math" for name in names)
+    return any(classify_library_function(name) == kind for name in names)
 
 
 def _name_targets(image: ElfImage, targets: Iterable[int]) -> Iterable[str]:

@@ -17,10 +17,12 @@ from advisor.collect.binaries.integer_loops import (
     has_integer_recurrence,
 )
 from advisor.collect.binaries.load_chains import LoadChain, find_load_chain
+from advisor.collect.binaries.loop_nests import LoopNest, is_transposition
 from advisor.collect.binaries.memory_accesses import (
     Access,
     is_on_stack,
     is_sparse,
+    name_origins,
     place_at_start,
     read_access,
     step_of,
@@ -29,7 +31,7 @@ from advisor.collect.binaries.registers import find_step_places, find_steps, fin
 from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from advisor.collect.binaries.disassembly import Instruction
 
@@ -41,6 +43,7 @@ ScalarReason = Literal["call", "recurrence", "index", "order", "branch", "stride
 _X87: Final = re.compile(r"f(?:i?add|i?sub|i?mul|i?div|sqrt)[rp]{0,2}")
 _SLOW: Final = re.compile(r"v?(?:div|sqrt)[sp][sd]|f(?:i?div|sqrt)[rp]{0,2}")
 _DIVIDES: Final = re.compile(r"v?div[sp][sd]")
+_Steps = tuple["Mapping[str, int | str]", "Mapping[str, int]"]
 #: A jump back over more code than this is no innermost loop that anyone wrote.
 _LONGEST: Final = 20_000
 #: Numbers this many bytes apart fall into few sets of the first cache: a power of two, or a multiple of a page.
@@ -61,7 +64,8 @@ class InnerLoop:
     floating-point arithmetic, ``integers`` and ``packed_integers`` are the instructions that compute with one integer
     of an array, or several, at a time.
     ``fixed_divisors`` are divisions by a value that stays the same in all iterations. ``load_chain`` says how an
-    address depends on a load of the iteration before.
+    address depends on a load of the iteration before. ``transposes`` says that an interchange with the loop around it
+    would only make another operand strided.
     """
 
     begin: int
@@ -87,6 +91,7 @@ class InnerLoop:
     packed_integers: int = 0
     fixed_divisors: int = 0
     load_chain: LoadChain | None = None
+    transposes: bool = False
 
     @property
     def is_vector(self) -> bool:
@@ -135,7 +140,7 @@ def find_inner_loops(code: Sequence[Instruction]) -> tuple[InnerLoop, ...]:
         body = [one for one in code if begin <= one.address < end]
         if body and not any(one.mnemonic == "ret" for one in body):
             depth = len({other[0] for other in spans if other[0] <= begin and end <= other[1]})
-            found.append(_describe_loop(body, depth))
+            found.append(_describe_loop(body, depth, _find_nest(code, spans, (begin, end))))
     return tuple(found)
 
 
@@ -153,18 +158,47 @@ def count_arithmetic(code: Sequence[Instruction]) -> tuple[int, int, int]:
     return scalar, packed, slow
 
 
+def is_extended(one: Instruction) -> bool:
+    """Return whether an instruction computes with the longer vectors and three operands of AVX, as later ones do."""
+    return one.mnemonic.startswith("v") and ARITHMETIC.fullmatch(one.mnemonic) is not None
+
+
 def is_arithmetic(one: Instruction) -> bool:
     """Return whether an instruction computes with floating-point numbers."""
     return bool(ARITHMETIC.fullmatch(one.mnemonic) or _X87.fullmatch(one.mnemonic))
 
 
-def _describe_loop(body: Sequence[Instruction], depth: int) -> InnerLoop:
+def _find_nest(
+    code: Sequence[Instruction], spans: Collection[tuple[int, int]], inner: tuple[int, int]
+) -> LoopNest | None:
+    """Return an inner loop with the next one around it, None for a loop in no other."""
+    begin, end = inner
+    around = [one for one in spans if one[0] <= begin and end <= one[1] and one[0] < begin]
+    if not around:
+        return None
+    first, last = min(around, key=lambda span: span[1] - span[0])
+    if last - first > _LONGEST:
+        return None
+    return LoopNest(
+        [one for one in code if first <= one.address < begin],
+        [one for one in code if begin <= one.address < end],
+        [one for one in code if end <= one.address < last],
+    )
+
+
+def _transposes(nest: LoopNest, terms: Iterable[tuple[tuple[str, int], ...]], inner: _Steps) -> bool:
+    operands = list(terms)
+    inside = {number: step_of(each, *inner) for number, each in enumerate(operands)}
+    return is_transposition(inside, {number: nest.step_of(each) for number, each in enumerate(operands)})
+
+
+def _describe_loop(body: Sequence[Instruction], depth: int, nest: LoopNest | None = None) -> InnerLoop:
     writes = find_writes(body)
     steps = find_steps(body, writes)
     places = find_step_places(body, steps)
     scalar, packed, slow = count_arithmetic(body)
     accesses = [
-        place_at_start(found, at, steps, places)
+        name_origins(body, at, place_at_start(found, at, steps, places), steps)
         for at, one in enumerate(body)
         if (found := read_access(one)) is not None and not is_on_stack(one)
     ]
@@ -212,6 +246,7 @@ def _describe_loop(body: Sequence[Instruction], depth: int) -> InnerLoop:
         packed_integers=len(packed_integers),
         fixed_divisors=sum(_divides_by_same(one, steps, writes) for one in body),
         load_chain=find_load_chain(body),
+        transposes=bool(strided) and nest is not None and _transposes(nest, groups, (steps, writes)),
     )
 
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from advisor.collect.binaries.registers import whole_register
+from advisor.collect.binaries.registers import find_writes, whole_register
 from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
@@ -99,3 +99,26 @@ def is_sparse(members: Sequence[Access], step: int) -> bool:
     """Return whether a loop uses only a part of the bytes that it goes over."""
     places = {(each.displacement, each.size) for each in members}
     return sum(size for _, size in places) < _DENSE * abs(step)
+
+
+def name_origins(body: Sequence[Instruction], at: int, access: Access, steps: Mapping[str, int | str]) -> Access:
+    """Return an access of the instruction ``at`` with registers named after what they were copied or reloaded from.
+
+    A compiler that runs out of registers keeps an address in the frame and loads it anew in each iteration: that place
+    stays the same as long as the loop does not store there.
+    """
+    writes = find_writes(body)
+    stored = {one.operands[0] for one in body if one.operands and is_on_stack(one) and "[" in one.operands[0]}
+    terms = []
+    for register, factor in access.terms:
+        origin = register
+        if register in writes and register not in steps:
+            written = next((one for one in reversed(body[:at]) if register in find_writes((one,))), None)
+            if written is not None and written.mnemonic == "mov":
+                source = written.operands[1]
+                if "[" not in source:
+                    origin = whole_register(source)
+                elif is_on_stack(written) and source not in stored:
+                    origin = source
+        terms.append((origin, factor))
+    return replace(access, terms=tuple(sorted(terms)))

@@ -40,14 +40,16 @@ if TYPE_CHECKING:
     from advisor.collect.binaries.elf_files import ElfImage, Symbol
     from advisor.collect.binaries.hot_functions import FunctionCode
     from advisor.collect.binaries.inlined_regions import Span
+    from advisor.collect.binaries.located_samples import SampledFunction
     from advisor.model.records import FloatArray, Profile, Region
 
 NOTE: Final = "program file"
 #: Traits of functions by the name of the count, as ``FunctionCode.loop_shares`` calls them.
 LOOP_KINDS: Final[Mapping[str, str]] = {
     "overlap": "overlap", "order": "order", "recurrence": "recurrence", "branch": "branch", "call": "call",
-    "pointer": "pointer", "scatter": "scatter", "strided": "strided", "far": "far", "slow": "division",
-    "fixed": "update", "scalar": "scalar",
+    "pointer": "pointer", "chain": "chain", "scatter": "scatter", "strided": "strided", "transposed": "transposed",
+    "far": "far", "slow": "division", "fixed": "update", "scalar": "scalar",
+    "baseline": "baseline",
 }  # fmt: skip
 #: Kinds of library functions by the name of the count.
 LIBRARY_KINDS: Final = {
@@ -83,8 +85,15 @@ def describe_code(profile: Profile, program: Path) -> Profile:
     inlined = _find_inlined(profile, image, debug, seconds, found)
     found |= {number: symbol for number, (symbol, _) in inlined.items()}
     found = {**overloaded, **found}
-    codes = _read_functions(image, debug, compilation, found, locate_samples(profile, image, debug, found))
+    sampled = locate_samples(profile, image, debug, found)
+    found |= {number: one.symbol for number, one in sampled.items()}
+    codes = _read_functions(image, debug, compilation, sampled)
     codes |= {number: restrict_loops(codes[number], spans) for number, (_, spans) in inlined.items() if number in codes}
+    codes |= {
+        number: restrict_loops(codes[number], ((at, at + 1) for at in one.samples))
+        for number, one in sampled.items()
+        if one.inlined and number in codes
+    }
     counts = _describe_regions(profile, image, compilation, found, codes, seconds)
     if not found and not counts["code.known_s"].any():
         counts = _describe_whole(image, compilation, seconds)
@@ -177,15 +186,14 @@ def _read_functions(
     image: ElfImage,
     debug: ElfImage,
     compilation: Compilation,
-    found: Mapping[int, Symbol],
-    samples: Mapping[int, Mapping[int, int]],
+    sampled: Mapping[int, SampledFunction],
 ) -> dict[int, FunctionCode]:
     """Return the code of the functions by region; nothing where it can't be disassembled."""
     if image.machine != X86_64 or not can_disassemble():
         return {}
     codes = {
-        number: analyze_function(image, symbol, compilation.find_unit(symbol.begin), samples.get(number))
-        for number, symbol in found.items()
+        number: analyze_function(image, one.symbol, compilation.find_unit(one.symbol.begin), one.samples)
+        for number, one in sampled.items()
     }
     arithmetic = (loop.arithmetic for code in codes.values() for loop in code.loops)
     lines = find_lines(debug, chain.from_iterable(arithmetic))
@@ -266,8 +274,8 @@ def _add_function(
     counts["unoptimized"][number] = row if unoptimized else 0.0
     if code is None:
         return False
-    counts["checked"][number] = row if code.checked else 0.0
     shares = code.loop_shares()
+    counts["checked"][number] = row * shares["checked"]
     if "math" in counts and not unoptimized:
         counts["math"][number] = row * shares["math"]
     for trait, name in LOOP_KINDS.items():

@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from advisor.collect.binaries.load_chains import address_registers
+from advisor.collect.binaries.load_chains import address_registers, find_load_chain
 from advisor.collect.binaries.registers import find_steps, find_writes, whole_register
 from advisor.model.record_class import dataclass
 
@@ -20,8 +20,9 @@ if TYPE_CHECKING:
 
     from advisor.collect.binaries.disassembly import Instruction
 
-#: ``pointer``: at an address that was itself loaded; ``scatter``: at one that is computed anew each time.
-WaitKind = Literal["pointer", "scatter"]
+#: ``pointer``: at an address that was itself loaded; ``chain``: at one made of a number that the iteration before has
+#: loaded, as in a table of links or states; ``scatter``: at another one that is computed anew each time.
+WaitKind = Literal["pointer", "chain", "scatter"]
 WAIT_KINDS: Final[tuple[WaitKind, ...]] = get_args(WaitKind)
 
 #: Fewer samples of a function do not say where in it they were taken.
@@ -153,7 +154,9 @@ def _classify_load(code: Sequence[Instruction], spans: Sequence[tuple[int, int]]
         anew = next(register for register in changed if register not in steps)
         first, place = code.index(body[0]), body.index(one)
         before = (*reversed(body[:place]), *reversed(body[place:]), *reversed(code[:first]))
-        return "pointer" if anew == registers[0] and _is_loaded(before, anew) else "scatter"
+        if anew == registers[0] and _is_loaded(before, anew):
+            return "pointer"
+        return "chain" if find_load_chain(body) == "table" else "scatter"
     return "pointer" if len(registers) == 1 and _is_loaded(tuple(reversed(code[:at])), registers[0]) else None
 
 
