@@ -7,6 +7,7 @@ becomes dense and nothing else changes; of a transposition, one operand becomes 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.binaries.load_chains import address_registers
@@ -35,7 +36,7 @@ class LoopNest:
         self._path = [*reversed(before), *reversed(behind)]
         self._inner = find_writes(inner)
         self._writes = find_writes(around)
-        self._steps = find_steps(around, self._writes)
+        self._steps = find_steps(around, self._writes) | _find_bounds(inner, behind, self._writes)
         self._stored = {one.operands[0] for one in around if one.operands and is_on_stack(one)}
 
     def step_of(self, terms: Sequence[tuple[str, int]]) -> Step:
@@ -73,6 +74,27 @@ class LoopNest:
             more = 0 if source.lstrip("-")[:1].isdigit() else self._trace(whole_register(source), at)
             return _add(self._trace(register, at), more)
         return None
+
+
+def _find_bounds(
+    inner: Sequence[Instruction], behind: Sequence[Instruction], writes: Mapping[str, int]
+) -> dict[str, int | str]:
+    """Return the steps of registers that hold the end of the inner loop and are made anew of the pointer that got there.
+
+    Behind ``cmp rax,rcx; jne`` both are the same, and ``lea rcx,[rax+8]`` advances the end by 8.
+    """
+    compared = inner[-2] if len(inner) > 1 and inner[-2].mnemonic == "cmp" and inner[-1].mnemonic == "jne" else None
+    if compared is None or any("[" in each for each in compared.operands):
+        return {}
+    pair = {whole_register(each) for each in compared.operands}
+    found: dict[str, int | str] = {}
+    for one in behind:
+        if one.mnemonic != "lea" or writes.get(end := whole_register(one.operands[0])) != 1 or end not in pair:
+            continue
+        pointer = next(iter(pair - {end}), end)
+        renamed = replace(one, operands=(one.operands[0], re.sub(rf"\b{pointer}\b", end, one.operands[1])))
+        found |= find_steps((renamed,), {end: 1})
+    return found
 
 
 def _add(*steps: Step) -> Step:
