@@ -48,6 +48,7 @@ void product(int n, const double *a, const double *b, double *c) {
     c[(long)i * n + j] = s; } }
 void columns(int n, const double *a, double *s)
   { for (int j = 0; j < n; j++) for (int i = 0; i < n; i++) s[j] += a[(long)i * n + j]; }
+double fold(double x, double box) { while (x > 0.5 * box) x -= box; return x; }
 int main(int argc, char **argv) { return argc + (argv == 0); }
 """
 
@@ -99,6 +100,12 @@ def test_samples_behind_loads_in_order_wait_for_nothing_that_could_be_foreseen(p
     found = read_samples(code, {code[load + 1].address: 100})
     assert found is not None
     assert found.waits == {}
+
+
+def test_a_value_that_is_reduced_until_it_fits_is_no_sum(program: Path) -> None:
+    (loop,) = analyze(program, "fold").loops
+    assert loop.scalar
+    assert loop.scalar_reason is None
 
 
 def test_few_samples_say_nothing_of_places(program: Path) -> None:

@@ -112,7 +112,8 @@ class FunctionCode:
         Without samples, of the instructions of all loops, where one that is nested deeper runs more often.
         """
         if self.samples is not None:
-            return tuple(_ratio(self.samples.between(one.begin, one.end), self.samples.total) for one in self.loops)
+            count, total = self.samples.count_between, self.samples.total
+            return tuple(_ratio(count(one.begin, one.end), total) for one in self.loops)
         deepest = max((one.depth for one in self.loops), default=0)  # jumps back over all of a function count, too
         weights = [_DEEPER ** (one.depth - deepest) * one.instructions for one in self.loops]
         return tuple(_ratio(weight, sum(weights)) for weight in weights)

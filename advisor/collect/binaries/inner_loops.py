@@ -44,6 +44,8 @@ _X87: Final = re.compile(r"f(?:i?add|i?sub|i?mul|i?div|sqrt)[rp]{0,2}")
 _SLOW: Final = re.compile(r"v?(?:div|sqrt)[sp][sd]|f(?:i?div|sqrt)[rp]{0,2}")
 _DIVIDES: Final = re.compile(r"v?div[sp][sd]")
 _Steps = tuple["Mapping[str, int | str]", "Mapping[str, int]"]
+#: An addition, a comparison and a jump, or less, compute nothing from numbers in memory.
+_FEWEST: Final = 4
 #: A jump back over more code than this is no innermost loop that anyone wrote.
 _LONGEST: Final = 20_000
 #: Numbers this many bytes apart fall into few sets of the first cache: a power of two, or a multiple of a page.
@@ -109,6 +111,8 @@ class InnerLoop:
             return None if holds or self.locked else "overlap"
         if not self.scalar or self.packed >= self.scalar:
             return None
+        if self.instructions <= _FEWEST and not self.accesses:
+            return None  # adds the same value until the sum is large enough
         if self.calls:
             return "call"
         if self.recurs:

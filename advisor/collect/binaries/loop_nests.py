@@ -113,11 +113,11 @@ def is_transposition(inner_steps: Mapping[int, Step], outer_steps: Mapping[int, 
     the other way round; both mappings hold the steps of the same operands.
     """
 
-    def leaps(step: Step) -> bool:
+    def is_leap(step: Step) -> bool:
         return isinstance(step, str) or (step is not None and abs(step) >= line_B)
 
-    def walks(step: Step) -> bool:
+    def is_dense(step: Step) -> bool:
         return isinstance(step, int) and 0 < abs(step) < line_B
 
     pairs = [(inner_steps[key], outer_steps[key]) for key in inner_steps]
-    return any(walks(a) and leaps(b) for a, b in pairs) and any(leaps(a) and walks(b) for a, b in pairs)
+    return any(is_dense(a) and is_leap(b) for a, b in pairs) and any(is_leap(a) and is_dense(b) for a, b in pairs)

@@ -54,7 +54,7 @@ class FunctionSamples:
         """All samples of the function."""
         return sum(self.counts)
 
-    def between(self, begin: int, end: int) -> int:
+    def count_between(self, begin: int, end: int) -> int:
         """Return the samples from one address to another."""
         first, last = bisect_right(self.places, begin - 1), bisect_right(self.places, end - 1)
         return sum(self.counts[first:last])
