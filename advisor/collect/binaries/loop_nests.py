@@ -79,7 +79,7 @@ class LoopNest:
 def _find_bounds(
     inner: Sequence[Instruction], behind: Sequence[Instruction], writes: Mapping[str, int]
 ) -> dict[str, int | str]:
-    """Return the steps of registers that hold the end of the inner loop and are made anew of the pointer that got there.
+    """Return the steps of registers that hold the end of the inner loop, and are made of the pointer that got there.
 
     Behind ``cmp rax,rcx; jne`` both are the same, and ``lea rcx,[rax+8]`` advances the end by 8.
     """
