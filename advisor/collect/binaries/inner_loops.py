@@ -210,7 +210,9 @@ def _describe_loop(body: Sequence[Instruction], depth: int, nest: LoopNest | Non
     for access in accesses:
         groups.setdefault(access.terms, []).append(access)
     strided = far = indexed = fixed = 0
-    recurs = has_recurrence(body) or (scalar > 0 and has_integer_recurrence(body))
+    floating = tuple(one.address for one in body if is_arithmetic(one))
+    integers = () if floating else find_scalar_integers(body, _walking(body, steps, writes))
+    recurs = has_recurrence(body) or (bool(scalar or integers) and has_integer_recurrence(body))
     for terms, members in groups.items():
         step = step_of(terms, steps, writes)
         recurs |= isinstance(step, int) and _reads_back(members, step)
@@ -221,8 +223,6 @@ def _describe_loop(body: Sequence[Instruction], depth: int, nest: LoopNest | Non
         elif isinstance(step, str) or is_sparse(members, step):
             strided += len(members)
             far += len(members) if not isinstance(step, str) and step % _PAGE_B == 0 else 0
-    floating = tuple(one.address for one in body if is_arithmetic(one))
-    integers = () if floating else find_scalar_integers(body, _walking(body, steps, writes))
     packed_integers = () if floating else find_packed_integers(body)
     jumps = [one for one in body[:-1] if one.jumps and one.mnemonic != "jmp"]
     calls = [one for one in body if one.mnemonic == "call"]
