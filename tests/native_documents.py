@@ -52,6 +52,7 @@ FULL: dict[str, Any] = {
     "notes": [{"name": "clock", "text": "one node only", "penalty": 0.05, "collect": "date"}],
     "ranks_expected": 1,
     "clock_uncertainty_s": 1e-6,
+    "sampled_code": [[4464, 12], [4470, 3]],
     "reader": "timers of heat",
 }
 

@@ -94,6 +94,7 @@ def profiles(draw: st.DrawFn) -> Profile:
         notes=tuple(draw(st.lists(st.builds(Note, names, names, st.floats(0, 1), optional_names), max_size=2))),
         ranks_expected=draw(st.none() | st.integers(1, 1000)),
         clock_uncertainty_s=draw(st.none() | st.floats(0, 1)),
+        sampled_code=tuple(draw(st.lists(st.tuples(st.integers(0, 1 << 40), st.integers(1, 1000)), max_size=3))),
     )
 
 

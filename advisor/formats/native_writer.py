@@ -78,6 +78,8 @@ def _build_document(profile: Profile, store: Store) -> dict[str, object]:
         "counts": {key: store(f"counts.{i}", array) for i, (key, array) in enumerate(profile.counts.items())},
         "notes": [_drop_missing(asdict(note)) for note in profile.notes],
     }
+    if profile.sampled_code:
+        document["sampled_code"] = [list(pair) for pair in profile.sampled_code]
     if profile.causes is not None:
         document["causes"] = _convert_causes(profile.causes, store)
     return document

@@ -190,7 +190,8 @@ class Profile:
     the path of the program's file where the run was recorded, ``job`` the batch job that it was part of, by the name
     that its scheduler gives it. ``command`` is the command line of which all processes together were accounted for,
     with what launched them, where nothing was recorded inside of them. ``devices`` is the account of a run with
-    accelerators: then its bounds and gaps are those of ``DEVICE_LEVELS``.
+    accelerators: then its bounds and gaps are those of ``DEVICE_LEVELS``. ``sampled_code`` holds the places in its file
+    where samples found the program, in bytes from the beginning, each with its number of samples.
     """
 
     program: str
@@ -218,6 +219,7 @@ class Profile:
     devices: DeviceUse | None = None
     job: str | None = None
     command: str | None = None
+    sampled_code: tuple[tuple[int, int], ...] = ()
 
     @property
     def ranks(self) -> int:

@@ -7,9 +7,9 @@ import shutil
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 from compiled_programs import compile_program
+from profiles_of_code import profile_of, seconds_of
 
 from advisor.collect.binaries import disassembly
 from advisor.collect.binaries.compilers import read_compilation
@@ -21,7 +21,6 @@ from advisor.collect.binaries.library_functions import classify_library_function
 from advisor.collect.binaries.program_code import describe_code
 from advisor.collect.binaries.registers import whole_register
 from advisor.model.errors import InputError
-from advisor.model.records import Phase, Processor, Profile, Region
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -104,25 +103,6 @@ def optimized(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def scalar(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("scalar")
     return compile_program(folder, "gcc", LOOPS, "-O2", "-g", "-fno-inline", "-fno-tree-vectorize")
-
-
-def profile_of(names: tuple[str, ...], seconds: tuple[float, ...], **changed: object) -> Profile:
-    arrays = {"cpu_s": np.array(seconds).reshape(-1, 1, 1), "wall_s": np.array(seconds).reshape(-1, 1, 1)}
-    made = Profile(
-        program="program",
-        run="1",
-        reader="perf",
-        actual_s=sum(seconds),
-        processors=(Processor(0),),
-        regions=tuple(Region(name) for name in names),
-        phases=(Phase("run", "whole", np.arange(len(names)), arrays),),
-        status={"cpu_s": "estimated", "wall_s": "estimated"},
-    )
-    return replace(made, **changed)  # type: ignore[arg-type]
-
-
-def seconds_of(profile: Profile, kind: str) -> list[float]:
-    return [round(float(value), 6) for value in profile.counts[f"code.{kind}_s"][:, 0]]
 
 
 @pytest.mark.parametrize(

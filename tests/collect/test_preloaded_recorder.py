@@ -175,6 +175,16 @@ def test_threads_of_many_steps_share_files_and_processors(tmp_path: Path) -> Non
     assert profile.sum_by_region("cpu_s").sum() > 0
 
 
+def test_threads_that_live_for_less_than_a_period_are_sampled(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc", "-O1", "-g", "-pthread"), "brief_threads.c")
+    folder, _, err = record_run(tmp_path, str(program))
+    assert "recorded into" in err, err
+    profile = attach_executable(recording.advisor_read(folder), None, [tmp_path])
+    rows = [row for row, region in enumerate(profile.regions) if region.name == "add_up"]
+    assert profile.counts["samples"][rows].sum() > 0.5 * profile.counts["samples"].sum()
+    assert profile.sum_by_region("cpu_s")[rows].sum() > 0.5 * profile.sum_by_region("cpu_s").sum()
+
+
 def test_a_first_thread_that_works_runs_beside_the_others(tmp_path: Path) -> None:
     program = compile_program(tmp_path, ("gcc", "-pthread"), "locks.c")
     folder, _, err = record_run(tmp_path, str(program), "too")

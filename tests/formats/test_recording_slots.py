@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -102,6 +103,16 @@ def test_a_thread_that_was_killed_keeps_its_processor() -> None:
 def test_brief_threads_of_many_steps_are_no_helpers() -> None:
     threads = assign_slots(steps(process(), 200))
     assert split_helper_threads(threads) == (threads, [])
+
+
+@pytest.mark.parametrize(("written_ms", "helps"), [(1.0, True), (20.0, False)])
+def test_a_thread_that_only_writes_a_little_for_others_is_a_helper(written_ms: float, helps: bool) -> None:
+    of = process(3)
+    worker = thread(of, 1, 0.0, 100.0)
+    writer = thread(of, 2, 0.0, 100.0, (WRITE, 50.0, 50.0 + written_ms))
+    idle = replace(writer, span=replace(writer.span, end_cpu_ns=int(0.5 * MS)))
+    _, helpers = split_helper_threads([worker, idle])
+    assert helpers == ([idle] if helps else [])
 
 
 def events_of(threads: Sequence[RecordedThread]) -> list[tuple[float, str, str]]:

@@ -266,10 +266,15 @@ _CODE: Final = (
         code.overlap_share  | share | the same where nothing but overlapping arrays, or options, can be the reason
         code.order_share    | share | the same where a sum has to keep its order
         code.recurrence_share | share | the same where an iteration needs what the one before it has computed
-        code.branch_share   | share | the same where the loop branches
-        code.call_share     | share | the same where the loop calls functions
+        code.pointer_share  | share | seconds of waiting for loads whose address was itself loaded / computation
+        code.chain_share    | share | the same where a number that was loaded in the iteration before makes it
+        code.scatter_share  | share | seconds of waiting for loads at addresses that are computed anew / computation
+        code.baseline_share | share | seconds in floating-point code for the oldest processors (no AVX) / computation
+        code.branch_share   | share | seconds in scalar inner loops that branch / computation
+        code.call_share     | share | seconds in scalar inner loops that call functions / computation
         code.stride_share   | share | seconds in inner loops, times their share of accesses with a stride / computation
         code.page_share     | share | the same for strides of 4 KiB and multiples
+        code.transpose_share | share | the same where an interchange of loops would make another access strided
         code.division_share | share | seconds in inner loops that divide or take roots / computation
         code.update_share   | share | seconds in inner loops that store to one place each time / computation
     """),

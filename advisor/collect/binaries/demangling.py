@@ -17,6 +17,8 @@ _LIMIT_S: Final = 10.0
 _FORTRAN: Final = re.compile(r"__(\w+?)_MOD_(\w+)|(\w+?)_mp_(\w+)_|_QM([a-z0-9_]+)P([a-z0-9_]+)")
 #: What a compiler adds to the name of a copy that it specialized, such as ``.constprop.0``; ``.cold`` is kept.
 _CLONE: Final = re.compile(r"(\.(?:constprop|isra|part|lto_priv|localalias|llvm)(?:\.\d+)?)+$")
+#: Parameters, and what tools write behind a name.
+_ARGUMENTS: Final = re.compile(r"\(.*$|\[.*$|\s*\[\{.*$|@.*$|'\d+$")
 
 
 @lru_cache(maxsize=1 << 16)
@@ -67,3 +69,8 @@ def _ask_filter(name: str) -> str | None:
     if program is None:
         return None
     return run_child([program, name], _LIMIT_S).text.strip() or None
+
+
+def strip_parameters(name: str) -> str:
+    """Return the name of a function without its parameters, what it returns, and what tools add to it."""
+    return _ARGUMENTS.sub("", name).rpartition(" ")[2] if "operator" not in name else name

@@ -7,17 +7,21 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from advisor.collect.binaries.carried_values import share_of_carrying_pieces
 from advisor.collect.binaries.disassembly import disassemble
-from advisor.collect.binaries.inner_loops import ScalarReason, count_arithmetic, find_inner_loops, is_on_stack
+from advisor.collect.binaries.inner_loops import ScalarReason, count_arithmetic, find_inner_loops, is_extended
 from advisor.collect.binaries.library_functions import classify_library_function
+from advisor.collect.binaries.memory_accesses import is_on_stack
 from advisor.collect.binaries.registers import free_frame_pointer
+from advisor.collect.binaries.sampled_instructions import WAIT_KINDS, read_samples
 from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from advisor.collect.binaries.compilers import SourceUnit
     from advisor.collect.binaries.elf_files import ElfImage, Symbol
     from advisor.collect.binaries.inner_loops import InnerLoop
+    from advisor.collect.binaries.library_functions import LibraryKind
+    from advisor.collect.binaries.sampled_instructions import FunctionSamples
 
 REASONS: Final[tuple[ScalarReason, ...]] = get_args(ScalarReason)
 #: Without optimization every variable lives on the stack: most accesses to memory go there, and a quarter or more of
@@ -33,6 +37,10 @@ _FEW_INSTRUCTIONS: Final = 8
 _DEEPER: Final = 100.0
 #: A loop with this share of accesses of a kind is of that kind: of two arrays one is walked through in that way.
 _SOME: Final = 0.25
+#: A function with this share of floating-point arithmetic among its instructions spends its time on it.
+_COMPUTING: Final = 0.15
+#: A walk along pointers with more instructions than this does other work while it waits for the next one.
+_SHORT: Final = 20
 #: A loop in which one in so many arithmetic instructions divides or takes a root is bound by that unit.
 _SLOW_SHARE: Final = 0.05
 
@@ -43,7 +51,10 @@ class FunctionCode:
 
     ``on_stack`` are the instructions that access its own frame, ``in_memory`` all that access memory; of the loops
     where it has any. ``carrying`` is the share of the pieces of its code that find values in registers
-    (``carried_values``). ``calling_math`` are the beginnings of loops that call functions of the math library.
+    (``carried_values``). ``calling_math`` and ``calling_checks`` are the beginnings of loops that call functions of the
+    math library, and those that report failed assertions, bounds and the like. ``baseline``: it has no instructions of
+    AVX or later. ``computes``: it has no loops, and does little else than floating-point arithmetic.
+    ``samples`` say where in it the time was spent, None where too few are known.
     """
 
     symbol: Symbol
@@ -57,6 +68,10 @@ class FunctionCode:
     packed: int
     called: frozenset[str]
     calling_math: frozenset[int]
+    calling_checks: frozenset[int]
+    baseline: bool
+    computes: bool
+    samples: FunctionSamples | None = None
 
     def without_remainders(self, lines: Mapping[int, tuple[str | None, int | None]]) -> FunctionCode:
         """Return the function without the scalar loops that only take over what is left by, or replace, a vector loop.
@@ -74,7 +89,9 @@ class FunctionCode:
 
     @property
     def main_loop(self) -> InnerLoop | None:
-        """The loop that probably takes most of the time: the one nested deepest, of several the longest."""
+        """The loop that takes most of the samples; without them, the one nested deepest, of several the longest."""
+        if self.samples is not None and any(self.time_shares()):
+            return max(zip(self.time_shares(), self.loops, strict=True), key=lambda pair: pair[0])[1]
         return max(self.loops, key=lambda one: (one.depth, one.instructions), default=None)
 
     @property
@@ -89,40 +106,78 @@ class FunctionCode:
         in_memory = of_accesses >= _STACK_OF_ACCESSES and of_all >= _STACK_OF_INSTRUCTIONS
         return in_memory and self.carrying < _CARRYING
 
-    @property
-    def checked(self) -> bool:
-        """Whether its loops contain tests that assertions, sanitizers or bounds checks add."""
-        return any(classify_library_function(name) == "check" for name in self.called)
+    def time_shares(self) -> tuple[float, ...]:
+        """Return the share of the function's time that each of its loops takes: of its samples.
+
+        Without samples, of the instructions of all loops, where one that is nested deeper runs more often.
+        """
+        if self.samples is not None:
+            count, total = self.samples.count_between, self.samples.total
+            return tuple(_ratio(count(one.begin, one.end), total) for one in self.loops)
+        deepest = max((one.depth for one in self.loops), default=0)  # jumps back over all of a function count, too
+        weights = [_DEEPER ** (one.depth - deepest) * one.instructions for one in self.loops]
+        return tuple(_ratio(weight, sum(weights)) for weight in weights)
 
     def loop_shares(self) -> dict[str, float]:
-        """Return the shares of its loops' arithmetic or accesses that are of a kind, by the name of the kind.
+        """Return the shares of its time in loops that are of a kind, by the name of the kind.
 
-        ``scalar``: of the arithmetic; the reasons for it: of the instructions, as loops that compute nothing take
-        time, too, but for loops that call mathematical functions, which are ``math``; ``slow``: loops that divide or
-        take roots, of the arithmetic; ``strided``, ``far`` and ``indexed``: loops with a quarter of such accesses or
-        more, and ``fixed``: those that update one place, of the instructions.
+        ``scalar``: of that in arithmetic; the reasons for it, but for loops that call mathematical functions, which are
+        ``math``; ``slow``: loops that divide or take roots; without samples both are of the arithmetic. ``strided``,
+        ``far`` and ``indexed``: loops with a quarter of such accesses or more; ``fixed``: those that update one place;
+        ``pointer``, ``chain`` and ``scatter``: waiting for loads, by how their addresses come about (``WaitKind``).
         """
-        deepest = max((one.depth for one in self.loops), default=0)  # jumps back over all of a function count, too
-        weights = [_DEEPER ** (one.depth - deepest) for one in self.loops]
-        loops = list(zip(self.loops, weights, strict=True))
-        arithmetic = sum(w * (one.scalar + one.packed) for one, w in loops)
-        total = sum(w * one.instructions for one, w in loops)
-        reasons = dict.fromkeys(REASONS, 0.0)
-        for one, w in loops:
+        loops = list(zip(self.loops, self.time_shares(), strict=True))
+        reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)
+        for one, share in loops:
             if one.scalar_reason is not None and one.begin not in self.calling_math:
-                reasons[one.scalar_reason] += w * one.instructions
-        slow = sum(w * (one.scalar + one.packed) for one, w in loops if _is_slow(one))
+                reasons[one.scalar_reason] += share
+
+        def sum_of(holds: Callable[[InnerLoop], object]) -> float:
+            return sum(share for one, share in loops if holds(one))
+
+        computing = [(one, share * _arithmetic_share(one, share, self.samples)) for one, share in loops]
+        arithmetic = sum(share for _, share in computing) if self.samples is None else 1.0
         return {
-            **{reason: _ratio(count, total) for reason, count in reasons.items()},
-            "scalar": _ratio(sum(w * one.scalar for one, w in loops), arithmetic),
-            "slow": _ratio(slow, arithmetic),
-            "strided": _ratio(sum(w * one.instructions for one, w in loops if _is_mostly(one, one.strided)), total),
-            "far": _ratio(sum(w * one.instructions for one, w in loops if _is_mostly(one, one.far)), total),
-            "indexed": _ratio(sum(w * one.instructions for one, w in loops if _is_mostly(one, one.indexed)), total),
-            "math": _ratio(sum(w * one.instructions for one, w in loops if one.begin in self.calling_math), total),
-            "fixed": _ratio(sum(w * one.instructions for one, w in loops if one.fixed_updates), total),
-            "branches": _ratio(sum(w * one.instructions for one, w in loops if one.branches), total),
+            **reasons,
+            "scalar": _ratio(sum(share * _ratio(one.scalar, _floating(one)) for one, share in computing), arithmetic),
+            "slow": _ratio(sum(share for one, share in computing if _is_slow(one)), arithmetic),
+            "strided": sum_of(lambda one: _is_mostly(one, one.strided)),
+            "transposed": sum_of(lambda one: one.transposes and _is_mostly(one, one.strided)),
+            "far": sum_of(lambda one: _is_mostly(one, one.far)),
+            "indexed": sum_of(lambda one: _is_mostly(one, one.indexed)),
+            "math": sum_of(lambda one: one.begin in self.calling_math),
+            "checked": sum_of(lambda one: one.begin in self.calling_checks),
+            "baseline": max(sum_of(_computes), float(self.computes)) if self.baseline else 0.0,
+            "fixed": sum_of(lambda one: one.fixed_updates),
+            "branches": sum_of(lambda one: one.branches),
+            **self._wait_shares(loops),
         }
+
+    def _wait_shares(self, loops: Sequence[tuple[InnerLoop, float]]) -> dict[str, float]:
+        """Return the shares of its time that wait for pointers and for scattered numbers."""
+        walks = [(one, share) for one, share in loops if one.load_chain == "pointer" and one.instructions <= _SHORT]
+        walking = sum(share for _, share in walks)
+        if self.samples is None:
+            return {"pointer": walking, "chain": 0.0, "scatter": 0.0}
+        spans = [(one.begin, one.end) for one, _ in walks]
+        waits: dict[str, float] = {
+            kind: _ratio(self.samples.count_waits(kind, spans), self.samples.total) for kind in WAIT_KINDS
+        }
+        return {**waits, "pointer": waits["pointer"] + walking}
+
+
+def _arithmetic_share(loop: InnerLoop, share: float, samples: FunctionSamples | None) -> float:
+    """Return what turns the share of a loop into that of its arithmetic; with samples, time is what counts."""
+    return float(share > 0) if samples is not None else _ratio(_floating(loop), loop.instructions)
+
+
+def _computes(loop: InnerLoop) -> bool:
+    """Return whether a loop spends its time on floating-point arithmetic, and no iteration waits for the one before."""
+    return not loop.recurs and _floating(loop) >= _COMPUTING * loop.instructions
+
+
+def _floating(loop: InnerLoop) -> int:
+    return loop.scalar + loop.packed
 
 
 def _is_mostly(loop: InnerLoop, count: int) -> bool:
@@ -136,15 +191,20 @@ def _is_slow(loop: InnerLoop) -> bool:
     """
     if loop.recurs and not loop.fixed_divisors:
         return False
-    return loop.slow > 0 and loop.slow >= _SLOW_SHARE * (loop.scalar + loop.packed)
+    return loop.slow > 0 and loop.slow >= _SLOW_SHARE * _floating(loop)
 
 
 def _ratio(part: float, whole: float) -> float:
     return part / whole if whole else 0.0
 
 
-def analyze_function(image: ElfImage, symbol: Symbol, source: SourceUnit | None) -> FunctionCode:
-    """Return what the code of a function tells; raises ``UsageError`` where it can't be disassembled."""
+def analyze_function(
+    image: ElfImage, symbol: Symbol, source: SourceUnit | None, sampled: Mapping[int, int] | None = None
+) -> FunctionCode:
+    """Return what the code of a function tells; raises ``UsageError`` where it can't be disassembled.
+
+    ``sampled`` are the samples in it by address.
+    """
     code = free_frame_pointer(disassemble(image, symbol.begin, symbol.end))
     loops = tuple(loop for loop in find_inner_loops(code) if not _communicates(image, loop))
     inside = [one for one in code if any(loop.begin <= one.address < loop.end for loop in loops)] or list(code)
@@ -160,8 +220,12 @@ def analyze_function(image: ElfImage, symbol: Symbol, source: SourceUnit | None)
         carrying=share_of_carrying_pieces(code),
         scalar=scalar,
         packed=packed,
-        calling_math=frozenset(loop.begin for loop in loops if _calls_math(image, loop)),
+        calling_math=frozenset(loop.begin for loop in loops if _calls_kind(image, loop, "math")),
+        calling_checks=frozenset(loop.begin for loop in loops if _calls_kind(image, loop, "check")),
+        baseline=not any(map(is_extended, code)),
+        computes=not loops and scalar + packed >= _COMPUTING * len(code),
         called=frozenset(_name_targets(image, (target for target in targets if target is not None))),
+        samples=read_samples(code, sampled or {}),
     )
 
 
@@ -171,9 +235,9 @@ def _communicates(image: ElfImage, loop: InnerLoop) -> bool:
     return any(name.lower().startswith(("mpi_", "pmpi_")) for name in names)
 
 
-def _calls_math(image: ElfImage, loop: InnerLoop) -> bool:
+def _calls_kind(image: ElfImage, loop: InnerLoop, kind: LibraryKind) -> bool:
     names = _name_targets(image, (target for target in loop.calls if target is not None))
-    return any(classify_library_function(name) == "math" for name in names)
+    return any(classify_library_function(name) == kind for name in names)
 
 
 def _name_targets(image: ElfImage, targets: Iterable[int]) -> Iterable[str]:

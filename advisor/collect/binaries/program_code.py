@@ -18,13 +18,14 @@ import numpy as np
 from advisor.analysis.loads.computation import find_computing_measures
 from advisor.collect.binaries.addresses import find_frame_names, find_lines
 from advisor.collect.binaries.compilers import read_compilation
-from advisor.collect.binaries.demangling import demangle
+from advisor.collect.binaries.demangling import demangle, strip_parameters
 from advisor.collect.binaries.disassembly import X86_64, can_disassemble
 from advisor.collect.binaries.dwarf_units import DAMAGE
 from advisor.collect.binaries.elf_files import find_debug_file, read_elf
 from advisor.collect.binaries.hot_functions import analyze_function
 from advisor.collect.binaries.inlined_regions import find_holder, find_line_spans, restrict_loops
 from advisor.collect.binaries.library_functions import classify_library_function
+from advisor.collect.binaries.located_samples import locate_samples
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.support.extras import install_line
@@ -39,13 +40,16 @@ if TYPE_CHECKING:
     from advisor.collect.binaries.elf_files import ElfImage, Symbol
     from advisor.collect.binaries.hot_functions import FunctionCode
     from advisor.collect.binaries.inlined_regions import Span
+    from advisor.collect.binaries.located_samples import SampledFunction
     from advisor.model.records import FloatArray, Profile, Region
 
 NOTE: Final = "program file"
 #: Traits of functions by the name of the count, as ``FunctionCode.loop_shares`` calls them.
 LOOP_KINDS: Final[Mapping[str, str]] = {
     "overlap": "overlap", "order": "order", "recurrence": "recurrence", "branch": "branch", "call": "call",
-    "strided": "strided", "far": "far", "slow": "division", "fixed": "update", "scalar": "scalar",
+    "pointer": "pointer", "chain": "chain", "scatter": "scatter", "strided": "strided", "transposed": "transposed",
+    "far": "far", "slow": "division", "fixed": "update", "scalar": "scalar",
+    "baseline": "baseline",
 }  # fmt: skip
 #: Kinds of library functions by the name of the count.
 LIBRARY_KINDS: Final = {
@@ -59,7 +63,6 @@ _SEES_LIBRARIES: Final = frozenset({"recording", "perf", "callgrind", "cachegrin
 _MOST_FUNCTIONS: Final = 300
 #: Parts of functions under names of their own: what is seldom run, and bodies of parallel regions.
 _SEPARATED: Final = re.compile(r"\.cold(?:\.\d+)?$|\._omp_fn\.|omp_outlined")
-_ARGUMENTS: Final = re.compile(r"\(.*$|\[.*$|\s*\[\{.*$|@.*$|'\d+$")
 
 
 def describe_code(profile: Profile, program: Path) -> Profile:
@@ -82,8 +85,15 @@ def describe_code(profile: Profile, program: Path) -> Profile:
     inlined = _find_inlined(profile, image, debug, seconds, found)
     found |= {number: symbol for number, (symbol, _) in inlined.items()}
     found = {**overloaded, **found}
-    codes = _read_functions(image, debug, compilation, found)
+    sampled = locate_samples(profile, image, debug, found)
+    found |= {number: one.symbol for number, one in sampled.items()}
+    codes = _read_functions(image, debug, compilation, sampled)
     codes |= {number: restrict_loops(codes[number], spans) for number, (_, spans) in inlined.items() if number in codes}
+    codes |= {
+        number: restrict_loops(codes[number], ((at, at + 1) for at in one.samples))
+        for number, one in sampled.items()
+        if one.inlined and number in codes
+    }
     counts = _describe_regions(profile, image, compilation, found, codes, seconds)
     if not found and not counts["code.known_s"].any():
         counts = _describe_whole(image, compilation, seconds)
@@ -120,7 +130,7 @@ def _find_functions(
         for name in (symbol.name, readable, name_parallel_body(readable)):
             exact.setdefault(name, symbol)
         if _SEPARATED.search(symbol.name) is None:
-            loose.setdefault(_bare(readable), []).append(symbol)
+            loose.setdefault(strip_parameters(readable), []).append(symbol)
     found: dict[int, Symbol] = {}
     overloaded: dict[int, Symbol] = {}
     order = np.argsort(-seconds.sum(axis=1), kind="stable")
@@ -129,7 +139,7 @@ def _find_functions(
             break
         name = profile.regions[number].name
         symbol_of = exact.get(name) or exact.get(demangle(name))
-        alike = [symbol_of] if symbol_of is not None else loose.get(_bare(demangle(name)), [])
+        alike = [symbol_of] if symbol_of is not None else loose.get(strip_parameters(demangle(name)), [])
         if alike:
             chosen = found if len(alike) == 1 else overloaded
             chosen[number] = max(alike, key=lambda symbol: symbol.end - symbol.begin)
@@ -164,22 +174,26 @@ def _keep_inlined(
     names = find_frame_names(debug, (begin for pieces in spans.values() for begin, _ in pieces))
     kept: dict[int, list[Span]] = {}
     for number, pieces in spans.items():
-        wanted = _bare(demangle(regions[number].name))
+        wanted = strip_parameters(demangle(regions[number].name))
         body = regions[number].name.startswith(_BODY)
-        mine = [(begin, end) for begin, end in pieces if body or wanted in map(_bare, names.get(begin, ()))]
+        mine = [(begin, end) for begin, end in pieces if body or wanted in map(strip_parameters, names.get(begin, ()))]
         if mine:
             kept[number] = mine
     return kept
 
 
 def _read_functions(
-    image: ElfImage, debug: ElfImage, compilation: Compilation, found: Mapping[int, Symbol]
+    image: ElfImage,
+    debug: ElfImage,
+    compilation: Compilation,
+    sampled: Mapping[int, SampledFunction],
 ) -> dict[int, FunctionCode]:
     """Return the code of the functions by region; nothing where it can't be disassembled."""
     if image.machine != X86_64 or not can_disassemble():
         return {}
     codes = {
-        number: analyze_function(image, symbol, compilation.find_unit(symbol.begin)) for number, symbol in found.items()
+        number: analyze_function(image, one.symbol, compilation.find_unit(one.symbol.begin), one.samples)
+        for number, one in sampled.items()
     }
     arithmetic = (loop.arithmetic for code in codes.values() for loop in code.loops)
     lines = find_lines(debug, chain.from_iterable(arithmetic))
@@ -201,10 +215,6 @@ def _place_regions(
         if placed[number].file is None and file is not None:
             placed[number] = replace(placed[number], file=file, line=line)
     return tuple(placed)
-
-
-def _bare(name: str) -> str:
-    return _ARGUMENTS.sub("", name).rpartition(" ")[2] if "operator" not in name else name
 
 
 def _describe_regions(
@@ -264,8 +274,8 @@ def _add_function(
     counts["unoptimized"][number] = row if unoptimized else 0.0
     if code is None:
         return False
-    counts["checked"][number] = row if code.checked else 0.0
     shares = code.loop_shares()
+    counts["checked"][number] = row * shares["checked"]
     if "math" in counts and not unoptimized:
         counts["math"][number] = row * shares["math"]
     for trait, name in LOOP_KINDS.items():

@@ -92,6 +92,18 @@ void gw_sampling_prepare(void) {
   gw_tell("sampling %d", 1000000000 / period_ns);
 }
 
+/* When a thread's first sample is due. Kernels look at such timers only as their clock ticks, mostly every 4 ms. Threads
+   that live for less than a period would never be sampled if it were due after one: so that each of them has its share of
+   the samples, it comes at a random moment of the first period, less the tick that passes until it is noticed. */
+static long first_ns(const struct gw_thread *t) {
+  struct timespec tick = {0, 0};
+  clock_getres(CLOCK_MONOTONIC_COARSE, &tick);
+  long spare = period_ns - tick.tv_nsec;
+  if (spare <= 0) return 1;
+  uint64_t mixed = (gw_now() ^ (uint64_t)t->tid << 32) * 0x9e3779b97f4a7c15u;
+  return 1 + (long)((mixed >> 33) % (uint64_t)spare);
+}
+
 void gw_samples_begin(struct gw_thread *t) {
   timer_t timer;
   struct sigevent event;
@@ -101,7 +113,7 @@ void gw_samples_begin(struct gw_thread *t) {
   event.sigev_signo = SIGRTMAX - 5;
   event.sigev_notify_thread_id = t->tid;
   if (timer_create(CLOCK_THREAD_CPUTIME_ID, &event, &timer)) return;
-  struct itimerspec every = {{0, period_ns}, {0, period_ns}};
+  struct itimerspec every = {{0, period_ns}, {0, first_ns(t)}};
   timer_settime(timer, 0, &every, NULL);
   t->timer = (void *)timer;
   t->timed = 1;

@@ -26,7 +26,17 @@ PROCESSOR_LIMIT: Final = 1_000_000
 _KEYS: Final = (
     *("schema", "program", "run", "reader", "actual_s", "processors", "regions", "synchronized", "phases", "status"),
     *("build", "started", "machine", "cores", "language", "executable", "paradigms", "parameters", "outside"),
-    *("counts", "causes", "notes", "ranks_expected", "clock_uncertainty_s", "job", "command", *MEASURES),
+    *(
+        "counts",
+        "causes",
+        "notes",
+        "ranks_expected",
+        "clock_uncertainty_s",
+        "job",
+        "command",
+        "sampled_code",
+        *MEASURES,
+    ),
 )
 
 Fields = dict[str, "JsonNode"]
@@ -67,6 +77,7 @@ def parse_document(root: JsonNode, arrays: ArraySource) -> Profile:
         ranks_expected=found["ranks_expected"].require_whole(1) if "ranks_expected" in found else None,
         clock_uncertainty_s=found["clock_uncertainty_s"].require_number(0) if "clock_uncertainty_s" in found else None,
         notes=tuple(map(_read_note, _optional_items(found, "notes"))),
+        sampled_code=tuple(map(_read_sampled_place, _optional_items(found, "sampled_code"))),
     )
     arrays.refuse_unused(root)
     return _check_soundness(root, replace(profile, notes=(*profile.notes, *_note_missing_values(arrays))))
@@ -135,6 +146,13 @@ def _read_region(node: JsonNode) -> Region:
         line=found["line"].require_whole() if "line" in found else None,
         threaded=found["threaded"].require_flag() if "threaded" in found else False,
     )
+
+
+def _read_sampled_place(node: JsonNode) -> tuple[int, int]:
+    pair = node.require_items(2)
+    if len(pair) != 2:
+        raise node.make_error("expected a place in the program's file and its samples")
+    return pair[0].require_whole(), pair[1].require_whole(1)
 
 
 def _read_note(node: JsonNode) -> Note:

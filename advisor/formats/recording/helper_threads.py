@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 #: A thread that uses less of the CPU time of its process's busiest one works for nobody.
 LEAST_USED: Final = 0.01
-#: What such a thread does besides: it waits to be asked.
+#: Calls other than waiting that take less of that time are no work of its own either.
+LEAST_SERVED: Final = 0.05
+#: What such a thread does besides: it waits to be asked, and may do a little else when it is, such as write results.
 _WAITS: Final = frozenset({Role.OMP_LOCK, Role.OMP_BARRIER, Role.OS, Role.THREAD, Role.LOCAL})
 
 
@@ -57,6 +59,9 @@ def _is_helper(thread: RecordedThread, used_ns: int, busiest_ns: int) -> bool:
         return False
     if thread.span.number == 0 or len(teams_of(thread)):
         return False
-    called = np.unique(thread.records["function"][thread.records["kind"] == CALL]).tolist()
-    names = (thread.process.functions.get(number, "") for number in called)
-    return all(classify_region(name)[1] in _WAITS for name in names)
+    calls = thread.records[(thread.records["kind"] == CALL) & (thread.records["end_ns"] > 0)]
+    functions, place = np.unique(calls["function"], return_inverse=True)
+    names = (thread.process.functions.get(number, "") for number in functions.tolist())
+    serves = np.array([classify_region(name)[1] not in _WAITS for name in names], dtype=np.bool_)
+    served_ns = (calls["end_ns"] - calls["start_ns"])[serves[place]].sum() if len(calls) else 0
+    return bool(served_ns < LEAST_SERVED * busiest_ns)

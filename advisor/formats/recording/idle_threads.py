@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 #: A first thread that computes for less of its time only looks after the others.
 _IDLE: Final = 0.02
-#: So many other threads have to work.
-_LEAST: Final = 2
+#: Beside a single other thread, one that does so much of what that one does may be its peer, if a lazy one.
+_SHARE_OF_ONE: Final = 0.05
+#: What a thread does beside computing.
+_OTHER_WORK: Final = ("io_s", "transfer_s", "sync_s")
 
 
 def leave_out_idle_threads(profile: Profile) -> Profile:
@@ -25,16 +27,19 @@ def leave_out_idle_threads(profile: Profile) -> Profile:
 
     They use no core, and would look like processors that have nothing to do.
     """
-    used = np.zeros(len(profile.processors))
+    used, done = np.zeros(len(profile.processors)), np.zeros(len(profile.processors))
     for phase in profile.phases:
         if "cpu_s" in phase.arrays:
             used += phase.arrays["cpu_s"].sum(axis=(0, 2))
+        done += sum((phase.arrays[name].sum(axis=(0, 2)) for name in _OTHER_WORK if name in phase.arrays), 0.0)
+    done += used
     kept = np.ones(len(profile.processors), dtype=np.bool_)
     for q, one in enumerate(profile.processors):
         others = [n for n, each in enumerate(profile.processors) if each.rank == one.rank and each.thread > 0]
         idle = one.thread == 0 and used[q] < _IDLE * profile.actual_s
-        if idle and len(others) >= _LEAST and used[others].max() > _IDLE * profile.actual_s:
-            kept[q] = False
+        if not idle or not others or used[others].max() <= _IDLE * profile.actual_s:
+            continue
+        kept[q] = len(others) == 1 and done[q] >= _SHARE_OF_ONE * done[others].max()
     return profile if kept.all() else _select_processors(profile, kept)
 
 

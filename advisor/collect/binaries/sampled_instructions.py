@@ -1,0 +1,179 @@
+"""Where in a function samples found it, and for which loads it waited there (x86-64).
+
+A timer finds a thread behind the instruction that it waited for: that one has just been completed. Of an addition to
+something in memory, a comparison with it, or a move from it, that is the load, where its address can't be foreseen. An
+address that advances by the same step each time is fetched before it is needed.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import TYPE_CHECKING, Final, Literal, get_args
+
+from advisor.collect.binaries.load_chains import address_registers, find_load_chain
+from advisor.collect.binaries.registers import find_steps, find_writes, whole_register
+from advisor.model.record_class import dataclass
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from advisor.collect.binaries.disassembly import Instruction
+
+#: ``pointer``: at an address that was itself loaded; ``chain``: at one made of a number that the iteration before has
+#: loaded, as in a table of links or states; ``scatter``: at another one that is computed anew each time.
+WaitKind = Literal["pointer", "chain", "scatter"]
+WAIT_KINDS: Final[tuple[WaitKind, ...]] = get_args(WaitKind)
+
+#: Fewer samples of a function do not say where in it they were taken.
+FEW: Final = 20
+#: An instruction that holds up its loop has this many times as many samples as the average one of it, or more.
+_STANDS_OUT: Final = 2.0
+_STACK: Final = frozenset({"rsp", "rbp", "rip"})
+_MOVES: Final = re.compile(r"mov(?:zx|sx|sxd|abs)?|cmov\w+")
+_ADDS: Final = re.compile(r"(?:add|sub)")
+_PARAMETERS: Final = frozenset({"rdi", "rsi", "rdx", "rcx", "r8", "r9"})
+_LONGEST: Final = 20_000
+#: Scalar additions of floating-point numbers wait for the sum before as well as for what they load.
+_SUMS: Final = re.compile(r"v?(?:add|sub|fn?m(?:add|sub)(?:132|213|231)?)s[sd]")
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSamples:
+    """The samples of a function: ``places`` are addresses in order, ``counts`` the samples there.
+
+    ``waits`` are the kinds of loads that some of them wait for, by address.
+    """
+
+    places: tuple[int, ...]
+    counts: tuple[int, ...]
+    waits: Mapping[int, WaitKind]
+
+    @property
+    def total(self) -> int:
+        """All samples of the function."""
+        return sum(self.counts)
+
+    def count_between(self, begin: int, end: int) -> int:
+        """Return the samples from one address to another."""
+        first, last = bisect_right(self.places, begin - 1), bisect_right(self.places, end - 1)
+        return sum(self.counts[first:last])
+
+    def count_waits(self, kind: WaitKind, except_in: Sequence[tuple[int, int]]) -> int:
+        """Return the samples that wait for loads of a kind, but for those in some pieces of the code."""
+        return sum(
+            count
+            for place, count in zip(self.places, self.counts, strict=True)
+            if self.waits.get(place) == kind and not any(begin <= place < end for begin, end in except_in)
+        )
+
+
+def read_samples(code: Sequence[Instruction], sampled: Mapping[int, int]) -> FunctionSamples | None:
+    """Return the samples of a function, None where there are too few; ``sampled`` are those of the whole program."""
+    found = {one.address: count for one in code if (count := sampled.get(one.address, 0))}
+    if sum(found.values()) < FEW:
+        return None
+    waits: dict[int, WaitKind] = {}
+    spans = _find_spans(code)
+    number = {one.address: at for at, one in enumerate(code)}
+    sources = _find_sources(code)
+    for address, count in found.items():
+        body = next(iter(_enclosing(code, spans, address)), code)
+        seen = sum(found.get(one.address, 0) for one in body)
+        if count * len(body) < _STANDS_OUT * seen:
+            continue
+        waited = [_classify_load(code, spans, at) for at in _find_waited(code, number[address], sources)]
+        kinds = [kind for kind in waited if kind is not None]
+        if kinds:
+            waits[address] = kinds[0]
+    places = tuple(sorted(found))
+    return FunctionSamples(places, tuple(found[place] for place in places), waits)
+
+
+def _find_spans(code: Sequence[Instruction]) -> list[tuple[int, int]]:
+    """Return beginnings and ends of all loops of a function, inner ones first."""
+    first = code[0].address if code else 0
+    found = {
+        (one.target, one.address + one.size)
+        for one in code
+        if one.jumps and one.target is not None and first <= one.target <= one.address
+    }
+    return sorted((span for span in found if span[1] - span[0] <= _LONGEST), key=lambda span: span[1] - span[0])
+
+
+def _enclosing(
+    code: Sequence[Instruction], spans: Sequence[tuple[int, int]], address: int
+) -> Iterator[Sequence[Instruction]]:
+    """Return the bodies of the loops around an address, the innermost first."""
+    for begin, end in spans:
+        if begin <= address < end:
+            yield [one for one in code if begin <= one.address < end]
+
+
+def _find_sources(code: Sequence[Instruction]) -> Mapping[int, list[int]]:
+    """Return by address the numbers of the jumps to it."""
+    sources: dict[int, list[int]] = {}
+    for at, one in enumerate(code):
+        if one.jumps and one.target is not None:
+            sources.setdefault(one.target, []).append(at)
+    return sources
+
+
+def _find_waited(code: Sequence[Instruction], at: int, sources: Mapping[int, list[int]]) -> list[int]:
+    """Return the instructions that may have been completed just before one; a branch counts as its comparison."""
+    before = [*sources.get(code[at].address, ())]
+    if at and code[at - 1].mnemonic not in ("jmp", "ret"):
+        before.append(at - 1)
+    found = []
+    for place in before:
+        if code[place].jumps and place:
+            place -= 1
+        found.append(place)
+    return found
+
+
+def _classify_load(code: Sequence[Instruction], spans: Sequence[tuple[int, int]], at: int) -> WaitKind | None:
+    """Return how the address of an instruction's load comes about, None where it loads nothing or can be foreseen."""
+    one = code[at]
+    memory = one.memory
+    if memory is None or one.mnemonic == "call" or _SUMS.fullmatch(one.mnemonic):
+        return None
+    if memory == one.operands[0] and one.mnemonic.removeprefix("v").startswith("mov"):
+        return None  # a store
+    registers = address_registers(memory)
+    if not registers or set(registers) & _STACK:
+        return None
+    for body in _enclosing(code, spans, one.address):
+        writes = find_writes(body)
+        changed = [register for register in registers if register in writes]
+        if not changed:
+            continue
+        steps = find_steps(body, writes)
+        if all(register in steps for register in changed):
+            return None
+        anew = next(register for register in changed if register not in steps)
+        first, place = code.index(body[0]), body.index(one)
+        before = (*reversed(body[:place]), *reversed(body[place:]), *reversed(code[:first]))
+        if anew == registers[0] and _is_loaded(before, anew):
+            return "pointer"
+        return "chain" if find_load_chain(body) == "table" else "scatter"
+    return "pointer" if len(registers) == 1 and _is_loaded(tuple(reversed(code[:at])), registers[0]) else None
+
+
+def _is_loaded(before: Iterable[Instruction], register: str) -> bool:
+    """Return whether a register holds what was loaded from memory or passed to the function.
+
+    ``before`` are the instructions that come before its use, the last one first.
+    """
+    for one in before:
+        if register not in find_writes((one,)):
+            continue
+        if one.mnemonic == "call":
+            return register == "rax"
+        if _MOVES.fullmatch(one.mnemonic) and whole_register(one.operands[0]) == register:
+            if "[" in one.operands[1]:
+                return True
+            register = whole_register(one.operands[1])
+        elif not (_ADDS.fullmatch(one.mnemonic) and one.operands[1][:1].isdigit()):
+            return False
+    return register in _PARAMETERS
