@@ -7,7 +7,7 @@ build are left out, and that is said.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -18,7 +18,6 @@ from advisor.analysis.distributions import student_t_quantile
 from advisor.analysis.fingerprints import compare_fingerprints
 from advisor.model import policy
 from advisor.model.devices import DEVICE_BOUNDS
-from advisor.model.record_class import dataclass
 from advisor.model.records import ALL_LEVELS, BOUND_NAMES, LEVELS
 
 if TYPE_CHECKING:

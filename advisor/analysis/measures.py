@@ -6,9 +6,8 @@ that would record it. All texts and commands of missing measurements stand in th
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

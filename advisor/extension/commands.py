@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from advisor.model.errors import PluginError
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from argparse import Namespace

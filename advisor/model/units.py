@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated
-
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError
-from advisor.model.record_class import dataclass
 from advisor.support.documents.scalars import suggest_word
 from advisor.support.limited_files import read_limited
 

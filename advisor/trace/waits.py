@@ -8,11 +8,11 @@ busy-waiting call burns processor time all the same, so no CPU time is looked at
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.trace.counts import sum_call_bytes
 from advisor.trace.events import COMMUNICATING, Role
 from advisor.trace.locations import ranks_of_locations

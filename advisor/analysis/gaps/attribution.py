@@ -8,6 +8,7 @@ the processor that decides each instance. A merged gap is the sum of its parts, 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +19,6 @@ from advisor.analysis.gaps import inner_waits
 from advisor.analysis.loads import ProfileLoads, SecondsSpread, summarize_loads
 from advisor.analysis.machine_bounds import COUNTS, seconds_by_place
 from advisor.analysis.measures import find_system_measures
-from advisor.model.record_class import dataclass
 from advisor.model.records import BOUND_NAMES, LEVELS, OTHER_PROGRAMS
 from advisor.support.grouping import sum_by_group
 

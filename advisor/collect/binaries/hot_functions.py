@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, get_args
 
 from advisor.collect.binaries.carried_values import share_of_carrying_pieces
@@ -10,7 +10,6 @@ from advisor.collect.binaries.disassembly import disassemble
 from advisor.collect.binaries.inner_loops import ScalarReason, count_arithmetic, find_inner_loops, is_on_stack
 from advisor.collect.binaries.library_functions import classify_library_function
 from advisor.collect.binaries.registers import free_frame_pointer
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -7,7 +7,7 @@ ran, it does not know.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor.collect.binaries.integer_loops import (
@@ -17,7 +17,6 @@ from advisor.collect.binaries.integer_loops import (
     has_integer_recurrence,
 )
 from advisor.collect.binaries.registers import find_step_places, find_steps, find_writes, whole_register
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

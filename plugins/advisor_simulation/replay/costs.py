@@ -8,12 +8,11 @@ between start-up and shutdown.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor_simulation.replay import computing_span, engine, outcome
 from advisor_simulation.replay.network import IDEAL
 from advisor_simulation.replay.program import Op

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.model.errors import AdvisorError
-from advisor.model.record_class import dataclass
 from advisor_simulation.replay import calibration, conversion, costs, engine
 from advisor_simulation.replay.fingerprint import compute_fingerprint
 from advisor_simulation.replay.network import Network, from_machine
