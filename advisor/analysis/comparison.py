@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.analysis.distributions import student_t_quantile
-from advisor.analysis.fingerprints import compare_fingerprints
+from advisor.analysis.network_demands import compare_network_demands
 from advisor.model import policy
 from advisor.model.devices import DEVICE_BOUNDS
 from advisor.model.records import ALL_LEVELS, BOUND_NAMES, LEVELS
@@ -23,7 +23,7 @@ from advisor.model.records import ALL_LEVELS, BOUND_NAMES, LEVELS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.analysis.fingerprints import CountChange
+    from advisor.analysis.network_demands import CountChange
     from advisor.model.records import Advice, FloatArray, Gap
 
 
@@ -109,7 +109,7 @@ def compare_builds(
     least ``CHANGE_SHARE`` of the run. Simulated runs have no noise.
     """
     all_runs = len(before), len(after)
-    network = compare_fingerprints(before, after, earlier)
+    network = compare_network_demands(before, after, earlier)
     before, after, *earlier = select_undisturbed((before, after, *earlier))
     known = _known_bounds((*before, *after))
     names = ("actual", *_gap_names(known))

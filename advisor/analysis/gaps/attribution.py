@@ -114,7 +114,7 @@ def gap_letters(source: AttributionSource, lower: str, upper: str) -> tuple[str,
 
 
 def _split_io(source: AttributionSource, upper: Bound, gap_s: float) -> tuple[GapPart, ...]:
-    """Return the I/O that was seen, a mean over the processors, and what lies outside of their times."""
+    """Return the I/O that was seen, a mean over the processors, and what is outside their times."""
     seen = GapPart(("O",), _mean_io(source))
     if gap_letters(source, "IPC", upper.name) == ("O",):
         return (seen,)
