@@ -211,7 +211,7 @@ def _running_latest_starts(start: FloatArray, first: IntArray) -> FloatArray:
 
 
 def _wait_for_senders(calls: Calls, messages: Messages) -> WaitReason:
-    """Return until when receives wait: until the send they need has started."""
+    """Return until when receives wait for a late sender: until the send they need has started."""
     everything = np.ones(len(messages.send), dtype=bool)
     kind = np.full(len(messages.send), KINDS.index("late sender"))
     return _make_reason(messages.receive, calls.start_s[messages.send], kind, calls.location[messages.send], everything)

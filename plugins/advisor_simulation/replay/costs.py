@@ -48,12 +48,12 @@ class NetworkCosts:
 
     @property
     def transfer_efficiency(self) -> float:
-        """Transfer efficiency, 0 to 1."""
+        """Transfer efficiency, 0 to 1: run time on an ideal network / recorded run time."""
         return min(self.ideal_s / max(self.recorded_s, 1e-300), 1.0)
 
     @property
     def serialization_efficiency(self) -> float:
-        """Serialization efficiency, 0 to 1."""
+        """Serialization efficiency, 0 to 1: longest computation of a rank / run time on an ideal network."""
         return min(self.longest_s / max(self.ideal_s, 1e-300), 1.0)
 
 
