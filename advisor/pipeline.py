@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor.advice import facts, ranking, rules
@@ -18,7 +18,6 @@ from advisor.collect import campaigns, listed_runs, sidecar
 from advisor.collect.binaries.executables import attach_executable
 from advisor.extension.run_events import RunEvents
 from advisor.model.errors import DocumentError, InputError
-from advisor.model.record_class import dataclass
 from advisor.model.records import Advice, Total
 
 if TYPE_CHECKING:

@@ -60,7 +60,7 @@ class History:
             return compare_stored_builds(runs, before, after, program).comparison
 
     def mark_applied(self, item: str, *, region: str | None = None, program: str | None = None) -> None:
-        """Say that an action, or the item of a fingerprint, was carried out; the next build shows what it won.
+        """Say that an action, or the item of a fingerprint, was carried out; the next build shows what it gained.
 
         Raises ``UsageError`` where none fits, or several.
         """

@@ -12,8 +12,8 @@ from advisor.analysis import bounds, gaps
 from advisor.model.records import Advice, Grade, Total
 from advisor.trace.profile import from_trace
 from advisor_simulation.replay import conversion, engine, rebuilding
-from advisor_simulation.replay.fingerprint import build_finding, compute_fingerprint
 from advisor_simulation.replay.network import Network
+from advisor_simulation.replay.network_demand import build_finding, compute_network_demand
 from advisor_simulation.replay.program import Collectives, Op, Program
 
 #: The machine on which the builds run: fast, so that more messages take next to no time.
@@ -69,7 +69,7 @@ def _record(some: Program, build: str, draw: np.random.Generator) -> Advice:
     trace = rebuilding.rebuild_trace(some, engine.operation_ends(plan, engine.replay_steps(plan, MACHINE), some))
     profile = replace(from_trace(trace), program="halo", build=build, run=f"{draw.integers(1 << 30)}")
     levels = bounds.compute_bounds(profile, None)
-    found = build_finding(profile, compute_fingerprint(conversion.convert_trace(trace)))
+    found = build_finding(profile, compute_network_demand(conversion.convert_trace(trace)))
     return Advice(
         profile, Grade("A", 1.0, ()), levels, gaps.attribute_gaps(profile, levels), (), (found,), (), Total(0.0), (),
         (), "nothing significant",

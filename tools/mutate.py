@@ -35,7 +35,8 @@ _SEED: Final = 17
 _REWRITING: Final = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
 
 _POLICY: Final = "tests/model/test_policy.py"
-_ADVICE: Final = (_POLICY, "tests/advice/test_order.py", "tests/advice/test_drafts.py", "tests/advice/test_ranking.py")
+_RANKING: Final = ("order", "order_of_parts", "drafts", "ceiling_parts", "build_changes", "ranking")
+_ADVICE: Final = (_POLICY, *(f"tests/advice/test_{name}.py" for name in _RANKING))
 _BOUNDS: Final = ("tests/analysis/test_bounds.py", "tests/analysis/test_gaps.py", "tests/analysis/test_gap_causes.py")
 #: The tests of each module, those that fail soonest first.
 TESTS: Final = {

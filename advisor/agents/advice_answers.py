@@ -89,7 +89,7 @@ def _explain_verdict(advice: Advice) -> str:
         own_s = advice.profile.actual_s - disturbance_seconds(advice.profile)  # others may have held it up as long
         if most_s < policy.NOTABLE_GAIN * own_s:
             share = most_s / advice.profile.actual_s
-            return f"no item wins more than {share:.1%} of the run: most of its time is where computation and gaps say"
+            return f"no item saves more than {share:.1%} of the run: most of its time is where computation and gaps say"
         return "carry out the first item"
     if advice.verdict == "nothing significant":
         return "no gap is large enough to act on: change nothing"

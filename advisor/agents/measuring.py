@@ -62,7 +62,7 @@ def measure_command(
     stopped, output = None, ""
     for number in range(repeats):
         if runs and time.monotonic() + runs[-1].advice.profile.actual_s > until:
-            stopped = f"the budget was spent after {len(runs)} of {repeats} runs"
+            stopped = f"the budget ran out after {len(runs)} of {repeats} runs"
             break
         target = top / f"run-{number + 1}"
         output = record_run(words, folder, target, until - time.monotonic())

@@ -217,7 +217,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         ("command",), _measure, writes=True,
     ),
     "what_if": Tool(
-        "Simulate what actions would win on a recorded run, alone and together.",
+        "Simulate what actions would gain on a recorded run, alone and together.",
         {
             "run": _RUN,
             "actions": {"type": "array", "items": {"type": "string", "pattern": "^[A-Z]-?[A-Za-z0-9.]+$",

@@ -69,7 +69,7 @@ class Workplace:
     def check_command(self, words: Sequence[str]) -> None:
         """Raise ``UsageError`` unless the command begins with the words of an allowed one."""
         if any("\0" in word for word in words):
-            raise UsageError("a word of a command holds no zero byte")
+            raise UsageError("a word of a command must not contain a null byte")
         if not self.allows_command(words):
             allowed = "; ".join(" ".join(prefix) for prefix in self.commands) or "none"
             raise UsageError(f"this command is not allowed. Allowed are commands that begin with: {allowed}")

@@ -30,7 +30,7 @@ NEED_PHASES: Final = ("IP", "IPCOLM", "IPCOLMD", "IPCOLMDS", "IPCOLMDSW")
 NEED_OWN_CORES: Final = ("IPC", "IPCOLMDS")
 
 WITHOUT_PHASES: Final = "without phases a serial part counts as imbalance"
-ONE_ITERATION: Final = "every phase has one iteration, so changes between iterations cannot show"
+ONE_ITERATION: Final = "every phase has one iteration, so changes between iterations are not visible"
 
 
 def compute_bounds(
@@ -134,5 +134,5 @@ def explain_shared_cores(profile: Profile) -> str | None:
         return None
     cores = "1 core" if profile.cores == 1 else f"{profile.cores} cores"
     return (
-        f"{len(profile.processors)} processors share {cores}, so transfer, waiting and system time cannot be told apart"
+        f"{len(profile.processors)} processors share {cores}, so transfer, waiting and system time cannot be separated"
     )

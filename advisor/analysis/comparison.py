@@ -7,7 +7,7 @@ build are left out, and that is said.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.analysis.distributions import student_t_quantile
-from advisor.analysis.fingerprints import compare_fingerprints
+from advisor.analysis.network_demands import compare_network_demands
 from advisor.model import policy
 from advisor.model.devices import DEVICE_BOUNDS
-from advisor.model.record_class import dataclass
 from advisor.model.records import ALL_LEVELS, BOUND_NAMES, LEVELS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.analysis.fingerprints import CountChange
+    from advisor.analysis.network_demands import CountChange
     from advisor.model.records import Advice, FloatArray, Gap
 
 
@@ -110,7 +109,7 @@ def compare_builds(
     least ``CHANGE_SHARE`` of the run. Simulated runs have no noise.
     """
     all_runs = len(before), len(after)
-    network = compare_fingerprints(before, after, earlier)
+    network = compare_network_demands(before, after, earlier)
     before, after, *earlier = select_undisturbed((before, after, *earlier))
     known = _known_bounds((*before, *after))
     names = ("actual", *_gap_names(known))

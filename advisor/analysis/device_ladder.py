@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NO_PEAK: Final = "kernels were timed, not counted: how far they are from the device's peak rates is not known"
 BY_GRIDS: Final = "from the grids of kernels and their names alone: counters tell how far the others are from the peak"
 COLLECT_PEAK: Final = "ncu --set roofline --csv ./PROGRAM (NVIDIA), rocprof-compute profile -- ./PROGRAM (AMD)"
-COLLECT_RANKS: Final = "record all ranks, and name the directory that holds their traces"
+COLLECT_RANKS: Final = "record all ranks, and pass the directory that contains their traces"
 COLLECT_CALLS: Final = "record the runtime's calls too: ProfilerActivity.CPU, nsys --trace=cuda, rocprofv3 --hip-trace"
 SHORTEST_RUN_S: Final = 0.01
 FEWEST_ITERATIONS: Final = 3

@@ -6,9 +6,8 @@ that would record it. All texts and commands of missing measurements stand in th
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -37,13 +36,13 @@ MISSING: Final[dict[str, MissingData]] = {
     "work_s": MissingData("the wall times of regions are not known", _RUN),
     "cpu_s": MissingData("the CPU times are not known", _RUN),
     "transfer_s": MissingData("the time that communication takes is not known", _RUN),
-    "wait_s": MissingData("the time spent waiting is not known", _RUN),
+    "wait_s": MissingData("waiting time is unknown", _RUN),
     "sync_s": MissingData("the cost of synchronizing is not known", _RUN),
     "io_s": MissingData("the time of input and output is not known", _RUN),
     "phases": MissingData("no synchronizations are known that divide the run into phases", _RUN),
     "duration_s": MissingData("the times between synchronizations are not known", _RUN),
     "actual_s": MissingData("the wall time of the run is not known", _RUN),
-    "functions": MissingData("the functions of the program are not told apart", _RUN),
+    "functions": MissingData("the functions of the program are not separated", _RUN),
     "machine": MissingData("no machine model was given", "gapwatch advise --machine host PATH"),
     "peak": MissingData("the machine model knows no rate for these operations", "gapwatch machines list"),
     "clock": MissingData("the machine model knows no clock", "gapwatch machines list"),
@@ -64,9 +63,9 @@ WORDS: Final = {
     "os_s": "time without a core",
 }
 HELD_WAITING: Final = (
-    "only input and output are told apart, so waiting, synchronizing and imbalance are in here, up to the whole run"
+    "only I/O is separated, so this includes waiting, synchronization and imbalance, up to the whole run"
 )
-HELD_OS: Final = "no CPU times were recorded, so computation holds what the operating system took"
+HELD_OS: Final = "no CPU times were recorded, so computation includes operating-system time"
 
 
 @dataclass(frozen=True, slots=True)

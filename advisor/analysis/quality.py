@@ -113,23 +113,19 @@ def _check_processors(profile: Profile) -> Iterator[Note]:
     if expected is not None and ranks < expected:
         name = "processors missing" if 2 * ranks >= expected else "most processors missing"
         yield _make_note(
-            name, f"{ranks} of {expected} ranks are in the profile", "copy the files of all ranks, or run anew"
+            name, f"{ranks} of {expected} ranks are in the profile", "copy the files of all ranks, or run again"
         )
     yield from _of_ranks(profile)
     cores = profile.cores
     if cores is None:
-        yield _make_note(
-            "cores unknown", "the number of cores is not known; processors that share cores would not show"
-        )
+        yield _make_note("cores unknown", "the number of cores is not known; oversubscribed cores would go unnoticed")
     elif shared := explain_shared_cores(profile):
-        yield _make_note(
-            "processors share cores", shared, f"run with at most {cores} processors, each on a core of its own"
-        )
+        yield _make_note("processors share cores", shared, f"run with at most {cores} processors, each on its own core")
 
 
 def _of_ranks(profile: Profile) -> Iterator[Note]:
     """Yield doubts about whether these are the ranks of one run: those that messages go to, and equally long."""
-    missing = "copy the files of all ranks, or run anew"
+    missing = "copy the files of all ranks, or run again"
     if profile.ranks_expected is None:
         highest = max(processor.rank for processor in profile.processors)
         if profile.ranks <= highest:
@@ -212,10 +208,10 @@ def _longest_seconds(profile: Profile) -> float:
 def _check_phases(profile: Profile, loads: ProfileLoads) -> Iterator[Note]:
     """Yield doubts about how finely the profile tells apart."""
     if not loads.quantities.work.is_known:
-        how = "waiting is not known, so load, communication and waiting cannot be told apart"
+        how = "waiting is unknown, so load, communication and waiting cannot be separated"
         yield _make_note(UNTOLD, how, recording_command(profile, "wait_s"))
     if not profile.has_phases and len(profile.processors) > 1:
-        how = "no synchronizations are known, so imbalance, synchronization and waiting cannot be told apart"
+        how = "there are no known synchronizations, so imbalance, synchronization and waiting cannot be separated"
         yield _make_note("no phases", how, recording_command(profile, "phases"))
     elif profile.has_phases and max(phase.iterations for phase in profile.phases) < policy.FEWEST_ITERATIONS:
         how = f"no phase has {policy.FEWEST_ITERATIONS} iterations or more, so changes between iterations hardly show"

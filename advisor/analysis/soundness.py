@@ -46,7 +46,7 @@ def _check_run(profile: Profile) -> None:
     _require_condition(all(r.line is None or r.line >= 0 for r in profile.regions), "regions", "a line is negative")
     _require_condition(bool(profile.phases), "phases", "there are none; a run without phases is one of kind 'whole'")
     _require_condition(
-        "whole" not in kinds or len(profile.phases) == 1, "phases", "one of kind 'whole' stands beside others"
+        "whole" not in kinds or len(profile.phases) == 1, "phases", "there are others beside one of kind 'whole'"
     )
     for name in ("cores", "ranks_expected"):
         value = getattr(profile, name)
@@ -64,7 +64,7 @@ def _check_phase(profile: Profile, phase: Phase, place: str) -> None:
     )
     _require_condition(_is_within(phase.regions, 0, len(profile.regions)), f"{place}.regions", "an index of no region")
     _require_condition(
-        len(set(phase.regions.tolist())) == len(phase.regions), f"{place}.regions", "the same region stands twice"
+        len(set(phase.regions.tolist())) == len(phase.regions), f"{place}.regions", "the same region occurs twice"
     )
     _require_condition(
         bool(phase.arrays) or not profile.has_run_time, f"{place}.arrays", "there are none: nothing was measured"

@@ -37,11 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--build", metavar="CMD", help="How a commit is built, such as 'make -j'; run without a shell")
-    parser.add_argument("--gap", metavar="NAME", help="Gap to follow, such as L (default: the run time)")
-    parser.add_argument("--runs", metavar="N", type=_parse_runs, default=_RUNS, help=f"Most runs (default: {_RUNS})")
     parser.add_argument(
-        "--limit", metavar="TIME", type=mcp.parse_budget, default=_LONGEST_S, help="Longest run (default: 1 h)"
+        "--build", metavar="CMD", help="Command that builds a commit, such as 'make -j'; run without a shell"
+    )
+    parser.add_argument("--gap", metavar="NAME", help="Gap to follow, such as L (default: the run time)")
+    parser.add_argument("--runs", metavar="N", type=_parse_runs, default=_RUNS, help=f"Maximum runs (default: {_RUNS})")
+    parser.add_argument(
+        "--limit", metavar="TIME", type=mcp.parse_budget, default=_LONGEST_S, help="Time limit per run (default: 1 h)"
     )
     output.add_output_arguments(parser, report_output.FORMS)
 

@@ -83,7 +83,7 @@ def make_passes(run: DeepRun) -> None:
 
 def _describe_plan(passes: Sequence[Pass], run: DeepRun) -> list[str]:
     """Return the plan: what each pass tells, what it takes, and why some are left out."""
-    lines = ["Further passes over the program (--skip PASS refuses one, --yes agrees to all):"]
+    lines = ["Further passes over the program (--skip PASS skips one, --yes runs all without asking):"]
     width = max(len(one.name) for one in passes)
     for one in passes:
         left_out = planning.why_left_out(one, run.skipped, agreed=run.agreed)

@@ -61,7 +61,7 @@ def run_command(args: argparse.Namespace) -> int:
     if args.job:
         job = replace(job, number=args.job) if job else BatchJob(find_scheduler(), args.job, folder=Path.cwd())
     if job is None and not (args.paths or args.account):
-        raise UsageError("this is no batch job (Slurm, PBS, Flux); name one with --job, or profiles")
+        raise UsageError("not in a batch job (Slurm, PBS, Flux); name a job with --job, or profiles")
     account = _load_account(job, args.account)
     with tempfile.TemporaryDirectory(prefix="gapwatch-") as folder:
         told = Path(folder) / "lines"

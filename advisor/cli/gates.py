@@ -11,11 +11,11 @@ from __future__ import annotations
 import argparse
 import operator
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from advisor.cli import output
 from advisor.model.errors import GateCrossed, UsageError
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

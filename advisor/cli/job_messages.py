@@ -32,7 +32,7 @@ def send_mail(address: str, text: str) -> None:
     places = os.pathsep.join((os.environ.get("PATH", ""), *_SENDMAIL_PLACES))
     program = shutil.which("sendmail", path=places)
     if program is None:
-        raise AdvisorError("can't mail: there is no sendmail here; print the lines and let the scheduler mail them")
+        raise AdvisorError("cannot mail: no sendmail on this host; print the lines and let the scheduler mail them")
     message = EmailMessage()
     message["To"], message["Subject"] = address, f"gapwatch: {text.splitlines()[0]}"
     message.set_content(text)

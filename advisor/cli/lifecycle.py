@@ -110,6 +110,6 @@ def _parse_day(text: str) -> str:
     return day.isoformat()
 
 
-applied = ItemCommand("applied", "applied", "applied; the next build will show what it won")
+applied = ItemCommand("applied", "applied", "applied; the next build will show what it gained")
 ack = ItemCommand("ack", "acknowledged", "acknowledged")
 suppress = ItemCommand("suppress", "suppressed", "suppressed")

@@ -22,12 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--allow", metavar="'WORDS'", type=_parse_prefix, action="append", default=[],
-        help="Beginning of commands that may be measured, such as './app' or 'mpirun -n 4 ./app'; repeatable "
+        help="Prefix of commands that may be measured, such as './app' or 'mpirun -n 4 ./app'; repeatable "
         "(default: none)",
     )  # fmt: skip
     parser.add_argument(
         "--budget", metavar="TIME", type=parse_budget, default=_LONGEST_S,
-        help="Longest that one measurement may take (default: 600 s)",
+        help="Time limit per measurement (default: 600 s)",
     )  # fmt: skip
     parser.add_argument("--machine", metavar="NAME|FILE", help="Machine model (see gapwatch machines list)")
     user_folders.add_rules_argument(parser)

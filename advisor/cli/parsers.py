@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from advisor.cli import output, report_output
 from advisor.cli.commands import HELP
@@ -21,6 +22,8 @@ DESCRIPTION = (
     "Lower bounds on the run time of a parallel program, the gaps between them in seconds,\n"
     "and tuning actions ranked by gain."
 )
+#: What stands for the value of an option in help.
+_METAVARS: Final[dict[type, str]] = {int: "N", float: "X", Path: "FILE"}
 CODES = "Exit codes: 0 success, 1 gate crossed, 2 usage or input error, 3 internal error."
 
 
@@ -134,9 +137,11 @@ def _add_plugin_argument(parser: CommandParser, argument: Argument) -> None:
         parser.add_argument(name, action="store_true", default=bool(argument.default), help=words)
         return
     settings: dict[str, Any] = {"help": words, "type": _argument_type(argument), "default": argument.default}
-    settings["metavar"] = "N" if argument.is_option and argument.type is int else bare.upper().replace("-", "_")
     if argument.choices:
         settings["choices"] = argument.choices
+    else:
+        by_type = _METAVARS.get(argument.type) if argument.is_option else None
+        settings["metavar"] = argument.metavar or by_type or bare.upper().replace("-", "_")
     if argument.is_option:
         several = {"nargs": "+", "action": "extend"} if argument.several else {"nargs": None}
         settings |= {"required": argument.required} | several

@@ -45,20 +45,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Where to keep the recording (default: ./gapwatch-run-PROGRAM-TIME)",
     )  # fmt: skip
     parser.add_argument(
-        "--from-outside", action="store_true", help="Preload nothing into the program; only sample its processes"
+        "--from-outside", action="store_true", help="Do not preload the recorder; only sample the processes"
     )
     parser.add_argument(
-        "--limit", metavar="SIZE", type=_limit, default="1 GiB", help="Most bytes recorded per thread (default: 1 GiB)"
+        "--limit",
+        metavar="SIZE",
+        type=_limit,
+        default="1 GiB",
+        help="Maximum recording per thread (default: 1 GiB)",
     )
     parser.add_argument(
         "--deep", action="store_true",
-        help="Then make further passes, which count what was executed (docs/deep.md); a plan with times comes first",
+        help="Make further passes that count instructions, cache misses and more, after showing a plan (docs/deep.md)",
     )  # fmt: skip
     parser.add_argument(
         "--skip", metavar="PASS", action="append", default=[], choices=PASSES,
-        help=f"Leave out a pass of --deep: {', '.join(PASSES)}; repeatable",
+        help=f"Skip a pass of --deep: {', '.join(PASSES)}; repeatable",
     )  # fmt: skip
-    parser.add_argument("--yes", action="store_true", help="Agree to all passes of --deep, long ones too")
+    parser.add_argument("--yes", action="store_true", help="Run all passes of --deep without asking, even long ones")
     parser.add_argument(
         "--interval", metavar="TIME", type=_parse_interval, default=0.05, help="Sampling interval (default: 50 ms)"
     )

@@ -37,31 +37,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     parser.add_argument(
         "--build", metavar="'CMD {flags}'",
-        help="How to build with other flags, such as \"make CFLAGS='{flags}'\" (CMake and Meson are recognised)",
+        help="Command to build with other flags, such as \"make CFLAGS='{flags}'\" (CMake and Meson are recognised)",
     )  # fmt: skip
     parser.add_argument("--check", metavar="CMD", help="Command that succeeds only if the results are right")
     parser.add_argument(
         "--check-file", metavar="FILE", type=Path,
-        help="File of results that must stay as the command writes it now (-: its output)",
+        help="Result file that must not change (-: standard output)",
     )  # fmt: skip
     parser.add_argument(
         "--tolerance", metavar="X", type=_parse_tolerance, default=1e-9,
-        help="Relative difference of numbers that --check-file allows (default: 1e-9)",
+        help="Relative difference that --check-file allows between numbers (default: 1e-9)",
     )  # fmt: skip
     parser.add_argument("--fast-math", action="store_true", help="Also try -ffast-math, which changes results")
-    parser.add_argument("--runs", metavar="N", type=_parse_runs, default=_RUNS, help=f"Most runs (default: {_RUNS})")
+    parser.add_argument("--runs", metavar="N", type=_parse_runs, default=_RUNS, help=f"Maximum runs (default: {_RUNS})")
     parser.add_argument(
-        "--budget", metavar="TIME", type=mcp.parse_budget, default=_BUDGET_S, help="Most time (default: 1 h)"
+        "--budget", metavar="TIME", type=mcp.parse_budget, default=_BUDGET_S, help="Maximum total time (default: 1 h)"
     )
     parser.add_argument(
-        "--advice", metavar="PATH", type=Path, help="Recorded run that tells what to try (default: record one first)"
+        "--advice", metavar="PATH", type=Path, help="Recorded run that decides what to try (default: record one first)"
     )
     parser.add_argument(
         "--session", metavar="DIR", type=Path,
-        help="Where builds and runs are kept; the same directory resumes (default: below the history)",
+        help="Directory for builds and runs; naming it again resumes (default: below the history)",
     )  # fmt: skip
-    parser.add_argument("--again", action="store_true", help="Begin anew instead of resuming")
-    parser.add_argument("--env", metavar="FILE", type=Path, help="Write the variables of the winner to FILE")
+    parser.add_argument("--again", action="store_true", help="Start over instead of resuming")
+    parser.add_argument("--env", metavar="FILE", type=Path, help="Write the winning environment variables to FILE")
     history_location.add_state_argument(parser)
     output.add_output_arguments(parser, report_output.FORMS)
     parser.add_argument(
@@ -112,7 +112,7 @@ def run_command(args: argparse.Namespace) -> int:
             raise AdvisorError(f"the command as it is fails: {first.failure}")
     left_s = until - time.monotonic()
     if left_s <= 0:
-        raise AdvisorError("the budget was spent before anything could be tried; give more by --budget")
+        raise AdvisorError("the budget ran out before anything could be tried; increase --budget")
     runs = args.runs - (args.check_file is not None)
     result = tuning.tune_command(runner, settings, runs, left_s, lambda words: output.write_messages(words))
     if result is None:
@@ -138,13 +138,13 @@ def _open_session(args: argparse.Namespace, words: Sequence[str], folder: Path) 
     session: Path = args.session or history_location.history_folder(args) / "tune" / key[:16]
     if args.again and session.exists():
         if not (session / "runs.jsonl").exists():
-            raise UsageError(f"{session} holds no runs of gapwatch tune; remove it yourself")
+            raise UsageError(f"{session} was not written by gapwatch tune; remove it yourself")
         shutil.rmtree(session)
     session.mkdir(parents=True, exist_ok=True)
     stated = session / "key"
     if stated.exists() and stated.read_text("utf-8") != key:
         raise UsageError(
-            f"{session} holds runs of another command, program or environment; --again begins anew, or name another one"
+            f"{session} holds runs of another command, program or environment; --again starts over, or name another one"
         )
     stated.write_text(key, "utf-8")
     return session
@@ -170,7 +170,7 @@ def _advise(args: argparse.Namespace, words: Sequence[str], folder: Path, sessio
     except AdvisorError as error:
         if args.advice is not None:
             raise
-        output.write_messages(f"not recorded, so that nothing tells which settings matter: {error}")
+        output.write_messages(f"not recorded, so it is unknown which settings matter: {error}")
         return None
 
 
@@ -198,7 +198,7 @@ def _describe_limits(facts: ProgramFacts, runner: TrialRunner) -> list[str]:
         lines = ", ".join(map(str, runner.varying_lines[:_LINES])) + (", …" if runner.varying_lines[_LINES:] else "")
         limits.append(f"Not compared, since they differ from run to run: lines {lines} of the results.")
     if not facts.checked:
-        limits.append("Results were not checked: --check or --check-file tells a faster run from a wrong one.")
+        limits.append("Results were not checked: use --check or --check-file, so that a faster run is not a wrong one.")
         if facts.mpi and find_rank_option(facts.words):
             limits.append("Other numbers of ranks are tried only with a check: they may solve another problem.")
     return limits
@@ -219,7 +219,7 @@ def _build_report(
     elif best is None and result.stopped:
         parts.append(Text(f"Not decided after {result.runs} runs: no setting is certainly faster so far."))
     elif best is None:
-        parts.append(Text(f"Nothing to win: no setting is certainly faster ({result.runs} runs)."))
+        parts.append(Text(f"Nothing to gain: no setting is faster beyond doubt ({result.runs} runs)."))
     elif best.effect is not None:
         gain = 1 / best.effect.ratio
         low, high = (f"{1 / ratio:.2f}x" for ratio in (best.effect.high, best.effect.low))

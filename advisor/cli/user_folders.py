@@ -36,7 +36,7 @@ def refuse_foreign_config(path: Path) -> None:
     if status.st_uid not in (0, os.geteuid()):
         raise UsageError(f"{path} is not read: it belongs to user {status.st_uid}, neither to you nor to root")
     if status.st_mode & stat.S_IWOTH:
-        raise UsageError(f"{path} is not read: everybody may write to it; chmod o-w it and look at what it holds")
+        raise UsageError(f"{path} is not read, because everybody may write to it; check its contents and chmod o-w it")
 
 
 def plugin_folders() -> tuple[Path, ...]:

@@ -39,10 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--config", metavar="FILE", type=Path, help="Configuration file (default: the user's gapwatch.toml)"
     )
     history_location.add_state_argument(parser)
-    parser.add_argument("--once", action="store_true", help="Process what is there, then exit")
+    parser.add_argument("--once", action="store_true", help="Process existing files, then exit")
     parser.add_argument(
         "--format", "--as", dest="form", choices=("screen", "live", "lines", "json"),
-        help="Screen to work with, screen that only shows, one line per event, or one JSON document per run (default: "
+        help="Interactive screen, live screen, one line per event, or one JSON document per run (default: "
         "screen on a terminal of at least 60 x 20 with the extra 'screen', live on others, else lines)",
     )  # fmt: skip
     gates.add_gate_argument(parser, "With --once: exit with status 1 if GATE holds for the newest run of a program")
@@ -135,7 +135,7 @@ def _choose_form(args: argparse.Namespace) -> str:
     form: str = args.form or ("live" if args.once or not _can_hold_screen() else "screen")
     if form == "screen":
         if args.once:
-            raise UsageError("--once ends by itself: use --format live, lines or json with it")
+            raise UsageError("--once exits when done: use it with --format live, lines or json")
         if importlib.util.find_spec("textual") is None:
             raise AdvisorError(f"--format screen needs Textual: {install_line('screen')}")
         if not _is_interactive():

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor.model.errors import AdvisorError
 from advisor.model.job_account import JobAccount
-from advisor.model.record_class import dataclass
 from advisor.support.child_process import run_child
 
 if TYPE_CHECKING:

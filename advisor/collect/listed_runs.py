@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
 from advisor.model.errors import UsageError
-from advisor.model.record_class import dataclass
 from advisor.model.units import format_seconds
 
 if TYPE_CHECKING:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from advisor.model.record_class import dataclass
 from advisor.support import strict_json
 
 if TYPE_CHECKING:

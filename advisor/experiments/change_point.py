@@ -102,7 +102,7 @@ def find_change(measure: Measure, last: int, most_runs: int) -> FoundChange:
             search.run_block(target, 0 if search.block % 2 else last)
         else:
             return _conclude(search, "the versions between do not build or run")
-    return _conclude(search, "the budget of runs is spent")
+    return _conclude(search, "the budget of runs is used up")
 
 
 def _fit_pair(search: _Search, version: int) -> Contrast | None:

@@ -47,7 +47,7 @@ def record_run(
     run = run_timed(command, folder, output, limit_s, variables)
     tail = read_tail(output)
     if run.status is None:
-        raise AdvisorError("the budget was spent before the command ended; it was stopped")
+        raise AdvisorError("the budget ran out before the command ended; it was stopped")
     if run.status:
         raise AdvisorError(f"the command failed with status {run.status}; it printed at last: {tail}")
     if not target.exists():

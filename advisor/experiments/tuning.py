@@ -100,17 +100,17 @@ class _Race:
     def run_setting(self, setting: Setting) -> Timing | None:
         """Run a setting once in the present block; None where it broke or the budget is spent."""
         if self.stopped is None and self.runs >= self.most_runs:
-            self.stopped = f"the budget of {self.most_runs} runs is spent"
+            self.stopped = f"the budget of {self.most_runs} runs is used up"
         left_s = self.until - time.monotonic()
         if self.stopped is None and left_s < (self.limit_s if self.runs else 0.0):  # else it might cut this run short
-            self.stopped = "the budget of seconds is spent"
+            self.stopped = "the time budget is used up"
         if self.stopped or setting.name in self.broken:
             return None
         trial = self.runner.run_trial(setting, left_s if setting is START else self.limit_s)
         self.runs += 1
         self.tell(f"{self.runs}/{self.most_runs} {setting.name}: {trial.failure or f'{trial.seconds:.4g} s'}")
         if setting is START and trial.timed_out:  # its limit is the end of the budget
-            self.stopped = "the budget of seconds is spent"
+            self.stopped = "the time budget is used up"
             return None
         if trial.failure and trial.lines and self.block == 0:
             self.suspects[setting.name] = trial.lines
@@ -155,7 +155,7 @@ def tune_command(
     race = _Race(runner, most_runs, time.monotonic() + budget_s, budget_s, tell)
     first = race.run_setting(START)
     if first is None and race.stopped:
-        raise AdvisorError("the budget was spent before the command ended once; give more by --budget")
+        raise AdvisorError("the budget ran out before the command ended once; increase --budget")
     if first is None:
         return None
     race.limit_s = TOO_SLOW * first.seconds + 1.0
@@ -238,7 +238,7 @@ def _conclude(race: _Race, settings: Sequence[Setting], effects: dict[str, Effec
         effect = effects.get(one.name, single.get(one.name))
         verdict = _judge(race, one, effect)
         if effect is not None and verdict == _DROPPED and effect.ratio < 1 - WORTH and one.kinds[0] in won:
-            verdict = "behind a faster one of its kind"
+            verdict = "slower than another of its kind"
         tried.append(TriedSetting(one, effect, verdict, race.median_s(one.name)))
     certain = [one for one in tried if one.verdict == "faster" and one.effect is not None]
     best = min(certain, key=lambda one: one.effect.ratio if one.effect else 1.0, default=None)
@@ -252,7 +252,7 @@ def _judge(race: _Race, setting: Setting, effect: Effect | None) -> str:
             return f"not tried again: line {lines[0]} of its results differs, as it does from run to run"
         return race.broken[setting.name]
     if effect is None:
-        return "not known" if START.name in race.broken else "not tried: the budget is spent"
+        return "not known" if START.name in race.broken else "not tried: the budget is used up"
     if effect.is_faster:
         return "faster"
     if effect.is_slower:

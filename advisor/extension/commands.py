@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 
 from advisor.model.errors import PluginError
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -35,7 +35,9 @@ class Argument:
 
     The command finds its value in ``args``, under its name with underscores (``--node-hours``: ``args.node_hours``):
     of ``type``, a list of them when ``several``, ``default`` when it is not given. An option of type ``bool`` is a
-    flag. A ``remainder`` takes everything behind ``--``, a command and its arguments for example, as a list of strings.
+    flag. A ``remainder`` takes everything after ``--``, for example a command and its arguments, as a list of strings.
+    Help shows ``metavar`` for the value: by default ``N``, ``X`` or ``FILE`` for an option of type int, float or path,
+    else the name in capitals.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Argument:
     several: bool = False
     choices: tuple[str, ...] = ()
     remainder: bool = False
+    metavar: str = ""
 
     @property
     def is_option(self) -> bool:
@@ -119,12 +122,12 @@ class CommandRegistry:
 
     def __call__(self, name: str, help: str, arguments: Sequence[Argument], run: Run) -> None:
         """Register ``gapwatch NAME``; raises ``PluginError`` where that can't be a command."""
-        self._refuse_if(not _NAME.fullmatch(name), f"{name!r} is no name for a command")
+        self._refuse_if(not _NAME.fullmatch(name), f"{name!r} is not a valid command name")
         self._refuse_if(name in self._commands, f"the command {name!r} is registered twice")
         self._refuse_if(not help.strip(), f"the command {name!r} has no help text")
         for argument in arguments:
             bare = argument.name.removeprefix("--")
-            self._refuse_if(not _NAME.fullmatch(bare), f"{argument.name!r} is no name for an argument of {name!r}")
+            self._refuse_if(not _NAME.fullmatch(bare), f"{argument.name!r} is not a valid argument name of {name!r}")
             misplaced = argument.remainder and (argument.is_option or argument.type is not str)
             self._refuse_if(misplaced, f"{argument.name!r} is the remainder of {name!r}: no option, and of type str")
         remainders = sum(argument.remainder for argument in arguments)

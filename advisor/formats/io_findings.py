@@ -6,12 +6,12 @@ processors; they say whether a pattern matters, which its number of operations d
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.model.gap_parts import GapPart
-from advisor.model.record_class import dataclass
 from advisor.model.records import ALIGNED_FILE, CAUSE_CATEGORIES, SMALL_IO_B, UNALIGNED_FILE, Finding
 from advisor.model.units import format_bytes, format_seconds, format_share
 from advisor.support.grouping import sum_by_group

@@ -5,10 +5,10 @@ from __future__ import annotations
 import gzip
 import math
 import zlib
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError
-from advisor.model.record_class import dataclass
 from advisor.support.limited_files import read_stream
 
 if TYPE_CHECKING:

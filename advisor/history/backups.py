@@ -106,7 +106,7 @@ def _open_backup(backup: Path) -> sqlite3.Connection:
 
 def _refuse_unsound(backup: Path) -> None:
     if not backup.is_file():
-        raise StoreError(f"{backup}: no such file; 'gapwatch backup FILE' writes one")
+        raise StoreError(f"{backup}: no such file; create one with 'gapwatch backup FILE'")
     found = damage.inspect_database(backup, PATIENCE_S)
     if found.damage is not None or not found.commits:
-        raise StoreError(f"{backup} is no backup of a history: {found.damage or 'it is empty'}; nothing was changed")
+        raise StoreError(f"{backup} is not a backup of a history: {found.damage or 'it is empty'}; nothing was changed")

@@ -77,7 +77,7 @@ def describe_error(path: Path, error: sqlite3.Error) -> str:
     if isinstance(error, sqlite3.DatabaseError) and ("malformed" in said or "not a database" in said):
         return f"{path} is damaged ({said}); the next 'gapwatch watch' sets it aside and saves what can be read of it"
     if "no such table" in said:
-        return f"{path} holds no history ({said}); the next 'gapwatch watch' makes one"
+        return f"{path} holds no history ({said}); the next 'gapwatch watch' creates one"
     if "readonly" in said:
         return f"{path} may not be written, nor the directory that it is in; allow it, or choose another with --state"
     return f"{path}: {said}"

@@ -83,7 +83,7 @@ def open_transaction(folder: Path) -> Iterator[sqlite3.Connection]:
         with closing(CommitCounter(folder)) as counter, closing(_connect(path)) as connection:
             _harden_connection(connection)
             connection.execute("PRAGMA foreign_keys = ON")
-            damage.refuse_other_version(connection, path, "its process is older than this one: start it again")
+            damage.refuse_other_version(connection, path, "its daemon is older than this gapwatch: restart it")
             _set_lasting(connection, lasting=True, local=not filesystems.is_network(folder))
             with run_transaction(connection, path, counter):
                 yield connection

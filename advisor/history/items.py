@@ -167,7 +167,7 @@ class ItemStore:
         listed = "; ".join(choices) or "there is no advice yet"
         if fits:
             raise UsageError(
-                f"several items are called {text!r}; name one by its number, --region or --program: {listed}"
+                f"several items match {text!r}; choose one by fingerprint, --region or --program: {listed}"
             )
         where = "".join(f" {word} {name!r}" for word, name in (("of", program), ("at", region)) if name is not None)
         raise UsageError(f"no item named {text!r}{where}; most recent: {listed}")

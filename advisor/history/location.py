@@ -53,7 +53,7 @@ def parse_location(text: str) -> HistoryLocation:
         ) from None
     if has_password:
         raise UsageError(
-            "the URL of the history holds a password, which others would see in lists of processes and in logs: "
+            "the URL of the history contains a password, which others could see in process lists and logs: "
             "put it into ~/.pgpass (mode 600) instead"
         )
     [name] = asked.get(_NAME_PARAMETER, [None])[-1:]

@@ -153,11 +153,12 @@ def require_schema(connection: PostgresConnection) -> None:
     if version is None:
         raise StoreLost(
             f"{connection.server} holds no history; run 'gapwatch watch DIR' as the owner of the database, or "
-            f"'{_NEW_SCHEMA}' for the statements that make one"
+            f"'{_NEW_SCHEMA}' for the statements that create one"
         )
     if version > VERSION:
         raise StoreLost(
-            f"{connection.server} is of a newer gapwatch (schema {version}, supported {VERSION}): upgrade this one"
+            f"{connection.server} was written by a newer gapwatch (schema {version}, supported {VERSION}): "
+            "upgrade this one"
         )
     if version < VERSION:
         raise StoreLost(

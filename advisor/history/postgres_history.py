@@ -148,7 +148,7 @@ class PostgresWriter:
         while not connection.execute(asked, (_WATCH, self.location.writer)).fetchone()[0]:
             if monotonic() > end:
                 raise StoreError(
-                    f"{self.location} is in use by another gapwatch with the name {self.location.writer}: "
+                    f"{self.location} is in use by another gapwatch named {self.location.writer}: "
                     "give this one another, with ?application_name=NAME in the URL"
                 )
             sleep(_PAUSE_S)

@@ -312,4 +312,4 @@ def _select_program(program: str | None) -> tuple[str, tuple[str, ...]]:
 def _describe_damage(damaged: Sequence[StoreError]) -> str | None:
     if len(damaged) < 2:
         return f"{damaged[0]}; it is left out" if damaged else None
-    return f"the advice on {len(damaged)} earlier runs is damaged and left out; the last one: {damaged[-1]}"
+    return f"the advice on {len(damaged)} earlier runs is damaged and skipped; the last one: {damaged[-1]}"

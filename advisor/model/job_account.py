@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from advisor.model.record_class import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
 import numpy as np
@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from advisor.model.devices import DEVICE_GAPS, DEVICE_LEVELS, DeviceUse
 from advisor.model.gap_parts import GapAccount, GapPart
-from advisor.model.record_class import dataclass
 from advisor.model.reports import Picture
 
 FloatArray = npt.NDArray[np.float64]

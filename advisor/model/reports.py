@@ -5,9 +5,8 @@ Every part has a title (empty: none) and numbers in base units; ``Unit`` says ho
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
-
-from advisor.model.record_class import dataclass
 
 #: ``s`` seconds, ``B`` bytes, ``B/s`` bytes a second, ``share`` 0 to 1; empty: as it is.
 Unit = Literal["", "s", "B", "B/s", "share"]

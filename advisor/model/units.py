@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Annotated
-
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,7 +87,7 @@ def parse_with_dimension(text: str, dimension: Dimension) -> float:
     if not math.isfinite(value):
         raise ValueError(f"the number is too large for a {dimension.name}")
     if dimension.name == "share" and not stripped.endswith("%") and abs(value) > 1:
-        raise ValueError(f"a share without % lies between 0 and 1; expected a share such as '{dimension.example}'")
+        raise ValueError(f"a share without % is between 0 and 1; expected a share such as '{dimension.example}'")
     return value
 
 
@@ -117,7 +115,7 @@ def _suggest_unit(unit: str, dimension: Dimension) -> str:
 
 def _require_finite(value: float) -> float:
     if not math.isfinite(value):
-        raise ValueError(f"{value} is no quantity that can be shown")
+        raise ValueError(f"{value} is not a quantity that can be shown")
     return value + 0.0  # turns -0.0 into 0.0
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 from io import StringIO
 from typing import TYPE_CHECKING, Literal
 
-from advisor.model.record_class import dataclass
 from advisor.output.clean import clean_text
 
 if TYPE_CHECKING:

@@ -104,7 +104,7 @@ def render_notices(advice: Advice, page: Page) -> list[Text]:
 def render_history(series: Series | None, page: Page) -> list[Text]:
     """Return run time and largest gaps over the builds: a line of signs each, or words, and the newest builds."""
     if series is None:
-        return render_paragraph("One build so far: with the next one its history begins.", page)
+        return render_paragraph("Only one build so far; its history starts with the next one.", page)
     builds = series.x.names
     lines = render_heading(f"Run time and gaps over {len(builds)} builds", page, "means of the runs of each build")
     for line in series.lines:

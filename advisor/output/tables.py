@@ -7,12 +7,12 @@ names stay different.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal
 
 from rich.cells import cell_len
 
-from advisor.model.record_class import dataclass
 from advisor.output.text_cells import make_line, pad_text, shorten_all, shorten_text, wrap_text
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: What the seconds of a rank in an instance are told apart by, in the order in which they are drawn.
 KINDS: Final = ("computation", "transfer", "input and output", "synchronization", "waiting")
 _MEASURES: Final = ("transfer_s", "io_s", "sync_s", "wait_s")
-#: Rows in a picture, and cells: of more ranks neighbours are averaged, of more instances short ones are put together.
+#: Rows in a picture, and cells: of more ranks neighbours are averaged, of more instances short ones are combined.
 ROWS: Final = 64
 _CELLS: Final = 12_000
 #: So many causes of waiting are named for a rank in a phase, and so many such places in all.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
-from advisor.model.record_class import dataclass
 from advisor.output import numbers
 from advisor.output.explained import LEAST_SHARE, describe_account
 from advisor.output.text_cells import make_line, pad_text, wrap_text

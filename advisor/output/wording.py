@@ -10,7 +10,7 @@ from advisor.model.records import ALL_LEVELS, COMPUTATION, HOT_SPOTS
 from advisor.model.units import format_count
 
 if TYPE_CHECKING:
-    from advisor.analysis.fingerprints import CountChange
+    from advisor.analysis.network_demands import CountChange
     from advisor.model.records import Advice, Bound, Gap, Grade, HowTo, Profile
 
 #: What each gap costs, by its name.
@@ -59,8 +59,8 @@ LANGUAGES = {"c": "C", "cxx": "C++", "fortran": "Fortran"}
 BASES = {
     "simulation": "by simulating the measured run",
     "history": "by what it won before",
-    "similar": "by what it won in similar programs",
-    "calibration": "by what it won in programs with this fault",
+    "similar": "by what it gained in similar programs",
+    "calibration": "by what it gained in programs with this fault",
     "experiment": "by an experiment with the program's kernels",
 }
 COUNTS = {1: "one thing", 2: "two things", 3: "three things"}

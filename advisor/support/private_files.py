@@ -50,7 +50,7 @@ def open_private_file(path: Path, flags: int) -> int:
 def refuse_foreign_file(path: Path, status: os.stat_result) -> None:
     """Refuse what is no regular file of the user; ``status`` is that of the file itself, not of a link's target."""
     if not stat.S_ISREG(status.st_mode):
-        what = "is a symbolic link; remove it" if stat.S_ISLNK(status.st_mode) else "is no regular file; remove it"
+        what = "is a symbolic link; remove it" if stat.S_ISLNK(status.st_mode) else "is not a regular file; remove it"
         raise PermissionError(errno.EPERM, what, str(path))
     _refuse_foreign(path, status)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError
-from advisor.model.record_class import dataclass
 from advisor.support.documents.scalars import suggest_word
 from advisor.support.limited_files import read_limited
 
@@ -100,7 +100,7 @@ class JsonNode:
         if not isinstance(self.value, dict):
             raise self._type_error("an object")
         if isinstance(self.value, _Repeated):
-            raise self.make_error(f"the key {_describe_value(self.value.key)} stands twice")
+            raise self.make_error(f"the key {_describe_value(self.value.key)} occurs twice")
         for key in self.value:
             if known is not None and key not in known:
                 raise self.make_error(f"unknown key {_describe_value(key)}{suggest_word(key, known)}")
@@ -136,7 +136,7 @@ class JsonNode:
         if len(self.value) > limit:
             raise self.make_error(f"a string of {len(self.value):,} characters; at most {limit:,} are allowed")
         if not self.value.isascii() and any("\ud800" <= character <= "\udfff" for character in self.value):
-            raise self.make_error("the string holds half of a surrogate pair, which is no character")
+            raise self.make_error("the string holds half of a surrogate pair, which is not a character")
         return self.value
 
     def require_choice(self, known: Collection[str]) -> str:

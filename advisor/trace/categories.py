@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.support.grouping import sum_by_group
 from advisor.trace.events import Kind, Role
 from advisor.trace.nesting import have_roles, roles_of_regions, select_recorded

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.model.records import CAUSE_CATEGORIES, Causes
 from advisor.support.grouping import sum_by_group
 from advisor.trace.counts import sum_call_bytes

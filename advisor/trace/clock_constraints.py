@@ -7,11 +7,11 @@ numbers a process, because its latest enter and earliest leave hold all of its r
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.support.grouping import number_values
 from advisor.trace import locations
 from advisor.trace.counts import sum_call_bytes

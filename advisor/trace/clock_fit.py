@@ -7,11 +7,11 @@ the other. Delays only ever add to these times, so of every stretch of the run t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.support.grouping import sum_by_group
 from advisor.trace.clock_observations import ClockModel
 

@@ -5,11 +5,11 @@ Nothing that happens on one island says anything about the clocks of another, so
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.trace.clock_observations import DomainObservations
 
 if TYPE_CHECKING:

@@ -11,12 +11,11 @@ other leaves the others as they are.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.model.records import Note
 from advisor.trace import locations
 from advisor.trace.clock_fit import fit_clocks

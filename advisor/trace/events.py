@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Final
-
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,12 +6,11 @@ enough; no time is looked at, which is why clocks may be aligned afterwards.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.trace import locations
 from advisor.trace.events import RECEIVES, SENDS, Kind, Role
 from advisor.trace.nesting import count_previous, have_roles, roles_of_regions, select_recorded

@@ -7,12 +7,11 @@ depth in recorded order, the open call is the latest enter of the group.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.trace.events import Kind, Role, are_kinds
 from advisor.trace.locations import locations_of_events
 from advisor.trace.regions import is_task_wait

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.trace.events import RECEIVES, SENDS, Kind, Role, are_kinds
 from advisor.trace.locations import first_locations, ranks_of_locations
 from advisor.trace.nesting import roles_of_regions

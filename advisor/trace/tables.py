@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.support.grouping import number_values
 from advisor.trace import time_pieces
 from advisor.trace.locations import are_first_threads

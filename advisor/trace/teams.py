@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.trace.events import Kind, Role
 from advisor.trace.locations import are_first_threads, locations_of_events, ranks_of_locations
 from advisor.trace.nesting import count_previous, have_roles

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.support.grouping import sum_by_group
 from advisor.trace import categories, causes, clocks, locations, nesting, phases, teams, time_pieces, waits
 from advisor.trace.counts import count_events

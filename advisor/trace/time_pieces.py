@@ -6,12 +6,11 @@ it; what lies before the first or after the last instance, in no region, or in t
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.support.grouping import sum_by_group
 from advisor.trace.events import Kind, Role, are_kinds
 from advisor.trace.locations import are_first_threads

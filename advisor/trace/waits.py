@@ -8,11 +8,11 @@ busy-waiting call burns processor time all the same, so no CPU time is looked at
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.trace.counts import sum_call_bytes
 from advisor.trace.events import COMMUNICATING, Role
 from advisor.trace.locations import ranks_of_locations
@@ -211,7 +211,7 @@ def _running_latest_starts(start: FloatArray, first: IntArray) -> FloatArray:
 
 
 def _wait_for_senders(calls: Calls, messages: Messages) -> WaitReason:
-    """Return until when receives wait: until the send they need has started."""
+    """Return until when receives wait for a late sender: until the send they need has started."""
     everything = np.ones(len(messages.send), dtype=bool)
     kind = np.full(len(messages.send), KINDS.index("late sender"))
     return _make_reason(messages.receive, calls.start_s[messages.send], kind, calls.location[messages.send], everything)

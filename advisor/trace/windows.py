@@ -9,12 +9,11 @@ none of its receives was recorded, and so is one of a single process, which sync
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.trace import segmentation
 from advisor.trace.events import COLUMNS, Kind
 from advisor.trace.locations import first_locations

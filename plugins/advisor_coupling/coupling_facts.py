@@ -29,23 +29,23 @@ def build_facts() -> list[Fact]:
         _make_fact("run.coupling_worst", "ratio", "C_S of that chain", _worst_coupling),
         _make_fact("run.coupling_kernels", "name", "the kernels of that chain", lambda known: known.kernels or None),
         _make_fact(
-            "run.coupling_evicts", "yes/no", "a cache holds the data of some of its kernels, and not those of all",
+            "run.coupling_evicts", "yes/no", "a cache holds the data of some of its kernels, but not of all",
             _of_worst(lambda worst: worst.cache is not None),
         ),
         _make_fact("run.coupling_shares", "yes/no", "two of them use one array",
         _of_worst(lambda worst: bool(worst.shared))),
         _make_fact("run.coupling_communicates", "yes/no", "one of them communicates, or lost time in messages",
         _of_worst(lambda worst: worst.communicates or worst.is_mainly("messages"))),
-        _make_fact("run.coupling_imbalance", "yes/no", "they lose most by waiting for others, which a metric tells",
+        _make_fact("run.coupling_imbalance", "yes/no", "they lose most by waiting for others, according to a metric",
         _of_worst(lambda worst: worst.is_mainly("imbalance"))),
-        _make_fact("run.coupling_unexplained", "yes/no", "nothing that is known tells why they lose",
+        _make_fact("run.coupling_unexplained", "yes/no", "no known reason why they lose",
         _of_worst(lambda worst: worst.has_no_reason)),
         _make_fact(
             "run.coupling_apart", "yes/no", "kernels that share arrays have others in between",
             lambda known: known.apart is not None,
         ),
         _make_fact(
-            "run.coupling_order_share", "share", "what the best order of the kernels wins, by their pairs / run time",
+            "run.coupling_order_share", "share", "what the best order of the kernels saves, by their pairs / run time",
             lambda known: known.order_share,
         ),
         _make_fact(

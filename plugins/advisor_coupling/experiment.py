@@ -66,7 +66,7 @@ def open_experiment(
     if path.exists():
         found = results.read_results(path)
         if found.fingerprint != mark:
-            reason = "holds another experiment (program, its build, kernels, commands or sizes differ)"
+            reason = "belongs to another experiment (program, build, kernels, commands or sizes differ)"
             raise UsageError(f"{path} {reason}; move it away, or name another file by --results")
         return replace(found, formulas=_list_formulas(manifest), **_describe_order(manifest))
     printed: dict[str, Combination] = {str(metric.name): metric.combine for metric in manifest.metrics}

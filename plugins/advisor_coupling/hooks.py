@@ -21,18 +21,23 @@ if TYPE_CHECKING:
 advisor_api = 1
 
 _ARGUMENTS = (
-    Argument("manifest", "the experiment (YAML), or the results of one (JSON)", Path),
-    Argument("--results", "where the results are kept (default: beside the manifest, NAME.coupling.json)", Path),
-    Argument("--predict", "where to predict besides: 'N=64 P=4', several behind each other", several=True),
-    Argument("--machine", "the machine whose caches are named (default: the one measured on)"),
-    Argument("--dry-run", "list the runs that are left to do, and run none", bool),
+    Argument("manifest", "experiment (YAML), or its results (JSON)", Path),
+    Argument("--results", "results file (default: NAME.coupling.json beside the manifest)", Path),
+    Argument("--predict", "additional points to predict, such as 'N=64 P=4'", several=True, metavar="POINT"),
+    Argument("--machine", "machine model with the caches (default: the machine measured on)", metavar="MODEL"),
+    Argument("--dry-run", "list the remaining runs without running them", bool),
 )
 
 
 @hookimpl
 def advisor_commands(register: CommandRegistry) -> None:
     """Register ``gapwatch couple``."""
-    register("couple", "measure which kernels hurt or help each other, and predict from it", _ARGUMENTS, _run_couple)
+    register(
+        "couple",
+        "measure which kernels slow each other down or help each other, and predict from it",
+        _ARGUMENTS,
+        _run_couple,
+    )
 
 
 @hookimpl

@@ -9,13 +9,13 @@ Bootstrap", The American Statistician 69 (2015), section 4.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.analysis.distributions import student_t_quantile
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray

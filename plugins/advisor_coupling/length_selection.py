@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor_coupling import algebra
 from advisor_coupling.cases import SECONDS
 

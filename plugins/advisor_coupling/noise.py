@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor_coupling.cases import SECONDS
 
 if TYPE_CHECKING:

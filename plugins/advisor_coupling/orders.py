@@ -7,13 +7,13 @@ what makes the kernel slow. So it is called an estimate, and an experiment settl
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.model import units
 from advisor.model.gap_parts import GapPart
-from advisor.model.record_class import dataclass
 from advisor.model.records import Finding
 from advisor.trace.events import Kind, Role
 from advisor_coupling import intervals

@@ -9,12 +9,12 @@ the prediction decides the order. Own method, not the source's.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor_coupling import algebra, intervals
 from advisor_coupling.cases import SECONDS
 

@@ -191,7 +191,7 @@ def build_order_table(document: ExperimentDocument, models: Sequence[CaseModel])
          "; ".join(map(case.chain_label, best.estimated)) or "none")
         for case, best in found if best is not None
     )  # fmt: skip
-    return Table("Orders of the kernels that win beyond noise", columns, rows)
+    return Table("Kernel orders that are faster beyond noise", columns, rows)
 
 
 def build_forecast_table(ahead: Sequence[Forecast]) -> Table:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from advisor.model.record_class import dataclass
 from advisor.support.disk_cache import system_folder
 
 #: What the names of their files end in.

@@ -119,7 +119,7 @@ def _find_contradictions(document: ExperimentDocument) -> list[str]:
         if not 0 <= run.round < _MOST_ROUNDS:
             problems.append(f"run {number}: a round is from 0 to {_MOST_ROUNDS - 1}")
         if run.kind == "chain" and (run.passes < 1 or _chain_indices(document.kernels, run.chain) is None):
-            problems.append(f"run {number}: '{run.chain}' is no chain of neighbouring kernels")
+            problems.append(f"run {number}: '{run.chain}' is not a chain of neighbouring kernels")
         if not all(np.isfinite(value) for value in run.values.values()):
             problems.append(f"run {number}: a value is not finite")
     return problems

@@ -36,7 +36,7 @@ def describe_experiment(
     where = f" on {document.machine}" if document.machine else ""
     yield (
         f"{len(document.kernels)} kernels, {len(models)} cases, {runs} runs{where}. "
-        f"Intervals hold with {LEVEL:.0%}; nothing is claimed inside them, nor within 2 % of 1."
+        f"Intervals have a confidence of {LEVEL:.0%}; nothing is claimed if one contains 1, or within 2 % of 1."
     )
     yield from (f"{one.case.name}: {describe_verdict(one)}" for one in models)
     if choice:

@@ -6,10 +6,10 @@ subsystem, and stay about the same in between.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from advisor.model.record_class import dataclass
 from advisor_coupling.model import TOLERANCE
 
 if TYPE_CHECKING:

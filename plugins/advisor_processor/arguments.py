@@ -8,23 +8,23 @@ from typing import Final
 from advisor.extension.commands import Argument
 
 INCORE: Final = (
-    Argument("path", "what callgrind --dump-instr=yes wrote (a file, or a directory of ranks), or a program", Path),
-    Argument("--binary", "a program that is no longer where it ran; may be given again", Path, several=True),
-    Argument("--machine", "the machine model, such as the one of gapwatch machines probe (default: host)"),
-    Argument("--function", "only functions whose names hold this"),
-    Argument("--profile", "a profile (perf, gprof …) that says which functions of a program matter", Path),
-    Argument("--report", "what the compiler said: -fopt-info-vec-all=FILE, -Rpass output; several", Path, several=True),
-    Argument("--osaca", "ask OSACA as well, for this architecture of its list, such as SPR or ZEN4"),
-    Argument("--write", "write the counts here, beside the profile of the run: NAME.operations.json", Path),
+    Argument("path", "output of callgrind --dump-instr=yes (a file, or a directory of ranks), or an executable", Path),
+    Argument("--binary", "executable that is no longer where it ran; repeatable", Path, several=True),
+    Argument("--machine", "machine model, such as that of gapwatch machines probe (default: host)", metavar="MODEL"),
+    Argument("--function", "only functions whose names contain this", metavar="NAME"),
+    Argument("--profile", "profile (perf, gprof …) that says which functions matter", Path),
+    Argument("--report", "compiler reports: -fopt-info-vec-all=FILE, output of -Rpass", Path, several=True),
+    Argument("--osaca", "also run OSACA, for one of its architectures, such as SPR or ZEN4", metavar="ARCH"),
+    Argument("--write", "write the counts to FILE, beside the profile of the run: NAME.operations.json", Path),
 )
 
 COUNT: Final = (
+    Argument("source", "source file: C, C++ or free-form Fortran; repeatable", Path, several=True, required=True),
+    Argument("command", "command that runs the program, in a copy of its directory", remainder=True),
     Argument(
-        "source", "a file of C, C++ or free-form Fortran; several may be given", Path, several=True, required=True
+        "--build", "command that builds the copy (default: make -B, else a single compiler call)", metavar="COMMAND"
     ),
-    Argument("command", "what runs the program, in a copy of its directory", remainder=True),
-    Argument("--build", "the command that builds the copy (default: make -B, else one compiler for all files)"),
-    Argument("--root", "the directory to copy (default: the one that holds all files)", Path),
-    Argument("--program", "the program's name in the profile (default: the first word of the command)"),
-    Argument("--write", "write the counts here, beside the profile of the run: NAME.operations.json", Path),
+    Argument("--root", "directory to copy (default: the common directory of the files)", Path, metavar="DIR"),
+    Argument("--program", "program name in the profile (default: first word of the command)", metavar="NAME"),
+    Argument("--write", "write the counts to FILE, beside the profile of the run: NAME.operations.json", Path),
 )

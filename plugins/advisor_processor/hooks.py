@@ -44,10 +44,18 @@ def advisor_commands(register: CommandRegistry) -> None:
     """Register ``count`` and ``incore``."""
     from advisor_processor import arguments
 
-    register("count", "operations of the source by loop, as numbers and in N: M and MA", arguments.COUNT, _run_count)
+    register(
+        "count",
+        "count the operations of the source by loop, as numbers and formulas in N: M and MA",
+        arguments.COUNT,
+        _run_count,
+    )
 
     register(
-        "incore", "what the compiler emitted and how fast it can run: MAC, MACS and $", arguments.INCORE, _run_incore
+        "incore",
+        "analyse the code that the compiler emitted, and how fast it can run: MAC, MACS and $",
+        arguments.INCORE,
+        _run_incore,
     )
 
 

@@ -113,7 +113,7 @@ def _select_functions(
     """Return the functions to show, those of the profile with the most time first, else those with most cycles."""
     kept = [one for one in found.functions if not name or name in one.name]
     if name and not kept:
-        raise UsageError(f"--function {name}: no function that ran or holds a loop has that in its name")
+        raise UsageError(f"--function {name}: no function that ran or contains a loop has a matching name")
     if profile is None:
         return sorted(kept, key=lambda one: -one.schedule.macs_cycles)
     seconds: dict[str, float] = {}
@@ -142,7 +142,7 @@ def _describe_run(found: RunAnalysis, machine: Machine, dynamic: bool) -> Iterat
         if any(one.misses for one in found.functions):
             yield f"With caches, {finite_cache.ASSUMPTION}."
     elif not found.functions:
-        yield "No function of it holds a loop, or it is stripped: loops are looked for in functions that have names."
+        yield "No function contains a loop, or the executable is stripped: only functions with names are searched."
     else:
         yield "How often the loops ran is not known; record it with valgrind --tool=callgrind --dump-instr=yes."
     yield from found.missing

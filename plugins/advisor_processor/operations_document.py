@@ -70,7 +70,7 @@ class OperationsDocument:
 def _check_region(region: RegionCounts, ranks: int) -> Iterable[str]:
     for name, values in region.counts.items():
         if not _NAME.fullmatch(name):
-            yield f"{name!r} is no name of a count such as source_ops.fp_add"
+            yield f"{name!r} is not the name of a count such as source_ops.fp_add"
         if len(values) not in (1, ranks):
             yield f"{name}: {len(values)} numbers for {ranks} ranks"
         if not all(math.isfinite(value) and value >= 0 for value in values):

@@ -312,7 +312,7 @@ def _select_series(rows: Sequence[Sequence[Mapping[MeasuredSeries, float]]]) -> 
     shown = [s for s in everywhere if largest[s] >= least.get(s.kind, -np.inf)]
     if sum(s.kind == "region" for s in shown) < sum(s.kind == "region" for s in everywhere):
         shown.append(OTHER)
-    text = f"gaps that not every run tells apart have no model: {', '.join(sorted(partial))}" if partial else ""
+    text = f"gaps that are not separated in every run have no model: {', '.join(sorted(partial))}" if partial else ""
     return shown, [text] if text else []
 
 

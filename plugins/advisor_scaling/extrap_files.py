@@ -121,7 +121,7 @@ def _parse_points(path: Path, place: str, text: str, parameters: int) -> list[Po
         raise InputError(path, "POINTS before any PARAMETER", place)
     numbers = _parse_numbers(path, place, text.replace("(", " ").replace(")", " ").replace(",", " "))
     if len(numbers) % parameters:
-        raise InputError(path, f"{len(numbers)} numbers are no points of {parameters} parameters", place)
+        raise InputError(path, f"{len(numbers)} numbers are not points of {parameters} parameters", place)
     return [tuple(numbers[at : at + parameters]) for at in range(0, len(numbers), parameters)]
 
 

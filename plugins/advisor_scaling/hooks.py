@@ -20,31 +20,38 @@ if TYPE_CHECKING:
 advisor_api = 1
 
 _ARGUMENTS = (
-    Argument("paths", "runs at several sizes or numbers of ranks, or files of Extra-P", Path, default="", several=True),
-    Argument("--predict", "where to predict: 'P=1024 N=4096,8192'; several may follow", several=True),
-    Argument("--level", "the probability of intervals (default: 0.8)", float, default=0.8),
-    Argument("--sensitivity", "by how much each term and machine parameter weighs at the predicted points", bool),
-    Argument("--next", "which run to make next, as a command line", bool),
-    Argument("--check", "leave out each point in turn and predict it", bool),
+    Argument("paths", "runs at several sizes or numbers of ranks, or Extra-P files", Path, default="", several=True),
+    Argument("--predict", "points to predict, such as 'P=1024 N=4096,8192'", several=True, metavar="POINT"),
+    Argument("--level", "probability of the intervals (default: 0.8)", float, default=0.8),
+    Argument("--sensitivity", "show how much each term and machine parameter matters at the predicted points", bool),
+    Argument("--next", "suggest the most informative next run, as a command line", bool),
+    Argument("--check", "cross-validate: leave out each point in turn and predict it", bool),
     Argument("--export", "write the equations in a language", choices=("text", "latex", "python", "c", "json")),
-    Argument("--only", "only what has that in its name: a region or a gap; several may follow", several=True),
+    Argument("--only", "only regions or gaps whose names contain this", several=True, metavar="NAME"),
     Argument("--model", "operation counts as expressions of the parameters (YAML)", Path),
-    Argument("--linear", "time as counts times costs, with the counts that the runs hold", bool),
+    Argument("--linear", "model time as counts times costs, with the counts in the runs", bool),
     Argument(
         "--count",
-        "sources to count operations in, at the sizes of --at, running the command after --",
+        "source files whose operations to count, at the sizes of --at, running the command after --",
         Path,
         several=True,
     ),
-    Argument("--at", "with --count: small sizes to count at, such as 'N=32,64,96,128 P=1,2'"),
-    Argument("--price", "with --model: a price as a formula of the bandwidth BW in bytes a second: '2000 + 4e-5*BW'"),
-    Argument("--offers", "with --model or --count: a file of offers with prices, or 'bundled'"),
-    Argument("--budget", "with --offers: dollars that the job may cost", float),
+    Argument("--at", "with --count: small sizes to count at, such as 'N=32,64,96,128 P=1,2'", metavar="POINTS"),
     Argument(
-        "--machine", "a machine model for the costs of operations; a second one is compared with it", several=True
+        "--price",
+        "with --model: price as a formula of the bandwidth BW in bytes per second, such as '2000 + 4e-5*BW'",
+        metavar="FORMULA",
     ),
-    Argument("--plot", "draw what is predicted into a PNG or SVG file", Path),
-    Argument("command", "with --count: what to run, {N} and {P} standing for the values", remainder=True),
+    Argument("--offers", "with --model or --count: file of offers with prices, or 'bundled'", metavar="FILE"),
+    Argument("--budget", "with --offers: most dollars that the job may cost", float, metavar="DOLLARS"),
+    Argument(
+        "--machine",
+        "machine model with costs of operations; a second one to compare",
+        several=True,
+        metavar="MODEL",
+    ),
+    Argument("--plot", "plot the prediction to a PNG or SVG file", Path),
+    Argument("command", "with --count: command to run; {N} and {P} stand for the values", remainder=True),
 )
 
 

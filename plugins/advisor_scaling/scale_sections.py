@@ -79,7 +79,7 @@ def build_check_parts(each: ScalingStudy, fits: FittedModels, checked: Forecast)
     errors = study.relative_errors(fits, checked.value)[0]
     known = ~np.isnan(errors)
     if not known.any():
-        return [Text("There are too few points to leave one out.")]
+        return [Text("There are too few points for cross-validation.")]
     inside = (values >= checked.low[0][:, None]) & (values <= checked.high[0][:, None])
     hit = inside[~np.isnan(values)].mean()
     within = float((np.abs(errors[known]) <= 0.2).mean())

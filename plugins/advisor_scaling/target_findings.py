@@ -128,7 +128,7 @@ def _find_setting(profile: Profile, name: str) -> str | None:
 def _collect_study(program: str, runs: Sequence[RunGaps]) -> ScalingStudy:
     parameters = [collect.numeric_parameters(run) for run, _ in runs]
     if len({tuple(each.items()) for each in parameters}) < study.FEWEST_POINTS:  # of most programs; soon told
-        raise UsageError("the runs lie at too few points")
+        raise UsageError("there are runs at too few points")
     observations = [
         (each, {RUN: run.actual_s} | collect.compute_gap_series(its_gaps, run.actual_s))
         for each, (run, its_gaps) in zip(parameters, runs, strict=True)
@@ -265,7 +265,7 @@ def _build_gap_finding(gap: _GapForecast, seen: _TargetForecast, runs: Sequence[
     text = (
         f"Gap {name} takes {gap.today.share:.1%} of this run, but will take {gap.share:.0%} at {seen.target_words}: "
         f"{gap.seconds:.3g} s (80 %: {gap.low:.3g} to {gap.high:.3g} s){f'; {where}' if where else ''}. "
-        f"Actions against {name} win little here and much there."
+        f"Actions against {name} save little here and much there."
     )
     measures = {
         "today_s": gap.today.seconds, "seconds": gap.seconds, "low_s": gap.low, "high_s": gap.high,

@@ -85,7 +85,7 @@ def _check_parameter(study: ScalingStudy, name: str, values: Sequence[float]) ->
         )
     if name in study.tied:
         raise UsageError(
-            f"{name} changed only together with {study.tied[name]}, so their influence cannot be told apart; leave "
+            f"{name} changed only together with {study.tied[name]}, so their effects cannot be separated; leave "
             f"{name} out, or add runs that change {name} alone"
         )
     known = ", ".join(study.parameters)

@@ -35,7 +35,7 @@ def compute_features(profile: Profile, gaps: Sequence[Gap]) -> Features:
     ``cause …`` divides waiting and transfer by what they came from.
     """
     if not profile.has_run_time or profile.actual_s <= 0:
-        raise InputError(profile.program or profile.run, "it holds no times to compare")
+        raise InputError(profile.program or profile.run, "it has no times to compare")
     found = {f"gap {gap.name}": max(0.0, gap.seconds) / profile.actual_s for gap in gaps if gap.name in GAP_NAMES}
     return {**found, **_time_features(profile), **_region_features(profile), **_cause_features(profile.causes)}
 

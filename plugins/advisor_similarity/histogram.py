@@ -32,7 +32,7 @@ def build_histogram(observed: Observation) -> list[Part]:
     shares = instances / instances.sum()
     x = tuple(float(total) for total in totals)
     line = Line("share of the cycles", x, tuple(shares.tolist()), joined=False)
-    axes = Axis("operations in one cycle"), Axis("share of the cycles", "share")
+    axes = Axis("operations per cycle"), Axis("share of the cycles", "share")
     parts: list[Part] = [Series("Parallelism vector", *axes, (line,)), _frequent_table(compute_matrix(rows))]
     if len(rows) < observed.workload.cycles:
         parts.append(Text(f"The histogram covers the first {len(rows):,} of {observed.workload.cycles:,} cycles."))

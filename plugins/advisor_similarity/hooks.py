@@ -25,45 +25,53 @@ advisor_api = 1
 _WORKLOAD = rb'"centroid"|"profile":\s*\{\s*"(gap|time|region|cause) '
 _MEASURES = ("mix", "centroid", "tanimoto", "matrix", "profile")
 _PARALLELISM = (
-    Argument("command", "the program and its arguments, behind --", remainder=True),
-    Argument("--once", "run it once only: no smoothability", bool),
-    Argument("--rank", "observe this rank of a program that an MPI launcher starts", int),
-    Argument("--function", "schedule only what this function does and calls"),
-    Argument("--after", "schedule only what follows the first return of this function, such as MPI_Init"),
-    Argument("--object", "schedule only code of files named so, such as 'libsolver*'", several=True),
-    Argument("--with-mpi", "with --rank: keep the MPI library's own instructions, such as its polling", bool),
-    Argument("--histogram", "how many operations the cycles hold", bool),
-    Argument("--sample", "schedule only this share of a long run, 0 to 1", float),
+    Argument("command", "program and arguments", remainder=True),
+    Argument("--once", "run the program only once: no smoothability", bool),
+    Argument("--rank", "observe this rank of a program started by an MPI launcher", int),
+    Argument("--function", "schedule only this function and its callees", metavar="NAME"),
     Argument(
-        "--window", "instructions scheduled without a break when sampling (default: 1000000)", int, default=1_000_000
+        "--after", "schedule only what follows the first return of this function, such as MPI_Init", metavar="NAME"
     ),
-    Argument("--functions", "how many functions to list (default: 10)", int, default=10),
-    Argument("--no-stack", "let no instruction wait for the stack pointer", bool),
-    Argument("--input", "a file for the program's standard input (default: nothing)", Path),
-    Argument("--sysroot", "where the shared libraries of a program for another processor lie", Path),
-    Argument("--tracer", "what runs the program (default: qemu)", choices=("qemu", "valgrind")),
-    Argument("--machine", "hold it against the functional units of this machine model"),
-    Argument("--save", "keep the workload in your library under this name"),
-    Argument("--timed", "with --save: run it as it is, three times, and keep its CPU time as that on this machine"),
+    Argument("--object", "schedule only code of matching files, such as 'libsolver*'", several=True, metavar="PATTERN"),
+    Argument("--with-mpi", "with --rank: keep the MPI library's own instructions, such as polling", bool),
+    Argument("--histogram", "show the distribution of operations per cycle", bool),
+    Argument("--sample", "schedule only this share of a long run, 0 to 1", float),
+    Argument("--window", "length of a sample in instructions (default: 1000000)", int, default=1_000_000),
+    Argument("--functions", "number of functions to list (default: 10)", int, default=10),
+    Argument("--no-stack", "ignore dependences through the stack pointer", bool),
+    Argument("--input", "file for the program's standard input (default: none)", Path),
+    Argument("--sysroot", "shared libraries of a program for another processor", Path, metavar="DIR"),
+    Argument("--tracer", "tool that runs the program (default: qemu)", choices=("qemu", "valgrind")),
+    Argument("--machine", "compare with the functional units of this machine model", metavar="MODEL"),
+    Argument("--save", "save the workload in your library under this name", metavar="NAME"),
+    Argument(
+        "--timed",
+        "with --save: also run the program three times untraced and save its CPU time under this machine name",
+        metavar="MACHINE",
+    ),
 )
 _SIMILAR = (
-    Argument(
-        "paths", "a program, a profile or the name of a known workload; a second one to compare with", several=True
-    ),
+    Argument("paths", "executable, profile or name of a known workload; a second one to compare with", several=True),
     Argument("--by", "what to compare (default: mix, for profiles profile)", choices=_MEASURES),
-    Argument("--count", "how many of the nearest to show (default: 5)", int, default=5),
-    Argument("--keep", "keep the first in your library under this name, with what its history teaches"),
-    Argument("--timed", "what the first took on machines, MACHINE=SECONDS; kept in your library", several=True),
-    Argument("--predict", "what the first would take on this machine, from similar programs that were timed there"),
+    Argument("--count", "number of neighbours to show (default: 5)", int, default=5),
+    Argument(
+        "--keep", "save the first in your library under this name, with the lessons of its history", metavar="NAME"
+    ),
+    Argument("--timed", "run times of the first, to save in your library", several=True, metavar="MACHINE=SECONDS"),
+    Argument(
+        "--predict",
+        "predict the run time of the first on this machine, from similar programs that were timed there",
+        metavar="MACHINE",
+    ),
 )
 _SUITE = (
-    Argument(
-        "names", "workloads or programs that make up the suite (default: all that are known)", default="", several=True
-    ),
+    Argument("names", "workloads or programs in the suite (default: all known workloads)", default="", several=True),
     Argument("--by", "what to compare (default: mix)", choices=_MEASURES, default="mix"),
-    Argument("--near", "members nearer to each other than this repeat each other (default: 0.1)", float, default=0.1),
-    Argument("--mix", "how much of the site's time each takes, NAME=WEIGHT (default: all alike)", several=True),
-    Argument("--representatives", "choose this many workloads that stand for all", int),
+    Argument("--near", "distance below which workloads count as redundant (default: 0.1)", float, default=0.1),
+    Argument(
+        "--mix", "share of each workload in the site's time (default: equal)", several=True, metavar="NAME=WEIGHT"
+    ),
+    Argument("--representatives", "choose this many representative workloads", int),
 )
 
 
@@ -73,14 +81,14 @@ def advisor_commands(register: CommandRegistry) -> None:
     for name, words, arguments, run in (
         (
             "parallelism",
-            "run a program on an oracle machine: how parallel its instructions are",
+            "measure instruction-level parallelism: run a program on an oracle machine",
             _PARALLELISM,
             _run_parallelism,
         ),
         ("similar", "find the known workloads that a program or profile resembles", _SIMILAR, _run_similar),
         (
             "suite",
-            "say what a suite of workloads covers, what it repeats and which few stand for all",
+            "analyse a suite of workloads: coverage, redundancy, representatives",
             _SUITE,
             _run_suite,
         ),

@@ -84,7 +84,7 @@ def load_shared(folders: Sequence[Path]) -> tuple[LibraryEntry, ...]:
     found: list[LibraryEntry] = []
     for folder in folders:
         if not folder.is_dir():
-            raise InputError(folder, f"is no directory of workloads ({SHARED} names it)")
+            raise InputError(folder, f"is not a directory of workloads ({SHARED} names it)")
         for path in sorted(folder.glob("*.json")):
             found += [replace(entry, origin=entry.origin or str(path)) for entry in _read_entries(path)]
     return tuple(found)
@@ -186,7 +186,7 @@ def _read_entries(path: Traversable | Path) -> tuple[LibraryEntry, ...]:
     except OSError as error:
         raise InputError(str(path), f"can't be read: {error.strerror}") from error
     except msgspec.MsgspecError as error:
-        raise InputError(str(path), f"is no library of workloads: {error}") from error
+        raise InputError(str(path), f"is not a library of workloads: {error}") from error
     wrong = next((entry for entry in entries if entry.centroid and not _is_sound(entry)), None)
     if wrong is not None:
         raise InputError(

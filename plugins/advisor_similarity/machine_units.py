@@ -6,11 +6,11 @@ operations of each type that can run side by side). What a real machine lacks of
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor_similarity.measures import shape_distance
 
 if TYPE_CHECKING:

@@ -49,7 +49,7 @@ def run_parallelism(args: Namespace, services: CommandServices) -> Report:
 
 def _build_plan(args: Namespace) -> TracePlan:
     if args.sample is not None and not 0 < args.sample <= 1:
-        raise UsageError(f"--sample {args.sample}: a share of the run lies above 0 and is at most 1")
+        raise UsageError(f"--sample {args.sample}: the share must be above 0 and at most 1")
     if args.tracer == "valgrind" and (args.sample or args.histogram or args.rank is not None):
         raise UsageError("--sample, --histogram and --rank need --tracer qemu")
     part = args.rank is not None or args.function or args.after or args.object

@@ -8,11 +8,11 @@ does not define it. The prediction and its interval are own.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor_similarity.neighbours import compute_distances
 
 if TYPE_CHECKING:

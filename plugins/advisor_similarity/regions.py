@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
 from advisor.collect.binaries.demangling import demangle
-from advisor.model.record_class import dataclass
 from advisor.support.runtime_libraries import is_communication_library, is_loader
 from advisor_similarity.elf import find_functions
 

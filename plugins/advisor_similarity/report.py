@@ -145,7 +145,7 @@ def _thread_table(observed: Observation) -> list[Part]:
         return []
     columns = (Column("thread"), Column("operations"), Column("cycles"), Column("average parallelism"))
     rows = tuple((f"{number}", *_stream_row(stream)) for number, stream in enumerate(streams))
-    return [Table("Threads, each a stream of its own", columns, rows)]
+    return [Table("Threads, each as a separate stream", columns, rows)]
 
 
 def _stream_row(stream: Stream) -> tuple[Cell, ...]:

@@ -28,7 +28,7 @@ _MOST_IN_MAP = 30
 def run_suite(args: Namespace, services: CommandServices) -> Report:
     """Say how well the named workloads cover the known ones, or choose some that do; raises ``UsageError``."""
     if not 0.0 <= args.near <= 1.0:
-        raise UsageError(f"--near {args.near:g}: distances lie between 0 and 1")
+        raise UsageError(f"--near {args.near:g}: distances are between 0 and 1")
     known = [entry for entry in load_known_entries(services) if has_measure(entry, args.by)]
     if not known:
         raise UsageError(f"no known workload can be compared by {args.by}")
@@ -52,7 +52,9 @@ def _find_members(names: list[str], known: list[LibraryEntry]) -> list[int]:
         same = [number for number, entry in enumerate(known) if name in (entry.name, entry.program)]
         if not same:
             programs = dict.fromkeys(word for entry in known for word in (entry.program, entry.name))
-            raise UsageError(f"{name!r} is no known workload{suggest_word(name, programs)}; gapwatch suite lists them")
+            raise UsageError(
+                f"{name!r} is not a known workload{suggest_word(name, programs)}; gapwatch suite lists them"
+            )
         found += same
     return list(dict.fromkeys(found))
 
@@ -94,7 +96,7 @@ def _redundant_table(distances: FloatArray, members: list[int], known: list[Libr
         (known[gone].name, known[stays].name, apart) for gone, stays, apart in find_redundant(distances, members, near)
     ]
     columns = (Column("could be left out"), Column("because of"), Column("distance"))
-    return Table(f"Redundant members: another one is nearer than {near:g}", columns, tuple(rows))
+    return Table(f"Redundant members: closer to another one than {near:g}", columns, tuple(rows))
 
 
 def _representatives_table(distances: FloatArray, count: int, known: list[LibraryEntry], weights: FloatArray) -> Table:

@@ -322,7 +322,7 @@ def test_nested_conditions_are_read(tmp_path: Path) -> None:
         ("{fact: phase.imbalance, is: '>= 10 %'}", 35, "this fact is a ratio and has no unit"),
         ("{fact: phase.imbalance, is: '>= 1,1'}", 35, "expected a number"),
         ("{fact: comm.share, is: '>= 3 s'}", 30, "expected a share such as '3 %'"),
-        ("{fact: comm.share, is: '>= 3'}", 30, "a share without % lies between 0 and 1"),
+        ("{fact: comm.share, is: '>= 3'}", 30, "a share without % is between 0 and 1"),
         ("{fact: comm.mean_message_B, is: '>= 4 KB'}", 39, "write kB for 1000 or KiB for 1024 bytes"),
         ("{fact: phase.is_serial, is: '>= true'}", 35, "truth values have no order"),
         ("{fact: phase.is_serial, is: maybe}", 35, "expected true or false"),

@@ -53,7 +53,9 @@ class Pipeline:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Pipeline:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")  # what is installed is no matter of the goldens
+    monkeypatch.setattr(
+        "shutil.which", lambda name: f"/usr/bin/{name}"
+    )  # what is installed is no matter of the goldens
     made = Pipeline()
     monkeypatch.setattr(pipeline, "study_newest", made.study)
     return made

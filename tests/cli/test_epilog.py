@@ -116,7 +116,7 @@ def test_what_a_running_job_used_is_not_known_yet(job: Path, capsys: pytest.Capt
 
 def test_outside_of_a_job_a_job_or_a_profile_has_to_be_named(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["epilog"]) == 2
-    assert "name one with --job, or profiles" in capsys.readouterr().err
+    assert "name a job with --job, or profiles" in capsys.readouterr().err
 
 
 def test_of_profiles_alone_there_is_no_line_on_a_job(job: Path, capsys: pytest.CaptureFixture[str]) -> None:

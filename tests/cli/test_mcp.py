@@ -216,7 +216,7 @@ def test_an_answer_says_what_is_doubtful_and_where_time_goes(tmp_path: Path) -> 
     assert "measure again" in silent["meaning"]
     small = replace(study.advice.recommendations[0], ceiling_s=0.005)
     little = build_advice_answer(replace(study.advice, recommendations=(small,)), study, 3)
-    assert little["meaning"].startswith("no item wins more than 0.9% of the run")
+    assert little["meaning"].startswith("no item saves more than 0.9% of the run")
 
 
 def test_nobody_is_sent_to_a_gap_that_other_programs_made() -> None:
@@ -304,7 +304,7 @@ def test_a_command_that_does_not_end_is_ended(tmp_path: Path, home: Path) -> Non
     async def use(agent: Agent) -> None:
         answer = await agent.call("measure", command=["/bin/sleep", "1000"], build="b", repeats=1, budget_s=1)
         assert answer.failed
-        assert "budget was spent" in answer.text
+        assert "budget ran out" in answer.text
         failing = await agent.call("measure", command=["/bin/sleep", "soon"], build="b", repeats=1)
         assert "failed with status 1" in failing.text
 

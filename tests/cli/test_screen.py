@@ -115,7 +115,7 @@ def test_an_item_is_acknowledged_suppressed_and_applied(state: Path) -> None:
         await pilot.press(*["backspace"] * 4, *"2999-01-31", "enter")
         await wait_for_text(pilot, "suppressed until 2999-01-31")
         await pilot.press("down", "p")
-        await wait_for_text(pilot, "the next build will show what it won")
+        await wait_for_text(pilot, "the next build will show what it gained")
         await wait_for(
             pilot,
             lambda: [row[0] for row in rows_of(app_of(pilot), "items")][:3]
@@ -218,7 +218,7 @@ def test_text_takes_the_place_of_bars(state: Path) -> None:
         await wait_for_text(pilot, "L: overall load imbalance: 8.00 s, 17.0 %, see 1")
         assert not set(screen_text(app_of(pilot))) & set("▁▂▃▄▅▆▇█")
         await pilot.press("3")
-        await wait_for_text(pilot, "One build so far")
+        await wait_for_text(pilot, "Only one build so far")
         await pilot.press("t", "1")
         await wait_for_text(pilot, "█")
 

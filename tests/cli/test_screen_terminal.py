@@ -157,7 +157,7 @@ def test_beside_another_daemon_the_screen_shows_its_history(tmp_path: Path) -> N
     writer = HistoryWriter(tmp_path / "state")
     try:
         with Tmux(f"{sys.executable} -m gapwatch watch runs", tmp_path, env, (120, 30)) as terminal:
-            terminal.until("! nothing is read here:", "this is what the history holds")
+            terminal.until("! this gapwatch reads nothing:", "shown is the history")
             terminal.press("C-c")
             terminal.until("ended with status 0")
     finally:

@@ -108,14 +108,14 @@ def test_budgets_hold() -> None:
     result = tune(program, runs=5)
     assert len(program.runs) == result.runs == 5
     assert result.best is None
-    assert result.stopped == "the budget of 5 runs is spent"
-    with pytest.raises(AdvisorError, match="the budget was spent before"):
+    assert result.stopped == "the budget of 5 runs is used up"
+    with pytest.raises(AdvisorError, match="the budget ran out before"):
         tune_command(SimulatedProgram(1, {}), SETTINGS, 25, -1.0, lambda _: None)
     short = tune_command(SimulatedProgram(1, {}), SETTINGS, 25, 2.0, lambda _: None)
     assert short is not None
     assert short.runs == 1, "none begins that the end of the budget might cut short and call too slow"
-    assert short.stopped == "the budget of seconds is spent"
-    assert {one.verdict for one in short.tried} == {"not tried: the budget is spent"}
+    assert short.stopped == "the time budget is used up"
+    assert {one.verdict for one in short.tried} == {"not tried: the budget is used up"}
 
 
 def test_the_interval_holds_at_every_look() -> None:
@@ -258,7 +258,7 @@ def test_a_program_is_tuned_in_trees_apart(project: Path, tmp_path: Path, capsys
     )
     rows = tuned(capsys, *options)
     assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in project.iterdir()} == before
-    assert rows["-O2"]["verdict"] != "not tried: the budget is spent"
+    assert rows["-O2"]["verdict"] != "not tried: the budget is used up"
     assert not str(rows["-O2"]["verdict"]).startswith(("does not build", "wrong result"))
     made = (session / "runs.jsonl").read_text(encoding="utf-8").splitlines()
     assert 3 < len(made) <= 9
@@ -276,7 +276,7 @@ def test_flags_with_wrong_results_are_never_recommended(
     )  # fmt: skip
     assert rows["-O3 -march=native"]["verdict"] == "wrong result: line 1 differs"
     said = list(map(str, rows["text"]["text"]))  # type: ignore[call-overload]
-    assert any(text.startswith(("Nothing to win", "Not decided")) for text in said)
+    assert any(text.startswith(("Nothing to gain", "Not decided")) for text in said)
     assert not any("-O3 -march=native" in text for text in said)
 
 
@@ -391,11 +391,11 @@ def test_a_start_that_the_end_of_the_budget_cuts_short_does_not_fail() -> None:
 
     cut_at = 6
     result = tune(Slow(3, {"flags": 0.5, "memory": 0.93}))
-    assert result.stopped == "the budget of seconds is spent"
+    assert result.stopped == "the time budget is used up"
     assert result.best is not None
     assert result.best.setting.name == "flags"
     cut_at = 1
-    with pytest.raises(AdvisorError, match="give more by --budget"):
+    with pytest.raises(AdvisorError, match="increase --budget"):
         tune(Slow(1, {"flags": 0.5}))
 
 

@@ -200,10 +200,9 @@ def test_the_unit_for_systemd_starts_the_daemon(tmp_path: Path) -> None:
 
 
 def test_pl14_nothing_is_ever_unpickled() -> None:
-    """Children and files may be hostile: what they send is JSON and arrays; only fields of our classes are compiled."""
+    """Children and files may be hostile: what they send is JSON and arrays, and nothing is executed."""
     words = re.compile(r"\b(import|from) (pickle|shelve|dill)\b|allow_pickle=True|\beval\(|\bexec\(")
-    found = [path for path in ADVISOR.rglob("*.py") if words.search(path.read_text(encoding="utf-8"))]
-    assert found == [ADVISOR / "model" / "record_class.py"]
+    assert [path for path in ADVISOR.rglob("*.py") if words.search(path.read_text(encoding="utf-8"))] == []
 
 
 def test_pr1_a_signal_ends_it_also_while_it_reads_and_waits_for_no_reader(tmp_path: Path) -> None:

@@ -82,10 +82,10 @@ def test_two_commands_of_one_name_are_one_command_and_a_problem(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        ("register('Show', 'help', (), print)", "'Show' is no name"),
-        ("register('--x', 'help', (), print)", "'--x' is no name"),
+        ("register('Show', 'help', (), print)", "'Show' is not a valid command name"),
+        ("register('--x', 'help', (), print)", "'--x' is not a valid command name"),
         ("register('show', ' ', (), print)", "has no help text"),
-        ("register('show', 'help', (Argument('-p', ''),), print)", "'-p' is no name for an argument"),
+        ("register('show', 'help', (Argument('-p', ''),), print)", "'-p' is not a valid argument name"),
         ("register('show', 'h', (), print); register('show', 'h', (), print)", "registered twice"),
         ("register(3, 'help', (), print)", "TypeError"),
     ],

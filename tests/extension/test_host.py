@@ -203,7 +203,7 @@ def test_the_first_plugin_with_an_answer_gives_the_expected_gain(tmp_path: Path)
     }
     loaded = load(tmp_path, **bodies)
     assert loaded.expected_gain(FIGURE, recommendation, None) == (2, 1.5, 2.5)
-    assert loaded.problems == ("plugin b: advisor_expected_gain failed: the expected gain 9 lies outside of 10 to 11",)
+    assert loaded.problems == ("plugin b: advisor_expected_gain failed: the expected gain 9 is outside 10 to 11",)
 
 
 def test_files_that_a_plugin_brings_along_exist(tmp_path: Path) -> None:
@@ -251,4 +251,4 @@ def test_a_fact_of_events_is_computed_from_them_and_unknown_without_them(tmp_pat
 def test_a_fact_that_can_not_be_one_is_refused(tmp_path: Path, name: str, compute: str) -> None:
     loaded = load(tmp_path, odd=FACT.format(name=name, compute=compute))
     assert loaded.collect_facts() == ()
-    assert "is no new name, or has nothing to compute it" in loaded.problems[0]
+    assert "is not a new name, or has nothing to compute it" in loaded.problems[0]

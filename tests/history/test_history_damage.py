@@ -222,7 +222,7 @@ def test_st7_nothing_is_restored_over_a_writer_or_from_what_is_no_backup(tmp_pat
     make_history(folder, 3)
     copy_history(folder, tmp_path / "backup")
     (tmp_path / "letter").write_text("Dear reader")
-    with pytest.raises(StoreError, match="is no backup of a history"):
+    with pytest.raises(StoreError, match="is not a backup of a history"):
         restore_history(folder, tmp_path / "letter")
     with pytest.raises(StoreError, match="no such file"):
         restore_history(folder, tmp_path / "nothing")
@@ -282,7 +282,7 @@ def test_a_planted_link_is_not_followed(tmp_path: Path, name: str) -> None:
 def test_a_pipe_in_the_place_of_the_lock_holds_nobody_up(tmp_path: Path) -> None:
     (tmp_path / "state").mkdir()
     os.mkfifo(tmp_path / "state" / LOCK)
-    with pytest.raises(StoreError, match="is no regular file"):
+    with pytest.raises(StoreError, match="is not a regular file"):
         HistoryWriter(tmp_path / "state")
 
 

@@ -101,7 +101,7 @@ def test_a_name_that_fits_none_or_several_shows_the_choices(writer: Writer) -> N
     items = ItemStore(writer.connection)
     assert items.find_item("jacobi", "fff").region == "smooth"
     assert items.find_item(None, ITEM.action, region="smooth").fingerprint == other.fingerprint
-    with pytest.raises(UsageError, match=rf"several items are called '{ITEM.action}'; name one by .* at smooth"):
+    with pytest.raises(UsageError, match=rf"several items match '{ITEM.action}'; choose one by .* at smooth"):
         items.find_item(None, ITEM.action)
     with pytest.raises(UsageError, match="no item named 'A-99'; most recent: "):
         items.find_item(None, "A-99")

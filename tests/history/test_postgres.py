@@ -123,12 +123,12 @@ def test_a_wrong_password_is_said_and_no_password(postgres: PostgresServer, data
 def test_another_version_of_the_tables_is_refused(postgres: PostgresServer, database: str) -> None:
     place = postgres.locate(database)
     store(place, "a")
-    for version, expected in ((99, "of a newer gapwatch"), (0, "its owner upgrades it")):
+    for version, expected in ((99, "by a newer gapwatch"), (0, "its owner upgrades it")):
         postgres.execute(database, f"UPDATE gapwatch.meta SET value = '{version}' WHERE name = 'schema'")
         with pytest.raises(StoreLost, match=expected):
             open_read_only(place)
     postgres.execute(database, "UPDATE gapwatch.meta SET value = '99' WHERE name = 'schema'")
-    with pytest.raises(StoreLost, match="of a newer gapwatch"):
+    with pytest.raises(StoreLost, match="by a newer gapwatch"):
         open_writer(place)
 
 
@@ -211,7 +211,7 @@ def test_each_daemon_keeps_its_own_files(postgres: PostgresServer, database: str
         assert RemarkStore(first.connection).latest_remarks() == ("two: said", "said")
         with read_history(one) as connection:
             assert describe_writers(one, connection) == "one, two"
-        with pytest.raises(StoreError, match="in use by another gapwatch with the name one"):
+        with pytest.raises(StoreError, match="in use by another gapwatch named one"):
             open_writer(one)
         with closing(open_writer(one, watches=False)) as beside, beside.transaction() as connection:
             store_run(connection, ADVICE, [unit("a", "a")], NOW)

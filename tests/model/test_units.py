@@ -117,7 +117,7 @@ def test_small_shares_keep_two_digits(share: float, shown: str) -> None:
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize("dimension", sorted(units.DIMENSIONS))
 def test_what_is_no_number_is_not_shown(value: float, dimension: str) -> None:
-    with pytest.raises(ValueError, match="no quantity"):
+    with pytest.raises(ValueError, match="not a quantity"):
         units.format_quantity(value, dimension)
 
 

@@ -98,7 +98,7 @@ def test_folding_loses_no_second(ranks: int, iterations: int) -> None:
     advice = advice_of(profile)
     page = render_advice_page(advice, build_run_pictures(advice))
     assert len(page) <= SIZE_LIMIT
-    assert ("put together" in page) == (len(found.columns) < 2 * iterations)
+    assert ("are combined" in page) == (len(found.columns) < 2 * iterations)
     assert ("neighbouring ranks" in page) == (ranks > ROWS)
 
 

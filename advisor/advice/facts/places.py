@@ -7,12 +7,12 @@ of which each is nothing; together, as one site, they are what the run spends it
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.model import policy
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from advisor.analysis.loads import ProfileLoads

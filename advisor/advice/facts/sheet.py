@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -19,7 +19,6 @@ from advisor.analysis.disturbance import REPEATED, disturbance_seconds, doubtful
 from advisor.analysis.loads import summarize_loads
 from advisor.analysis.measures import recording_command
 from advisor.model.errors import PluginError
-from advisor.model.record_class import dataclass
 from advisor.model.records import GAP_NAMES, Need, find_adjacent_bounds
 
 if TYPE_CHECKING:

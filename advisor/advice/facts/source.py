@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from advisor.advice.facts.event_rows import EventRows

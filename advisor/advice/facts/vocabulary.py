@@ -5,10 +5,10 @@ plugins, by their own ``compute``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from advisor.analysis.measures import MISSING, launch_prefix, recording_command
-from advisor.model.record_class import dataclass
 from advisor.model.records import Profile
 from advisor.trace.events import Trace
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import policy
 from advisor.model.devices import DEVICE_GAPS
-from advisor.model.record_class import dataclass
 from advisor.model.records import GAP_NAMES
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from advisor.advice.facts.of_code import compute_code_stretch
@@ -14,7 +14,6 @@ from advisor.advice.ranking.ceilings import compute_ceiling, compute_confidence,
 from advisor.advice.ranking.effects import find_effects, find_spot, select_instructions, spot_code
 from advisor.analysis.loads.computation import find_sequential_regions
 from advisor.model import policy
-from advisor.model.record_class import dataclass
 from advisor.model.records import RANKS_ADDED_UP, Recommendation
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.advice.facts.of_code import code_seconds
 from advisor.model import policy
-from advisor.model.record_class import dataclass
 from advisor.model.records import Effect
 from advisor.trace.regions import BLOCKED_NAME, NO_CORE_NAME
 

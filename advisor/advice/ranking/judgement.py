@@ -6,7 +6,7 @@ A rule's thresholds don't matter here; its ``requires`` does, and what its chang
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, overload
 
@@ -17,7 +17,6 @@ from advisor.advice.ranking.effects import NOWHERE
 from advisor.advice.ranking.outlook import matters_later
 from advisor.advice.rules.matching import find_possible
 from advisor.model import policy
-from advisor.model.record_class import dataclass
 from advisor.model.records import Dismissed
 
 if TYPE_CHECKING:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.facts.vocabulary import DIMENSIONS
 from advisor.model import units
-from advisor.model.record_class import dataclass
 from advisor.support.documents import scalars
 
 if TYPE_CHECKING:

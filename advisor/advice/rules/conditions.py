@@ -14,12 +14,12 @@ executed.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from advisor.advice.facts.vocabulary import DIMENSIONS
 from advisor.advice.rules.comparisons import format_comparison, parse_comparison
 from advisor.advice.rules.names import FactName, GapName, current_names
-from advisor.model.record_class import dataclass
 from advisor.model.records import Evidence
 from advisor.support.documents import FieldErrors, Mark
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.facts.places import is_significant
 from advisor.advice.facts.sheet import SECOND_RUN, UNDISTURBED_RUN
 from advisor.advice.rules.conditions import FactIs, Outcome, compute_truth, evaluate_condition
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

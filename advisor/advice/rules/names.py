@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
 from advisor.advice.facts.vocabulary import facts_by_name
-from advisor.model.record_class import dataclass
 from advisor.model.records import GAP_NAMES
 from advisor.support.documents import scalars
 

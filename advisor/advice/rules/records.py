@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -18,7 +18,6 @@ from advisor.advice.rules.names import (
     StepNumber,
     current_names,
 )
-from advisor.model.record_class import dataclass
 from advisor.model.records import GAP_NAMES, HowTo
 from advisor.support.documents import Between, FieldErrors, Mark, former_key
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
@@ -13,7 +13,6 @@ from advisor.advice.rules import rule_cache
 from advisor.advice.rules.names import RuleNames, use_names
 from advisor.advice.rules.records import Action, Entry, RuleBook, StepOrder, Switch
 from advisor.model.errors import DocumentError
-from advisor.model.record_class import dataclass
 from advisor.support import bundled, documents
 from advisor.support.documents import nodes, yaml_nodes
 

@@ -8,6 +8,7 @@ the processor that decides each instance. A merged gap is the sum of its parts, 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +19,6 @@ from advisor.analysis.gaps import inner_waits
 from advisor.analysis.loads import ProfileLoads, SecondsSpread, summarize_loads
 from advisor.analysis.machine_bounds import COUNTS, seconds_by_place
 from advisor.analysis.measures import find_system_measures
-from advisor.model.record_class import dataclass
 from advisor.model.records import BOUND_NAMES, LEVELS, OTHER_PROGRAMS
 from advisor.support.grouping import sum_by_group
 
@@ -114,7 +114,7 @@ def gap_letters(source: AttributionSource, lower: str, upper: str) -> tuple[str,
 
 
 def _split_io(source: AttributionSource, upper: Bound, gap_s: float) -> tuple[GapPart, ...]:
-    """Return the I/O that was seen, a mean over the processors, and what lies outside of their times."""
+    """Return the I/O that was seen, a mean over the processors, and what is outside their times."""
     seen = GapPart(("O",), _mean_io(source))
     if gap_letters(source, "IPC", upper.name) == ("O",):
         return (seen,)

@@ -35,13 +35,13 @@ FEW: Final = 2
 OTHERS: Final = "others"
 
 SEEN_IO: Final = (
-    "this is the input and output that was seen; what else the operating system took cannot be told from computation "
-    "without CPU times"
+    "this is the input and output that was seen; without CPU times, other operating-system time cannot be separated "
+    "from computation"
 )
 #: Why a gap may be negative, by its letter.
 NEGATIVE: Final = {
     "A": "the busiest unit needs less time than the peak rate allows: the machine model and the counts do not fit",
-    "C": "the compiler removed operations that the source holds",
+    "C": "the compiler removed operations of the source",
     "S": "the schedule is shorter than its busiest unit allows: the machine model and the counts do not fit",
     "$": "the program computed faster than its schedule allows: the machine model or the counts do not fit",
     "P": "some times are negative by the resolution of the clock",

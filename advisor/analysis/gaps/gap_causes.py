@@ -9,12 +9,12 @@ claims more of a phase than the gap holds there.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.analysis.gaps import inner_waits
-from advisor.model.record_class import dataclass
 from advisor.model.records import CAUSE_CATEGORIES, UNALIGNED_FILE, Share
 from advisor.model.units import format_bytes
 from advisor.support.grouping import group_rows, iterate_groups, sum_by_group

@@ -6,11 +6,11 @@ R is ``t[R, k] + m[R]`` (docs/concepts.md). Mean and maximum over processors of 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.support.grouping import sum_by_group
 
 if TYPE_CHECKING:

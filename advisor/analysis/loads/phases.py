@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from advisor.analysis.loads.arrays import PhaseArrays, SecondsLayout
-from advisor.model.record_class import dataclass
 from advisor.support.grouping import sum_by_group
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ has one value per region, processor or iteration of a phase, never one per sampl
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +14,6 @@ import numpy as np
 from advisor.analysis.loads.arrays import PhaseArrays, RankThreads, find_rank_threads
 from advisor.analysis.loads.phases import PhaseLoads, compute_phase_loads
 from advisor.analysis.measures import Quantities, derive_quantities
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

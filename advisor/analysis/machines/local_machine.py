@@ -44,7 +44,7 @@ def detect_machine(root: Path = _ROOT) -> Machine:
     return Machine(
         name="host",
         title=info.get("model name") or "the machine at hand",
-        description="Found on the machine at hand.",
+        description="Detected on this machine.",
         sources={name: source for name, source in _SOURCES.items() if name in named},
         sockets=sockets,
         cores_per_socket=cores_per_socket,

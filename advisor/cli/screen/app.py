@@ -44,7 +44,7 @@ _KEYS: Final = (
     ("1 2 3 4", "gaps and items, notices, history over builds, files"),
     ("a", "acknowledge the item: it is known"),
     ("s", "suppress the item, with a reason, until a day or for good"),
-    ("p", "the item was applied: the next build shows what it won"),
+    ("p", "the item was applied: the next build shows what it gained"),
     ("c", "compare with the build before, gap by gap"),
     ("x", "explain the item: formula, inputs and thresholds of its numbers; reads the profile again"),
     ("o", "open the page of the run in a browser; says where it is where there is none"),
@@ -197,7 +197,7 @@ class WatchApp(HistoryScreen):
         from advisor.cli.compare import build_comparison_report
 
         if self._view is None or self._view.change is None:
-            self._show_line("there is no other build of this program on as many ranks to compare with")
+            self._show_line("there is no other build of this program with the same number of ranks to compare with")
             return
         report = build_comparison_report(self._view.change)
         plain = replace(self._page, color=False)

@@ -90,7 +90,7 @@ class _DaemonProcess:
         code = self._process.wait()
         if not self._stopping:
             reason = last or f"it ended with status {code}"
-            app.post_message(DaemonSpoke(f"nothing is read here: {reason}; this is what the history holds", ended=True))
+            app.post_message(DaemonSpoke(f"this gapwatch reads nothing: {reason}; shown is the history", ended=True))
 
     def stop(self) -> None:
         """Ask the daemon to end, and wait."""

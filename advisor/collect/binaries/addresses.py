@@ -8,6 +8,7 @@ found.missing                   # what the file does not tell, in words, such as
 from __future__ import annotations
 
 from bisect import bisect_left
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from advisor.collect.binaries.demangling import demangle
@@ -16,7 +17,6 @@ from advisor.collect.binaries.elf_files import find_debug_file, read_elf
 from advisor.collect.binaries.inlined_frames import find_scopes, name_scope
 from advisor.collect.binaries.line_tables import read_line_table
 from advisor.model.errors import InputError
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 import shlex
 from bisect import bisect_right
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.binaries.dwarf_units import COMP_DIR, LANGUAGE, NAME, PRODUCER, read_units
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import UsageError
-from advisor.model.record_class import dataclass
 from advisor.support.child_process import run_child
 from advisor.support.extras import install_line
 

@@ -7,10 +7,8 @@ skip as much as possible. After DWARF 5, sections 7.5 (entries) and 7.25 to 7.28
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
-
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import zlib
 from bisect import bisect_right
+from dataclasses import dataclass
 from io import BytesIO
 from itertools import zip_longest
 from pathlib import Path
@@ -19,7 +20,6 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from advisor.model.errors import InputError
-from advisor.model.record_class import dataclass
 from advisor.support.limited_files import read_limited
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, get_args
 
 from advisor.collect.binaries.carried_values import share_of_carrying_pieces
@@ -12,7 +12,6 @@ from advisor.collect.binaries.library_functions import classify_library_function
 from advisor.collect.binaries.memory_accesses import is_on_stack
 from advisor.collect.binaries.registers import free_frame_pointer
 from advisor.collect.binaries.sampled_instructions import WAIT_KINDS, read_samples
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -7,6 +7,7 @@ ran, it does not know.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor.collect.binaries.float_chains import ARITHMETIC, count_ordered_sums, has_recurrence
@@ -28,7 +29,6 @@ from advisor.collect.binaries.memory_accesses import (
     step_of,
 )
 from advisor.collect.binaries.registers import find_step_places, find_steps, find_writes, whole_register
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import posixpath
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.collect.binaries.dwarf_units import COMP_DIR, NAME, STMT_LIST, Value, form_size, read_uleb
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from advisor.collect.binaries.addresses import find_frame_names
 from advisor.collect.binaries.demangling import demangle, strip_parameters
 from advisor.collect.binaries.dwarf_units import DAMAGE
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

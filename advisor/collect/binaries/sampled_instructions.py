@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from advisor.collect.binaries.load_chains import address_registers, find_load_chain
 from advisor.collect.binaries.registers import find_steps, find_writes, whole_register
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

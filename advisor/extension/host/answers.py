@@ -75,7 +75,7 @@ def require_findings(answer: object) -> tuple[Finding, ...]:
         low, high = part.interval_s or (part.seconds, part.seconds)
         if not 0 <= low <= part.seconds <= high:
             raise ContractError(
-                f"[{i}].explains[{j}]", f"{part.seconds:g} s lie outside of {low:g} to {high:g}, or below 0"
+                f"[{i}].explains[{j}]", f"{part.seconds:g} s are outside {low:g} to {high:g}, or below 0"
             )
     return found
 
@@ -87,7 +87,7 @@ def require_gain(answer: object) -> tuple[float, float, float] | None:
     contract.check_value(answer, tuple[float, float, float])
     expected, lowest, highest = contract.require_record(answer, tuple)
     if not lowest <= expected <= highest:
-        raise ContractError("", f"the expected gain {expected:g} lies outside of {lowest:g} to {highest:g}")
+        raise ContractError("", f"the expected gain {expected:g} is outside {lowest:g} to {highest:g}")
     return float(expected), float(lowest), float(highest)
 
 
@@ -102,7 +102,7 @@ def require_counterfactuals(answer: object) -> tuple[Counterfactual | None, ...]
             continue
         contract.require_record(one, Counterfactual, f"[{i}]")
         if not one.low_s <= one.gain_s <= one.high_s:
-            raise ContractError(f"[{i}]", f"the gain {one.gain_s:g} lies outside of {one.low_s:g} to {one.high_s:g}")
+            raise ContractError(f"[{i}]", f"the gain {one.gain_s:g} is outside {one.low_s:g} to {one.high_s:g}")
     return tuple(answer)
 
 
@@ -114,7 +114,7 @@ def require_facts(answer: object) -> tuple[Fact, ...]:
     offered = _require_list(answer, Fact)
     for i, fact in enumerate(offered):
         if not (fact.compute or fact.of_trace or fact.finding) or not fact.name or fact.name in known:
-            raise ContractError(f"[{i}]", f"{fact.name!r} is no new name, or has nothing to compute it")
+            raise ContractError(f"[{i}]", f"{fact.name!r} is not a new name, or has nothing to compute it")
     return offered
 
 
@@ -198,7 +198,7 @@ def require_services(answer: object) -> Mapping[str, Callable[..., object]]:
         raise ContractError("", f"expected a mapping of names to functions, found {type(answer).__name__}")
     for name, function in answer.items():
         if not isinstance(name, str) or not name or not callable(function):
-            raise ContractError("", f"{str(name)[:80]!r} is no name of a function")
+            raise ContractError("", f"{str(name)[:80]!r} is not a function name")
     return dict(answer)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +15,6 @@ from advisor.extension import hookspecs, installed_plugins
 from advisor.extension.hookspecs import API_VERSION, GROUP
 from advisor.extension.host import site_plugins
 from advisor.model.errors import AdvisorError, PluginError
-from advisor.model.record_class import dataclass
 from advisor.support.documents.scalars import suggest_word
 
 if TYPE_CHECKING:

@@ -91,4 +91,4 @@ def _refuse_writable(path: Path, step: Path, *, is_parent: bool) -> None:
             )
     writable = target.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
     if writable and not (is_parent and target.st_mode & stat.S_ISVTX):
-        raise PluginError(f"{path} is not loaded: others may write to {step}; chmod go-w it and look at what it holds")
+        raise PluginError(f"{path} is not loaded: others may write to {step}; check its contents and chmod go-w it")

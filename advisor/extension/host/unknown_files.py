@@ -63,7 +63,7 @@ _MAGIC: Final = (
 )
 _DARSHAN: Final = re.compile(rb"[12]\.\d\d\x00{4}")
 #: Formats that nothing converts any more, and what is left to do.
-_OLD_DARSHAN: Final = FileKind("a log of Darshan 1 or 2, which Darshan 3 reads no more: record the program anew")
+_OLD_DARSHAN: Final = FileKind("a log of Darshan 1 or 2, which Darshan 3 no longer reads: record the program again")
 #: Files that tools name, and nothing in which is documented.
 _SUFFIXES: Final = {
     ".nsys-rep": FileKind("a report of Nsight Systems", "nsys export --type sqlite {path}"),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

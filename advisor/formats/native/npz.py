@@ -13,7 +13,7 @@ import warnings
 import zipfile
 import zlib
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from io import BytesIO
 from typing import IO, TYPE_CHECKING, Final, Literal
 
@@ -22,7 +22,6 @@ import numpy.typing as npt
 from numpy.lib import format as npy
 
 from advisor.model.errors import InputError
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, cast, get_args
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.model.records import MEASURES, Phase, PhaseKind
 from advisor.support.strict_json import optional_text
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from advisor.formats.otf2.cursor import Cursor, Order, read_file
 from advisor.model.errors import InputError
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from pathlib import Path

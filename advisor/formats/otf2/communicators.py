@@ -8,6 +8,7 @@ members of all communicators together: large runs define thousands, some of all 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,7 +16,6 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor.formats.otf2.codes import COMM_GROUP, COMM_LOCATION_GROUPS, COMM_LOCATIONS, COMM_SELF
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections import Counter

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from advisor.formats.otf2.codes import COMM_LOCATION_GROUPS, COMM_LOCATIONS, MEASUREMENT_SYSTEM, MPI, PARADIGMS, ROLES
-from advisor.model.record_class import dataclass
 from advisor.trace.events import Location, TraceRegion
 from advisor.trace.regions import classify_region, parse_source_place
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from advisor.formats.otf2.layout import COUNTED
-from advisor.model.record_class import dataclass
 from advisor.model.records import Note
 
 

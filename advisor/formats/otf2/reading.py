@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from advisor.formats.otf2 import archive
@@ -13,7 +13,6 @@ from advisor.formats.otf2.cursor import read_file
 from advisor.formats.otf2.decoding import DecodingTask, decode_chunks
 from advisor.formats.otf2.rows import DecodingContext, make_counts, make_rows
 from advisor.model.errors import InputError
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,12 +6,11 @@ Both hold, for each metric and rank, what passed in each call path with everythi
 from __future__ import annotations
 
 import re
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from advisor.formats.plain_text import read_content
 from advisor.model.errors import InputError
-from advisor.model.record_class import dataclass
 from advisor.support import strict_json
 
 if TYPE_CHECKING:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.vtune.report_kinds import SUMMARY, split_rows
 from advisor.model.errors import InputError
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

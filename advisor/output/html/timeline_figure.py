@@ -108,7 +108,7 @@ def _describe_folding(timeline: Timeline) -> str:
     if timeline.ranks_per_row > 1:
         texts.append(f"each row is the mean of {timeline.ranks_per_row} neighbouring ranks")
     if instances > len(timeline.columns):
-        texts.append(f"{instances} instances of phases in {len(timeline.columns)} columns: short ones are put together")
+        texts.append(f"{instances} instances of phases in {len(timeline.columns)} columns: short ones are combined")
     return "; ".join(texts)
 
 

@@ -40,7 +40,7 @@ def _syntax_problem(error: yaml.MarkedYAMLError, file: str) -> Problem:
     found = error.problem_mark or error.context_mark
     mark = Mark(file, found.line + 1, found.column + 1) if found else Mark(file, 1, 1)
     said = " ".join(part for part in (error.problem, error.context) if part)
-    hint = "; a text with ': ' or ' #' in it, or one that begins with a sign, needs quotes"
+    hint = "; quote text that contains ': ' or ' #', or that starts with a special character"
     return mark.make_problem(f"not YAML: {to_printable(said, 200)}{hint}")
 
 
@@ -60,9 +60,7 @@ class _Composer:
             if isinstance(event, yaml.DocumentStartEvent):
                 documents += 1
                 if documents == 2:
-                    self._refuse_event(
-                        event, "a second document begins; write one document in a file, without '---' inside"
-                    )
+                    self._refuse_event(event, "a second document starts here; use one document per file, without '---'")
                     break
             elif isinstance(event, yaml.NodeEvent):
                 node = self._compose_node(event, 0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as AbstractMapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import (
@@ -20,7 +20,6 @@ from typing import (
     get_type_hints,
 )
 
-from advisor.model.record_class import dataclass
 from advisor.model.units import Dimension, parse_with_dimension
 from advisor.support.documents import scalars
 from advisor.support.documents.nodes import Mapping, Mark, Scalar, Sequence

@@ -6,10 +6,10 @@ they fill (``advisor.support.documents``), not by YAML 1.1.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from advisor.model.errors import Problem
-from advisor.model.record_class import dataclass
 
 
 class Mark(NamedTuple):

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
-
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from advisor.model.records import BoolArray, FloatArray, IntArray, Note

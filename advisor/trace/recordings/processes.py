@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError
-from advisor.model.record_class import dataclass
 from advisor.trace.recordings.layout import MAGIC
 from advisor.trace.recordings.places import CodePlace
 

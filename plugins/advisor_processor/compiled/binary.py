@@ -84,7 +84,7 @@ def read_binary(path: Path) -> Binary:
             except (DWARFError, KeyError, IndexError, AttributeError, ValueError):
                 rows = []
     except (ELFError, OSError, AssertionError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or f"is no program that can be read ({error})"
+        reason = getattr(error, "strerror", None) or f"is not an executable that can be read ({error})"
         raise InputError(path, reason) from error
     return Binary(path, code, functions, tuple(row[0] for row in rows), tuple(row[1] for row in rows))
 

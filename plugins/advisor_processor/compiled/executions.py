@@ -51,7 +51,7 @@ def read_executions(path: Path) -> tuple[Executions, ...]:
     """
     files = [file for file in ([path] if path.is_file() else _list_files(path)) if _is_callgrind_output(file)]
     if not files:
-        raise InputError(path, f"holds no output of callgrind; {_HOW}")
+        raise InputError(path, f"has no output of callgrind; {_HOW}")
     found = {file: _read_output(file) for file in files}
     busiest = max(found.values(), key=lambda one: sum(len(each) for each in one.objects.values())).program
     mine = {file: one for file, one in found.items() if one.program == busiest}
@@ -141,15 +141,15 @@ class _CallgrindReader:
             name, _, value = value.partition(": ")
         self._header.setdefault(name, value)
         if name == "positions" and value.split()[0] != "instr":
-            raise InputError(self._path, f"holds no counts by instruction; {_HOW}")
+            raise InputError(self._path, f"has no counts by instruction; {_HOW}")
         if name == "events":
             self._width = len(value.split())
             if "Ir" not in value.split():
-                raise InputError(self._path, "holds no number of executed instructions (Ir)")
+                raise InputError(self._path, "has no number of executed instructions (Ir)")
 
     def _add_cost(self, line: str, inclusive: bool) -> None:
         if "positions" not in self._header:
-            raise InputError(self._path, f"holds no counts by instruction; {_HOW}")
+            raise InputError(self._path, f"has no counts by instruction; {_HOW}")
         words = line.split()
         skip = len(self._header["positions"].split())
         first = words[0]

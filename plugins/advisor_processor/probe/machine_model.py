@@ -57,7 +57,7 @@ def build_machine(name: str, host: Machine, found: SamplesByKernel, sizes: Mappi
         host,
         name=name,
         title=f"{host.title}, measured",
-        description="Measured on the machine at hand; counts and sizes as the system tells them.",
+        description="Measured on this machine; counts and sizes as reported by the system.",
         sources={key: source for key, source in host.sources.items() if key in known} | notes.sources,
         frequency=frequency,
         boost=boost,
@@ -213,7 +213,7 @@ def _build_memory(notes: _SourcedNumbers, memory: Memory, sizes: Mapping[str, in
         ("triad", _TRIAD), f"STREAM's triad over {size} by all cores, bytes as STREAM counts them"
     )
     if (fault := notes.found.get("page_fault")) and fault.best_s > 0:
-        how = "pages of a file that the system had let go of, read back one by one"
+        how = "pages of a file that were evicted from the page cache, read back one by one"
         memory = replace(memory, page_fault=notes.add_number("page_fault", _round_digits(fault.best_s), how))
     return replace(memory, per_core=per_core or memory.per_core, sustained=sustained or memory.sustained)
 

@@ -44,7 +44,7 @@ class ApplicationModel:
     def __post_init__(self) -> None:
         """Check every formula; all mistakes at once."""
         problems: list[tuple[tuple[str, ...], str]] = [
-            (("parameters",), f"{name!r} is no name for a parameter")
+            (("parameters",), f"{name!r} is not a valid parameter name")
             for name in self.parameters
             if not (name.isidentifier() and name.isascii())
         ]

@@ -102,7 +102,7 @@ def build_sensitivity_parts(each: LinearModel, at: FloatArray, enlarged: Mapping
             *(Column(f"{name} twice as large", "share") for name in won),
         )
         rows = tuple((*at[t].tolist(), *(float(values[t]) for values in won.values())) for t in range(len(at)))
-        parts.append(Table("What larger sizes win of the time", heads, rows))
+        parts.append(Table("What larger sizes save", heads, rows))
     if "messages" in each.columns:
         column = expressions.require_sympy().simplify(model.compute_derivative(each, "messages"))
         parts.append(

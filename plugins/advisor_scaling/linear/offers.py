@@ -154,7 +154,7 @@ def _build_limits(
             "bytes": stated.costs.get("bytes", 1.0 / float(bandwidth) if bandwidth else _BYTE_S[end]),
         })  # fmt: skip
     if missing := [column for column in stated.counts if column not in ends[0]]:
-        raise UsageError(f"nobody says what {', '.join(missing)} cost; add seconds under costs: in the model")
+        raise UsageError(f"nothing states what {', '.join(missing)} cost; add seconds under costs: in the model")
     sizes = machine_sizes(machine)
     if offer.memory:
         cores = offer.cores or (machine.sockets or 1) * (machine.cores_per_socket or 1)

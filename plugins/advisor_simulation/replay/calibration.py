@@ -9,14 +9,13 @@ pieces are then predicted.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.model.errors import UsageError
-from advisor.model.record_class import dataclass
 from advisor_simulation.replay import computing_span, engine
 from advisor_simulation.replay.simplex import minimize_simplex
 

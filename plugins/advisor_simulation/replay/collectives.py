@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from advisor.model.errors import UsageError
-from advisor.model.record_class import dataclass
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:

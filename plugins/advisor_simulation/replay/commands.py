@@ -14,44 +14,49 @@ if TYPE_CHECKING:
     from advisor.model.reports import Report
 
 NETWORK = (
-    Argument("--latency", "latency of a message, such as '5 us'"),
-    Argument("--bandwidth", "bandwidth of a node, such as '1 GB/s'"),
-    Argument("--machine", "take latency and bandwidth from a machine model, by name or file"),
-    Argument("--dimemas", "take the machine from a configuration of Dimemas (.cfg)", Path),
+    Argument("--latency", "latency of a message, such as '5 us'", metavar="TIME"),
+    Argument("--bandwidth", "bandwidth of a node, such as '1 GB/s'", metavar="RATE"),
+    Argument("--machine", "take latency and bandwidth from a machine model", metavar="MODEL"),
+    Argument("--dimemas", "take the machine from a Dimemas configuration (.cfg)", Path),
     Argument("--ideal", "no latency and infinite bandwidth", bool, False),
-    Argument("--intra-latency", "latency between ranks of one node"),
-    Argument("--intra-bandwidth", "bandwidth between ranks of one node"),
-    Argument("--ranks-per-node", "fill nodes with so many ranks (0: the nodes of the recording)", int),
-    Argument("--eager", "messages up to this size are sent at once, such as '16 KiB'"),
-    Argument("--startup", "where latency passes", choices=("processor", "wire")),
-    Argument("--collectives", "'dimemas', 'today', or an algorithm for one: allreduce=ring", several=True),
-    Argument("--links", "messages that travel at a time into and out of a node (0: any number)", int),
-    Argument("--buses", "messages that travel at a time between all nodes (0: any number)", int),
-    Argument("--cpu-ratio", "computation takes so many times as long as recorded", float),
-    Argument("--rank-ratio", "the same for one rank: 3=0.5", several=True),
-    Argument("--region-ratio", "the same for one region: solve=0.5", several=True),
+    Argument("--intra-latency", "latency within a node", metavar="TIME"),
+    Argument("--intra-bandwidth", "bandwidth within a node", metavar="RATE"),
+    Argument("--ranks-per-node", "place N ranks on each node (0: the nodes of the recording)", int),
+    Argument("--eager", "largest message sent without waiting for the receiver, such as '16 KiB'", metavar="SIZE"),
+    Argument("--startup", "whether the latency occupies the processor or the wire", choices=("processor", "wire")),
+    Argument(
+        "--collectives",
+        "'dimemas', 'today', or the algorithm of one operation, such as allreduce=ring",
+        several=True,
+        metavar="ALGORITHM",
+    ),
+    Argument("--links", "concurrent messages into and out of a node (0: unlimited)", int),
+    Argument("--buses", "concurrent messages between all nodes (0: unlimited)", int),
+    Argument("--cpu-ratio", "multiply all computation times by this factor", float),
+    Argument("--rank-ratio", "the same for one rank, such as 3=0.5", several=True, metavar="RANK=X"),
+    Argument("--region-ratio", "the same for one region, such as solve=0.5", several=True, metavar="NAME=X"),
 )
 
 
 MANY = (
-    Argument("--sweep", "replay at so many points of latency and bandwidth, with the exact run time over both", int),
-    Argument("--grid", "points on a grid instead of random ones", bool, False),
-    Argument("--seed", "of random points", int, 1),
-    Argument("--latencies", "range of latencies, such as '0..100 us'"),
-    Argument("--bandwidths", "range of bandwidths, such as '100 MB/s..10 GB/s'"),
-    Argument("--cpu-ratios", "range of factors on computation, such as '0.5..1'"),
-    Argument("--cluster", "address of a Dask scheduler whose workers replay the points"),
+    Argument("--sweep", "replay at N points of latency and bandwidth, and compute the exact function of both", int),
+    Argument("--grid", "use a grid of points instead of random ones", bool, False),
+    Argument("--seed", "seed of the random points", int, 1),
+    Argument("--latencies", "range of latencies, such as '0..100 us'", metavar="RANGE"),
+    Argument("--bandwidths", "range of bandwidths, such as '100 MB/s..10 GB/s'", metavar="RANGE"),
+    Argument("--cpu-ratios", "range of factors on computation, such as '0.5..1'", metavar="RANGE"),
+    Argument("--cluster", "address of a Dask scheduler whose workers replay the points", metavar="ADDRESS"),
     Argument("--fit", "fit the model T(P, L, BW) to traces at several numbers of ranks", bool, False),
     Argument("--predict", "predict the run time at numbers of ranks that were not traced", int, several=True),
-    Argument("--calibrate", "find latency and bandwidth on half of the run, and predict the other half", bool, False),
+    Argument("--calibrate", "fit latency and bandwidth to half of the run, and predict the other half", bool, False),
     Argument(
         "--accept",
-        "whether the machine of --machine delivers what its model promises: exit status 1 if not",
+        "check that the machine of --machine performs as its model promises: exit status 1 if not",
         bool,
         False,
     ),
-    Argument("--tolerance", "with --accept: by what share the run may take longer (default: 0.1)", float),
-    Argument("--costs", "what the network and the imbalance cost, and where", bool, False),
+    Argument("--tolerance", "with --accept: share by which the run may take longer (default: 0.1)", float),
+    Argument("--costs", "show what the network and the imbalance cost, and where", bool, False),
 )
 
 
@@ -59,7 +64,7 @@ def register_command(registry: CommandRegistry) -> None:
     """Register the command."""
     registry(
         "replay",
-        "run the recorded trace on another machine",
+        "replay a recorded trace on another machine",
         (
             Argument("paths", "traces of one program", Path, several=True),
             *NETWORK,
@@ -69,7 +74,7 @@ def register_command(registry: CommandRegistry) -> None:
                 "write the replayed run as a profile (.json or .npz), or the points of --sweep (.json)",
                 Path,
             ),
-            Argument("--picture", "draw the time line of the replayed run and its critical path (.svg)", Path),
+            Argument("--picture", "draw the timeline of the replayed run and its critical path (.svg)", Path),
         ),
         run_replay,
     )

@@ -7,11 +7,11 @@ Everything happens in the order of time, from a heap.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor_simulation.replay import engine
 from advisor_simulation.replay.contention import (
     EventHeap,

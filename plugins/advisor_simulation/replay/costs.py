@@ -8,12 +8,11 @@ between start-up and shutdown.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor_simulation.replay import computing_span, engine, outcome
 from advisor_simulation.replay.network import IDEAL
 from advisor_simulation.replay.program import Op
@@ -49,12 +48,12 @@ class NetworkCosts:
 
     @property
     def transfer_efficiency(self) -> float:
-        """Transfer efficiency, 0 to 1."""
+        """Transfer efficiency, 0 to 1: run time on an ideal network / recorded run time."""
         return min(self.ideal_s / max(self.recorded_s, 1e-300), 1.0)
 
     @property
     def serialization_efficiency(self) -> float:
-        """Serialization efficiency, 0 to 1."""
+        """Serialization efficiency, 0 to 1: longest computation of a rank / run time on an ideal network."""
         return min(self.longest_s / max(self.ideal_s, 1e-300), 1.0)
 
 

@@ -7,11 +7,11 @@ coefficients of the paper's formula at this point: T = alpha + beta L + gamma / 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor_simulation.replay.steps import INNER, WAITING, Step
 
 if TYPE_CHECKING:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.model.errors import AdvisorError
-from advisor.model.record_class import dataclass
 from advisor_simulation.replay import calibration, conversion, costs, engine
-from advisor_simulation.replay.fingerprint import compute_fingerprint
 from advisor_simulation.replay.network import Network, from_machine
+from advisor_simulation.replay.network_demand import compute_network_demand
 
 if TYPE_CHECKING:
     from advisor.analysis.machines import Machine
     from advisor.trace.events import Trace
     from advisor_simulation.replay.costs import NetworkCosts, PathShare
-    from advisor_simulation.replay.fingerprint import NetworkFingerprint
+    from advisor_simulation.replay.network_demand import NetworkDemand
     from advisor_simulation.replay.program import Program
 
 #: Events of a trace that advice replays, and operations on which a network is looked for, at most.
@@ -49,12 +48,12 @@ class NetworkDiagnosis:
 class ReplayDiagnosis:
     """What network and imbalance cost, and where; ``network`` is None where no network is known.
 
-    ``fingerprint`` is what the build asks of any network.
+    ``network_demand`` is what the build asks of any network.
     """
 
     costs: NetworkCosts
     network: NetworkDiagnosis | None
-    fingerprint: NetworkFingerprint | None = None
+    network_demand: NetworkDemand | None = None
 
 
 class _Latest:
@@ -96,7 +95,7 @@ def _compute_diagnosis(trace: Trace, machine: Machine | None) -> ReplayDiagnosis
     if found is None or found.recorded_s <= 0:
         return None
     try:
-        asked = compute_fingerprint(program, None if machine is None else from_machine(machine))
+        asked = compute_network_demand(program, None if machine is None else from_machine(machine))
     except AdvisorError:
         asked = None
     try:

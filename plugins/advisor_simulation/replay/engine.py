@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.model.errors import AdvisorError
-from advisor.model.record_class import dataclass
 from advisor_simulation.replay import kernels
 from advisor_simulation.replay.lowering import lower_program
 from advisor_simulation.replay.numba_compiler import choose_compiled

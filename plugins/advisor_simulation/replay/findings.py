@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.model import units
 from advisor.model.gap_parts import GapPart
 from advisor.model.records import Finding
-from advisor_simulation.replay import costs, diagnosis, fingerprint, rank_models
+from advisor_simulation.replay import costs, diagnosis, network_demand, rank_models
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from advisor.trace.events import Trace
     from advisor_simulation.replay.costs import NetworkCosts, PathShare
     from advisor_simulation.replay.diagnosis import NetworkDiagnosis, ReplayDiagnosis
-    from advisor_simulation.replay.fingerprint import NetworkFingerprint
+    from advisor_simulation.replay.network_demand import NetworkDemand
 
 _PLUGIN: Final = "simulation"
 #: Shares of the run time from which on something is worth telling.
@@ -35,20 +35,18 @@ def build_findings(
     found = None if trace is None else diagnosis.diagnose_replay(trace, machine)
     if found is None:
         return ()
-    asked = found.fingerprint
+    asked = found.network_demand
     return (
         *_efficiency_findings(found.costs),
         *_saving_findings(found.costs),
         *_site_findings(found),
-        *(() if profile is None or asked is None else _fingerprint_findings(profile, asked, history)),
+        *(() if profile is None or asked is None else _network_demand_findings(profile, asked, history)),
     )
 
 
-def _fingerprint_findings(
-    profile: Profile, asked: NetworkFingerprint, history: Sequence[Advice]
-) -> tuple[Finding, ...]:
+def _network_demand_findings(profile: Profile, asked: NetworkDemand, history: Sequence[Advice]) -> tuple[Finding, ...]:
     """Return what the run asks of a network, and how that grows with the ranks."""
-    mine = fingerprint.build_finding(profile, asked)
+    mine = network_demand.build_finding(profile, asked)
     return (mine, *rank_models.build_rank_finding(profile, mine, history))
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
 from advisor.model.errors import UsageError
-from advisor.model.record_class import dataclass
 from advisor_simulation.replay.collectives import DIMEMAS
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor_simulation.replay import contended_replay, critical_path, engine, recording
 from advisor_simulation.replay.waits import compute_waits, rank_computing_s
 

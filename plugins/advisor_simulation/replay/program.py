@@ -6,12 +6,11 @@ got its message from is taken from the recording, so the order of events does no
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from advisor.analysis.fingerprints import KIND, RUN
+from advisor.analysis.network_demands import KIND, RUN
 from advisor.model.errors import UsageError
 from advisor.model.records import Finding
 from advisor_simulation.replay import fitting
@@ -23,11 +23,11 @@ FEWEST: Final = 3
 
 
 def build_rank_finding(profile: Profile, found: Finding, history: Sequence[Advice]) -> tuple[Finding, ...]:
-    """Return the model over ranks, fitted to the fingerprint ``found`` of this run and those of earlier ones.
+    """Return the model over ranks, fitted to the network demand ``found`` of this run and those of earlier ones.
 
     Those of other inputs and sizes, and on other networks, are left out; nothing below three numbers of ranks.
     """
-    by_ranks = _select_fingerprints(profile, found.measures, history)
+    by_ranks = _select_network_demands(profile, found.measures, history)
     if len(by_ranks) < FEWEST:
         return ()
     try:
@@ -51,10 +51,10 @@ def build_rank_finding(profile: Profile, found: Finding, history: Sequence[Advic
     return (Finding("simulation", KIND, RANKS, text, measures),)
 
 
-def _select_fingerprints(
+def _select_network_demands(
     profile: Profile, mine: Mapping[str, float], history: Sequence[Advice]
 ) -> dict[int, Mapping[str, float]]:
-    """Return the newest fingerprint at each number of ranks of runs like this one."""
+    """Return the newest network demand at each number of ranks of runs like this one."""
     found: dict[int, Mapping[str, float]] = {}
     stated = _stated_parameters(profile)
     for run in history:

@@ -6,12 +6,11 @@ A step that reads waits until what it reads is written: its condition. Message m
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor_simulation.replay.program import POSTING, RECEIVED, SENDING, Op, find_last_ops
 
 if TYPE_CHECKING:

@@ -27,22 +27,24 @@ def register_command(registry: CommandRegistry) -> None:
     """Register the command."""
     registry(
         "whatif",
-        "simulate what changes would win, alone and together",
+        "simulate what changes would gain, alone and together",
         (
-            Argument("path", "a recorded run, or an application model (.yaml)", Path),
+            Argument("path", "recorded run, or application model (.yaml)", Path),
             Argument(
-                "--action", "actions of the rules, such as A-29 G-4; of several also their joint gain", several=True
+                "--action", "actions such as A-29 G-4; for several also their joint gain", several=True, metavar="ID"
             ),
-            Argument("--region", "only in the phases where this region works"),
-            Argument("--network", "with a network so many times as fast", float),
-            Argument("--processor", "with processors so many times as fast", float),
-            Argument("--plan", "search the best sequence of actions", bool, False),
-            Argument("--ranks-per-node", "map the ranks of a trace to nodes of so many, in several ways", int),
-            Argument("--latency", "of a message between nodes, such as '2 us'"),
-            Argument("--bandwidth", "between nodes, such as '10 GB/s'"),
-            Argument("--machine", "machine model of an application model, or of the network between nodes"),
+            Argument("--region", "only in phases where this region works", metavar="NAME"),
+            Argument("--network", "scale the speed of the network by this factor", float),
+            Argument("--processor", "scale the speed of the processors by this factor", float),
+            Argument("--plan", "search for the best sequence of actions", bool, False),
+            Argument("--ranks-per-node", "try mappings of the ranks of a trace to nodes with N ranks each", int),
+            Argument("--latency", "latency between nodes, such as '2 us'", metavar="TIME"),
+            Argument("--bandwidth", "bandwidth between nodes, such as '10 GB/s'", metavar="RATE"),
+            Argument(
+                "--machine", "machine model, for an application model or for the network between nodes", metavar="MODEL"
+            ),
             Argument("--processors", "processors of an application model (default: those it states, else 4)", int),
-            Argument("--finite", "models with caches of the size that the machine has", bool, False),
+            Argument("--finite", "application models: finite caches, of the machine's size", bool, False),
         ),
         run_whatif,
     )

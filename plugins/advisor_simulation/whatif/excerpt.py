@@ -7,12 +7,11 @@ is about take longer in the run; so does its interval, which is that of fewer in
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.support.compiling import is_worth_compiling
 from advisor.trace import segmentation
 from advisor.trace.excerpts import extract_parts

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.analysis.disturbance import UNREPEATED
-from advisor.model.record_class import dataclass
 from advisor_simulation.whatif.trial import Trial, apply_change
 
 if TYPE_CHECKING:

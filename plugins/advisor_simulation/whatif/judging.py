@@ -6,14 +6,13 @@ for the same seconds; it is named in the place of the one that took them.
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.advice.counterfactuals import Counterfactual
 from advisor.advice.facts.places import is_significant
-from advisor.model.record_class import dataclass
 from advisor.trace.regions import is_sleep
 from advisor_simulation.whatif.evidence import HARDLY, describe_assumption, find_regions, raise_high, weigh_doubt
 from advisor_simulation.whatif.gains import MOVING, ChangeGain, compare_trials, noise_s

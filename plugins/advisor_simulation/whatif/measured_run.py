@@ -7,7 +7,7 @@ back, except for what the inner waits have to make up for; ``error_s`` is that p
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -15,7 +15,6 @@ import numpy as np
 from advisor.analysis.loads.arrays import find_rank_threads
 from advisor.analysis.loads.computation import find_sequential_shares
 from advisor.analysis.measures import derive_quantities
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

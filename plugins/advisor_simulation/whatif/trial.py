@@ -6,12 +6,11 @@ the phases and carried over to the computations of the ranks. What only phases c
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.analysis import bounds, gaps
 from advisor.model.errors import AdvisorError
-from advisor.model.record_class import dataclass
 from advisor_simulation.whatif.changes import CHANGES
 from advisor_simulation.whatif.measured_run import build_run
 from advisor_simulation.whatif.measured_run import scale_speed as faster_phases

@@ -5,9 +5,8 @@ The load of the machine must not decide what is advised, so nothing here looks a
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
-
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from advisor_simulation.whatif.trial import Trial

@@ -139,7 +139,7 @@ def test_results_of_another_experiment_are_left_alone(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("N: [1, 2]", "N: [1, 3]"))
     done = run("couple", str(path), home=tmp_path)
     assert done.returncode == 2
-    assert b"holds another experiment" in done.stderr
+    assert b"belongs to another experiment" in done.stderr
 
 
 def test_after_a_new_build_the_old_runs_say_nothing(tmp_path: Path) -> None:

@@ -348,7 +348,7 @@ def test_a_profile_chooses_the_functions_of_a_program(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--function", "nowhere"), "no function that ran or holds a loop has that in its name"),
+        (("--function", "nowhere"), "no function that ran or contains a loop has a matching name"),
         (("--osaca", "SPR"), "OSACA is not installed"),
     ],
 )

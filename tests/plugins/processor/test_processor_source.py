@@ -370,7 +370,7 @@ def test_counts_can_be_stated_in_yaml(tmp_path: Path) -> None:
     ("old", "new", "words"),
     [
         ("[400, 500]", "[400, 500, 1]", "3 numbers for 2 ranks"), ("[400, 500]", "[400, -1]", "from zero"),
-        ("ranks: 2", "ranks: 0", "ranks"), ("source_ops.load", "No name", "no name of a count"),
+        ("ranks: 2", "ranks: 0", "ranks"), ("source_ops.load", "No name", "not the name of a count"),
         ("program: heat", "programme: heat", "programme"),
     ],
 )  # fmt: skip

@@ -271,7 +271,7 @@ def test_the_json_formats_of_extra_p(tmp_path: Path) -> None:
         (TEXT + "DATA 1\n", "line 13: more DATA than the 6 POINTS"),
         (TEXT.replace("DATA 8 8.1", "DATA 8 x", 1), "line 7: expected numbers"),
         (TEXT.replace("DATA 8 8.1", "DATA 8 nan", 1), "line 7: expected finite numbers"),
-        (TEXT.replace("( 4 16 )", "( 4 )"), "line 4: 11 numbers are no points of 2 parameters"),
+        (TEXT.replace("( 4 16 )", "( 4 )"), "line 4: 11 numbers are not points of 2 parameters"),
         (TEXT.replace("METRIC", "METRICS"), "line 6: expected one of"),
         ("PARAMETER p\nPOINTS 1 2 3\n", "no measurements"),
         ('{"parameters": ["p"], "measurements": {"a": {"b": [{"point": [1]}]}}}', "no 'values'"),
@@ -328,7 +328,7 @@ def test_a_model_on_two_machines_without_any_run(tmp_path: Path) -> None:
     assert "Each microsecond more of latency costs (microseconds): N*log2(P)." in said
     assert "gives most speed for its price" in said
     assert table_rows(found, "Two machines")[0][-1] < 0.01
-    assert not any(getattr(part, "title", "").startswith("What larger sizes win") for part in found.parts)
+    assert not any(getattr(part, "title", "").startswith("What larger sizes save") for part in found.parts)
     with pytest.raises(UsageError, match="must also say N"):
         report([], **{**given, "predict": ["P=256"]})
 
@@ -340,7 +340,7 @@ def test_a_cache_of_twice_the_size_wins_the_misses_of_what_then_fits(tmp_path: P
         MODEL + f"arrays:\n  - {{name: rows, bytes: {size * 1.5:.0f}*N/512, passes: 100}}\n"
     )
     found = report([], paths="", model=path, machine=["a64fx"], predict=["P=4 N=512,2048"], sensitivity=True)
-    fits, too_large = (row[2:] for row in table_rows(found, "What larger sizes win of the time"))
+    fits, too_large = (row[2:] for row in table_rows(found, "What larger sizes save"))
     assert fits[0] > 0.01
     assert too_large[0] == 0.0
 

@@ -48,7 +48,7 @@ def test_a_gap_that_is_small_today_and_large_at_the_target_is_told() -> None:
     found = {each.subject: each for each in advisor_findings(now, gaps_of(now), HISTORY)}
     assert found["C'"].measures["share_today"] < 0.12
     assert found["C'"].measures["share"] > 0.3
-    assert "win little here and much there" in found["C'"].text
+    assert "save little here and much there" in found["C'"].text
     assert "P=64" in found["C'"].text
     whole = 1.2 * 2e-9 * 512**3 / 64 + 6e-3
     assert found["run"].measures["seconds"] == pytest.approx(whole, rel=0.3)
@@ -131,7 +131,7 @@ def test_advice_says_what_wins_little_today_and_much_at_the_target(tmp_path: Pat
     page = done.stdout.decode()
     assert "Change the communication pattern before there are many ranks (T-1)" in page
     assert "takes 0.6% of this run, but will take 45% at P=128" in page
-    assert "win little here and much there" in page
+    assert "save little here and much there" in page
     plain = cli.run("advise", str(paths[-1]), "--as", "json", home=tmp_path)
     assert "T-1" not in {one["action"] for one in json.loads(plain.stdout)["recommendations"]}
 

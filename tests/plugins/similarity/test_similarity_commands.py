@@ -182,7 +182,7 @@ def test_a_team_shares_a_directory_of_workloads(
     monkeypatch.setenv("GAPWATCH_WORKLOADS", str(tmp_path / "none"))
     code, error = typed("similar", "solver")
     assert code == 2
-    assert "is no directory of workloads (GAPWATCH_WORKLOADS names it)" in error
+    assert "is not a directory of workloads (GAPWATCH_WORKLOADS names it)" in error
 
 
 @pytest.mark.parametrize(
@@ -194,7 +194,7 @@ def test_a_team_shares_a_directory_of_workloads(
         (("parallelism", "--function", "a", "--after", "b", "--", "true"), "give one of them"),
         (("parallelism", "--function", "a", "--tracer", "valgrind", "--", "true"), "need --tracer qemu"),
         (("suite", "tirad"), "did you mean 'triad'?"),
-        (("suite", "triad", "--near", "5"), "distances lie between 0 and 1"),
+        (("suite", "triad", "--near", "5"), "distances are between 0 and 1"),
         (("suite", "triad", "--representatives", "0"), "choose 1 to"),
         (("similar", "triad", "--count", "0"), "show at least 1"),
         (("parallelism", "--functions", "0", "--", "true"), "list at least 1"),

@@ -12,7 +12,7 @@ from replay_programs import Do, halo, program
 from advisor.model.errors import UsageError
 from advisor.model.records import Advice, Grade, Total
 from advisor.trace.profile import from_trace
-from advisor_simulation.replay import acceptance, conversion, engine, fingerprint, rank_models, rebuilding
+from advisor_simulation.replay import acceptance, conversion, engine, network_demand, rank_models, rebuilding
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Op, Program
 
@@ -69,7 +69,7 @@ def test_what_nothing_hides_is_counted() -> None:
         [Do(Op.SEND, 1000.0, 0), Do(Op.SEND, 500.0, 1)],
         [Do(Op.RECV, 0.0, 0), Do(Op.BURST, 1.0), Do(Op.RECV, 0.0, 1)],
     ]
-    found = fingerprint.compute_fingerprint(program(ranks, [(0, 1), (0, 1)]), Network(1e-5, 1e9))
+    found = network_demand.compute_network_demand(program(ranks, [(0, 1), (0, 1)]), Network(1e-5, 1e9))
     assert found.alpha_s == pytest.approx(1.0)
     assert found.messages == 2
     assert found.bytes == 1500
@@ -79,7 +79,7 @@ def test_what_nothing_hides_is_counted() -> None:
 
 
 def test_chains_do_not_depend_on_computation() -> None:
-    found = [fingerprint.compute_fingerprint(halo(8, 10, seed=seed, work_s=work)) for seed, work in
+    found = [network_demand.compute_network_demand(halo(8, 10, seed=seed, work_s=work)) for seed, work in
              ((1, 1e-3), (2, 1e-3), (3, 5e-2))]  # fmt: skip
     assert len({(one.chain_latencies, one.chain_bytes, one.messages, one.bytes) for one in found}) == 1
     assert found[0].chain_latencies == 10 * (8 + 2 * 3)
@@ -98,7 +98,7 @@ def test_what_grows_with_the_ranks_is_told_from_the_history() -> None:
 
 
 def advice_on(some: Program) -> Advice:
-    """The advice on a run of a program, its fingerprint alone."""
+    """The advice on a run of a program, its network demand alone."""
     trace = rebuilding.rebuild_trace(
         some,
         engine.operation_ends(
@@ -106,5 +106,7 @@ def advice_on(some: Program) -> Advice:
         ),
     )
     profile = replace(from_trace(trace), program="halo")
-    found = fingerprint.build_finding(profile, fingerprint.compute_fingerprint(conversion.convert_trace(trace)))
+    found = network_demand.build_finding(
+        profile, network_demand.compute_network_demand(conversion.convert_trace(trace))
+    )
     return Advice(profile, Grade("A", 1.0, ()), (), (), (), (found,), (), Total(0.0), (), (), "nothing significant")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.rank_extremes import CALLS
 from advisor.formats.timing_tables.table import TimingRow, TimingTable
 from advisor.model.errors import InputError
-from advisor.model.record_class import dataclass
 from advisor.model.records import Note
 from advisor.trace.events import Role
 

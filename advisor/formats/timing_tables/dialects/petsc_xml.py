@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from advisor.formats.safe_xml import parse_xml
 from advisor.formats.timing_tables.dialects.petsc_events import classify_event
 from advisor.formats.timing_tables.table import TimingRow, TimingTable
 from advisor.model.errors import InputError
-from advisor.model.record_class import dataclass
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -4,14 +4,13 @@ long the operations take then.
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.advice.ranking.effects import NOWHERE
 from advisor.model.errors import AdvisorError
-from advisor.model.record_class import dataclass
 from advisor.trace.events import Role
 from advisor.trace.profile import from_trace
 from advisor.trace.regions import classify_region

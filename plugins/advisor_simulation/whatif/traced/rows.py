@@ -7,12 +7,11 @@ the machine that was measured. Beside the line of each rank there is one for com
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.trace.events import Role
 from advisor_simulation.replay import engine, numba_compiler
 from advisor_simulation.replay.network import Network

@@ -6,11 +6,11 @@ computation that follows a receive may depend on what was received. No trace say
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor_simulation.replay.program import RECEIVED, SENDING, Op
 
 if TYPE_CHECKING:

@@ -9,12 +9,11 @@ their kind are disturbances, and no work at all.
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.record_class import dataclass
 from advisor.support.grouping import iterate_groups
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region

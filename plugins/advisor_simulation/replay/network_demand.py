@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.analysis.fingerprints import KIND, RUN
+from advisor.analysis.network_demands import KIND, RUN
 from advisor.model import units
 from advisor.model.records import Finding
 from advisor_simulation.replay import engine, slopes
@@ -32,7 +32,7 @@ _REPLAYS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkFingerprint:
+class NetworkDemand:
     """T = ``alpha_s`` + ``beta`` L + ``gamma_B`` / BW on ``network``; the longest chains; all messages and their bytes.
 
     ``chain_latencies`` and ``chain_bytes`` follow one another whatever is computed beside them. A collective operation
@@ -50,15 +50,15 @@ class NetworkFingerprint:
     cpu_s: float
 
 
-def compute_fingerprint(program: Program, network: Network | None = None) -> NetworkFingerprint:
-    """Return the fingerprint of a program; raises ``DeadlockError``, and ``UsageError`` for links and buses."""
+def compute_network_demand(program: Program, network: Network | None = None) -> NetworkDemand:
+    """Return the network demand of a program; raises ``DeadlockError``, and ``UsageError`` for links and buses."""
     on = network or REFERENCE
     plan = engine.prepare_program(program, on)
     _, alpha, beta, gamma = slopes.compute_coefficients(plan, on, _REPLAYS)
     slow = replace(on, cpu_ratio=0.0)
     late = replace(slow, latency_s=_SLOW_S, bandwidth=engine.to_bandwidth(0.0))
     narrow = replace(slow, latency_s=0.0, bandwidth=1.0 / _SLOW_S)
-    return NetworkFingerprint(
+    return NetworkDemand(
         on, alpha, beta, gamma,
         slopes.compute_coefficients(plan, late, _REPLAYS)[2],
         slopes.compute_coefficients(plan, narrow, _REPLAYS)[3],
@@ -68,8 +68,8 @@ def compute_fingerprint(program: Program, network: Network | None = None) -> Net
     )  # fmt: skip
 
 
-def build_finding(profile: Profile, found: NetworkFingerprint) -> Finding:
-    """Return the fingerprint as a finding, by which builds are compared."""
+def build_finding(profile: Profile, found: NetworkDemand) -> Finding:
+    """Return the network demand as a finding, by which builds are compared."""
     on = found.network
     text = (
         f"On a network of {units.format_seconds(on.latency_s)} and {units.format_quantity(on.bandwidth, 'bandwidth')} "

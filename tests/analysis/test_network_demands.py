@@ -11,7 +11,7 @@ from build_pairs import make_pair
 
 from advisor.advice.earlier_runs import ComparisonBase
 from advisor.analysis.comparison import compare_builds
-from advisor.analysis.fingerprints import compare_fingerprints
+from advisor.analysis.network_demands import compare_network_demands
 from advisor.cli import gates
 from advisor.model.errors import GateCrossed
 
@@ -57,21 +57,21 @@ def test_what_was_added_is_said_for_each_step() -> None:
 
 def test_without_repeats_nothing_is_beyond_noise() -> None:
     before, after, _ = pair(2)
-    (first, *_) = compare_fingerprints(before[:1], after[:1])
+    (first, *_) = compare_network_demands(before[:1], after[:1])
     assert first.delta > 0
     assert first.beyond_noise is None
     assert compare_builds(before[:1], after[:1]).added_traffic == ()
-    told = compare_fingerprints(before[:1], after[:1], [before])
+    told = compare_network_demands(before[:1], after[:1], [before])
     assert told[2].beyond_noise
 
 
 def test_runs_without_events_or_on_other_networks_are_not_compared() -> None:
     before, after, _ = pair(2)
     blind = [replace(one, findings=()) for one in before]
-    assert compare_fingerprints(blind, after) == ()
+    assert compare_network_demands(blind, after) == ()
     other = [
         replace(one, findings=tuple(
             replace(found, measures={**found.measures, "latency_s": 1e-6}) for found in one.findings))
         for one in before
     ]  # fmt: skip
-    assert compare_fingerprints(other, after) == ()
+    assert compare_network_demands(other, after) == ()

@@ -1,4 +1,4 @@
-"""Builds compared by what they ask of a network: counts, which vary far less from run to run than times.
+"""Builds compared by their network demand: counts of latencies and bytes, which vary far less between runs than times.
 
 A finding of the kind ``KIND`` on the ``RUN`` holds them: T = alpha + beta L + gamma / BW on the critical path of one
 network for all builds (Rodriguez, Badia, Labarta, Euro-Par 2004), the longest chains of latencies and of bytes, all
@@ -58,7 +58,7 @@ class CountChange:
         return self.after - self.before
 
 
-def compare_fingerprints(
+def compare_network_demands(
     before: Sequence[Advice], after: Sequence[Advice], earlier: Sequence[Sequence[Advice]] = ()
 ) -> tuple[CountChange, ...]:
     """Return what changed in what the runs of two builds ask of a network; nothing where either is without events.
@@ -67,10 +67,10 @@ def compare_fingerprints(
     A change counts where Student's t says that ``CHANGE_PROBABILITY`` is less likely (Bonferroni's correction for the
     numbers), and where it is at least ``CHANGE_SHARE`` of the number before.
     """
-    first, second = _read_fingerprints(before), _read_fingerprints(after)
+    first, second = _read_network_demands(before), _read_network_demands(after)
     if not (first and second) or any(_read_network(one) != _read_network(first[0]) for one in (*first, *second)):
         return ()
-    others = [_read_fingerprints(build) for build in earlier]
+    others = [_read_network_demands(build) for build in earlier]
     repeated = [
         _build_table(build)
         for build in (first, second, *others)
@@ -94,7 +94,7 @@ def compare_fingerprints(
     )  # fmt: skip
 
 
-def _read_fingerprints(build: Sequence[Advice]) -> list[Mapping[str, float]]:
+def _read_network_demands(build: Sequence[Advice]) -> list[Mapping[str, float]]:
     """Return the numbers of the runs of a build that hold all of them."""
     found = [one.measures for run in build for one in run.findings if (one.kind, one.subject) == (KIND, RUN)]
     return [one for one in found if all(name in one for name, *_ in COUNTS)]
