@@ -19,7 +19,7 @@
 #define LONG_CALL_NS 10000 /* and behind a call that took so long */
 #define DISPLACED_NS 100000 /* so much time without the processor is looked into */
 #define STATE_NS 20000000
-#define FOLDED_NS 5000
+#define JOINED_NS 5000
 
 int gw_on;
 __thread struct gw_thread *gw_self __attribute__((tls_model("initial-exec")));
@@ -27,7 +27,6 @@ __thread int gw_depth __attribute__((tls_model("initial-exec")));
 __thread void *gw_fortran_caller __attribute__((tls_model("initial-exec")));
 
 static char prefix[4000];
-static uint64_t thread_limit = 1ull << 30;
 static int threads, stopped;
 static pid_t owner;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -74,10 +73,10 @@ void *gw_resolve(const char *name) {
   return found;
 }
 
-static int open_file(struct gw_file *file, const char *kind, int number, uint64_t limit) {
+static int open_file(struct gw_file *file, const char *kind, int number) {
   char path[4200];
   snprintf(path, sizeof path, "%s.%d.%s", prefix, number, kind);
-  return gw_file_open(file, path, limit);
+  return gw_file_open(file, path);
 }
 
 static struct gw_thread *take_ended(void) {
@@ -85,7 +84,10 @@ static struct gw_thread *take_ended(void) {
   struct gw_thread *t = ended;
   if (t) ended = t->next;
   pthread_mutex_unlock(&lock);
-  if (t) t->previous = t->lone = NULL;
+  if (t) {
+    t->previous = t->lone = NULL;
+    t->slots_used = t->holding = 0;
+  }
   return t;
 }
 
@@ -111,7 +113,7 @@ struct gw_thread *gw_attach(void) {
   t->number = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
   t->tid = (pid_t)syscall(SYS_gettid);
   if (!again) t->file = t->number;
-  if (again || open_file(&t->records, "records", t->number, thread_limit)) {
+  if (again || open_file(&t->records, "records", t->number)) {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", t->tid);
     t->schedstat = open(path, O_RDONLY | O_CLOEXEC);
@@ -128,7 +130,7 @@ struct gw_thread *gw_attach(void) {
       gw_tell("stored %d %d %llu %llu", t->number, t->file,
               (unsigned long long)(t->records.used / sizeof(struct gw_record)),
               (unsigned long long)(t->samples.used / sizeof(struct gw_sample)));
-    else open_file(&t->samples, "samples", t->number, 64u << 20);
+    else open_file(&t->samples, "samples", t->number);
     gw_self = t;
     if (t->file < MOST_THREADS) attached[t->file] = t;
     pthread_setspecific(at_exit, t);
@@ -173,6 +175,7 @@ struct gw_record *gw_append(struct gw_thread *t) {
   }
   struct gw_record *record = (struct gw_record *)(file->base + file->used);
   file->used += sizeof *record;
+  t->slots_used = 0; /* what comes behind it is folded into records of its own */
   return record;
 }
 
@@ -185,11 +188,21 @@ static inline uint64_t rising(struct gw_thread *t) {
 /* Read the thread's CPU clock; where the processor was taken away for long, write down what else the kernel knows. */
 static uint64_t read_cpu(struct gw_thread *t, uint64_t now) {
   uint64_t cpu = gw_thread_cpu();
-  uint64_t lost = (now - t->cpu_at_ns) - (cpu - t->cpu_ns);
+  int64_t lost = (int64_t)((now - t->cpu_at_ns) - (cpu - t->cpu_ns));
   t->cpu_ns = cpu;
   t->cpu_at_ns = now;
-  if ((int64_t)lost > DISPLACED_NS || now - t->state_ns > STATE_NS) gw_state(t, now);
+  t->lost_ns = lost > 0 ? (uint64_t)lost : 0;
+  if (lost > DISPLACED_NS || now - t->state_ns > STATE_NS) gw_state(t, now);
   return cpu;
+}
+
+uint64_t gw_lost(struct gw_thread *t, uint64_t now) {
+  int saved = errno;
+  gw_depth++;
+  read_cpu(t, now);
+  gw_depth--;
+  errno = saved;
+  return t->lost_ns;
 }
 
 /* Write a state: run-queue delay, switches, page faults, the core. */
@@ -215,14 +228,17 @@ void gw_state(struct gw_thread *t, uint64_t now) {
   t->previous = NULL;
 }
 
-static inline struct gw_record *begin(unsigned function, const void *caller) {
+/* Begin a record; a `brief` one may leave those open into which others like it are folded. */
+static inline struct gw_record *begin(unsigned function, const void *caller, int brief) {
   struct gw_thread *t = gw_self;
   if (__builtin_expect(!t, 0) && !(t = gw_attach())) return NULL;
   if (__builtin_expect(!gw_named[function], 0)) gw_tell_function(function);
   uint64_t now = rising(t), cpu = 0;
   if (now - t->cpu_at_ns > UNREAD_NS) cpu = read_cpu(t, now);
+  unsigned slots = t->slots_used;
   struct gw_record *record = gw_append(t);
   if (!record) return NULL;
+  if (brief) t->slots_used = slots;
   record->start_ns = now;
   record->cpu_start_ns = cpu;
   record->size = -1;
@@ -234,55 +250,74 @@ static inline struct gw_record *begin(unsigned function, const void *caller) {
   return record;
 }
 
-/* End a record with a call that began at `since`: of folded calls the last one, which may be short. */
-static inline void end(struct gw_record *record, uint64_t since) {
+/* End a record with a call that began at `since`: of joined calls the last one, which may be short. */
+static inline void end(struct gw_record *record, uint64_t since, uint64_t now) {
   struct gw_thread *t = gw_self;
-  uint64_t now = rising(t);
   int read = now - since > LONG_CALL_NS || (since != record->start_ns && now - t->cpu_at_ns > UNREAD_NS);
   record->cpu_end_ns = read ? read_cpu(t, now) : 0;
   __atomic_store_n(&record->end_ns, now, __ATOMIC_RELEASE);
+  t->slots_used = 0;
   t->previous = record;
 }
 
-struct gw_record *gw_enter(unsigned function, const void *caller) {
+static inline struct gw_record *enter(unsigned function, const void *caller, int brief) {
   if (gw_depth || !gw_on) return NULL;
   gw_depth = 1;
-  struct gw_record *record = begin(function, caller);
+  struct gw_record *record = begin(function, caller, brief);
   if (!record) gw_depth = 0;
   return record;
 }
 
-void gw_leave_folded(struct gw_record *record, uint64_t since) {
+struct gw_record *gw_enter(unsigned function, const void *caller) { return enter(function, caller, 0); }
+
+struct gw_record *gw_enter_brief(unsigned function, const void *caller) { return enter(function, caller, 1); }
+
+static void leave(struct gw_record *record, uint64_t since, uint64_t now) {
   int saved = errno;
-  end(record, since);
+  end(record, since, now);
   gw_depth = 0;
   errno = saved;
 }
 
 void gw_leave(struct gw_record *record) {
-  if (record) gw_leave_folded(record, record->start_ns);
+  if (record) leave(record, record->start_ns, rising(gw_self));
+}
+
+struct gw_record *gw_leave_brief(struct gw_record *record) {
+  struct gw_thread *t = gw_self;
+  if (!record) return NULL;
+  uint64_t now = rising(t);
+  int alone = now - record->start_ns > LONG_CALL_NS || (record->cpu_start_ns && t->lost_ns > LONG_CALL_NS) ||
+              (char *)(record + 1) != t->records.base + t->records.used;
+  struct gw_record *folded = alone ? NULL : gw_fold(t, record, now);
+  if (!folded) {
+    leave(record, record->start_ns, now);
+    return record;
+  }
+  gw_depth = 0;
+  return folded;
 }
 
 void gw_leave_idle(struct gw_record *record) {
   if (!record) return;
   struct gw_thread *t = gw_self;
   struct gw_record *before = record - 1;
-  uint64_t since = record->start_ns;
   if (t->previous == before && before->kind == GW_CALL && before->function == record->function &&
       before->caller == record->caller && !before->event && (char *)record == t->records.base + t->records.used - 64 &&
-      record->start_ns - before->end_ns < FOLDED_NS) {
+      record->start_ns - before->end_ns < JOINED_NS) {
+    uint64_t since = record->start_ns;
     before->tag++; /* so many more calls in this one */
     record->kind = 0;
+    memset(record, 0, sizeof *record);
     t->records.used -= sizeof *record;
-    record = before;
-  }
-  gw_leave_folded(record, since);
+    leave(before, since, rising(t));
+  } else gw_leave_brief(record);
 }
 
 struct gw_record *gw_open(unsigned function, const void *caller) {
   if (gw_depth || !gw_on) return NULL;
   gw_depth = 1;
-  struct gw_record *record = begin(function, caller);
+  struct gw_record *record = begin(function, caller, 0);
   gw_depth = 0;
   return record;
 }
@@ -291,7 +326,7 @@ void gw_close(struct gw_record *record) {
   if (!record || !gw_self) return;
   int depth = gw_depth;
   gw_depth = 1;
-  end(record, record->start_ns);
+  end(record, record->start_ns, rising(gw_self));
   gw_depth = depth;
 }
 
@@ -312,39 +347,6 @@ struct gw_record *gw_note(unsigned kind, unsigned event) {
   return record;
 }
 
-/* Measure what a record, a reading of the CPU clock and a state cost here: the best of some rounds, in ps. */
-static void tell_prices(struct gw_thread *t) {
-  enum { ROUNDS = 8, TIMES = 32 };
-  uint64_t best[3] = {UINT64_MAX, UINT64_MAX, UINT64_MAX}, used = t->records.used;
-  for (int round = 0; round < ROUNDS; round++) {
-    uint64_t moments[4] = {gw_now()};
-    for (int i = 0; i < TIMES; i++) {
-      t->cpu_at_ns = t->state_ns = t->last_ns;
-      struct gw_record *r = begin(0, NULL);
-      if (r) end(r, r->start_ns);
-      t->records.used = used;
-    }
-    moments[1] = gw_now();
-    for (int i = 0; i < TIMES; i++) gw_thread_cpu();
-    moments[2] = gw_now();
-    for (int i = 0; i < TIMES / 8; i++) {
-      gw_state(t, t->last_ns);
-      t->records.used = used;
-    }
-    moments[3] = gw_now();
-    for (int i = 0; i < 3; i++) {
-      uint64_t each = (moments[i + 1] - moments[i]) * 1000 / (i < 2 ? TIMES : TIMES / 8);
-      if (each < best[i]) best[i] = each;
-    }
-  }
-  memset(t->records.base + used, 0, 2 * sizeof(struct gw_record));
-  t->previous = NULL;
-  t->cpu_at_ns = t->last_ns = gw_now();
-  t->cpu_ns = gw_thread_cpu();
-  gw_tell("prices %llu %llu %llu", (unsigned long long)best[0], (unsigned long long)best[1],
-          (unsigned long long)best[2]);
-}
-
 static void thread_ended(void *unused) {
   (void)unused;
   gw_detach();
@@ -362,7 +364,7 @@ void gw_start(int rank, int ranks) {
   }
   int saved = errno;
   gw_depth++;
-  if (limit && atoll(limit) > 0) thread_limit = (uint64_t)atoll(limit);
+  if (limit && atoll(limit) > 0) gw_limit = (uint64_t)atoll(limit);
   gethostname(host, sizeof host - 1);
   snprintf(prefix, sizeof prefix, "%s/%s.%d", folder, host, (int)getpid());
   char path[4100];
@@ -382,7 +384,7 @@ void gw_start(int rank, int ranks) {
   if (!gw_on) return;
   struct gw_thread *t = gw_attach();
   gw_depth++;
-  if (t) tell_prices(t);
+  if (t) gw_tell_prices(t);
   gw_depth--;
 }
 

@@ -68,9 +68,10 @@ int pthread_mutex_lock(pthread_mutex_t *mutex) {
   if (!gw_on || gw_depth || !gw_self) return real(mutex);
   int found = try(mutex);
   if (found != EBUSY) return found;
-  struct gw_record *r = ENTER_WAIT(F_pthread_mutex_lock);
+  struct gw_record *r = is_runtime(__builtin_return_address(0)) ? NULL : ENTER_BRIEF(F_pthread_mutex_lock);
+  if (r) r->request = 1; /* contended */
   int code = real(mutex);
-  gw_leave(r);
+  gw_leave_brief(r);
   return code;
 }
 
