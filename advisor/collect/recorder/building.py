@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 SOURCES: Final = Path(__file__).parent
 _PARTS: Final = (
-    "core.c", "folding.c", "files.c", "process.c", "prices.c", "samples.c", "posix.c", "threads.c", "locks.c", "openmp.c",
-    "tasks.c", "python.c", "fortran.c",
+    "core.c", "folding.c", "files.c", "process.c", "prices.c", "samples.c", "posix.c", "threads.c", "locks.c",
+    "openmp.c", "tasks.c", "python.c", "fortran.c",
 )  # fmt: skip
 _FLAGS: Final = (
     "-std=gnu11", "-O2", "-g0", "-fPIC", "-shared", "-fvisibility=default", "-fno-strict-aliasing",

@@ -196,13 +196,11 @@ static uint64_t read_cpu(struct gw_thread *t, uint64_t now) {
   return cpu;
 }
 
-uint64_t gw_lost(struct gw_thread *t, uint64_t now) {
-  int saved = errno;
-  gw_depth++;
-  read_cpu(t, now);
-  gw_depth--;
-  errno = saved;
-  return t->lost_ns;
+/* What a thread was without a core since its CPU clock was last read; that reading stays the last one, as the next
+   record has to tell of the time, too. */
+uint64_t gw_lost(const struct gw_thread *t, uint64_t now) {
+  int64_t lost = (int64_t)((now - t->cpu_at_ns) - (gw_thread_cpu() - t->cpu_ns));
+  return lost > 0 ? (uint64_t)lost : 0;
 }
 
 /* Write a state: run-queue delay, switches, page faults, the core. */

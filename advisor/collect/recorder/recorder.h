@@ -89,7 +89,7 @@ extern uint64_t gw_limit; /* bytes that all files of this process may take */
 extern int gw_full;       /* why a file could not grow: 1 the limit, 2 the disk */
 struct gw_record *gw_append(struct gw_thread *t);
 void gw_state(struct gw_thread *t, uint64_t now_ns);
-uint64_t gw_lost(struct gw_thread *t, uint64_t now_ns); /* without a core since the CPU clock was last read */
+uint64_t gw_lost(const struct gw_thread *t, uint64_t now_ns);
 void gw_tell_prices(struct gw_thread *t);
 int gw_process_open(const char *path); /* the process file; 0 where that fails */
 void gw_process_abandon(void);

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.recording.columns import begin_ns
+from advisor.formats.recording.locks import note_locks
 from advisor.model.records import Note
 from advisor.model.units import format_seconds
 from advisor.trace.recordings.layout import STATE
@@ -22,7 +23,7 @@ _NAMED: Final = 4
 def trace_notes(recording: Recording) -> tuple[Note, ...]:
     """Return the notes on a recording, the gravest first."""
     doubts = (*_of_death(recording), *_of_limit(recording), *_of_missing_ranks(recording))
-    return (*doubts, *_of_helpers(recording), *_of_folding(recording), *_of_cost(recording))
+    return (*doubts, *_of_helpers(recording), *note_locks(recording), *_of_folding(recording), *_of_cost(recording))
 
 
 def _of_death(recording: Recording) -> Iterator[Note]:
@@ -82,8 +83,8 @@ def _of_folding(recording: Recording) -> Iterator[Note]:
         calls, records = sum(one.calls for one in folded), sum(one.records for one in folded)
         shortest, longest = min(one.shortest_ns for one in folded), max(one.longest_ns for one in folded)
         text = (
-            f"{calls} brief calls ({format_seconds(shortest / 1e9)} to {format_seconds(longest / 1e9)} each) were folded "
-            f"into {records} records: their number, time and bytes are exact, when each was made is known to 10 ms"
+            f"{calls} brief calls ({format_seconds(shortest / 1e9)} to {format_seconds(longest / 1e9)} each) were "
+            f"folded into {records} records: their number, time and bytes are exact, their moments are known to 10 ms"
         )
         yield Note("calls folded", text)
 
