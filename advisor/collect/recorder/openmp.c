@@ -291,7 +291,7 @@ static void mutex_acquire(int kind, unsigned hint, unsigned how, uint64_t id, co
   static const unsigned functions[] = {F_omp_lock,     F_omp_lock,   F_omp_lock,   F_omp_lock, F_omp_lock,
                                        F_omp_critical, F_omp_atomic, F_omp_ordered};
   if (kind == TEST_LOCK || kind == TEST_NEST_LOCK || !gw_on || gw_depth || !gw_self) return;
-  mine.lock = gw_enter_brief(functions[kind >= 0 && kind <= ORDERED ? kind : 0], caller);
+  mine.lock = gw_enter_brief_at(functions[kind >= 0 && kind <= ORDERED ? kind : 0], caller, (const void *)UINTPTR_MAX);
   if (kind != ORDERED) gw_lock_awaited(mine.lock, (const void *)(uintptr_t)id);
 }
 

@@ -188,10 +188,14 @@ WRAP(int, select, (int n, fd_set *in, fd_set *out, fd_set *other, struct timeval
 
 void gw_posix_begin(void) {}
 
-void _exit(int status) {
-  static void (*real)(int);
-  if (!real) real = (void (*)(int))gw_resolve("_exit");
-  gw_stop();
-  real(status);
-  __builtin_unreachable();
-}
+#define EXIT(name)                                                   \
+  void name(int status) {                                            \
+    static void (*real)(int);                                        \
+    if (!real) real = (void (*)(int))gw_resolve(#name);              \
+    gw_stop();                                                       \
+    real(status);                                                    \
+    __builtin_unreachable();                                         \
+  }
+EXIT(_exit)
+EXIT(_Exit)
+EXIT(quick_exit)

@@ -37,7 +37,14 @@ struct gw_sample {
 struct gw_file {
   char *base;
   uint64_t used, room, mapped; /* bytes */
+  char *path;                  /* NULL where nothing can be written any more */
+};
+
+/* A descriptor that stays open, and of which file it is: the program may close it, and get the number for another. */
+struct gw_descriptor {
   int fd;
+  dev_t device;
+  ino_t file;
 };
 
 #define GW_SLOTS 16 /* records that calls are folded into at a time */
@@ -61,7 +68,8 @@ struct gw_thread {
   unsigned holding;
   struct gw_record *previous; /* the last call that ended, None if something came behind it */
   struct gw_record *lone;     /* the last creation of a task that holds nothing but a run of it */
-  int number, schedstat, live, timed;
+  struct gw_descriptor schedstat;
+  int number, live, timed;
   int file;                   /* the number of the first thread that wrote into these files */
   struct gw_thread *next;     /* of those that have ended */
   pid_t tid;
@@ -85,6 +93,9 @@ void gw_detach(void);                         /* the thread ends */
 int gw_file_open(struct gw_file *file, const char *path); /* 0 where that fails */
 int gw_grow(struct gw_file *file, uint64_t bytes);
 void gw_file_close(struct gw_file *file);
+void gw_keep_descriptor(struct gw_descriptor *kept, const char *path, int flags);
+int gw_is_ours(const struct gw_descriptor *kept);
+void gw_drop_descriptor(struct gw_descriptor *kept);
 extern uint64_t gw_limit; /* bytes that all files of this process may take */
 extern int gw_full;       /* why a file could not grow: 1 the limit, 2 the disk */
 struct gw_record *gw_append(struct gw_thread *t);
@@ -113,18 +124,20 @@ extern const char *const gw_names[];          /* of functions, by number */
 extern const unsigned gw_functions;
 extern unsigned char gw_named[];
 
-/* Record the begin of a call; NULL where it is not to be recorded. Holds off everything below it until gw_leave. */
-struct gw_record *gw_enter(unsigned function, const void *caller);
+/* Record the begin of a call; NULL where it is not to be recorded. Holds off everything below it until gw_leave, or until
+   a call whose wrapper's frame shows that this one was left by a jump. */
+struct gw_record *gw_enter_at(unsigned function, const void *caller, const void *frame);
+#define gw_enter(function, caller) gw_enter_at(function, caller, __builtin_frame_address(0))
 void gw_leave(struct gw_record *record);
 /* The same for calls that may be brief and many: equal ones become one record once a thread makes too many of them.
    Returns the record that the call is part of. */
-struct gw_record *gw_enter_brief(unsigned function, const void *caller);
+struct gw_record *gw_enter_brief_at(unsigned function, const void *caller, const void *frame);
+#define gw_enter_brief(function, caller) gw_enter_brief_at(function, caller, __builtin_frame_address(0))
 struct gw_record *gw_leave_brief(struct gw_record *record);
 struct gw_record *gw_fold(struct gw_thread *t, struct gw_record *record, uint64_t now_ns);
 /* Of threads that take no part in the program, such as helpers of libraries, nothing is recorded. */
-#define ENTER(function) (gw_on && !gw_depth && gw_self ? gw_enter(function, __builtin_return_address(0)) : NULL)
-#define ENTER_BRIEF(function) \
-  (gw_on && !gw_depth && gw_self ? gw_enter_brief(function, __builtin_return_address(0)) : NULL)
+#define ENTER(function) (gw_on && gw_self ? gw_enter(function, __builtin_return_address(0)) : NULL)
+#define ENTER_BRIEF(function) (gw_on && gw_self ? gw_enter_brief(function, __builtin_return_address(0)) : NULL)
 /* The same for what encloses other calls, such as a parallel region. */
 struct gw_record *gw_open(unsigned function, const void *caller);
 void gw_close(struct gw_record *record);
