@@ -235,8 +235,9 @@ static void task_create(union data *parent, const void *frame, union data *task,
 }
 
 static void task_schedule(union data *before, int status, union data *next) {
-  enum { COMPLETE = 1, CANCELLED = 3 };
-  if (before && before->value & BEGUN && (status == COMPLETE || status == CANCELLED) && task_depth > 0) {
+  enum { COMPLETE = 1, CANCELLED = 3, DETACHED = 4 };
+  int over = status == COMPLETE || status == CANCELLED || status == DETACHED; /* a detached one computes no more */
+  if (before && before->value & BEGUN && over && task_depth > 0) {
     before->value = 0;
     if (--task_depth < DEEPEST) {
       gw_close_brief(tasks[task_depth].run);

@@ -35,8 +35,8 @@ static void *run(void *given) {
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument) {
   static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
   if (!real) real = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))gw_resolve("pthread_create");
-  if (!gw_on || gw_depth) return real(thread, attributes, routine, argument); /* helpers of libraries */
   struct gw_record *r = gw_enter(F_pthread_create, __builtin_return_address(0));
+  if (!r) return real(thread, attributes, routine, argument); /* helpers of libraries */
   struct start *start = malloc(sizeof *start);
   *start = (struct start){routine, argument};
   int code = real(thread, attributes, run, start);
