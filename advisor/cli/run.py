@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from-outside", action="store_true", help="Preload nothing into the program; only sample its processes"
     )
     parser.add_argument(
-        "--limit", metavar="SIZE", type=_limit, default="1 GiB", help="Most bytes recorded per thread (default: 1 GiB)"
+        "--limit", metavar="SIZE", type=_limit, default="1 GiB", help="Most bytes recorded per process (default: 1 GiB)"
     )
     parser.add_argument(
         "--deep", action="store_true",

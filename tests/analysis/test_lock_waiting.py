@@ -31,6 +31,7 @@ def run(inside_s: tuple[float, float], computed_s: tuple[float, float], waited_s
     cpu_s = np.array(computed_s)[None, :, None]
     waiting = np.full((1, 2, 1), waited_s)
     arrays = {"cpu_s": cpu_s, "wait_s": waiting, "wall_s": cpu_s + waiting}
+    arrays |= dict.fromkeys(("transfer_s", "sync_s", "io_s", "os_s"), np.zeros(waiting.shape))
     length = float(arrays["wall_s"].max())
     step = Phase("step", "parallel", np.array([0]), arrays, "", np.zeros(1), np.full(1, length))
     one, nothing = np.array([0]), np.array([-1])

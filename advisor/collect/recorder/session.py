@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FOLDER, LIMIT, RATE = "GAPWATCH_RECORDING", "GAPWATCH_RECORDING_LIMIT", "GAPWATCH_RECORDING_SAMPLES"
 #: Where Open MPI is told which variables to hand on to other nodes; it minds the case of its own variables.
 _HANDED_ON: Final = "OMPI_MCA_mca_base_env_list"
-#: Bytes that a thread may write unless the user says otherwise: 16 million records.
+#: Bytes that a process may write unless the user says otherwise: 16 million records.
 DEFAULT_LIMIT_B: Final = 1 << 30
 
 

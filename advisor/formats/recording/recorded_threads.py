@@ -42,7 +42,7 @@ class RecordedThread:
     records: npt.NDArray[Any]
     samples: npt.NDArray[Any]
     offset_ns: int
-    folding: Folding
+    folding: Folding = Folding()
     slot: int | None = None
 
     @property
