@@ -1,4 +1,4 @@
-"""Waiting for critical sections that CPU clocks prove, and what passing locks takes: the machine's load is no part of it."""
+"""Waiting for critical sections that CPU clocks prove, and what passing locks takes, however busy it was."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def run(inside_s: tuple[float, float], computed_s: tuple[float, float], waited_s
     step = Phase("step", "parallel", np.array([0]), arrays, "", np.zeros(1), np.full(1, length))
     one, nothing = np.array([0]), np.array([-1])
     causes = Causes(
-        ("lock",), (), np.array([CAUSE_CATEGORIES.index("wait")]), one, one, one, nothing, one, nothing, nothing, nothing,
-        np.array([2 * waited_s]), np.array([2 * CALLS]), one,
+        ("lock",), (), np.array([CAUSE_CATEGORIES.index("wait")]), one, one, one, nothing, one, nothing, nothing,
+        nothing, np.array([2 * waited_s]), np.array([2 * CALLS]), one,
     )  # fmt: skip
     counts = {
         ACQUISITIONS: np.full((1, 2), float(CALLS)),

@@ -34,7 +34,7 @@ def count_formatting(profile: Profile, recording: Recording) -> dict[str, FloatA
         calls = calls_of(thread, *names)
         row, q = rows.find(thread, calls)
         seconds = _compute_cpu(thread, thread.records[calls])
-        np.add.at(table, (row[row >= 0], q), seconds[row >= 0])
+        np.add.at(table[:, q], row[row >= 0], seconds[row >= 0])
     return {TEXT_SECONDS: table}
 
 

@@ -37,9 +37,9 @@ def count_locks(profile: Profile, recording: Recording) -> dict[str, FloatArray]
             row, q = rows.find(thread, calls)
             calls, row = calls[row >= 0], row[row >= 0]
             records = thread.records[calls]
-            np.add.at(found[ACQUISITIONS], (row, q), count_calls(records))
+            np.add.at(found[ACQUISITIONS][:, q], row, count_calls(records))
             if name in _CRITICAL:
-                np.add.at(found[CRITICAL_SECONDS], (row, q), np.maximum(records["size"], 0) / 1e9)
+                np.add.at(found[CRITICAL_SECONDS][:, q], row, np.maximum(records["size"], 0) / 1e9)
     return found if found[ACQUISITIONS].any() else {}
 
 
