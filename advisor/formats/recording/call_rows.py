@@ -23,7 +23,7 @@ class CallRows:
         self._rows = {place: row for row, place in reversed(list(enumerate(places)))}  # calls come before samples
         self._regions = RegionTable(recording.places)
 
-    def find(self, thread: RecordedThread, calls: IntArray) -> tuple[IntArray, int]:
+    def find_rows(self, thread: RecordedThread, calls: IntArray) -> tuple[IntArray, int]:
         """Return the row of each call, -1 for one without any, and the column of its thread."""
         column = self._columns.get((thread.rank, thread.processor))
         if column is None or not len(calls):

@@ -32,7 +32,7 @@ def count_formatting(profile: Profile, recording: Recording) -> dict[str, FloatA
     for thread in recording.threads:
         names = [name for name in thread.process.functions.values() if _FORMATTED.fullmatch(name)]
         calls = calls_of(thread, *names)
-        row, q = rows.find(thread, calls)
+        row, q = rows.find_rows(thread, calls)
         seconds = _compute_cpu(thread, thread.records[calls])
         np.add.at(table[:, q], row[row >= 0], seconds[row >= 0])
     return {TEXT_SECONDS: table}

@@ -34,7 +34,7 @@ def count_locks(profile: Profile, recording: Recording) -> dict[str, FloatArray]
     for thread in recording.threads:
         for name in _LOCKS:
             calls = calls_of(thread, name)
-            row, q = rows.find(thread, calls)
+            row, q = rows.find_rows(thread, calls)
             calls, row = calls[row >= 0], row[row >= 0]
             records = thread.records[calls]
             np.add.at(found[ACQUISITIONS][:, q], row, count_calls(records))
