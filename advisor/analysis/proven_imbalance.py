@@ -15,6 +15,7 @@ import numpy as np
 from advisor.analysis.bounds import compute_bound_seconds
 from advisor.analysis.disturbance import SPEED_SHARE
 from advisor.analysis.loads import summarize_loads
+from advisor.analysis.locks import prove_lock_waiting
 from advisor.model.records import find_adjacent_bounds
 
 if TYPE_CHECKING:
@@ -25,11 +26,12 @@ _GAPS: Final = {letter: find_adjacent_bounds(letter) for letter in ("L", "M'", "
 
 
 def prove_imbalance(profile: Profile) -> dict[str, float]:
-    """Return the seconds of L, M' and D that CPU clocks prove; nothing where computation was not measured by them.
+    """Return the seconds of L, M', D and W that CPU clocks prove; nothing where computation was not measured by them.
 
-    They are the gaps of a run that did nothing but compute, as far as those who compute less waited: of the three
-    together no more than the mean over the processors of min(longest computation - own, own waiting). Others on the
-    same cores take caches and clock as well, so that ``SPEED_SHARE`` of the computation is left out.
+    W is waiting for critical sections (``prove_lock_waiting``). The others are the gaps of a run that did nothing but
+    compute, as far as those who compute less waited: of the three together no more than the mean over the processors
+    of min(longest computation - own, own waiting). Others on the same cores take caches and clock as well, so that
+    ``SPEED_SHARE`` of the computation is left out.
     """
     if profile.status.get("cpu_s") != "measured" or len(profile.processors) < 2:
         return {}
@@ -41,7 +43,8 @@ def prove_imbalance(profile: Profile) -> dict[str, float]:
     total_s = sum(gaps_s.values())
     proven_s = max(min(_waited_imbalance(profile), total_s) - SPEED_SHARE * found["I"], 0.0)
     part = proven_s / total_s if total_s > 0 else 0.0
-    return {letter: part * seconds for letter, seconds in gaps_s.items()}
+    lock_s = prove_lock_waiting(profile, range(len(profile.phases)))
+    return {letter: part * seconds for letter, seconds in gaps_s.items()} | {"W": lock_s}
 
 
 def _compute_only(phase: Phase) -> Phase:

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         type=_limit,
         default="1 GiB",
-        help="Maximum recording per thread (default: 1 GiB)",
+        help="Maximum recording per process (default: 1 GiB)",
     )
     parser.add_argument(
         "--deep", action="store_true",

@@ -9,7 +9,7 @@ import numpy as np
 
 from advisor.model.records import CAUSE_CATEGORIES, Causes
 from advisor.support.grouping import sum_by_group
-from advisor.trace.counts import sum_call_bytes
+from advisor.trace.counts import count_repeats, sum_call_bytes
 from advisor.trace.events import COMMUNICATING, Kind, Role
 from advisor.trace.matching import COLLECTIVE_ROLES
 from advisor.trace.nesting import are_task_waits, have_roles, roles_of_regions, select_recorded
@@ -66,7 +66,7 @@ def collect_causes(
     source = CauseSource(trace, calls, waiting, split, table, *_bytes_and_targets(trace, calls))
     entries = [np.flatnonzero(getattr(split, measure)) for _, measure, _ in SOURCES]
     entry, edges = np.concatenate(entries), np.cumsum([0, *map(len, entries)])
-    seconds, often = np.empty(len(entry)), np.ones(len(entry))
+    seconds, often = np.empty(len(entry)), count_repeats(trace, calls.enter[split.call[entry]])
     keys = _build_key_columns(source, entry)
     for (category, measure, kind), low, high in zip(SOURCES, edges[:-1], edges[1:], strict=True):
         mine = entry[low:high]
@@ -78,7 +78,7 @@ def collect_causes(
         if category == "wait":
             keys[6, low:high] = waiting.partner[split.call[mine]]
         if category == "sync":
-            often[low:high] = np.maximum(split.teams[mine], 1)
+            often[low:high] *= np.maximum(split.teams[mine], 1)
     total = source.size[split.call[entry]].clip(0).astype(np.float64)
     return _merge_equal_rows(trace.files, keys, seconds, often, total, compiled=compiled)
 

@@ -28,6 +28,11 @@ def sum_call_bytes(trace: Trace, calls: Calls, kinds: tuple[Kind, ...]) -> IntAr
     return total
 
 
+def count_repeats(trace: Trace, events: IntArray) -> FloatArray:
+    """Return how many calls or file operations each of some enters or ``Kind.IO`` events stands for."""
+    return 1.0 + np.maximum(trace.tag[events], 0)
+
+
 def count_events(
     trace: Trace, calls: Calls, row_of_call: IntArray, rows: int, continued: npt.NDArray[np.bool_]
 ) -> dict[str, FloatArray]:
@@ -41,14 +46,15 @@ def count_events(
         "io_operations": (Kind.IO,),
     }
     columns = len(trace.locations)
-    entered = np.where(continued, 0.0, 1.0)
+    entered = np.where(continued, 0.0, count_repeats(trace, calls.enter))
     result = {"calls": sum_by_group(row_of_call * columns + calls.location, entered, rows * columns)}
     for name, wanted in kinds.items():
         events, call = select_recorded(calls, *wanted)
         cell = row_of_call[call] * columns + calls.location[call]
         if not len(events):
             continue
-        result[name] = sum_by_group(cell, np.ones(len(events)), rows * columns)
+        often = count_repeats(trace, events) if name == "io_operations" else np.ones(len(events))
+        result[name] = sum_by_group(cell, often, rows * columns)
         if name != "collectives":
             size = np.maximum(trace.size[events], 0).astype(np.float64)
             result["bytes" if name == "messages" else "io_bytes"] = sum_by_group(cell, size, rows * columns)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Kind(IntEnum):
     """What an event records, and how the columns of ``Trace`` are used for it."""
 
-    ENTER = 1  # region
+    ENTER = 1  # region, tag = how many further calls it stands for, which follow each other
     LEAVE = 2  # region
     SEND = 3  # partner, comm, tag, size; blocking
     RECV = 4  # partner, comm, tag, size; at completion
@@ -31,7 +31,7 @@ class Kind(IntEnum):
     JOIN = 11
     TEAM_BEGIN = 12
     TEAM_END = 13
-    IO = 14  # partner = index into files (or -1), size = bytes; at completion
+    IO = 14  # partner = index into files (or -1), size = bytes, tag as of ENTER; at completion
 
 
 #: The columns of ``Trace`` with one value for each event, and the types of these as numpy names them.

@@ -37,7 +37,7 @@ def run(computed: tuple[float, float], waited: tuple[float, float], delayed_s: f
 
 
 def test_who_computes_less_and_waits_has_less_to_do() -> None:
-    assert prove_imbalance(run((1.0, 0.4), (0.1, 0.8))) == pytest.approx({"L": 2.3, "M'": 0.0, "D": 0.0}), (
+    assert prove_imbalance(run((1.0, 0.4), (0.1, 0.8))) == pytest.approx({"L": 2.3, "M'": 0.0, "D": 0.0, "W": 0.0}), (
         "3 s, less a tenth of what both compute"
     )
 

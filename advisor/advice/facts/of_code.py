@@ -9,7 +9,9 @@ import numpy as np
 
 from advisor.advice.facts.count_facts import sum_counts
 from advisor.advice.facts.source import compute_share
+from advisor.analysis.disturbance import disturbance_seconds
 from advisor.analysis.loads.computation import compute_stretch
+from advisor.analysis.locks import predict_handovers, prove_lock_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -50,11 +52,24 @@ _KINDS: Final = {
     "code.random_share": "random",
     "code.interpreted_share": "interpreted",
 }
+#: What locks cost: seconds, and no share of the computation, since some of it is waiting.
+_LOCK_COST: Final = "code.lock_cost_s"
+
+
+def _code_table(profile: Profile, fact: str) -> FloatArray | None:
+    """Return the seconds (R, Q) in code of the kind that a fact is about; None for other facts.
+
+    Of locks they are what passing them takes where that is more than samples show.
+    """
+    kind = "lock" if fact == _LOCK_COST else _KINDS.get(fact)
+    table = profile.counts.get(f"code.{kind}_s")
+    handovers = predict_handovers(profile) if kind == "lock" else None
+    return handovers if handovers is not None and (table is None or table.sum() < handovers.sum()) else table
 
 
 def code_seconds(profile: Profile, fact: str) -> FloatArray | None:
     """Return the seconds of each region (R,) in code of the kind that a fact is about; None for other facts."""
-    table = profile.counts.get(f"code.{_KINDS.get(fact)}_s")
+    table = _code_table(profile, fact)
     return None if table is None else np.asarray(table.sum(axis=1))
 
 
@@ -64,11 +79,17 @@ def compute_code_stretch(profile: Profile, fact: str, phases: Collection[int]) -
     Others wait for them: who computes alone makes the run longer by all of it, not by its share of the processors. It
     is 1 where all compute alike, for other facts, and where it is not known.
     """
-    mine, everything = profile.counts.get(f"code.{_KINDS.get(fact)}_s"), profile.counts.get("code.all_s")
+    mine, everything = _code_table(profile, fact), profile.counts.get("code.all_s")
     if mine is None or everything is None:
         return 1.0
-    shares = np.minimum(np.divide(mine, everything, out=np.zeros(mine.shape), where=everything > 0), 1.0)
-    return compute_stretch(profile, shares, phases)
+    rows = everything.sum(axis=1) > 0
+    shares = np.zeros(mine.shape)
+    if fact == _LOCK_COST:  # of all that a processor computes: a call that takes a lock computes nothing
+        computed = everything.sum(axis=0)
+        shares[rows] = np.divide(mine.sum(axis=0), computed, out=np.zeros(len(computed)), where=computed > 0)
+    else:
+        np.divide(mine, everything, out=shares, where=everything > 0)
+    return compute_stretch(profile, np.minimum(shares, 1.0), phases)
 
 
 def _known(source: FactSource) -> float | None:
@@ -88,7 +109,43 @@ def _share(kind: str, source: FactSource) -> float | None:
     return share
 
 
+def _lock_share(source: FactSource) -> float | None:
+    """Return the share of taking and releasing locks, at least what passing them from core to core is known to take."""
+    predicted = compute_share(_handover_seconds(source), source.sum_measure("cpu_s"))
+    known = [share for share in (_share("lock", source), predicted) if share is not None]
+    return min(max(known), 1.0) if known else None
+
+
+def _handover_seconds(source: FactSource) -> float | None:
+    handovers = predict_handovers(source.profile)
+    if handovers is None:
+        return None
+    rows = np.unique(np.concatenate([source.profile.phases[p].regions for p in source.phases]))
+    return float(handovers[rows].sum())
+
+
+def _lock_cost(source: FactSource) -> float | None:
+    """Return the seconds of taking, passing and releasing locks and of waiting for them, a mean over the processors.
+
+    They are what was sampled and waited, and at least what passing the locks is known to take where threads run at the
+    same time. Of the waiting it is what other programs can't have made: all but the longest delays, and what CPU
+    clocks prove.
+    """
+    computed, predicted = source.sum_measure("cpu_s"), _handover_seconds(source)
+    if computed is None:
+        return None
+    waited, processors = 0.0, len(source.profile.processors)
+    if source.events is not None:
+        waited = source.events.select_rows("wait", ("lock",)).seconds / processors
+    proven = prove_lock_waiting(source.profile, source.phases)
+    certain = max(waited - disturbance_seconds(source.profile), min(waited, proven))
+    sampled = (_share("lock", source) or 0.0) * computed / processors
+    return max(sampled + certain, (predicted or 0.0) / processors)
+
+
 VALUES: Final[dict[str, Compute]] = {
     "code.known_share": _known,
     **{name: partial(_share, kind) for name, kind in _KINDS.items()},
+    "code.lock_share": _lock_share,
+    _LOCK_COST: _lock_cost,
 }

@@ -283,7 +283,8 @@ _CODE: Final = (
         code.allocation_share | share | seconds in malloc, free and the like / computation
         code.copy_share       | share | seconds in memcpy, memset and the like / computation
         code.interpreted_share | share | seconds of functions of Python in the interpreter itself / computation
-        code.lock_share       | share | seconds in taking and releasing locks / computation
+        code.lock_share       | share | seconds in taking and releasing locks (150 ns if shared) / computation
+        code.lock_cost_s      | s     | the same and waiting for locks that is not due to other programs, per processor
         code.text_share       | share | seconds in turning numbers into text and back (printf, strtod, <<) / computation
         code.random_share     | share | seconds in rand, random, drand48 and the like / computation
     """),

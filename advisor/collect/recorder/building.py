@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 SOURCES: Final = Path(__file__).parent
 _PARTS: Final = (
-    "core.c", "files.c", "process.c", "samples.c", "posix.c", "threads.c", "openmp.c", "tasks.c", "python.c",
-    "fortran.c",
+    "core.c", "records.c", "folding.c", "files.c", "process.c", "prices.c", "samples.c", "posix.c", "threads.c",
+    "locks.c", "openmp.c", "tasks.c", "python.c", "fortran.c",
 )  # fmt: skip
 _FLAGS: Final = (
     "-std=gnu11", "-O2", "-g0", "-fPIC", "-shared", "-fvisibility=default", "-fno-strict-aliasing",
     "-ftls-model=initial-exec", "-fno-builtin", "-Wno-all",
 )  # fmt: skip
-_TIMEOUT_S: Final = 120
+_TIMEOUT_S: Final = 600
 #: The library behind an MPI program, of MPICH and its relatives or Open MPI, or its part for another language.
 _LIBRARY: Final = re.compile(rb"lib(mpi|mpich)(?:fort|cxx|_[a-z0-9_]+)?\.so((?:\.\d+)?)")
 

@@ -1,4 +1,4 @@
-/* Threads, clocks and records of the recorder, and its begin and end. */
+/* Threads of the recorder, and its begin and end. */
 #define _GNU_SOURCE
 #include "recorder.h"
 
@@ -15,19 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define UNREAD_NS 50000   /* the CPU clock is read on entry where it has not been read for so long, */
-#define LONG_CALL_NS 10000 /* and behind a call that took so long */
-#define DISPLACED_NS 100000 /* so much time without the processor is looked into */
-#define STATE_NS 20000000
-#define FOLDED_NS 5000
-
 int gw_on;
 __thread struct gw_thread *gw_self __attribute__((tls_model("initial-exec")));
 __thread int gw_depth __attribute__((tls_model("initial-exec")));
 __thread void *gw_fortran_caller __attribute__((tls_model("initial-exec")));
 
 static char prefix[4000];
-static uint64_t thread_limit = 1ull << 30;
 static int threads, stopped;
 static pid_t owner;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -35,18 +28,6 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct gw_thread *attached[MOST_THREADS]; /* by their files */
 static struct gw_thread *ended; /* whose files the next threads write on in: programs may make some for each step */
 static pthread_key_t at_exit;
-
-uint64_t gw_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-uint64_t gw_thread_cpu(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
 
 #ifndef GW_MPI_LIBRARY
 #define GW_MPI_LIBRARY ""
@@ -74,10 +55,10 @@ void *gw_resolve(const char *name) {
   return found;
 }
 
-static int open_file(struct gw_file *file, const char *kind, int number, uint64_t limit) {
+static int open_file(struct gw_file *file, const char *kind, int number) {
   char path[4200];
   snprintf(path, sizeof path, "%s.%d.%s", prefix, number, kind);
-  return gw_file_open(file, path, limit);
+  return gw_file_open(file, path);
 }
 
 static struct gw_thread *take_ended(void) {
@@ -85,7 +66,10 @@ static struct gw_thread *take_ended(void) {
   struct gw_thread *t = ended;
   if (t) ended = t->next;
   pthread_mutex_unlock(&lock);
-  if (t) t->previous = t->lone = NULL;
+  if (t) {
+    t->previous = t->lone = NULL;
+    t->slots_used = t->holding = 0;
+  }
   return t;
 }
 
@@ -111,10 +95,10 @@ struct gw_thread *gw_attach(void) {
   t->number = __atomic_fetch_add(&threads, 1, __ATOMIC_RELAXED);
   t->tid = (pid_t)syscall(SYS_gettid);
   if (!again) t->file = t->number;
-  if (again || open_file(&t->records, "records", t->number, thread_limit)) {
+  if (again || open_file(&t->records, "records", t->number)) {
     char path[64];
     snprintf(path, sizeof path, "/proc/self/task/%d/schedstat", t->tid);
-    t->schedstat = open(path, O_RDONLY | O_CLOEXEC);
+    gw_keep_descriptor(&t->schedstat, path, O_RDONLY);
     if (!t->number) {
       gw_tell_usage("begin");
       gw_tell_machine("begin");
@@ -128,7 +112,7 @@ struct gw_thread *gw_attach(void) {
       gw_tell("stored %d %d %llu %llu", t->number, t->file,
               (unsigned long long)(t->records.used / sizeof(struct gw_record)),
               (unsigned long long)(t->samples.used / sizeof(struct gw_sample)));
-    else open_file(&t->samples, "samples", t->number, 64u << 20);
+    else open_file(&t->samples, "samples", t->number);
     gw_self = t;
     if (t->file < MOST_THREADS) attached[t->file] = t;
     pthread_setspecific(at_exit, t);
@@ -153,196 +137,10 @@ void gw_detach(void) {
   gw_state(t, now);
   gw_tell("thread-end %d %llu %llu", t->number, (unsigned long long)now, (unsigned long long)gw_thread_cpu());
   gw_self = NULL;
-  if (t->schedstat >= 0) close(t->schedstat);
+  gw_drop_descriptor(&t->schedstat);
   if (stopped) close_files(t);
   else keep_ended(t);
   gw_depth--;
-}
-
-struct gw_record *gw_append(struct gw_thread *t) {
-  struct gw_file *file = &t->records;
-  if (__builtin_expect(file->used + sizeof(struct gw_record) > file->room, 0)) {
-    int saved = errno;
-    int grown = gw_grow(file, sizeof(struct gw_record));
-    if (!grown && gw_on) {
-      gw_on = 0;
-      gw_tell("full %s %llu", gw_full == 2 ? "disk" : "limit", (unsigned long long)gw_now());
-    }
-    errno = saved;
-    if (!grown) return NULL;
-  }
-  struct gw_record *record = (struct gw_record *)(file->base + file->used);
-  file->used += sizeof *record;
-  return record;
-}
-
-static inline uint64_t rising(struct gw_thread *t) {
-  uint64_t now = gw_now();
-  if (now <= t->last_ns) now = t->last_ns + 1;
-  return t->last_ns = now;
-}
-
-/* Read the thread's CPU clock; where the processor was taken away for long, write down what else the kernel knows. */
-static uint64_t read_cpu(struct gw_thread *t, uint64_t now) {
-  uint64_t cpu = gw_thread_cpu();
-  uint64_t lost = (now - t->cpu_at_ns) - (cpu - t->cpu_ns);
-  t->cpu_ns = cpu;
-  t->cpu_at_ns = now;
-  if ((int64_t)lost > DISPLACED_NS || now - t->state_ns > STATE_NS) gw_state(t, now);
-  return cpu;
-}
-
-/* Write a state: run-queue delay, switches, page faults, the core. */
-void gw_state(struct gw_thread *t, uint64_t now) {
-  char text[96];
-  struct rusage u;
-  ssize_t length = t->schedstat >= 0 ? syscall(SYS_pread64, t->schedstat, text, sizeof text - 1, 0) : -1;
-  struct gw_record *record = gw_append(t);
-  if (!record) return;
-  unsigned long long ran = 0, queued = 0;
-  text[length > 0 ? length : 0] = 0;
-  if (sscanf(text, "%llu %llu", &ran, &queued) == 2) record->size = (int64_t)queued;
-  else record->size = -1;
-  getrusage(RUSAGE_THREAD, &u);
-  record->start_ns = record->end_ns = now;
-  record->cpu_start_ns = gw_thread_cpu();
-  record->cpu_end_ns = (uint64_t)u.ru_minflt << 32 | (uint32_t)u.ru_majflt;
-  record->partner = sched_getcpu();
-  record->tag = (int32_t)u.ru_nvcsw;
-  record->request = (uint32_t)u.ru_nivcsw;
-  __atomic_store_n((unsigned char *)record + 22, GW_STATE, __ATOMIC_RELEASE);
-  t->state_ns = now;
-  t->previous = NULL;
-}
-
-static inline struct gw_record *begin(unsigned function, const void *caller) {
-  struct gw_thread *t = gw_self;
-  if (__builtin_expect(!t, 0) && !(t = gw_attach())) return NULL;
-  if (__builtin_expect(!gw_named[function], 0)) gw_tell_function(function);
-  uint64_t now = rising(t), cpu = 0;
-  if (now - t->cpu_at_ns > UNREAD_NS) cpu = read_cpu(t, now);
-  struct gw_record *record = gw_append(t);
-  if (!record) return NULL;
-  record->start_ns = now;
-  record->cpu_start_ns = cpu;
-  record->size = -1;
-  record->partner = GW_NOBODY;
-  record->function = (uint16_t)function;
-  uint64_t python = gw_python(NULL, 0);
-  record->caller = python ? python : (uint64_t)(uintptr_t)caller & 0xffffffffffffu;
-  __atomic_store_n((unsigned char *)record + 22, GW_CALL, __ATOMIC_RELEASE);
-  return record;
-}
-
-/* End a record with a call that began at `since`: of folded calls the last one, which may be short. */
-static inline void end(struct gw_record *record, uint64_t since) {
-  struct gw_thread *t = gw_self;
-  uint64_t now = rising(t);
-  int read = now - since > LONG_CALL_NS || (since != record->start_ns && now - t->cpu_at_ns > UNREAD_NS);
-  record->cpu_end_ns = read ? read_cpu(t, now) : 0;
-  __atomic_store_n(&record->end_ns, now, __ATOMIC_RELEASE);
-  t->previous = record;
-}
-
-struct gw_record *gw_enter(unsigned function, const void *caller) {
-  if (gw_depth || !gw_on) return NULL;
-  gw_depth = 1;
-  struct gw_record *record = begin(function, caller);
-  if (!record) gw_depth = 0;
-  return record;
-}
-
-void gw_leave_folded(struct gw_record *record, uint64_t since) {
-  int saved = errno;
-  end(record, since);
-  gw_depth = 0;
-  errno = saved;
-}
-
-void gw_leave(struct gw_record *record) {
-  if (record) gw_leave_folded(record, record->start_ns);
-}
-
-void gw_leave_idle(struct gw_record *record) {
-  if (!record) return;
-  struct gw_thread *t = gw_self;
-  struct gw_record *before = record - 1;
-  uint64_t since = record->start_ns;
-  if (t->previous == before && before->kind == GW_CALL && before->function == record->function &&
-      before->caller == record->caller && !before->event && (char *)record == t->records.base + t->records.used - 64 &&
-      record->start_ns - before->end_ns < FOLDED_NS) {
-    before->tag++; /* so many more calls in this one */
-    record->kind = 0;
-    t->records.used -= sizeof *record;
-    record = before;
-  }
-  gw_leave_folded(record, since);
-}
-
-struct gw_record *gw_open(unsigned function, const void *caller) {
-  if (gw_depth || !gw_on) return NULL;
-  gw_depth = 1;
-  struct gw_record *record = begin(function, caller);
-  gw_depth = 0;
-  return record;
-}
-
-void gw_close(struct gw_record *record) {
-  if (!record || !gw_self) return;
-  int depth = gw_depth;
-  gw_depth = 1;
-  end(record, record->start_ns);
-  gw_depth = depth;
-}
-
-struct gw_record *gw_note(unsigned kind, unsigned event) {
-  struct gw_thread *t = gw_self;
-  if (!t || !gw_on) return NULL;
-  uint64_t now = rising(t), cpu = 0;
-  if (kind != GW_MESSAGE && now - t->cpu_at_ns > UNREAD_NS) cpu = read_cpu(t, now);
-  struct gw_record *record = gw_append(t);
-  if (!record) return NULL;
-  record->start_ns = record->end_ns = now;
-  record->cpu_start_ns = cpu;
-  record->size = -1;
-  record->partner = GW_NOBODY;
-  record->event = event;
-  __atomic_store_n((unsigned char *)record + 22, kind, __ATOMIC_RELEASE);
-  t->previous = NULL;
-  return record;
-}
-
-/* Measure what a record, a reading of the CPU clock and a state cost here: the best of some rounds, in ps. */
-static void tell_prices(struct gw_thread *t) {
-  enum { ROUNDS = 8, TIMES = 32 };
-  uint64_t best[3] = {UINT64_MAX, UINT64_MAX, UINT64_MAX}, used = t->records.used;
-  for (int round = 0; round < ROUNDS; round++) {
-    uint64_t moments[4] = {gw_now()};
-    for (int i = 0; i < TIMES; i++) {
-      t->cpu_at_ns = t->state_ns = t->last_ns;
-      struct gw_record *r = begin(0, NULL);
-      if (r) end(r, r->start_ns);
-      t->records.used = used;
-    }
-    moments[1] = gw_now();
-    for (int i = 0; i < TIMES; i++) gw_thread_cpu();
-    moments[2] = gw_now();
-    for (int i = 0; i < TIMES / 8; i++) {
-      gw_state(t, t->last_ns);
-      t->records.used = used;
-    }
-    moments[3] = gw_now();
-    for (int i = 0; i < 3; i++) {
-      uint64_t each = (moments[i + 1] - moments[i]) * 1000 / (i < 2 ? TIMES : TIMES / 8);
-      if (each < best[i]) best[i] = each;
-    }
-  }
-  memset(t->records.base + used, 0, 2 * sizeof(struct gw_record));
-  t->previous = NULL;
-  t->cpu_at_ns = t->last_ns = gw_now();
-  t->cpu_ns = gw_thread_cpu();
-  gw_tell("prices %llu %llu %llu", (unsigned long long)best[0], (unsigned long long)best[1],
-          (unsigned long long)best[2]);
 }
 
 static void thread_ended(void *unused) {
@@ -362,7 +160,7 @@ void gw_start(int rank, int ranks) {
   }
   int saved = errno;
   gw_depth++;
-  if (limit && atoll(limit) > 0) thread_limit = (uint64_t)atoll(limit);
+  if (limit && atoll(limit) > 0) gw_limit = (uint64_t)atoll(limit);
   gethostname(host, sizeof host - 1);
   snprintf(prefix, sizeof prefix, "%s/%s.%d", folder, host, (int)getpid());
   char path[4100];
@@ -382,7 +180,7 @@ void gw_start(int rank, int ranks) {
   if (!gw_on) return;
   struct gw_thread *t = gw_attach();
   gw_depth++;
-  if (t) tell_prices(t);
+  if (t) gw_tell_prices(t);
   gw_depth--;
 }
 

@@ -11,6 +11,9 @@
 
 #include "posix_numbers.h"
 
+static int uses_ompt;          /* whether a runtime tells of its locks by OMPT */
+static char unnamed, atomic; /* whose addresses stand for the locks that have none */
+
 struct team {
   void (*body)(void *);
   void *data;
@@ -72,13 +75,22 @@ TEAM_RUNTIME(GOMP_parallel_loop_runtime)
 TEAM_RUNTIME(GOMP_parallel_loop_nonmonotonic_runtime)
 TEAM_RUNTIME(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 
-#define WAITING(name, function, parameters, arguments)                                                     \
+/* Taking a lock, and giving it back; `lock` says which. */
+#define TAKING(name, function, parameters, arguments, lock)                                                \
   void name parameters {                                                                                   \
     static void(*real) parameters;                                                                         \
     if (!real) real = (void(*) parameters)gw_resolve(#name);                                               \
-    struct gw_record *r = ENTER(function);     \
+    struct gw_record *r = uses_ompt ? NULL : ENTER_BRIEF(function);                                        \
+    gw_lock_awaited(r, lock);                                                                              \
     real arguments;                                                                                        \
-    gw_leave(r);                                                                                           \
+    gw_lock_taken(r, lock);                                                                                \
+  }
+#define GIVING(name, parameters, arguments, lock)                                                          \
+  void name parameters {                                                                                   \
+    static void(*real) parameters;                                                                         \
+    if (!real) real = (void(*) parameters)gw_resolve(#name);                                               \
+    gw_lock_given(lock);                                                                                   \
+    real arguments;                                                                                        \
   }
 
 /* Where a thread waits it may run tasks meanwhile, whose records lie inside. */
@@ -100,10 +112,22 @@ WAITING_WITH_TASKS(GOMP_taskwait, F_omp_taskwait, (void), ())
 WAITING_WITH_TASKS(GOMP_taskwait_depend, F_omp_taskwait, (void **depend), (depend))
 WAITING_WITH_TASKS(GOMP_taskgroup_end, F_omp_taskwait, (void), ())
 WAITING_WITH_TASKS(GOMP_taskyield, F_omp_taskwait, (void), ())
-WAITING(GOMP_critical_start, F_omp_critical, (void), ())
-WAITING(GOMP_critical_name_start, F_omp_critical, (void **name), (name))
-WAITING(GOMP_atomic_start, F_omp_atomic, (void), ())
-WAITING(GOMP_ordered_start, F_omp_ordered, (void), ())
+TAKING(GOMP_critical_start, F_omp_critical, (void), (), &unnamed)
+GIVING(GOMP_critical_end, (void), (), &unnamed)
+TAKING(GOMP_critical_name_start, F_omp_critical, (void **name), (name), name)
+GIVING(GOMP_critical_name_end, (void **name), (name), name)
+TAKING(GOMP_atomic_start, F_omp_atomic, (void), (), &atomic)
+GIVING(GOMP_atomic_end, (void), (), &atomic)
+TAKING(omp_set_lock, F_omp_lock, (void *lock), (lock), lock)
+GIVING(omp_unset_lock, (void *lock), (lock), lock)
+
+void GOMP_ordered_start(void) {
+  static void (*real)(void);
+  if (!real) real = (void (*)(void))gw_resolve("GOMP_ordered_start");
+  struct gw_record *r = ENTER_BRIEF(F_omp_ordered);
+  real();
+  gw_leave_brief(r);
+}
 
 /* OMPT, as far as it is needed here; the numbers are those of the standard. */
 union data {
@@ -113,13 +137,13 @@ union data {
 typedef int (*set_callback)(int, void (*)(void));
 typedef void (*entry)(void);
 enum { PARALLEL_BEGIN = 3, PARALLEL_END = 4, TASK_CREATE = 5, TASK_SCHEDULE = 6, IMPLICIT_TASK = 7,
-       SYNC_REGION_WAIT = 16, WORK = 20, SYNC_REGION = 23, MUTEX_ACQUIRE = 26, MUTEX_ACQUIRED = 27 };
+       SYNC_REGION_WAIT = 16, MUTEX_RELEASED = 17, WORK = 20, SYNC_REGION = 23, MUTEX_ACQUIRE = 26, MUTEX_ACQUIRED = 27 };
 enum { BEGIN = 1, END = 2 };
 /* A thread waits for tasks, and may run some; other kinds of waiting are barriers. */
 #define FOR_TASKS(kind) ((kind) == 5 || (kind) == 6)
 
 static __thread struct {
-  struct gw_record *part, *wait;
+  struct gw_record *part, *wait, *lock;
   int index;
 } mine __attribute__((tls_model("initial-exec")));
 
@@ -211,8 +235,9 @@ static void task_create(union data *parent, const void *frame, union data *task,
 }
 
 static void task_schedule(union data *before, int status, union data *next) {
-  enum { COMPLETE = 1, CANCELLED = 3 };
-  if (before && before->value & BEGUN && (status == COMPLETE || status == CANCELLED) && task_depth > 0) {
+  enum { COMPLETE = 1, CANCELLED = 3, DETACHED = 4 };
+  int over = status == COMPLETE || status == CANCELLED || status == DETACHED; /* a detached one computes no more */
+  if (before && before->value & BEGUN && over && task_depth > 0) {
     before->value = 0;
     if (--task_depth < DEEPEST) {
       gw_close_brief(tasks[task_depth].run);
@@ -258,22 +283,30 @@ static void task_wait(int kind, int endpoint, union data *parallel, union data *
   }
 }
 
+/* Runtimes use these words for kinds of locks; what only tries to take one may never come to have it. */
+enum { TEST_LOCK = 2, TEST_NEST_LOCK = 4, ORDERED = 7 };
+
 static void mutex_acquire(int kind, unsigned hint, unsigned how, uint64_t id, const void *caller) {
   (void)hint;
   (void)how;
-  (void)id;
-  static const unsigned functions[] = {F_omp_lock,     F_omp_lock,     F_omp_lock,   F_omp_lock, F_omp_lock,
+  static const unsigned functions[] = {F_omp_lock,     F_omp_lock,   F_omp_lock,   F_omp_lock, F_omp_lock,
                                        F_omp_critical, F_omp_atomic, F_omp_ordered};
-  if (gw_on && !gw_depth && gw_self && !mine.wait)
-    mine.wait = gw_open(functions[kind >= 0 && kind < 8 ? kind : 0], caller);
+  if (kind == TEST_LOCK || kind == TEST_NEST_LOCK || !gw_on || gw_depth || !gw_self) return;
+  mine.lock = gw_enter_brief_at(functions[kind >= 0 && kind <= ORDERED ? kind : 0], caller, (const void *)UINTPTR_MAX);
+  if (kind != ORDERED) gw_lock_awaited(mine.lock, (const void *)(uintptr_t)id);
 }
 
 static void mutex_acquired(int kind, uint64_t id, const void *caller) {
-  (void)kind;
-  (void)id;
   (void)caller;
-  if (mine.wait) gw_close(mine.wait);
-  mine.wait = NULL;
+  if (kind == ORDERED) gw_leave_brief(mine.lock);
+  else gw_lock_taken(mine.lock, (const void *)(uintptr_t)id);
+  mine.lock = NULL;
+}
+
+static void mutex_released(int kind, uint64_t id, const void *caller) {
+  (void)kind;
+  (void)caller;
+  gw_lock_given((const void *)(uintptr_t)id);
 }
 
 static int initialize(entry (*lookup)(const char *), int device, union data *data) {
@@ -293,6 +326,8 @@ static int initialize(entry (*lookup)(const char *), int device, union data *dat
   set(SYNC_REGION_WAIT, (entry)task_wait);
   set(MUTEX_ACQUIRE, (entry)mutex_acquire);
   set(MUTEX_ACQUIRED, (entry)mutex_acquired);
+  set(MUTEX_RELEASED, (entry)mutex_released);
+  uses_ompt = 1;
   return 1;
 }
 

@@ -20,8 +20,6 @@
 #include "posix_numbers.h"
 
 #define DESCRIPTORS 4096
-#define SHORT_NS 2000
-#define NEAR_NS 5000
 
 static int file_of[DESCRIPTORS]; /* number of the file behind a descriptor, 0 unknown */
 static int last_file;
@@ -54,34 +52,16 @@ static void moved(struct gw_record *r, int descriptor, int64_t size) {
   errno = saved;
 }
 
-/* End a call that mostly fills a buffer; short ones that follow each other become one record. */
-static void leave_buffered(struct gw_record *r) {
-  struct gw_thread *t = gw_self;
-  struct gw_record *before = r - 1;
-  uint64_t since = r->start_ns;
-  if (t->previous == before && before->kind == GW_CALL && before->function == r->function &&
-      before->caller == r->caller && before->partner == r->partner && before->event == GW_IO &&
-      r->start_ns - before->end_ns < NEAR_NS && before->end_ns - before->start_ns < SHORT_NS * (uint64_t)(before->tag + 1) &&
-      (char *)(r + 1) == t->records.base + t->records.used) {
-    before->tag++;
-    before->size += r->size;
-    r->kind = 0;
-    t->records.used -= sizeof *r;
-    r = before;
-  }
-  gw_leave_folded(r, since);
-}
-
 /* A wrapper: RETURNED is what the call gave, INSIDE what to do with the record `r` behind it. */
 #define WRAP(type, name, parameters, arguments, inside)                                          \
   type name parameters {                                                                         \
     static type(*real) parameters;                                                               \
     if (!real) real = (type(*) parameters)gw_resolve(#name);                                     \
-    struct gw_record *r = ENTER(F_##name); \
+    struct gw_record *r = ENTER_BRIEF(F_##name);                                                 \
     type returned = real arguments;                                                              \
     if (r) {                                                                                     \
       inside;                                                                                    \
-      gw_leave(r);                                                                               \
+      gw_leave_brief(r);                                                                             \
     }                                                                                            \
     return returned;                                                                             \
   }
@@ -105,34 +85,29 @@ WRAP(int, ftruncate, (int fd, off_t size), (fd, size), MOVED(0))
 WRAP(int, flock, (int fd, int how), (fd, how), (void)0)
 WRAP(int, lockf, (int fd, int how, off_t size), (fd, how, size), (void)0)
 
-WRAP(size_t, fread, (void *to, size_t size, size_t n, FILE *stream), (to, size, n, stream), STREAM(returned * size);
-     leave_buffered(r); return returned)
+WRAP(size_t, fread, (void *to, size_t size, size_t n, FILE *stream), (to, size, n, stream), STREAM(returned * size))
 WRAP(size_t, fwrite, (const void *from, size_t size, size_t n, FILE *stream), (from, size, n, stream),
-     STREAM(returned * size); leave_buffered(r); return returned)
+     STREAM(returned * size))
 WRAP(int, fflush, (FILE *stream), (stream), if (stream) STREAM(0))
-WRAP(int, fputs, (const char *text, FILE *stream), (text, stream), STREAM(strlen(text)); leave_buffered(r);
-     return returned)
-WRAP(int, puts, (const char *text), (text), moved(r, 1, (int64_t)strlen(text) + 1); leave_buffered(r); return returned)
-WRAP(char *, fgets, (char *to, int n, FILE *stream), (to, n, stream), STREAM(returned ? strlen(to) : 0);
-     leave_buffered(r); return returned)
-WRAP(ssize_t, getline, (char **to, size_t *n, FILE *stream), (to, n, stream), STREAM(returned); leave_buffered(r);
-     return returned)
-WRAP(int, vfprintf, (FILE *stream, const char *format, va_list list), (stream, format, list), STREAM(returned);
-     leave_buffered(r); return returned)
+WRAP(int, fputs, (const char *text, FILE *stream), (text, stream), STREAM(strlen(text)))
+WRAP(int, puts, (const char *text), (text), moved(r, 1, (int64_t)strlen(text) + 1))
+WRAP(char *, fgets, (char *to, int n, FILE *stream), (to, n, stream), STREAM(returned ? strlen(to) : 0))
+WRAP(ssize_t, getline, (char **to, size_t *n, FILE *stream), (to, n, stream), STREAM(returned))
+WRAP(int, vfprintf, (FILE *stream, const char *format, va_list list), (stream, format, list), STREAM(returned))
 WRAP(int, __vfprintf_chk, (FILE *stream, int flag, const char *format, va_list list), (stream, flag, format, list),
-     STREAM(returned); leave_buffered(r); return returned)
+     STREAM(returned))
 
 /* Calls with a variable number of parameters go through those that take a list. */
 #define PRINTING(name, parameters, stream, list_call)                                                  \
   int name parameters {                                                                                \
-    struct gw_record *r = ENTER(F_##name); \
+    struct gw_record *r = ENTER_BRIEF(F_##name); \
     va_list list;                                                                                      \
     va_start(list, format);                                                                            \
     int returned = list_call;                                                                          \
     va_end(list);                                                                                      \
     if (r) {                                                                                           \
       moved(r, fileno(stream), returned);                                                              \
-      leave_buffered(r);                                                                               \
+      gw_leave_brief(r);                                                                               \
     }                                                                                                  \
     return returned;                                                                                   \
   }
@@ -163,11 +138,11 @@ static void opened(struct gw_record *r, int fd, const char *path) {
       mode = va_arg(list, mode_t);                                                                     \
       va_end(list);                                                                                    \
     }                                                                                                  \
-    struct gw_record *r = ENTER(F_##name); \
+    struct gw_record *r = ENTER_BRIEF(F_##name); \
     int returned = real arguments;                                                                     \
     if (r) {                                                                                           \
       opened(r, returned, path);                                                                       \
-      gw_leave(r);                                                                                     \
+      gw_leave_brief(r);                                                                                     \
     }                                                                                                  \
     return returned;                                                                                   \
   }
@@ -183,22 +158,22 @@ WRAP(FILE *, fopen64, (const char *path, const char *how), (path, how),
 int close(int fd) {
   static int (*real)(int);
   if (!real) real = (int (*)(int))gw_resolve("close");
-  struct gw_record *r = ENTER(F_close);
+  struct gw_record *r = ENTER_BRIEF(F_close);
   if (r) moved(r, fd, 0);
   forget_file(fd);
   int returned = real(fd);
-  gw_leave(r);
+  gw_leave_brief(r);
   return returned;
 }
 
 int fclose(FILE *stream) {
   static int (*real)(FILE *);
   if (!real) real = (int (*)(FILE *))gw_resolve("fclose");
-  struct gw_record *r = ENTER(F_fclose);
+  struct gw_record *r = ENTER_BRIEF(F_fclose);
   if (r) moved(r, fileno(stream), 0);
   if (gw_on) forget_file(fileno(stream));
   int returned = real(stream);
-  gw_leave(r);
+  gw_leave_brief(r);
   return returned;
 }
 
@@ -213,10 +188,14 @@ WRAP(int, select, (int n, fd_set *in, fd_set *out, fd_set *other, struct timeval
 
 void gw_posix_begin(void) {}
 
-void _exit(int status) {
-  static void (*real)(int);
-  if (!real) real = (void (*)(int))gw_resolve("_exit");
-  gw_stop();
-  real(status);
-  __builtin_unreachable();
-}
+#define EXIT(name)                                                   \
+  void name(int status) {                                            \
+    static void (*real)(int);                                        \
+    if (!real) real = (void (*)(int))gw_resolve(#name);              \
+    gw_stop();                                                       \
+    real(status);                                                    \
+    __builtin_unreachable();                                         \
+  }
+EXIT(_exit)
+EXIT(_Exit)
+EXIT(quick_exit)

@@ -13,14 +13,19 @@
 #include <time.h>
 #include <unistd.h>
 
-static int process_file = -1;
+static struct gw_descriptor process_file = {.fd = -1};
+static char process_path[4200];
 
 int gw_process_open(const char *path) {
-  process_file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
-  return process_file >= 0;
+  snprintf(process_path, sizeof process_path, "%s", path);
+  gw_keep_descriptor(&process_file, path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
+  return process_file.fd >= 0;
 }
 
-void gw_process_abandon(void) { process_file = -1; }
+void gw_process_abandon(void) {
+  gw_drop_descriptor(&process_file);
+  process_path[0] = 0;
+}
 
 void gw_tell(const char *format, ...) {
   char line[8192];
@@ -28,10 +33,11 @@ void gw_tell(const char *format, ...) {
   va_start(list, format);
   int length = vsnprintf(line, sizeof line - 1, format, list);
   va_end(list);
-  if (length < 0 || process_file < 0) return;
+  if (length < 0 || !process_path[0]) return;
+  if (!gw_is_ours(&process_file)) gw_keep_descriptor(&process_file, process_path, O_WRONLY | O_APPEND);
   if (length > (int)sizeof line - 2) length = (int)sizeof line - 2;
   line[length++] = '\n';
-  ssize_t written = syscall(SYS_write, process_file, line, (size_t)length);
+  ssize_t written = syscall(SYS_write, process_file.fd, line, (size_t)length);
   (void)written;
 }
 

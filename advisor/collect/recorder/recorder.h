@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 /* Kinds of records. */
-enum { GW_CALL = 1, GW_MESSAGE = 2, GW_STATE = 3, GW_FORK = 4, GW_JOIN = 5 };
+enum { GW_CALL = 1, GW_MESSAGE = 2, GW_STATE = 3, GW_FORK = 4, GW_JOIN = 5, GW_FOLDED = 6 };
 
 /* What a record tells beside the call: the kinds of events of advisor/trace/events.py. */
 enum { GW_SEND = 3, GW_RECV, GW_ISEND, GW_ISEND_DONE, GW_IRECV_POST, GW_IRECV, GW_COLLECTIVE, GW_IO = 14 };
@@ -15,7 +15,8 @@ enum { GW_SEND = 3, GW_RECV, GW_ISEND, GW_ISEND_DONE, GW_IRECV_POST, GW_IRECV, G
 /* A partner is a rank of the communicator; GW_NOBODY where there is none. */
 #define GW_NOBODY (-1)
 
-/* One call, message or state: 64 bytes, zero where nothing was written. A call that never returned has no end. */
+/* One call, message or state: 64 bytes, zero where nothing was written. A call that never returned has no end. Of several
+   folded calls `cpu_start_ns` is how long the shortest took and, times 2^32, the longest (ns). */
 struct gw_record {
   uint64_t start_ns, end_ns;
   uint64_t caller : 48, kind : 8, event : 8;
@@ -35,9 +36,19 @@ struct gw_sample {
 /* A file that grows in pieces below one mapping; all of it behind `used` is zero. */
 struct gw_file {
   char *base;
-  uint64_t used, room, limit; /* bytes */
-  int fd;
+  uint64_t used, room, mapped; /* bytes */
+  char *path;                  /* NULL where nothing can be written any more */
 };
+
+/* A descriptor that stays open, and of which file it is: the program may close it, and get the number for another. */
+struct gw_descriptor {
+  int fd;
+  dev_t device;
+  ino_t file;
+};
+
+#define GW_SLOTS 16 /* records that calls are folded into at a time */
+#define GW_HELD 8   /* locks inside of each other that are followed */
 
 struct gw_thread {
   struct gw_file records, samples;
@@ -45,9 +56,20 @@ struct gw_thread {
   uint64_t cpu_ns, cpu_at_ns; /* the thread's CPU clock when it was last read, and when that was */
   uint64_t queue_ns, state_ns;
   uint64_t begin_ns, begin_cpu_ns;
+  uint64_t lost_ns;           /* what it was without a core between the last two readings of its CPU clock */
+  uint64_t granted_ns;        /* up to when its allowance of brief calls with records of their own is used up */
+  struct gw_record *slots[GW_SLOTS];
+  unsigned slots_used;
+  struct {
+    const void *lock;
+    struct gw_record *acquired; /* the record that the acquisition is part of */
+    uint64_t since_ns;
+  } held[GW_HELD];
+  unsigned holding;
   struct gw_record *previous; /* the last call that ended, None if something came behind it */
   struct gw_record *lone;     /* the last creation of a task that holds nothing but a run of it */
-  int number, schedstat, live, timed;
+  struct gw_descriptor schedstat;
+  int number, live, timed;
   int file;                   /* the number of the first thread that wrote into these files */
   struct gw_thread *next;     /* of those that have ended */
   pid_t tid;
@@ -68,12 +90,18 @@ void gw_abandon(void);
 
 struct gw_thread *gw_attach(void);            /* this thread's files, made if need be; NULL where that fails */
 void gw_detach(void);                         /* the thread ends */
-int gw_file_open(struct gw_file *file, const char *path, uint64_t limit); /* 0 where that fails */
+int gw_file_open(struct gw_file *file, const char *path); /* 0 where that fails */
 int gw_grow(struct gw_file *file, uint64_t bytes);
 void gw_file_close(struct gw_file *file);
-extern int gw_full; /* why a file could not grow: 1 its limit, 2 the disk */
+void gw_keep_descriptor(struct gw_descriptor *kept, const char *path, int flags);
+int gw_is_ours(const struct gw_descriptor *kept);
+void gw_drop_descriptor(struct gw_descriptor *kept);
+extern uint64_t gw_limit; /* bytes that all files of this process may take */
+extern int gw_full;       /* why a file could not grow: 1 the limit, 2 the disk */
 struct gw_record *gw_append(struct gw_thread *t);
 void gw_state(struct gw_thread *t, uint64_t now_ns);
+uint64_t gw_lost(const struct gw_thread *t, uint64_t now_ns);
+void gw_tell_prices(struct gw_thread *t);
 int gw_process_open(const char *path); /* the process file; 0 where that fails */
 void gw_process_abandon(void);
 void gw_tell_process(int rank, int ranks);
@@ -96,13 +124,20 @@ extern const char *const gw_names[];          /* of functions, by number */
 extern const unsigned gw_functions;
 extern unsigned char gw_named[];
 
-/* Record the begin of a call; NULL where it is not to be recorded. Holds off everything below it until gw_leave. */
-struct gw_record *gw_enter(unsigned function, const void *caller);
+/* Record the begin of a call; NULL where it is not to be recorded. Holds off everything below it until gw_leave, or until
+   a call whose wrapper's frame shows that this one was left by a jump. */
+struct gw_record *gw_enter_at(unsigned function, const void *caller, const void *frame);
+#define gw_enter(function, caller) gw_enter_at(function, caller, __builtin_frame_address(0))
 void gw_leave(struct gw_record *record);
-/* The same for a record of several calls, of which the last one began at `since_ns`. */
-void gw_leave_folded(struct gw_record *record, uint64_t since_ns);
+/* The same for calls that may be brief and many: equal ones become one record once a thread makes too many of them.
+   Returns the record that the call is part of. */
+struct gw_record *gw_enter_brief_at(unsigned function, const void *caller, const void *frame);
+#define gw_enter_brief(function, caller) gw_enter_brief_at(function, caller, __builtin_frame_address(0))
+struct gw_record *gw_leave_brief(struct gw_record *record);
+struct gw_record *gw_fold(struct gw_thread *t, struct gw_record *record, uint64_t now_ns);
 /* Of threads that take no part in the program, such as helpers of libraries, nothing is recorded. */
-#define ENTER(function) (gw_on && !gw_depth && gw_self ? gw_enter(function, __builtin_return_address(0)) : NULL)
+#define ENTER(function) (gw_on && gw_self ? gw_enter(function, __builtin_return_address(0)) : NULL)
+#define ENTER_BRIEF(function) (gw_on && gw_self ? gw_enter_brief(function, __builtin_return_address(0)) : NULL)
 /* The same for what encloses other calls, such as a parallel region. */
 struct gw_record *gw_open(unsigned function, const void *caller);
 void gw_close(struct gw_record *record);
@@ -112,6 +147,11 @@ void gw_close_brief(struct gw_record *record);
 struct gw_record *gw_note(unsigned kind, unsigned event);
 /* End a call that brought nothing and joins the one before, if that was the same and just over. */
 void gw_leave_idle(struct gw_record *record);
+
+/* A call that waits for a lock: whether another thread holds it, that this thread has it now, that it gives it back. */
+void gw_lock_awaited(struct gw_record *record, const void *lock);
+void gw_lock_taken(struct gw_record *record, const void *lock);
+void gw_lock_given(const void *lock);
 
 /* Where a thread is in a Python program: the number of the place of the innermost function of the program itself (of any
    where there is none), and that of the innermost one; 0 where there is none. A sample has to read `safely`. */

@@ -50,7 +50,7 @@ static void find_callers(struct gw_sample *sample) {
 static void tick(int number, siginfo_t *info, void *state) {
   (void)number;
   struct gw_thread *t = gw_self;
-  if (!t || !t->live || gw_depth || t->samples.fd < 0) return; /* calls tell their CPU time themselves */
+  if (!t || !t->live || gw_depth || !t->samples.path) return; /* calls tell their CPU time themselves */
   int saved = errno;
   if (gw_grow(&t->samples, sizeof(struct gw_sample))) {
     struct gw_sample *sample = (struct gw_sample *)(t->samples.base + t->samples.used);
@@ -107,7 +107,7 @@ static long first_ns(const struct gw_thread *t) {
 void gw_samples_begin(struct gw_thread *t) {
   timer_t timer;
   struct sigevent event;
-  if (!ready || t->samples.fd < 0) return;
+  if (!ready || !t->samples.path) return;
   memset(&event, 0, sizeof event);
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = SIGRTMAX - 5;

@@ -17,7 +17,7 @@ from advisor.collect.recorder.building import build_recorder, find_compiler
 from advisor.model.errors import AdvisorError, InputError
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
 from advisor.trace.recordings.command import current_command, write_command
-from advisor.trace.recordings.layout import ADDRESS_MASK, CALL, map_records, map_samples
+from advisor.trace.recordings.layout import ADDRESS_MASK, CALL, FOLDED, map_records, map_samples
 from advisor.trace.recordings.places import CodePlace, Places, write_places
 from advisor.trace.recordings.processes import process_files, read_process
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FOLDER, LIMIT, RATE = "GAPWATCH_RECORDING", "GAPWATCH_RECORDING_LIMIT", "GAPWATCH_RECORDING_SAMPLES"
 #: Where Open MPI is told which variables to hand on to other nodes; it minds the case of its own variables.
 _HANDED_ON: Final = "OMPI_MCA_mca_base_env_list"
-#: Bytes that a thread may write unless the user says otherwise: 16 million records.
+#: Bytes that a process may write unless the user says otherwise: 16 million records.
 DEFAULT_LIMIT_B: Final = 1 << 30
 
 
@@ -116,7 +116,7 @@ def _addresses(process: Process) -> Iterator[npt.NDArray[np.uint64]]:
     """Yield the addresses of a process: sampled ones as they are, callers lowered by one, into the call."""
     for number in process.threads:
         records = map_records(process.thread_file(number, "records"))
-        callers = np.unique(records["caller"][records["kind"] == CALL] & ADDRESS_MASK)
+        callers = np.unique(records["caller"][np.isin(records["kind"], (CALL, FOLDED))] & ADDRESS_MASK)
         yield callers[callers > 0] - np.uint64(1)
         samples = map_samples(process.thread_file(number, "samples"))
         yield np.unique(samples["address"])

@@ -11,7 +11,7 @@
 
 #include "posix_numbers.h"
 
-#define DETACHABLE (1u << 13) /* libgomp writes the task's event into the data of these */
+#define DETACHABLE (1u << 13) /* libgomp writes the task's event to where the data of these begin */
 #define REDUCING (1u << 12)   /* and looks for reductions there */
 #define BRIEF_NS 10000        /* tasks that follow each other and are shorter become one record */
 #define NEXT_NS 1000
@@ -23,6 +23,7 @@ struct header {
   void *data; /* where the program keeps what `copy` copies */
   const void *caller;
   size_t offset;
+  bool detachable;
 };
 
 static size_t round_up(size_t size, size_t to) { return (size + to - 1) / to * to; }
@@ -79,6 +80,7 @@ static void run_task(void *given) {
   gw_depth = 0;
   gw_attach();
   struct gw_record *r = gw_open(F_omp_task, h->caller);
+  if (h->detachable) memcpy(data, h->bounds, sizeof(void *));
   h->body(data);
   gw_close_brief(r);
   gw_depth = depth;
@@ -111,7 +113,7 @@ void GOMP_task(void (*body)(void *), void *data, void (*copy)(void *, void *), l
                        void *);
   static task real;
   if (!real) real = (task)gw_resolve("GOMP_task");
-  if (!gw_on || gw_depth || !gw_self || flags & DETACHABLE) {
+  if (!gw_on || gw_depth || !gw_self) {
     real(body, data, copy, size, align, deferred, flags, depend, priority, detach);
     return;
   }
@@ -120,6 +122,7 @@ void GOMP_task(void (*body)(void *), void *data, void (*copy)(void *, void *), l
   char room[offset + (copy ? 0 : (size_t)size) + (size_t)align];
   struct header *wrapped = (void *)round_up((size_t)room, align > 8 ? (size_t)align : 8);
   wrap(wrapped, body, data, copy, size, offset, caller);
+  wrapped->detachable = flags & DETACHABLE;
   struct gw_record *r = gw_open(F_omp_task_create, caller);
   gw_depth++;
   real(run_task, wrapped, copy ? copy_task : NULL, size + (long)offset, align > 8 ? align : 8, deferred, flags, depend,

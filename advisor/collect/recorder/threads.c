@@ -35,8 +35,8 @@ static void *run(void *given) {
 int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*routine)(void *), void *argument) {
   static int (*real)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
   if (!real) real = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))gw_resolve("pthread_create");
-  if (!gw_on || gw_depth) return real(thread, attributes, routine, argument); /* helpers of libraries */
   struct gw_record *r = gw_enter(F_pthread_create, __builtin_return_address(0));
+  if (!r) return real(thread, attributes, routine, argument); /* helpers of libraries */
   struct start *start = malloc(sizeof *start);
   *start = (struct start){routine, argument};
   int code = real(thread, attributes, run, start);
@@ -68,9 +68,10 @@ int pthread_mutex_lock(pthread_mutex_t *mutex) {
   if (!gw_on || gw_depth || !gw_self) return real(mutex);
   int found = try(mutex);
   if (found != EBUSY) return found;
-  struct gw_record *r = ENTER_WAIT(F_pthread_mutex_lock);
+  struct gw_record *r = is_runtime(__builtin_return_address(0)) ? NULL : ENTER_BRIEF(F_pthread_mutex_lock);
+  if (r) r->request = 1; /* contended */
   int code = real(mutex);
-  gw_leave(r);
+  gw_leave_brief(r);
   return code;
 }
 

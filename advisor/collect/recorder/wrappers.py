@@ -43,7 +43,7 @@ _WRAPPER: Final = """int {name}({declaration}) {{
   static void *real;
   int (*call)({declaration}) = ({cast})pmpi(&real, "P{name}");
   void *caller = CALLER;
-  struct gw_record *r = gw_enter({number}, caller);
+  struct gw_record *r = {enter}({number}, caller);
   int idle = 0;
 {before}  int code = call({arguments});
 {after}  if (idle) gw_leave_idle(r); else gw_leave(r);
@@ -112,6 +112,7 @@ def _wrapper(function: Prototype, number: str) -> str:
     if function.name == "MPI_Finalize":
         return _FINALIZE.format(**parts)
     meaning = meaning_of(function.name, function.parameters)
+    parts["enter"] = "gw_enter_brief" if "idle" in meaning.after else "gw_enter"
     before, after = (_in_c(text) for text in (meaning.before, meaning.after))
     if meaning.status is not None:
         own = (

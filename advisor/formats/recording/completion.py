@@ -14,6 +14,7 @@ from advisor.formats.recording.assembly import program_name
 from advisor.formats.recording.delay import set_aside_delay
 from advisor.formats.recording.formatted_io import count_formatting
 from advisor.formats.recording.idle_threads import leave_out_idle_threads
+from advisor.formats.recording.locks import count_locks
 from advisor.formats.recording.sampling import divide_computation
 from advisor.formats.recording.tasks import count_tasks
 from advisor.trace.recordings.passes import read_conclusions
@@ -38,6 +39,7 @@ def complete_profile(profile: Profile, recording: Recording) -> Profile:
             **_unrepeated(profile, showed.unrepeated_s),
             **count_tasks(profile, recording),
             **count_formatting(profile, recording),
+            **count_locks(profile, recording),
         },
         executable=first.program if program_name(first) == PurePath(first.program).name else None,
         started=_started(first),

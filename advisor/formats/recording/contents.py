@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.formats.recording.helper_threads import split_helper_threads
-from advisor.formats.recording.recorded_threads import RecordedThread
+from advisor.formats.recording.recorded_threads import RecordedThread, unfold_records
 from advisor.formats.recording.slots import assign_slots
 from advisor.model.errors import InputError
 from advisor.trace.recordings.command import read_command
-from advisor.trace.recordings.layout import JOIN, RECORD, map_records, map_samples
+from advisor.trace.recordings.layout import FOLDED, RECORD, map_records, map_samples
 from advisor.trace.recordings.places import Places, read_places
 from advisor.trace.recordings.processes import process_files, read_process
 
@@ -73,7 +73,7 @@ def _sound_records(path: Path) -> npt.NDArray[Any]:
     """Return the records of a file; raises ``InputError`` with the byte at which the first impossible one begins."""
     records = map_records(path)
     start, end = records["start_ns"], records["end_ns"]
-    bad = (records["kind"] > JOIN) | ~np.isin(records["event"], _EVENTS) | ((end > 0) & (end < start))
+    bad = (records["kind"] > FOLDED) | ~np.isin(records["event"], _EVENTS) | ((end > 0) & (end < start))
     bad[1:] |= (start[1:] < start[:-1]) & (end[1:] < start[:-1])  # MPI_Init began before there was a file
     bad |= (start > _LATEST_NS) | (end > _LATEST_NS)
     if bad.any():
@@ -113,7 +113,8 @@ def _threads(processes: list[Process]) -> list[RecordedThread]:
             samples = map_samples(process.thread_file(file, "samples"))
             ends = [*(span.first for span in spans[1:]), (len(records), len(samples))]
             for span, (record, sample) in zip(spans, ends, strict=True):
-                mine = records[span.first[0] : record], samples[span.first[1] : sample]
-                threads.append(RecordedThread(process, span, rank, *mine, offset))
+                mine = records[span.first[0] : record]
+                told = samples[span.first[1] : sample]
+                threads.append(RecordedThread(process, span, rank, mine, told, offset, unfold_records(mine)))
         found += sorted(threads, key=lambda one: one.span.number)
     return found

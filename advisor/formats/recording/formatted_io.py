@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.analysis.formatted_io import TEXT_SECONDS
-from advisor.formats.recording.naming import RegionTable
+from advisor.formats.recording.call_rows import CallRows
 from advisor.formats.recording.recorded_threads import calls_of
 from advisor.trace.recordings.layout import CALL, STATE
 
@@ -28,26 +28,13 @@ def count_formatting(profile: Profile, recording: Recording) -> dict[str, FloatA
     A thread's CPU clock is read every 50 us at calls; between two readings it is taken to run evenly.
     """
     table = np.zeros((len(profile.regions), len(profile.processors)))
-    columns = {(one.rank, one.thread): q for q, one in enumerate(profile.processors)}
-    places = [(one.name, one.file, one.line, one.threaded) for one in profile.regions]
-    rows = {place: number for number, place in reversed(list(enumerate(places)))}  # calls come before samples
-    regions = RegionTable(recording.places)
+    rows = CallRows(profile, recording)
     for thread in recording.threads:
-        q = columns.get((thread.rank, thread.processor))
         names = [name for name in thread.process.functions.values() if _FORMATTED.fullmatch(name)]
         calls = calls_of(thread, *names)
-        if q is None or not len(calls):
-            continue
-        records = thread.records[calls]
-        called = regions.of_calls(thread.process, records)
-        seconds = _compute_cpu(thread, records)
-        for number in np.unique(called).tolist():
-            region = regions.regions[number]
-            threaded = thread.span.number > 0
-            keys = ((region.name, region.file, region.line, one) for one in (threaded, not threaded))
-            row = next((rows[key] for key in keys if key in rows), None)
-            if row is not None:
-                table[row, q] += float(seconds[called == number].sum())
+        row, q = rows.find_rows(thread, calls)
+        seconds = _compute_cpu(thread, thread.records[calls])
+        np.add.at(table[:, q], row[row >= 0], seconds[row >= 0])
     return {TEXT_SECONDS: table}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.recording.columns import begin_ns
+from advisor.formats.recording.locks import note_locks
 from advisor.model.records import Note
 from advisor.model.units import format_seconds
 from advisor.trace.recordings.layout import STATE
@@ -22,7 +23,7 @@ _NAMED: Final = 4
 def trace_notes(recording: Recording) -> tuple[Note, ...]:
     """Return the notes on a recording, the gravest first."""
     doubts = (*_of_death(recording), *_of_limit(recording), *_of_missing_ranks(recording))
-    return (*doubts, *_of_helpers(recording), *_of_cost(recording))
+    return (*doubts, *_of_helpers(recording), *note_locks(recording), *_of_folding(recording), *_of_cost(recording))
 
 
 def _of_death(recording: Recording) -> Iterator[Note]:
@@ -75,19 +76,37 @@ def _of_helpers(recording: Recording) -> Iterator[Note]:
         yield Note("helper threads", f"{who} left out; libraries such as OpenBLAS keep them in reserve")
 
 
+def _of_folding(recording: Recording) -> Iterator[Note]:
+    """Yield how many brief calls share records."""
+    folded = [thread.folding for thread in recording.threads if thread.folding.records]
+    if folded:
+        calls, records = sum(one.calls for one in folded), sum(one.records for one in folded)
+        shortest, longest = min(one.shortest_ns for one in folded), max(one.longest_ns for one in folded)
+        text = (
+            f"{calls} brief calls ({format_seconds(shortest / 1e9)} to {format_seconds(longest / 1e9)} each) were "
+            f"folded into {records} records: their number, time and bytes are exact, their moments are known to 10 ms"
+        )
+        yield Note("calls folded", text)
+
+
 def _of_cost(recording: Recording) -> Iterator[Note]:
     """Yield what the recording took of the processors, by what each part of it was measured to cost."""
-    records = samples = 0
+    records = calls = samples = 0
     cost = 0.0
     for thread in recording.threads:
-        record_s, reading_s, state_s = thread.process.prices_s or (0.0, 0.0, 0.0)
+        record_s, reading_s, state_s, folded_s = thread.process.prices_s or (0.0, 0.0, 0.0, 0.0)
         states = thread.records["kind"] == STATE
         readings = (thread.records["cpu_start_ns"] > 0) | (thread.records["cpu_end_ns"] > 0)
         records += len(thread.records)
+        calls += thread.folding.calls - thread.folding.records
+        cost += (thread.folding.calls - thread.folding.records) * folded_s
         samples += len(thread.samples)
         cost += len(thread.records) * record_s + int(readings.sum()) * reading_s + int(states.sum()) * state_s
     used = sum(process.used_s for process in recording.processes)
     cost += samples * SAMPLE_S
     share = f" ({cost / used:.2%} of the CPU time)" if used > 0 else ""
-    text = f"recorded {records} calls and messages and {samples} samples; that took about {format_seconds(cost)}{share}"
+    text = (
+        f"recorded {records + calls} calls and messages and {samples} samples; that took about "
+        f"{format_seconds(cost)}{share}"
+    )
     yield Note("cost of recording", text)

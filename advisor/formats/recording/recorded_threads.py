@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from advisor.trace.recordings.layout import CALL
+from advisor.trace.events import Kind
+from advisor.trace.recordings.layout import CALL, FOLDED
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -17,11 +18,22 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Folding:
+    """Brief calls of a thread that share records: how many calls and records, the shortest and the longest call."""
+
+    calls: int = 0
+    records: int = 0
+    shortest_ns: int = 0
+    longest_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class RecordedThread:
     """A thread's records and samples, and ``offset_ns``: what its clock lacks to that of the first process.
 
     ``slot`` is the number of the first thread on the processor that it shares with others (``slots``), None where it
-    shares none.
+    shares none. Records of folded calls are calls here, whose ``tag`` says how many more there were; ``folding`` says
+    what is not in them.
     """
 
     process: Process
@@ -30,12 +42,35 @@ class RecordedThread:
     records: npt.NDArray[Any]
     samples: npt.NDArray[Any]
     offset_ns: int
+    folding: Folding = Folding()
     slot: int | None = None
 
     @property
     def processor(self) -> int:
         """The number of the processor that it is part of."""
         return self.span.number if self.slot is None else self.slot
+
+
+def unfold_records(records: npt.NDArray[Any]) -> Folding:
+    """Make the records of folded calls records of calls, in place, and return what these can't tell."""
+    folded = np.flatnonzero(records["kind"] == FOLDED)
+    if not len(folded):
+        return Folding()
+    packed = records["cpu_start_ns"][folded]
+    records["kind"][folded] = CALL
+    records["cpu_start_ns"][folded] = records["cpu_end_ns"][folded] = 0
+    return Folding(
+        int(records["tag"][folded].sum(dtype=np.int64)) + len(folded),
+        len(folded),
+        int((packed & np.uint64(0xFFFFFFFF)).min()),
+        int((packed >> np.uint64(32)).max()),
+    )
+
+
+def count_calls(records: npt.NDArray[Any]) -> IntArray:
+    """Return how many calls each record of some calls stands for."""
+    told = (records["event"] == 0) | (records["event"] == Kind.IO)
+    return np.where(told, np.maximum(records["tag"], 0).astype(np.int64), 0) + 1
 
 
 def teams_of(thread: RecordedThread) -> npt.NDArray[np.int64]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 #: What a process file begins with.
 MAGIC: Final = "gapwatch/trace/1 process"
 #: Kinds of records.
-CALL, MESSAGE, STATE, FORK, JOIN = 1, 2, 3, 4, 5
+CALL, MESSAGE, STATE, FORK, JOIN, FOLDED = 1, 2, 3, 4, 5, 6
 #: Bits of a caller's address; the kind and the event of the record stand above them.
 ADDRESS_BITS: Final = 48
 #: Set in a caller that is the number of a place in Python, and no address.
@@ -22,7 +22,8 @@ PYTHON_BIT: Final = np.uint64(1 << 47)
 ADDRESS_MASK: Final = np.uint64((1 << ADDRESS_BITS) - 1)
 
 #: One call, message or state. ``caller`` also holds ``kind`` and ``event``: mask it. Times are nanoseconds of the
-#: clock of one host; a CPU time of 0 was not read, and a call whose ``end_ns`` is 0 never ended.
+#: clock of one host; a CPU time of 0 was not read, and a call whose ``end_ns`` is 0 never ended. Of folded calls
+#: ``cpu_start_ns`` is how long the shortest took and, times 2^32, the longest.
 RECORD: Final = np.dtype(
     {
         "names": [
@@ -48,7 +49,10 @@ SAMPLE: Final = np.dtype(
 
 
 def map_records(path: Path) -> npt.NDArray[Any]:
-    """Return the finished records of a thread's file, mapped; behind the last one there may be room without any."""
+    """Return the records of a thread's file, mapped; behind the last one there may be room without any.
+
+    What is written into the array stays in memory: the file is not changed.
+    """
     mapped = _mapped(path, RECORD)
     return mapped[: _filled(mapped["kind"])]
 
@@ -64,7 +68,7 @@ def _mapped(path: Path, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
         count = path.stat().st_size // dtype.itemsize
     except FileNotFoundError:
         count = 0
-    return np.memmap(path, dtype=dtype, mode="r", shape=(count,)) if count else np.zeros(0, dtype=dtype)
+    return np.memmap(path, dtype=dtype, mode="c", shape=(count,)) if count else np.zeros(0, dtype=dtype)
 
 
 def _filled(column: npt.NDArray[Any]) -> int:

@@ -67,7 +67,7 @@ class Process:
     those on the other side; -1 is a process of another world. ``python`` holds places in Python programs by their
     number, ``interpreter`` what runs them. ``machine_begin`` and ``machine_end`` are the seconds
     that all cores of the host had been busy, or taken by a hypervisor. ``prices_s`` is what a record, a reading of the
-    CPU clock and a state cost there.
+    CPU clock, a state and a folded call cost there.
     """
 
     stem: Path
@@ -96,7 +96,7 @@ class Process:
     machine_begin: float | None = None
     machine_end: float | None = None
     samples_per_s: int = 0
-    prices_s: tuple[float, float, float] | None = None
+    prices_s: tuple[float, float, float, float] | None = None
     full: tuple[str, int] | None = None
     ended: bool = False
 
@@ -232,8 +232,8 @@ def _take_machine(process: Process, rest: str) -> None:
 
 
 def _take_prices(process: Process, rest: str) -> None:
-    record, reading, state = (int(word) / 1e12 for word in rest.split())
-    process.prices_s = record, reading, state
+    record, reading, state, *folded = (int(word) / 1e12 for word in rest.split())
+    process.prices_s = record, reading, state, folded[0] if folded else record
 
 
 def _take_full(process: Process, rest: str) -> None:
