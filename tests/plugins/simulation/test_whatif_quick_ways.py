@@ -98,15 +98,7 @@ def test_steps_are_laid_out_alike_by_the_loop_and_by_arrays(drawn: Program) -> N
         room = len(each) * traced_rows.STEPS
         made = np.empty(len(first), dtype=np.int64), np.empty(len(each), dtype=np.int64)
         filled = np.empty(room, dtype=np.uint8), np.empty(room), np.empty(room, dtype=np.int32)
-        count = traced_rows.lay_out_steps(
-            each.line,
-            each.kind,
-            each.cost,
-            each.condition,
-            (2 * len(each.program.source), 2 * each.marks),
-            *made,
-            filled,
-        )
+        count = traced_rows.lay_out_steps(*traced_rows.loop_columns(each), *made, filled)
         assert np.array_equal(made[0], first)
         assert np.array_equal(made[1], last)
         for one, other in zip(filled, columns, strict=True):

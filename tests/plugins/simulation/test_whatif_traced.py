@@ -187,9 +187,8 @@ def test_of_several_meetings_in_a_row_one_is_left() -> None:
 
 def test_a_receiver_that_gets_faster_still_waits_for_the_message() -> None:
     made = recorded([[burst(10), Do(Op.SEND, 0, 0)], [burst(20), Do(Op.RECV, 0, 0)]], [(0, 1)])
-    cost = made.cost.copy()
-    cost[(made.line == 1) & made.op_mask(Op.BURST)] = 1.0
-    assert time_of(replace(made, cost=cost)) >= 10
+    seconds = np.where((made.line == 1) & made.op_mask(Op.BURST), 1.0, made.seconds)
+    assert time_of(replace(made, seconds=seconds)) >= 10
 
 
 def test_faster_processors_and_networks() -> None:
