@@ -16,8 +16,7 @@ from advisor_simulation.replay.engine import DeadlockError
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import RECEIVED, SENDING, Op, Program
 from advisor_simulation.whatif import call_grouping
-from advisor_simulation.whatif.traced import background, pipelines, stretches
-from advisor_simulation.whatif.traced import rows as traced_rows
+from advisor_simulation.whatif.traced import background, pipelines, row_replay, stretches
 from advisor_simulation.whatif.traced.rows import build_rows
 
 if TYPE_CHECKING:
@@ -94,11 +93,11 @@ def test_steps_are_laid_out_alike_by_the_loop_and_by_arrays(drawn: Program) -> N
     rows = recorded_rows(drawn)
     hidden = background.hide_messages(rows, np.ones(len(rows), dtype=bool))  # with marks, on lines in the background
     for each in (rows, hidden if hidden is not None else rows):
-        first, last, columns = traced_rows._lay_out_steps(each)
-        room = len(each) * traced_rows.STEPS
+        first, last, columns = row_replay._lay_out_steps(each)
+        room = len(each) * row_replay.STEPS
         made = np.empty(len(first), dtype=np.int64), np.empty(len(each), dtype=np.int64)
         filled = np.empty(room, dtype=np.uint8), np.empty(room), np.empty(room, dtype=np.int32)
-        count = traced_rows.lay_out_steps(*traced_rows.loop_columns(each), *made, filled)
+        count = row_replay.lay_out_steps(*row_replay.loop_columns(each), *made, filled)
         assert np.array_equal(made[0], first)
         assert np.array_equal(made[1], last)
         for one, other in zip(filled, columns, strict=True):

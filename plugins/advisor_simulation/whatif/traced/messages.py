@@ -63,7 +63,9 @@ def _merge_groups(rows: ReplayRows, known: IntArray, group: IntArray, count: int
         if ops == SENDING:
             seconds[mine] += more[of_row[mine]]
             value[mine] = bytes_of[of_row[mine]]
-    return replace(rows, seconds=seconds, wait_s=wait_s, value=value).select_rows((of_row < 0) | np.isin(rows.link, head))
+    return replace(rows, seconds=seconds, wait_s=wait_s, value=value).select_rows(
+        (of_row < 0) | np.isin(rows.link, head)
+    )
 
 
 def post_early(rows: ReplayRows, chosen: Mask) -> ReplayRows:

@@ -56,7 +56,7 @@ def refine_pipelines(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
             extra = len(rows.program.source) + (piece - 1) * len(found)
             link = np.where(cut[moving], link, extra + number[link])
         key = begin[moving] + (piece + place[moving]) / (PIECES + 1)
-        pieces.append(_build_piece(made.select_rows(moving), key, link, cut[moving]))
+        pieces.append(_build_piece(made.select_rows(moving), key, link.astype(np.int32), cut[moving]))
     return made.select_rows(~np.isfinite(begin)).add_rows(*pieces)
 
 
@@ -118,11 +118,8 @@ def _add_messages(rows: ReplayRows, found: IntArray) -> ReplayRows:
     return replace(rows, program=replace(program, source=source, target=target), tells=tells, awaits=awaits)
 
 
-def _build_piece(rows: ReplayRows, key: FloatArray, link: IntArray, computes: Mask) -> ReplayRows:
+def _build_piece(rows: ReplayRows, key: FloatArray, link: npt.NDArray[np.int32], computes: Mask) -> ReplayRows:
     """Return one piece of computations and messages: the part of the work, and messages of their own."""
-    link = link.astype(np.int32)
-    tells, awaits = (
-        np.where((each >= 0) & ~computes, 2 * link + each % 2, each) for each in (rows.tells, rows.awaits)
-    )
+    tells, awaits = (np.where((each >= 0) & ~computes, 2 * link + each % 2, each) for each in (rows.tells, rows.awaits))
     seconds = np.where(computes, rows.seconds / PIECES, rows.seconds)
     return replace(rows, key=key, link=link, seconds=seconds, value=rows.value / PIECES, tells=tells, awaits=awaits)
