@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -103,6 +104,37 @@ def test_steps_are_laid_out_alike_by_the_loop_and_by_arrays(drawn: Program) -> N
         for one, other in zip(filled, columns, strict=True):
             assert np.array_equal(one[:count], other)
             assert one.dtype == other.dtype
+
+
+@given(drawn=programs(), at=st.integers(0, 1000))
+@settings(max_examples=20, deadline=None)
+def test_changed_rows_share_what_did_not_change_and_tell_anew_what_did(drawn: Program, at: int) -> None:
+    rows = recorded_rows(drawn)
+    asked = rows.op_mask(Op.BURST), stretches.computing_mask(rows), stretches.count_since(rows, (Op.JOIN,))
+    assert rows.op_mask(Op.BURST) is asked[0]
+    assert not any(each.flags.writeable for each in asked)
+    factor = np.ones(len(rows))
+    factor[at % len(rows)] = 0.0
+    scaled, fewer = rows.scale_seconds(factor), rows.select_rows(factor > 0)
+    for name in ("line", "key", "op", "link", "awaits", "wait_s"):
+        assert getattr(scaled, name) is getattr(rows, name)
+    assert np.array_equal(scaled.seconds, np.where(factor > 0, rows.seconds, 0.0))
+    for each in (scaled, fewer):
+        assert np.array_equal(each.op_mask(Op.BURST), each.op == Op.BURST)
+        assert np.array_equal(stretches.count_since(each, (Op.JOIN,)), np.cumsum(each.op == Op.JOIN))
+
+
+@given(drawn=programs(), keys=st.lists(st.integers(-2, 8), min_size=1, max_size=12))
+@settings(max_examples=20, deadline=None)
+def test_rows_are_added_where_their_keys_say(drawn: Program, keys: list[int]) -> None:
+    rows = recorded_rows(drawn)
+    more = rows.select_rows(np.arange(len(keys)) % len(rows))
+    more = replace(more, key=np.array(keys, dtype=np.float64) + 0.5, seconds=-1.0 - np.arange(len(keys)))
+    both = rows.add_rows(more)
+    place = list(zip(both.line.tolist(), both.key.tolist(), strict=True))
+    assert place == sorted(place)
+    assert np.array_equal(both.seconds[both.seconds >= 0], rows.seconds)
+    assert sorted(both.seconds[both.seconds < 0].tolist()) == sorted(more.seconds.tolist())
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.floats(0, 1e3)), min_size=1, max_size=60))

@@ -36,8 +36,9 @@ def hide_messages(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     small = moved & (rows.seconds > 0) & (rows.seconds <= OVERHEAD_S) & (rows.line < rows.program.ranks)
     small[small] = rows.program.sizes[rows.link[small]] < LARGE_B
     parts = find_stretches(rows)
-    hidden = hide_rows(rows if not small.any() else _without_own_time(rows, small), moved, parts)
-    return hidden if hidden is None or not small.any() else hidden.add_rows(_own_times(rows, small))
+    if not small.any():
+        return hide_rows(rows, moved, parts)
+    return hide_rows(_without_own_time(rows, small), moved, parts, _own_times(rows, small))
 
 
 def _without_own_time(rows: ReplayRows, these: Mask) -> ReplayRows:
@@ -87,10 +88,11 @@ def _meeting_mask(rows: ReplayRows, wanted: Mask) -> Mask:
     return found
 
 
-def hide_rows(rows: ReplayRows, moved: Mask, parts: Stretches) -> ReplayRows | None:
+def hide_rows(rows: ReplayRows, moved: Mask, parts: Stretches, *more: ReplayRows) -> ReplayRows | None:
     """Return the rows with those that are ``moved`` in the background of the computation behind them; None for none.
 
-    Calls that no computation follows stay where they are. ``parts`` are the stretches of the rows.
+    Calls that no computation follows stay where they are. ``parts`` are the stretches of the rows, and
+    ``more`` rows stand among them.
     """
     ranks = rows.program.ranks
     moved = moved & (rows.line < ranks) & (parts.find_next(parts.number) >= 0)
@@ -111,6 +113,7 @@ def hide_rows(rows: ReplayRows, moved: Mask, parts: Stretches) -> ReplayRows | N
         _build_marks(rows, ends, _BESIDE, ranks, ended),
         _build_waits(rows, cut, _BESIDE, 0, ended),
         _remaining_rows(rows, cut, share),
+        *more,
     )
 
 
