@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
-
-import numpy as np
 
 from advisor.model.errors import AdvisorError
 from advisor_simulation.replay import calibration, conversion, costs, engine
@@ -59,7 +56,8 @@ class ReplayDiagnosis:
 class _Latest:
     """The run that was asked about last: findings and facts ask about it one after the other."""
 
-    key: tuple[bytes, str | None] | None = None
+    trace: Trace | None = None
+    machine: str | None = None
     diagnosis: ReplayDiagnosis | None = None
 
 
@@ -71,19 +69,11 @@ def diagnose_replay(trace: Trace, machine: Machine | None = None) -> ReplayDiagn
     if not 0 < len(trace.time_s) <= EVENTS_AT_MOST or trace.ranks < 2:
         return None
     known = machine if machine is not None and machine.network is not None else None
-    key = _hash_trace(trace), known.name if known else None
-    if key != _Latest.key:
+    name = known.name if known else None
+    if _Latest.trace is not trace or _Latest.machine != name:
         _Latest.diagnosis = _compute_diagnosis(trace, known)
-        _Latest.key = key
+        _Latest.trace, _Latest.machine = trace, name
     return _Latest.diagnosis
-
-
-def _hash_trace(trace: Trace) -> bytes:
-    """Return a number that traces share only if they are the same run."""
-    found = hashlib.blake2b(trace.program.encode(), digest_size=16)
-    for column in (trace.time_s, trace.kind, trace.size):
-        found.update(np.ascontiguousarray(column).data)
-    return found.digest()
 
 
 def _compute_diagnosis(trace: Trace, machine: Machine | None) -> ReplayDiagnosis | None:

@@ -15,7 +15,7 @@ from advisor.advice.counterfactuals import Counterfactual
 from advisor.advice.facts.places import is_significant
 from advisor.trace.regions import is_sleep
 from advisor_simulation.whatif.evidence import HARDLY, describe_assumption, find_regions, raise_high, weigh_doubt
-from advisor_simulation.whatif.gains import MOVING, ChangeGain, compare_trials, noise_s
+from advisor_simulation.whatif.gains import MOVING, compare_trials, noise_s
 from advisor_simulation.whatif.placing import is_well_placed
 from advisor_simulation.whatif.reasons import OF_RUNS
 from advisor_simulation.whatif.trial import Trial, apply_change, find_trial
@@ -50,6 +50,20 @@ BYTES: Final = ("bytes", "fewer")
 MOST: Final = 6
 
 
+@dataclass(frozen=True, slots=True)
+class _AloneGain:
+    """What a change wins alone (``ChangeGain``), in which ``regions``, and whether operations were replayed.
+
+    The changed run itself is not kept: of many changes these would be most of the memory.
+    """
+
+    expected_s: float
+    low_s: float
+    high_s: float
+    regions: tuple[str, ...]
+    is_replayed: bool
+
+
 @dataclass(slots=True)
 class _Search:
     """Changes by key, what each wins alone, and how much work is left; keys that are missing were not tried.
@@ -61,7 +75,7 @@ class _Search:
     candidates: Sequence[Candidate]
     keys: Sequence[Key]
     least_s: float
-    alone: dict[Key, ChangeGain | None] = field(default_factory=dict)
+    alone: dict[Key, _AloneGain | None] = field(default_factory=dict)
     assumed: dict[Key, str] = field(default_factory=dict)
     budget: WorkBudget = field(default_factory=WorkBudget)
     well_placed: bool = False
@@ -157,10 +171,18 @@ def _try_each_alone(search: _Search) -> None:
             continue
         if not search.budget.can_afford(search.trial, RESERVED_SHARE):
             return
-        after = _make_change(search, search.trial, key)
-        search.alone[key] = None if after is None else compare_trials(search.trial, after, dict(key[0]))
+        search.alone[key] = _try_alone(search, key)
         search.assumed[key] = describe_assumption(search.trial, key[0], set(key[1]))
     _find_steady_parts(search)
+
+
+def _try_alone(search: _Search, key: Key) -> _AloneGain | None:
+    after = _make_change(search, search.trial, key)
+    if after is None:
+        return None
+    gain = compare_trials(search.trial, after, dict(key[0]))
+    regions = find_regions(key[0], search.trial, after)
+    return _AloneGain(gain.expected_s, gain.low_s, gain.high_s, regions, after.is_replayed)
 
 
 def _find_steady_parts(search: _Search) -> None:
@@ -237,7 +259,7 @@ def _win_behind(search: _Search, now: Trial, key: Key) -> float:
     """
     found, alone = _make_change(search, now, key), search.alone[key]
     further = 0.0 if found is None else now.total_seconds() - found.total_seconds()
-    if alone is not None and alone.changed.is_replayed and not now.is_replayed:
+    if alone is not None and alone.is_replayed and not now.is_replayed:
         return min(further, alone.expected_s)
     return further
 
@@ -277,7 +299,7 @@ def _build_counterfactual(search: _Search, number: int, chosen: _ChosenChanges) 
     alone = Counterfactual(found.expected_s, low_s, high_s, assumed=search.assumed[key])
     for place, (one, gain_s) in enumerate(chosen.made):
         if one == number:
-            regions = find_regions(key[0], found.unchanged, found.changed)
+            regions = found.regions
             region = regions[0] if len(regions) == 1 else None if regions else ""
             most_s = _find_most(search, key)
             return replace(alone, order=place, further_s=gain_s, region=region, regions=regions, most_s=most_s)

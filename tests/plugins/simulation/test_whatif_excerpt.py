@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from dataclasses import fields, replace
 from pathlib import Path
@@ -20,12 +21,13 @@ from advisor.formats.otf2.hooks import read_trace
 from advisor.trace import nesting
 from advisor.trace.events import Kind
 from advisor.trace.profile import from_trace
-from advisor_simulation.whatif import excerpt, trial
+from advisor_simulation.whatif import excerpt, judging, trial
 from advisor_simulation.whatif.disturbances import build_findings
 from advisor_simulation.whatif.expected_gain import find_best_gain
 from advisor_simulation.whatif.gains import try_change
 from advisor_simulation.whatif.judging import simulate_candidates
 from advisor_simulation.whatif.measured_run import build_run
+from advisor_simulation.whatif.traced.rows import ReplayRows
 
 if TYPE_CHECKING:
     from advisor.model.records import Profile
@@ -140,6 +142,27 @@ def test_candidates_are_judged_by_the_excerpt(recorded: Recorded, monkeypatch: p
     assert told.kind == "excerpt"
     assert told.measures["events"] == len(made.excerpt.trace.kind)
     assert f"{len(recorded.trace.kind):,} events" in told.text
+
+
+def test_no_changed_run_is_kept_for_each_change_that_was_tried(
+    recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alive: list[int] = []
+
+    def count_rows(search: judging._Search) -> judging._ChosenChanges:
+        gc.collect()
+        alive.append(sum(isinstance(each, ReplayRows) for each in gc.get_objects()))
+        return judging._ChosenChanges((), {})
+
+    monkeypatch.setattr(judging, "_choose_changes", count_rows)
+    tried = []
+    for changes in (CHANGES[:1], CHANGES):
+        candidates = [Candidate(str(number), words, (), 2, 0.5, 1.0) for number, words in enumerate(changes)]
+        found = simulate_candidates(recorded.profile, candidates, recorded.trace)
+        assert found is not None
+        tried.append(sum(one is not None and one.gain_s > 0 for one in found))
+    assert tried[1] > tried[0]
+    assert alive[1] == alive[0]
 
 
 def test_all_seconds_are_those_of_the_whole_run() -> None:

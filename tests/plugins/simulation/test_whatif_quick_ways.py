@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,7 @@ from advisor_simulation.replay.engine import DeadlockError
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import RECEIVED, SENDING, Op, Program
 from advisor_simulation.whatif import call_grouping
-from advisor_simulation.whatif.traced import background, pipelines, stretches
-from advisor_simulation.whatif.traced import rows as traced_rows
+from advisor_simulation.whatif.traced import background, pipelines, row_replay, stretches
 from advisor_simulation.whatif.traced.rows import build_rows
 
 if TYPE_CHECKING:
@@ -94,24 +94,47 @@ def test_steps_are_laid_out_alike_by_the_loop_and_by_arrays(drawn: Program) -> N
     rows = recorded_rows(drawn)
     hidden = background.hide_messages(rows, np.ones(len(rows), dtype=bool))  # with marks, on lines in the background
     for each in (rows, hidden if hidden is not None else rows):
-        first, last, columns = traced_rows._lay_out_steps(each)
-        room = len(each) * traced_rows.STEPS
+        first, last, columns = row_replay._lay_out_steps(each)
+        room = len(each) * row_replay.STEPS
         made = np.empty(len(first), dtype=np.int64), np.empty(len(each), dtype=np.int64)
         filled = np.empty(room, dtype=np.uint8), np.empty(room), np.empty(room, dtype=np.int32)
-        count = traced_rows.lay_out_steps(
-            each.line,
-            each.kind,
-            each.cost,
-            each.condition,
-            (2 * len(each.program.source), 2 * each.marks),
-            *made,
-            filled,
-        )
+        count = row_replay.lay_out_steps(*row_replay.loop_columns(each), *made, filled)
         assert np.array_equal(made[0], first)
         assert np.array_equal(made[1], last)
         for one, other in zip(filled, columns, strict=True):
             assert np.array_equal(one[:count], other)
             assert one.dtype == other.dtype
+
+
+@given(drawn=programs(), at=st.integers(0, 1000))
+@settings(max_examples=20, deadline=None)
+def test_changed_rows_share_what_did_not_change_and_tell_anew_what_did(drawn: Program, at: int) -> None:
+    rows = recorded_rows(drawn)
+    asked = rows.op_mask(Op.BURST), stretches.computing_mask(rows), stretches.count_since(rows, (Op.JOIN,))
+    assert rows.op_mask(Op.BURST) is asked[0]
+    assert not any(each.flags.writeable for each in asked)
+    factor = np.ones(len(rows))
+    factor[at % len(rows)] = 0.0
+    scaled, fewer = rows.scale_seconds(factor), rows.select_rows(factor > 0)
+    for name in ("line", "key", "op", "link", "awaits", "wait_s"):
+        assert getattr(scaled, name) is getattr(rows, name)
+    assert np.array_equal(scaled.seconds, np.where(factor > 0, rows.seconds, 0.0))
+    for each in (scaled, fewer):
+        assert np.array_equal(each.op_mask(Op.BURST), each.op == Op.BURST)
+        assert np.array_equal(stretches.count_since(each, (Op.JOIN,)), np.cumsum(each.op == Op.JOIN))
+
+
+@given(drawn=programs(), keys=st.lists(st.integers(-2, 8), min_size=1, max_size=12))
+@settings(max_examples=20, deadline=None)
+def test_rows_are_added_where_their_keys_say(drawn: Program, keys: list[int]) -> None:
+    rows = recorded_rows(drawn)
+    more = rows.select_rows(np.arange(len(keys)) % len(rows))
+    more = replace(more, key=np.array(keys, dtype=np.float64) + 0.5, seconds=-1.0 - np.arange(len(keys)))
+    both = rows.add_rows(more)
+    place = list(zip(both.line.tolist(), both.key.tolist(), strict=True))
+    assert place == sorted(place)
+    assert np.array_equal(both.seconds[both.seconds >= 0], rows.seconds)
+    assert sorted(both.seconds[both.seconds < 0].tolist()) == sorted(more.seconds.tolist())
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.floats(0, 1e3)), min_size=1, max_size=60))

@@ -16,7 +16,7 @@ from advisor_simulation.replay.collectives import TODAY
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Collectives, Op
 from advisor_simulation.whatif.placing import is_well_placed
-from advisor_simulation.whatif.traced import background, collectives, pipelines, rows
+from advisor_simulation.whatif.traced import background, collectives, pipelines, row_replay, rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,8 +68,8 @@ def test_reductions_of_one_visit_become_one() -> None:
     fused = collectives.fuse_reductions(made, all_of(made), visits_of(made, 4))
     assert fused is not None
     assert fused.op_mask(Op.JOIN).sum() == 2 * 2
-    join_s = rows.replay_rows(made).time_s / 8 - 3
-    assert rows.replay_rows(fused).time_s == pytest.approx(2 * (8 + join_s))
+    join_s = row_replay.replay_rows(made).time_s / 8 - 3
+    assert row_replay.replay_rows(fused).time_s == pytest.approx(2 * (8 + join_s))
 
 
 @pytest.mark.parametrize("pieces", [1, 2, 150])

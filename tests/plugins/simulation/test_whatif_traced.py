@@ -24,7 +24,7 @@ from advisor_simulation.whatif.gains import try_change, try_jointly
 from advisor_simulation.whatif.measured_run import MeasuredRun, PhaseRun, build_run
 from advisor_simulation.whatif.reasons import OF_RUNS
 from advisor_simulation.whatif.run_report import describe_conflicts, select_compatible
-from advisor_simulation.whatif.traced import background, collectives, loads, messages, pipelines, rows
+from advisor_simulation.whatif.traced import background, collectives, loads, messages, pipelines, row_replay, rows
 from advisor_simulation.whatif.traced.operations import REWRITES
 from advisor_simulation.whatif.trial import Trial, build_trial
 
@@ -58,7 +58,7 @@ def everywhere(these: ReplayRows) -> np.ndarray:
 
 def time_of(these: ReplayRows | None) -> float:
     assert these is not None
-    return rows.replay_rows(these).time_s
+    return row_replay.replay_rows(these).time_s
 
 
 def burst(seconds: float) -> Do:
@@ -70,7 +70,7 @@ def test_unchanged_rows_take_as_long_as_recorded() -> None:
         [[burst(5), Do(Op.SEND, 2, 0), burst(1)], [burst(1), Do(Op.RECV, 0, 0), burst(4)]], [(0, 1)]
     )  # send at 5, there at 5 + 1 + 2 = 8
     assert time_of(made) == pytest.approx(12)
-    assert rows.replay_rows(made).end_s == pytest.approx(made.program.end_s)
+    assert row_replay.replay_rows(made).end_s == pytest.approx(made.program.end_s)
 
 
 def test_messages_of_one_stretch_become_one() -> None:
@@ -159,7 +159,7 @@ def test_a_fuzzy_barrier_lets_a_processor_compute_before_it_waits() -> None:
         [soon, Do(Op.JOIN, 0, 0), late, Do(Op.JOIN, 0, 1)],
     ]
     made = recorded(ranks, [], [Role.BARRIER] * 2)
-    over = rows.replay_rows(made).time_s - 30
+    over = row_replay.replay_rows(made).time_s - 30
     fuzzy = background.hide_barriers(made, everywhere(made))
     assert time_of(made) - time_of(fuzzy) == pytest.approx(5 + over / 2)
 
@@ -187,9 +187,8 @@ def test_of_several_meetings_in_a_row_one_is_left() -> None:
 
 def test_a_receiver_that_gets_faster_still_waits_for_the_message() -> None:
     made = recorded([[burst(10), Do(Op.SEND, 0, 0)], [burst(20), Do(Op.RECV, 0, 0)]], [(0, 1)])
-    cost = made.cost.copy()
-    cost[(made.line == 1) & made.op_mask(Op.BURST)] = 1.0
-    assert time_of(replace(made, cost=cost)) >= 10
+    seconds = np.where((made.line == 1) & made.op_mask(Op.BURST), 1.0, made.seconds)
+    assert time_of(replace(made, seconds=seconds)) >= 10
 
 
 def test_faster_processors_and_networks() -> None:

@@ -13,10 +13,9 @@ import numpy as np
 
 from advisor.trace.events import Role
 from advisor_simulation.replay.program import Op
-from advisor_simulation.replay.steps import Step
 from advisor_simulation.whatif.changes import HIDDEN
-from advisor_simulation.whatif.traced.rows import MARK, OWN, STEPS, WAIT, WAITING, ReplayRows, message_mask
-from advisor_simulation.whatif.traced.stretches import find_stretches
+from advisor_simulation.whatif.traced.rows import FIRST_MARK, WAITING, ReplayRows, message_mask
+from advisor_simulation.whatif.traced.stretches import Stretches, find_stretches
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -36,24 +35,23 @@ def hide_messages(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     moved = message_mask(rows) & chosen
     small = moved & (rows.seconds > 0) & (rows.seconds <= OVERHEAD_S) & (rows.line < rows.program.ranks)
     small[small] = rows.program.sizes[rows.link[small]] < LARGE_B
-    hidden = hide_rows(rows if not small.any() else _without_own_time(rows, small), moved)
-    return hidden if hidden is None or not small.any() else hidden.add_rows(_own_times(rows, small)).sort_rows()
+    parts = find_stretches(rows)
+    if not small.any():
+        return hide_rows(rows, moved, parts)
+    return hide_rows(_without_own_time(rows, small), moved, parts, _own_times(rows, small))
 
 
 def _without_own_time(rows: ReplayRows, these: Mask) -> ReplayRows:
-    cost = rows.cost.copy()
-    cost[these, OWN] = 0.0
-    return replace(rows, cost=cost)
+    return replace(rows, seconds=np.where(these, 0.0, rows.seconds))
 
 
 def _own_times(rows: ReplayRows, these: Mask) -> ReplayRows:
     """Return rows right behind some, that take their own time: processors copy small messages themselves."""
     made = rows.select_rows(these)
-    shape = (len(made), STEPS)
+    none = np.full(len(made), -1, dtype=np.int32)
     return replace(
-        made, key=made.key + _BESIDE / 2, op=np.full(len(made), Op.FIXED, dtype=np.uint8),
-        link=np.full(len(made), -1, dtype=np.int32), kind=np.full(shape, Step.FIXED, dtype=np.uint8),
-        condition=np.full(shape, -1, dtype=np.int64), cost=made.cost * (np.arange(STEPS) == OWN),
+        made, key=made.key + _BESIDE / 2, op=np.full(len(made), Op.FIXED, dtype=np.uint8), link=none, mark=none,
+        tells=none, awaits=none, wait_s=np.zeros(len(made)),
     )  # fmt: skip
 
 
@@ -62,35 +60,40 @@ def hide_collectives(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
 
     What other collectives deliver (a transpose, a broadcast, a gather) is data that the next computation is about.
     """
-    return hide_rows(rows, chosen & reduction_mask(rows))
+    return hide_rows(rows, chosen & reduction_mask(rows), find_stretches(rows))
 
 
 def hide_barriers(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     """Let processors come to a barrier, compute what needs nothing from the others, and then wait (a fuzzy barrier)."""
-    return hide_rows(rows, chosen & role_mask(rows, Role.BARRIER))
+    return hide_rows(rows, chosen & role_mask(rows, Role.BARRIER), find_stretches(rows))
 
 
 def role_mask(rows: ReplayRows, *roles: Role) -> Mask:
     """Return which rows are collective operations of these roles."""
-    found = rows.op_mask(Op.JOIN)
-    found[found] = np.isin(rows.program.collectives.role[rows.link[found]], roles)
-    return found
+    return _meeting_mask(rows, np.isin(rows.program.collectives.role, roles))
 
 
 def reduction_mask(rows: ReplayRows) -> Mask:
     """Return which rows are collective operations that reduce, by their names."""
-    reduces = np.array([*("reduce" in name.lower() for name in rows.program.collectives.name), False])
-    found = rows.op_mask(Op.JOIN)
-    found[found] = reduces[rows.link[found]]
+    names = rows.program.collectives.name
+    reduces = {name: "reduce" in name.lower() for name in set(names)}
+    return _meeting_mask(rows, np.array([reduces[name] for name in names], dtype=bool))
+
+
+def _meeting_mask(rows: ReplayRows, wanted: Mask) -> Mask:
+    """Return which rows are of ``wanted`` collective operations (operations,)."""
+    joins = np.flatnonzero(rows.op_mask(Op.JOIN))
+    found = np.zeros(len(rows), dtype=bool)
+    found[joins] = wanted[rows.link[joins]]
     return found
 
 
-def hide_rows(rows: ReplayRows, moved: Mask) -> ReplayRows | None:
+def hide_rows(rows: ReplayRows, moved: Mask, parts: Stretches, *more: ReplayRows) -> ReplayRows | None:
     """Return the rows with those that are ``moved`` in the background of the computation behind them; None for none.
 
-    Calls that no computation follows stay where they are.
+    Calls that no computation follows stay where they are. ``parts`` are the stretches of the rows, and
+    ``more`` rows stand among them.
     """
-    parts = find_stretches(rows)
     ranks = rows.program.ranks
     moved = moved & (rows.line < ranks) & (parts.find_next(parts.number) >= 0)
     if not moved.any():
@@ -105,19 +108,17 @@ def hide_rows(rows: ReplayRows, moved: Mask) -> ReplayRows | None:
     made = _shorten_rows(rows, cut, share)
     made = replace(made, line=np.where(moved, rows.line + ranks, rows.line), marks=int(ended[-1]) + 1)
     return made.add_rows(
-        _build_marks(rows, begins, -_BESIDE, 0, MARK, begun),
-        _build_marks(rows, begins, -_BESIDE, ranks, WAIT, begun),
-        _build_marks(rows, ends, _BESIDE, ranks, MARK, ended),
-        _build_marks(rows, cut, _BESIDE, 0, WAIT, ended),
+        _build_marks(rows, begins, -_BESIDE, 0, begun),
+        _build_waits(rows, begins, -_BESIDE, ranks, begun),
+        _build_marks(rows, ends, _BESIDE, ranks, ended),
+        _build_waits(rows, cut, _BESIDE, 0, ended),
         _remaining_rows(rows, cut, share),
-    ).sort_rows()
+        *more,
+    )
 
 
 def cut_rows(rows: ReplayRows, cut: IntArray, share: FloatArray) -> ReplayRows:
-    """Return the rows with some computations in two, of which the first is ``share``; rests stand behind all others.
-
-    The order is that of the rows; rests have keys of half a row more.
-    """
+    """Return the rows in order, with some computations in two, of which the first is ``share``."""
     return _shorten_rows(rows, cut, share).add_rows(_remaining_rows(rows, cut, share))
 
 
@@ -132,29 +133,36 @@ def _find_cuts(rows: ReplayRows, first: IntArray, stop: IntArray) -> tuple[IntAr
 
 
 def _shorten_rows(rows: ReplayRows, cut: IntArray, share: FloatArray) -> ReplayRows:
-    cost, value = rows.cost.copy(), rows.value.copy()
-    cost[cut, OWN] *= share
+    seconds, value = rows.seconds.copy(), rows.value.copy()
+    seconds[cut] *= share
     value[cut] *= share
-    return replace(rows, cost=cost, value=value)
+    return replace(rows, seconds=seconds, value=value)
 
 
 def _remaining_rows(rows: ReplayRows, cut: IntArray, share: FloatArray) -> ReplayRows:
-    """Return what is left of the computations that were cut."""
-    made = _shorten_rows(rows, cut, 1.0 - share).select_rows(cut)
-    return replace(made, key=made.key + 2 * _BESIDE)
-
-
-def _build_marks(rows: ReplayRows, at: IntArray, by: float, lines: int, step: int, mark: IntArray) -> ReplayRows:
-    """Return rows beside others, ``lines`` further on, that mark a moment or wait for one."""
-    made = rows.select_rows(at)
-    count = len(at)
-    kind = np.full((count, STEPS), Step.FIXED, dtype=np.uint8)
-    condition = np.full((count, STEPS), -1, dtype=np.int64)
-    kind[:, step] = Step.NOTE if step == MARK else Step.AFTER
-    condition[:, step] = -2 - 2 * mark
-    call = rows.program.names.index(WAITING) if step == WAIT else -1
+    """Return what is left of the computations that were cut, half a row behind them."""
+    made = rows.select_rows(cut)
     return replace(
-        made, line=made.line + lines, key=made.key + by, op=np.full(count, Op.FIXED, dtype=np.uint8),
-        value=np.zeros(count), link=np.full(count, -1, dtype=np.int32), call=np.full(count, call, dtype=np.int32),
-        kind=kind, cost=np.zeros((count, STEPS)), condition=condition,
+        made, key=made.key + 2 * _BESIDE, seconds=made.seconds * (1.0 - share), value=made.value * (1.0 - share)
+    )
+
+
+def _build_marks(rows: ReplayRows, at: IntArray, by: float, lines: int, mark: IntArray) -> ReplayRows:
+    """Return rows beside others, ``lines`` further on, that note a moment."""
+    return replace(_build_empty_rows(rows, at, by, lines, -1), mark=mark.astype(np.int32))
+
+
+def _build_waits(rows: ReplayRows, at: IntArray, by: float, lines: int, mark: IntArray) -> ReplayRows:
+    """Return rows beside others, ``lines`` further on, that wait for a moment."""
+    made = _build_empty_rows(rows, at, by, lines, rows.program.names.index(WAITING))
+    return replace(made, awaits=(FIRST_MARK - mark).astype(np.int32))
+
+
+def _build_empty_rows(rows: ReplayRows, at: IntArray, by: float, lines: int, call: int) -> ReplayRows:
+    count = len(at)
+    none, nothing = np.full(count, -1, dtype=np.int32), np.zeros(count)
+    return replace(
+        rows, line=rows.line[at] + lines, key=rows.key[at] + by, op=np.full(count, Op.FIXED, dtype=np.uint8),
+        value=nothing, link=none, call=np.full(count, call, dtype=np.int32), region=rows.region[at], mark=none,
+        tells=none, seconds=nothing, awaits=none, wait_s=nothing,
     )  # fmt: skip

@@ -7,6 +7,7 @@ waits for whom afterwards. Where a hub hands out the work, its messages are gone
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from advisor.trace.events import Role
 from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.traced.background import role_mask
-from advisor_simulation.whatif.traced.rows import WAIT, message_mask
+from advisor_simulation.whatif.traced.rows import message_mask
 from advisor_simulation.whatif.traced.sharing import ALONE
 from advisor_simulation.whatif.traced.work import NoiseLevels, computing_mask, file_mask, find_hubs, find_units
 
@@ -102,5 +103,4 @@ def _computed_alone(rows: ReplayRows, phase: IntArray, chosen: Mask) -> Mask:
 
 def _scale(rows: ReplayRows, factor: FloatArray) -> ReplayRows:
     made = rows.scale_seconds(factor)
-    made.cost[:, WAIT] *= np.where(factor == 0.0, 0.0, 1.0)
-    return made
+    return replace(made, wait_s=np.where(factor == 0.0, 0.0, made.wait_s))

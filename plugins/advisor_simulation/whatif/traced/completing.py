@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor_simulation.replay.program import POSTING, Op
-from advisor_simulation.replay.steps import Step
 from advisor_simulation.replay.waits import operation_starts
 from advisor_simulation.whatif.traced.stretches import find_message_ends
 
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
 #: Completions are noted together if they lie within this last part of the call.
 CLOSE: Final = 0.05
-#: Steps of a row, as in ``rows``.
-_OWN, _WAIT = 2, 3
 
 
 def split_waits(rows: ReplayRows) -> ReplayRows:
@@ -56,18 +53,17 @@ def split_waits(rows: ReplayRows) -> ReplayRows:
     together = end - close <= CLOSE * (end - begun[at[new]])
     posted = np.bincount(group, decides & (rows.op[at] == Op.SENT), minlength=count) > 0
     treated = waited & together & ((np.bincount(group) > 1) | posted)
-    kind, cost, condition = rows.kind.copy(), rows.cost.copy(), rows.condition.copy()
+    seconds, wait_s, awaits = rows.seconds.copy(), rows.wait_s.copy(), rows.awaits.copy()
     others = at[(end_s[at] > last[group]) & ~decides & treated[group]]
-    cost[others, _OWN] = 0.0
-    slow = rows.condition[others, _WAIT] >= 0
+    seconds[others] = 0.0
+    slow = rows.awaits[others] >= 0
     of_row = np.zeros(len(rows), dtype=np.int64)
     of_row[at] = group
-    cost[others[slow], _WAIT] = np.minimum(cost[others[slow], _WAIT], flight[of_row[others[slow]]])
+    wait_s[others[slow]] = np.minimum(wait_s[others[slow]], flight[of_row[others[slow]]])
     late = decides & treated[group]
-    ready = 2 * rows.link[at[late]].astype(np.int64) + (rows.op[at[late]] == Op.SENT)
-    kind[at[late], _WAIT], condition[at[late], _WAIT] = Step.AFTER, ready
-    cost[at[late], _OWN], cost[at[late], _WAIT] = 0.0, (end_s[at] - sent)[late]
-    return replace(rows, kind=kind, cost=cost, condition=condition)
+    awaits[at[late]] = 2 * rows.link[at[late]] + (rows.op[at[late]] == Op.SENT)
+    seconds[at[late]], wait_s[at[late]] = 0.0, (end_s[at] - sent)[late]
+    return replace(rows, seconds=seconds, wait_s=wait_s, awaits=awaits)
 
 
 def _find_latest(

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
+from advisor.support.grouping import iterate_groups
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -50,23 +52,25 @@ def find_core_limit(rows: ReplayRows, found: Sequence[Unit], hosts: IntArray) ->
     ended = rows.program.end_s
     if ended is None:
         return None
+    parts = [_divide_by_host(rows, unit, hosts) for unit in found]
+    nothing = np.zeros(0, dtype=np.int64)
     limits = []
-    for host in np.unique(hosts):
-        ranks = np.flatnonzero(hosts == host)
-        if len(ranks) < LEAST_RANKS:
-            continue
-        limits.append(_fit_limit(rows, [_select_ranks(rows, unit, ranks) for unit in found], ended, len(ranks)))
+    for host, ranks in iterate_groups(hosts):
+        if len(ranks) >= LEAST_RANKS:
+            kinds = [part.get(host, (nothing, nothing)) for part in parts]
+            limits.append(_fit_limit(rows, kinds, ended, len(ranks)))
     return max((limit for limit in limits if limit is not None), key=lambda limit: limit.busy_s, default=None)
 
 
-def _select_ranks(rows: ReplayRows, unit: Unit, ranks: IntArray) -> tuple[IntArray, IntArray]:
-    """Return the rows of a unit that are computed by some ranks, and the number of rank and pass that each is part of.
+def _divide_by_host(rows: ReplayRows, unit: Unit, hosts: IntArray) -> dict[int, tuple[IntArray, IntArray]]:
+    """Return the rows of a unit, by host, and the number of rank and pass that each is part of.
 
     The parts of a pass differ, passes are alike.
     """
-    mine = np.isin(rows.line[unit.at], ranks) & (rows.seconds[unit.at] > 0)
-    at = unit.at[mine]
-    return at, rows.line[at].astype(np.int64) * (int(unit.turn.max(initial=0)) + 1) + unit.turn[mine]
+    taking = rows.seconds[unit.at] > 0
+    at = unit.at[taking]
+    cell = rows.line[at] * (int(unit.turn.max(initial=0)) + 1) + unit.turn[taking]
+    return {host: (at[mine], cell[mine]) for host, mine in iterate_groups(hosts[rows.line[at]])}
 
 
 def _fit_limit(

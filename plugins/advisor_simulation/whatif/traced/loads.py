@@ -9,7 +9,6 @@ import numpy as np
 
 from advisor.trace.regions import is_sleep
 from advisor_simulation.replay.program import Op
-from advisor_simulation.whatif.traced.rows import OWN, WAIT, ReplayRows
 from advisor_simulation.whatif.traced.work import file_mask
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
     from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.whatif.measured_run import MeasuredRun, PhaseRun
+    from advisor_simulation.whatif.traced.rows import ReplayRows
 
 
 #: A rank that gets more than so many times its work does it in other places than where it worked before.
@@ -94,16 +94,10 @@ def remove_sleep(rows: ReplayRows, chosen: npt.NDArray[np.bool_]) -> ReplayRows 
     gone = chosen & rows.op_mask(Op.BURST) & rows.region_mask(is_sleep)
     if not gone.any():
         return None
-    cost = rows.cost.copy()
-    cost[gone, OWN] = 0.0
-    return replace(rows, cost=cost, value=np.where(gone, 0.0, rows.value))
+    return replace(rows, seconds=np.where(gone, 0.0, rows.seconds), value=np.where(gone, 0.0, rows.value))
 
 
 def scale_speed(rows: ReplayRows, processor: float, network: float) -> ReplayRows:
     """Return the rows on processors and a network so many times as fast; what is fixed stays as long."""
-    cost, bursts = rows.cost.copy(), rows.op_mask(Op.BURST)
-    cost[bursts] /= processor
-    talking = ~bursts & ~rows.op_mask(Op.FIXED)
-    cost[talking, OWN] /= network
-    cost[talking, WAIT] /= network
-    return replace(rows, cost=cost)
+    speed = np.where(rows.op_mask(Op.BURST), processor, np.where(rows.op_mask(Op.FIXED), 1.0, network))
+    return replace(rows, seconds=rows.seconds / speed, wait_s=rows.wait_s / speed)

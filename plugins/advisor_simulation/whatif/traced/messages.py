@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor_simulation.replay.program import RECEIVED, SENDING, Op
-from advisor_simulation.replay.steps import Step
 from advisor_simulation.whatif.call_grouping import FASTEST
-from advisor_simulation.whatif.traced.rows import OWN, WAIT, message_mask
+from advisor_simulation.whatif.traced.rows import message_mask
 from advisor_simulation.whatif.traced.stretches import count_since, find_message_ends, find_stretches, group_means
 
 if TYPE_CHECKING:
@@ -56,23 +55,23 @@ def _merge_groups(rows: ReplayRows, known: IntArray, group: IntArray, count: int
     of_row[message] = of_message[rows.link[message]]  # of other rows the link is to a collective
     bytes_of = np.bincount(group, rows.value[send[known]], minlength=count)
     more = (bytes_of - rows.value[send[head]]) / FASTEST
-    cost, value = rows.cost.copy(), rows.value.copy()
+    seconds, wait_s, value = rows.seconds.copy(), rows.wait_s.copy(), rows.value.copy()
     for ops in _PARTS:
         mine = np.flatnonzero(rows.op_mask(*ops) & (of_row >= 0))
-        for part in (OWN, WAIT):
-            cost[mine, part] = group_means(cost[mine, part], of_row[mine], count)[of_row[mine]]
+        for part in (seconds, wait_s):
+            part[mine] = group_means(part[mine], of_row[mine], count)[of_row[mine]]
         if ops == SENDING:
-            cost[mine, OWN] += more[of_row[mine]]
+            seconds[mine] += more[of_row[mine]]
             value[mine] = bytes_of[of_row[mine]]
-    return replace(rows, cost=cost, value=value).select_rows((of_row < 0) | np.isin(rows.link, head))
+    return replace(rows, seconds=seconds, wait_s=wait_s, value=value).select_rows(
+        (of_row < 0) | np.isin(rows.link, head)
+    )
 
 
 def post_early(rows: ReplayRows, chosen: Mask) -> ReplayRows:
     """Post receives so early that no send waits for them: a send takes what it took once its receive was there."""
-    waiting = rows.op_mask(*SENDING, Op.SENT) & chosen & (rows.condition[:, WAIT] >= 0)
-    kind, condition = rows.kind.copy(), rows.condition.copy()
-    kind[waiting, WAIT], condition[waiting, WAIT] = Step.FIXED, -1
-    return replace(rows, kind=kind, condition=condition)
+    waiting = rows.op_mask(*SENDING, Op.SENT) & chosen & (rows.awaits >= 0)
+    return replace(rows, awaits=np.where(waiting, -1, rows.awaits)) if waiting.any() else rows
 
 
 def send_at_once(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
@@ -86,7 +85,7 @@ def send_at_once(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     of_message[rows.link[asking]] = True
     eager = chosen & message_mask(rows)
     eager[eager] = ~of_message[rows.link[eager]]
-    waiting = eager & rows.op_mask(*SENDING, Op.SENT) & (rows.condition[:, WAIT] >= 0)
+    waiting = eager & rows.op_mask(*SENDING, Op.SENT) & (rows.awaits >= 0)
     return post_early(rows, eager) if waiting.any() else None
 
 
@@ -95,7 +94,6 @@ def send_early(rows: ReplayRows, chosen: Mask) -> ReplayRows:
 
     Not where that computation follows a receive: it may compute what is sent from what was received.
     """
-    rows = post_early(rows, chosen)
     parts, joins = find_stretches(rows), count_since(rows, (Op.JOIN,))
     sends = np.flatnonzero(rows.op_mask(*SENDING) & chosen)
     here = parts.number[sends]
@@ -106,7 +104,7 @@ def send_early(rows: ReplayRows, chosen: Mask) -> ReplayRows:
     moved = sends[free]
     begin = parts.first[computed[free]]
     key[moved] = rows.key[begin] - _BEFORE + _BEFORE / 2 * (moved - begin) / len(rows)
-    return replace(rows, key=key).sort_rows()
+    return replace(post_early(rows, chosen), key=key).sort_rows()
 
 
 def _follows_receive(rows: ReplayRows, begin: IntArray) -> Mask:

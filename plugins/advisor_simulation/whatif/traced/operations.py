@@ -27,6 +27,7 @@ from advisor_simulation.whatif.traced import (
     messages,
     ordering,
     pipelines,
+    row_replay,
     rows,
     sharing,
     time_slices,
@@ -140,7 +141,8 @@ class TracedOperations:
         chosen = self._select_rows(before, phases)
         if word in OF_MESSAGES:
             chosen = self._extend_by_exchange(chosen)
-            chosen &= ~np.isin(self._site()[0], list(work.find_hubs(self.rows, self._site()[0])))
+            hubs = list(work.find_hubs(self.rows, self._site()[0]))
+            chosen = chosen & ~np.isin(self._site()[0], hubs) if hubs else chosen
         if word == EARLY:
             made = ordering.send_early(self.rows, self._site(), chosen)
         elif rewrite is not None:
@@ -153,12 +155,24 @@ class TracedOperations:
         elif sharing.moves_work(word):
             if self.shared_cores:
                 return None
-            chosen = self._extend_by_region(chosen) if word[0] == "schedule" else chosen
             serial = [number for number, phase in enumerate(before.phases) if phase.serial]
-            made = sharing.move_work(self.rows, self._site(), chosen, word, serial, self.noise)
+            made = self._move_work(word, before, phases, serial)
         else:
             made = loads.carry_loads(self.rows, self.site, before, after) if after is not None else None
         return self._replay_rows(made) if made is not None else None
+
+    def _move_work(
+        self, word: tuple[str, str], run: MeasuredRun, phases: set[int], serial: list[int]
+    ) -> ReplayRows | None:
+        chosen, everywhere = self._select_rows(run, phases), word[0] == "schedule"
+        chosen = self._extend_by_region(chosen) if everywhere else chosen
+        if word == sharing.SERIAL:
+            return sharing.share_serial_work(self.rows, self._site()[0], chosen)
+        units = self.rows.ask_once(
+            ("units", frozenset(phases), everywhere, tuple(phase.number for phase in run.phases)),
+            lambda: tuple(work.find_units(self.rows, *self._site(), chosen, self.noise)),
+        )
+        return sharing.move_work(self.rows, [unit for unit in units if unit.phase not in serial], word)
 
     def most_seconds(self, word: tuple[str, str], run: MeasuredRun, phases: set[int]) -> float:
         """Return the most that a change could win in ``phases`` (all, if none): what it is about costs nothing."""
@@ -168,7 +182,7 @@ class TracedOperations:
         if word in OF_MESSAGES:
             chosen = self._extend_by_exchange(chosen)
         freed = ceilings.remove_costs(self.rows, self._site(), chosen, word)
-        return max(self.time_s - rows.run_time_s(freed, EXPECTED_REPLAYS), 0.0)
+        return max(self.time_s - row_replay.run_time_s(freed, EXPECTED_REPLAYS), 0.0)
 
     def scale_speed(self, processor: float, network: float) -> TracedOperations:
         """Return the operations on processors and a network so many times as fast."""
@@ -179,7 +193,7 @@ class TracedOperations:
     def build_profile(self) -> Profile:
         """Return the profile of the replayed operations."""
         program, mine = rows.to_program(self.rows)
-        ends = rows.replay_rows(self.rows).end_s[mine]
+        ends = row_replay.replay_rows(self.rows).end_s[mine]
         return from_trace(rebuilding.rebuild_trace(program, ends), program.title, "replay")
 
     def find_units(self) -> tuple[work.Unit, ...]:
@@ -196,7 +210,7 @@ class TracedOperations:
     def disturbed_seconds(self) -> float:
         """Return by how much the run is longer for computations that were disturbed, seconds."""
         made = sharing.drop_disturbances(self.rows, self.find_units())
-        return 0.0 if made is None else max(self.time_s - rows.run_time_s(made, EXPECTED_REPLAYS), 0.0)
+        return 0.0 if made is None else max(self.time_s - row_replay.run_time_s(made, EXPECTED_REPLAYS), 0.0)
 
     def count_passes(self) -> dict[int, int]:
         """Return how often the main region of each phase is passed, by place in ``Run.phases``."""
@@ -238,7 +252,8 @@ class TracedOperations:
     def _extend_by_region(self, chosen: Mask) -> Mask:
         """Return the chosen rows and all computations of their regions: a loop has one schedule everywhere."""
         bursts = self.rows.op_mask(Op.BURST)
-        seconds = np.bincount(self.rows.region + 1, self.rows.seconds * (bursts & chosen))
+        these = np.flatnonzero(bursts & chosen)
+        seconds = np.bincount(self.rows.region[these] + 1, self.rows.seconds[these])
         regions = np.flatnonzero(seconds > work.SMALL * seconds.sum()) - 1
         found: Mask = chosen | (bursts & np.isin(self.rows.region, regions[regions >= 0]))
         return found
@@ -258,18 +273,21 @@ class TracedOperations:
         """Return which rows lie in some phases; all of them for none."""
         if not phases:
             return np.ones(len(self.rows), dtype=bool)
-        numbers = np.array([phase.number for phase in run.phases] + [-1])
-        found: Mask = np.isin(numbers[self._site()[0]], list(phases))
+        wanted = np.array([*(phase.number in phases for phase in run.phases), False])
+        found: Mask = wanted[self._site()[0]]
         return found
 
     def _site(self) -> tuple[IntArray, IntArray]:
-        """Return in which phase and instance each row lies."""
+        """Return in which phase and instance each row lies; not to be written to."""
+        return self.rows.ask_once("site", self._find_site)
+
+    def _find_site(self) -> tuple[IntArray, IntArray]:
         recorded = self.rows.key.astype(np.int64)
-        return self.site[0][recorded], self.site[1][recorded]
+        return rows.protect(self.site[0][recorded]), rows.protect(self.site[1][recorded])
 
     def _replay_rows(self, made: ReplayRows) -> TracedOperations:
         least_s = 0.0 if self.limit is None else min(self.limit.busy_s, self.time_s)
-        time_s = max(rows.run_time_s(made, EXPECTED_REPLAYS), least_s)
+        time_s = max(row_replay.run_time_s(made, EXPECTED_REPLAYS), least_s)
         return replace(self, rows=made, time_s=time_s, units=None)
 
 
@@ -282,7 +300,7 @@ def build_operations(run: MeasuredRun, trace: Trace) -> TracedOperations | None:
         if program.left_out or not len(program.source) + len(program.collectives) or _loses_messages(program):
             return None
         made = unnamed.tell_by_calls(completing.split_waits(rows.build_rows(program)))
-        time_s = rows.replay_rows(made).time_s
+        time_s = row_replay.replay_rows(made).time_s
     except AdvisorError:
         return None
     if abs(time_s - run.profile.actual_s) > MISSED * run.profile.actual_s:

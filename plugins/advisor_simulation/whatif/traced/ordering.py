@@ -46,10 +46,9 @@ def send_early(rows: ReplayRows, place: tuple[IntArray, IntArray], chosen: Mask)
         return messages.send_early(rows, one_way) if (one_way & rows.op_mask(*SENDING)).any() else None
     cut, share, sends, of_move = (np.concatenate(each) for each in zip(*_numbered(moves), strict=True))
     posted = messages.post_early(rows, chosen)
-    made = cut_rows(posted, cut, share)
-    key = made.key.copy()
+    key = rows.key.copy()
     key[sends] = rows.key[cut][of_move] + 0.25 + 0.2 * np.arange(len(sends)) / len(sends)
-    return replace(made, key=key).sort_rows()
+    return cut_rows(replace(posted, key=key), cut, share)
 
 
 def is_shown(rows: ReplayRows, place: tuple[IntArray, IntArray], chosen: Mask) -> bool:

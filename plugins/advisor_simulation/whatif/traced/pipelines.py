@@ -15,7 +15,7 @@ import numpy as np
 
 from advisor_simulation.replay.program import SENDING, Op
 from advisor_simulation.whatif.changes import PIECES
-from advisor_simulation.whatif.traced.rows import OWN, ReplayRows, message_mask
+from advisor_simulation.whatif.traced.rows import ReplayRows, message_mask
 from advisor_simulation.whatif.traced.stretches import Stretches, count_since, find_message_ends, find_stretches
 
 if TYPE_CHECKING:
@@ -49,23 +49,22 @@ def refine_pipelines(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     place = np.where(cut, _COMPUTES, np.where(rows.op_mask(*_OUT), _SENDS, _RECEIVES))
     made = _add_messages(rows, found)
     moving = np.flatnonzero(np.isfinite(begin))
-    result = made.select_rows(~np.isfinite(begin))
+    pieces = []
     for piece in range(PIECES):
         link = rows.link[moving].astype(np.int64)
         if piece:
             extra = len(rows.program.source) + (piece - 1) * len(found)
             link = np.where(cut[moving], link, extra + number[link])
         key = begin[moving] + (piece + place[moving]) / (PIECES + 1)
-        result = result.add_rows(_build_piece(made.select_rows(moving), key, link, cut[moving]))
-    return result.sort_rows()
+        pieces.append(_build_piece(made.select_rows(moving), key, link.astype(np.int32), cut[moving]))
+    return made.select_rows(~np.isfinite(begin)).add_rows(*pieces)
 
 
 def are_in_pipelines(rows: ReplayRows, chosen: Mask) -> Mask:
     """Return which rows belong to messages of pipelines: what is computed behind them needs them."""
     found = np.zeros(len(rows.program.source) + 1, dtype=bool)
     found[_find_pipeline_messages(rows, find_stretches(rows), chosen)] = True
-    result: Mask = message_mask(rows)  # of other rows the link is to a collective
-    result[result] = found[rows.link[result]]
+    result: Mask = message_mask(rows) & found[np.where(message_mask(rows), rows.link, -1)]
     return result
 
 
@@ -114,15 +113,13 @@ def _add_messages(rows: ReplayRows, found: IntArray) -> ReplayRows:
     program = rows.program
     more = len(found) * (PIECES - 1)
     source, target = (np.r_[ends, np.tile(ends[found], PIECES - 1)] for ends in (program.source, program.target))
-    joint = rows.condition >= 2 * len(program.source)
-    condition = np.where(joint, rows.condition + 2 * more, rows.condition)
-    return replace(rows, program=replace(program, source=source, target=target), condition=condition)
+    messages = 2 * len(program.source)
+    tells, awaits = (np.where(each >= messages, each + 2 * more, each) for each in (rows.tells, rows.awaits))
+    return replace(rows, program=replace(program, source=source, target=target), tells=tells, awaits=awaits)
 
 
-def _build_piece(rows: ReplayRows, key: FloatArray, link: IntArray, computes: Mask) -> ReplayRows:
+def _build_piece(rows: ReplayRows, key: FloatArray, link: npt.NDArray[np.int32], computes: Mask) -> ReplayRows:
     """Return one piece of computations and messages: the part of the work, and messages of their own."""
-    cost, value = rows.cost.copy(), rows.value / PIECES
-    cost[computes, OWN] /= PIECES
-    own = (rows.condition >= 0) & ~computes[:, None]
-    condition = np.where(own, 2 * link[:, None] + rows.condition % 2, rows.condition)
-    return replace(rows, key=key, link=link.astype(np.int32), cost=cost, value=value, condition=condition)
+    tells, awaits = (np.where((each >= 0) & ~computes, 2 * link + each % 2, each) for each in (rows.tells, rows.awaits))
+    seconds = np.where(computes, rows.seconds / PIECES, rows.seconds)
+    return replace(rows, key=key, link=link, seconds=seconds, value=rows.value / PIECES, tells=tells, awaits=awaits)

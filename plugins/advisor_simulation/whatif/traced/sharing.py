@@ -12,10 +12,10 @@ import numpy as np
 
 from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.changes import RANK_PIECES, UNEVEN
-from advisor_simulation.whatif.traced.work import IDLE, NoiseLevels, Unit, computing_mask, find_units
+from advisor_simulation.whatif.traced.work import IDLE, Unit, computing_mask
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -36,30 +36,26 @@ UNMOVED: Final = 0.99
 PERIODS: Final = 5
 
 
-def move_work(
-    rows: ReplayRows,
-    place: tuple[IntArray, IntArray],
-    chosen: Mask,
-    word: tuple[str, str],
-    serial: Collection[int],
-    levels: NoiseLevels,
-) -> ReplayRows | None:
-    """Return the rows after a change of who computes what; None where it changes nothing.
-
-    ``place`` are phase and instance of each row. In ``serial`` phases there is nothing to balance.
-    """
+def move_work(rows: ReplayRows, found: Sequence[Unit], word: tuple[str, str]) -> ReplayRows | None:
+    """Return the rows after a change of which rank computes what of the units; None where it changes nothing."""
     factor = np.ones(len(rows))
-    if word == SERIAL:
-        factor = _among_all(rows, place[0], chosen)
-    else:
-        found = [unit for unit in find_units(rows, *place, chosen, levels) if unit.phase not in serial]
-        fixed = word[0] == "schedule"  # what is handed out already, and what only one rank has, is not scheduled
-        moving = [
-            unit for unit in found if not (_lightened(rows, unit) or (fixed and (unit.served or _is_alone(unit))))
-        ]
-        for unit, each in zip(moving, FACTORS[word](moving), strict=True):
-            kept = np.divide(unit.disturbed, unit.seconds, out=np.zeros_like(unit.seconds), where=unit.seconds > 0)
-            factor[unit.at] = (each + (1.0 - each) * kept)[rows.line[unit.at], unit.turn]
+    fixed = word[0] == "schedule"  # what is handed out already, and what only one rank has, is not scheduled
+    moving = [unit for unit in found if not (_lightened(rows, unit) or (fixed and (unit.served or _is_alone(unit))))]
+    for unit, each in zip(moving, FACTORS[word](moving), strict=True):
+        kept = np.divide(unit.disturbed, unit.seconds, out=np.zeros_like(unit.seconds), where=unit.seconds > 0)
+        factor[unit.at] = (each + (1.0 - each) * kept)[rows.line[unit.at], unit.turn]
+    return _apply_factor(rows, factor)
+
+
+def share_serial_work(rows: ReplayRows, phase: IntArray, chosen: Mask) -> ReplayRows | None:
+    """Return the rows in which all ranks do what one does alone in the ``chosen`` rows; None where it changes nothing.
+
+    ``phase`` is that of each row.
+    """
+    return _apply_factor(rows, _among_all(rows, phase, chosen))
+
+
+def _apply_factor(rows: ReplayRows, factor: FloatArray) -> ReplayRows | None:
     if not (np.abs(factor - 1.0) > NOTHING).any():
         return None
     value = np.where(factor != 1.0, rows.value * factor, rows.value)

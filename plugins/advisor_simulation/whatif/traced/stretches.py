@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor_simulation.replay.program import RECEIVED, SENDING, Op
+from advisor_simulation.whatif.traced.rows import protect
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -52,7 +53,11 @@ class Stretches:
 
 
 def computing_mask(rows: ReplayRows) -> Mask:
-    """Return which rows are computations to speak of."""
+    """Return which rows are computations to speak of; not to be written to."""
+    return rows.ask_once("computations to speak of", lambda: protect(_find_computing_rows(rows)))
+
+
+def _find_computing_rows(rows: ReplayRows) -> Mask:
     found = np.zeros(len(rows), dtype=bool)
     bursts = np.flatnonzero(rows.op_mask(Op.BURST))
     bursts = bursts[np.lexsort((rows.seconds[bursts], rows.line[bursts]))]
@@ -70,30 +75,37 @@ def computing_mask(rows: ReplayRows) -> Mask:
 
 def find_stretches(rows: ReplayRows) -> Stretches:
     """Return the stretches of sorted rows; a burst of next to nothing belongs to the stretch that it is in."""
+    return rows.ask_once("stretches", lambda: _cut_stretches(rows))
+
+
+def _cut_stretches(rows: ReplayRows) -> Stretches:
     computes, calls = computing_mask(rows), ~rows.op_mask(Op.BURST)
     begins = np.diff(rows.line, prepend=-1) != 0
     telling = np.flatnonzero(computes | calls | begins)
-    latest = telling[np.searchsorted(telling, np.arange(len(rows)), side="right") - 1]
-    state = computes[latest]
-    first = np.flatnonzero(begins | (np.diff(state.astype(np.int64), prepend=-1) != 0))
-    number = np.searchsorted(first, np.arange(len(rows)), side="right") - 1
-    return Stretches(np.r_[first, len(rows)], state[first], rows.line[first], number)
+    state = np.repeat(computes[telling], np.diff(telling, append=len(rows)))
+    starts = begins | np.r_[True, state[1:] != state[:-1]][: len(rows)]
+    first, number = np.flatnonzero(starts), np.cumsum(starts) - 1
+    return Stretches(np.r_[first, len(rows)], state[first], rows.line[first], protect(number))
 
 
 def count_since(rows: ReplayRows, ops: tuple[Op, ...]) -> IntArray:
-    """Return how many rows of ``ops`` come up to each row, itself included."""
-    counted: IntArray = np.cumsum(rows.op_mask(*ops))
+    """Return how many rows of ``ops`` come up to each row, itself included; not to be written to."""
+    counted: IntArray = rows.ask_once(("count since", ops), lambda: protect(np.cumsum(rows.op_mask(*ops))))
     return counted
 
 
 def find_message_ends(rows: ReplayRows) -> tuple[IntArray, IntArray]:
-    """Return the row of the send and of the end of the receive of each message (-1: none)."""
+    """Return the row of the send and of the end of the receive of each message (-1: none); not to be written to."""
+    return rows.ask_once("message ends", lambda: _find_message_ends(rows))
+
+
+def _find_message_ends(rows: ReplayRows) -> tuple[IntArray, IntArray]:
     found = []
     for ops in (SENDING, RECEIVED):
         where = np.full(len(rows.program.source), -1, dtype=np.int64)
         at = np.flatnonzero(rows.op_mask(*ops))
         where[rows.link[at]] = at
-        found.append(where)
+        found.append(protect(where))
     return found[0], found[1]
 
 

@@ -11,7 +11,7 @@ from advisor.trace.events import Role
 from advisor_simulation.replay.program import SENDING, Op
 from advisor_simulation.whatif.changes import PIECES
 from advisor_simulation.whatif.traced.background import LARGE_B, role_mask
-from advisor_simulation.whatif.traced.rows import OWN, WAIT, ReplayRows, message_mask
+from advisor_simulation.whatif.traced.rows import ReplayRows, message_mask
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -30,10 +30,7 @@ def send_fewer_bytes(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     moving = large & rows.op_mask(*SENDING, Op.SENT, Op.RECV, Op.DONE)
     if not moving.any():
         return None
-    cost = rows.cost.copy()
-    cost[moving, OWN] *= FEWER
-    cost[moving, WAIT] *= FEWER
-    return replace(rows, cost=cost)
+    return _scale_times(rows, moving, FEWER)
 
 
 def transpose_in_pieces(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
@@ -43,7 +40,9 @@ def transpose_in_pieces(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     joins[joins] = names[rows.link[joins]]
     if not joins.any():
         return None
-    cost = rows.cost.copy()
-    cost[joins, OWN] /= PIECES
-    cost[joins, WAIT] /= PIECES
-    return replace(rows, cost=cost)
+    return _scale_times(rows, joins, 1.0 / PIECES)
+
+
+def _scale_times(rows: ReplayRows, these: Mask, factor: float) -> ReplayRows:
+    scale = np.where(these, factor, 1.0)
+    return replace(rows, seconds=rows.seconds * scale, wait_s=rows.wait_s * scale)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.support.grouping import iterate_groups
+from advisor.support.grouping import group_rows, iterate_groups, number_values, sum_by_group
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 from advisor_simulation.replay.program import SENDING, Op
@@ -164,9 +164,9 @@ def _build_unit(
     rows: ReplayRows, number: int, at: IntArray, instance: IntArray, region: int, levels: NoiseLevels
 ) -> Unit:
     turn = number_passes(rows.line[at], instance[at], rows.region[at] == region)
-    seconds = np.zeros((rows.program.ranks, int(turn.max()) + 1))
-    np.add.at(seconds, (rows.line[at], turn), rows.seconds[at])
-    instances = len(np.unique(instance[at]))
+    ranks, passes = rows.program.ranks, int(turn.max()) + 1
+    seconds = sum_by_group(rows.line[at] * passes + turn, rows.seconds[at], ranks * passes).reshape(ranks, passes)
+    instances = len(number_values(instance[at] + 1, int(instance[at].max()) + 2)[0])
     repeats = instances if instances > 1 else seconds.shape[1]
     structure, noise = split_noise_by_position(seconds, repeats)
     if seconds.shape[1] < ENOUGH:
@@ -237,7 +237,7 @@ def number_passes(line: IntArray, instance: IntArray, main: Mask) -> IntArray:
     Passes are those through the ``main`` computation; what else is done belongs to the pass before it. Rows stand in
     the order of their ranks, and of time.
     """
-    _, number = np.unique(instance, return_inverse=True)
+    _, number = number_values(instance + 1, int(instance.max(initial=0)) + 2)
     group = line * (int(number.max()) + 1) + number
     counts = np.bincount(group[main], minlength=int(group.max()) + 1)
     passes = int(np.gcd.reduce(counts[counts > 0])) if main.any() else 1
@@ -281,11 +281,11 @@ def _usual_shares(rows: ReplayRows, phase: IntArray, instance: IntArray) -> dict
     shares: dict[int, FloatArray] = {}
     for region in np.unique(rows.region[at]).tolist():
         mine = at[rows.region[at] == region]
-        site, number = np.unique(np.stack([phase[mine], instance[mine]]), axis=1, return_inverse=True)
-        each = np.zeros((ranks, site.shape[1]))
-        np.add.at(each, (rows.line[mine], number.ravel()), rows.seconds[mine])
+        number, first = group_rows((phase[mine], instance[mine]))
+        each = sum_by_group(rows.line[mine] * len(first) + number, rows.seconds[mine], ranks * len(first))
+        each = each.reshape(ranks, len(first))
         usual = np.median(each, axis=1)
-        if site.shape[1] < ENOUGH or not (usual > 0).all():
+        if len(first) < ENOUGH or not (usual > 0).all():
             continue
         away = np.median(np.abs(each / usual[:, None] - 1.0), axis=1)
         if float(away.max()) <= LEAST_FAR:
