@@ -86,6 +86,8 @@ class Daemon:
         self._readers = ReaderPool(self._config, self._writer, self._settling)
         try:
             self._begin_session()
+            if not once:
+                self._readers.warm_up()
             self._watch_roots(self._config.roots)
             self._run_loop(once)
         finally:
@@ -304,6 +306,9 @@ class Daemon:
                 self._settle_files(folder, files, "quarantined", reason)
             self._tell(FileSettled(outcome.path, "quarantined", reason))
             return
+        if outcome.changed and unit.root in self._lookers:
+            names = {folder: set(files) for folder, files in unit.files.items()}
+            self._lookers[unit.root].request_look((), names, ())
         for folder, files in unit.files.items():
             self._postpone_files(folder, files, reason, once and not outcome.reachable)
 
