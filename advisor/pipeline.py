@@ -15,7 +15,7 @@ from advisor.advice.verdict import decide_verdict
 from advisor.analysis import bounds, gaps, loads, merging, quality
 from advisor.analysis.efficiencies import add_modelled_efficiencies, compute_efficiencies
 from advisor.analysis.run_pictures import attach_pictures
-from advisor.collect import campaigns, listed_runs, sidecar
+from advisor.collect import campaigns, harnesses, listed_runs, sidecar
 from advisor.collect.binaries.executables import attach_executable
 from advisor.extension.run_events import RunEvents
 from advisor.model.errors import DocumentError, InputError
@@ -311,6 +311,7 @@ def _read_recordings(
 def read_recording(found: FoundProfile, top: Path, options: Options, host: PluginHost) -> Profile:
     """Return what was found below ``top``, with what its sidecar and the user say about it."""
     profile = sidecar.apply_sidecar(host.read_profile(found), found.path, top=top)
+    profile = harnesses.apply_harness(profile, found.path, top)
     parameters = {**campaigns.stated_parameters(found.path), **profile.parameters}
     if options.target is not None:
         parameters["target"] = options.target

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 #: What each gap costs, by its name.
 GAPS = {level.gap: level.adds for level in ALL_LEVELS if level.gap} | {"M": "machine peak"}
+#: What of the seconds outside of phases a longer run makes up for.
+_EDGES = ("start-up", "shutdown")
 #: What the run would take if only this were left: the bar that the gaps stand on.
 BOUNDS = {
     "M": "all operations at the machine's peak",
@@ -80,6 +82,16 @@ def describe_gap(gap: Gap) -> str:
     """Return what a gap costs; of a merged one, what it holds together."""
     words = [GAPS.get(member, member) for member in gap.members or (gap.name,)]
     return words[0] if len(words) == 1 else f"together: {', '.join(words)}"
+
+
+def holds_rest(gap: Gap) -> bool:
+    """Return whether a gap holds what lies outside of all phases: start-up, shutdown and the rest."""
+    return "X" in (gap.name, *gap.members)
+
+
+def sum_edges(profile: Profile) -> float:
+    """Return the seconds of start-up and shutdown, the mean over the processors; 0 where they were not told apart."""
+    return sum(float(profile.outside[name].mean()) for name in _EDGES if name in profile.outside)
 
 
 def describe_grade(grade: Grade) -> str:
