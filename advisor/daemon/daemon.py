@@ -301,7 +301,7 @@ class Daemon:
             return
         now = monotonic()
         quiet = min(self._settling.quiet_s(folder, name, now) for folder, files in unit.files.items() for name in files)
-        if outcome.reachable and (once or quiet >= self._config.patience_s):
+        if outcome.reachable and not outcome.again and (once or quiet >= self._config.patience_s):
             for folder, files in unit.files.items():
                 self._settle_files(folder, files, "quarantined", reason)
             self._tell(FileSettled(outcome.path, "quarantined", reason))

@@ -44,8 +44,9 @@ _LARGE_B: Final = 256 << 20
 class UnitOutcome:
     """What became of one unit: the state of its files, why, and the run that came of it.
 
-    What is not ``reachable`` could not be read for now; that says nothing about it. Of what ``changed`` meanwhile, the
-    files have to be looked at again. A duplicate is a ``copy`` of what another run was read from.
+    What is not ``reachable`` could not be read for now; that says nothing about it. What is to be read ``again`` lost
+    its child, which may be nobody's fault. Of what ``changed`` meanwhile, the files have to be looked at again. A duplicate
+    is a ``copy`` of what another run was read from.
     """
 
     path: Path
@@ -55,6 +56,7 @@ class UnitOutcome:
     advice: Advice | None = None
     reachable: bool = True
     changed: bool = False
+    again: bool = False
     copy: ProfileUnit | None = None
 
 
@@ -218,7 +220,8 @@ class UnitIntake:
         tries = self._failures[unit.path] = self._failures.get(unit.path, 0) + 1
         state: State = "quarantined" if tries >= TRIES else "waiting"
         many = "once" if tries == 1 else f"{tries} times"
-        return UnitOutcome(unit.path, state, f"reading it with {unit.reader!r} failed {many}: {failed.reason}")
+        reason = f"reading it with {unit.reader!r} failed {many}: {failed.reason}"
+        return UnitOutcome(unit.path, state, reason, again=tries < TRIES and not failed.late)
 
     def _request_advice(self, top: Path, units: Sequence[ProfileUnit], ask: Ask) -> Advice | None:
         """Return the advice on the run of ``units``; None where they are of several runs."""
