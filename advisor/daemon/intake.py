@@ -45,8 +45,8 @@ class UnitOutcome:
     """What became of one unit: the state of its files, why, and the run that came of it.
 
     What is not ``reachable`` could not be read for now; that says nothing about it. What is to be read ``again`` lost
-    its child, which may be nobody's fault. Of what ``changed`` meanwhile, the files have to be looked at again. A duplicate
-    is a ``copy`` of what another run was read from.
+    its child, which may be nobody's fault. Of what ``changed`` meanwhile, the files have to be looked at again. A
+    duplicate is a ``copy`` of what another run was read from.
     """
 
     path: Path
