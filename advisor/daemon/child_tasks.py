@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_check
 from advisor import pipeline
 from advisor.analysis import merging
 from advisor.collect import sidecar
+from advisor.collect.binaries.executables import attach_executable
 from advisor.extension import installed_plugins
 from advisor.extension.host import FoundProfile, PluginHost, load_plugins
 from advisor.history.child_reads import ParentConnection
@@ -243,7 +244,9 @@ def advise_on_units(
     runs = merging.group_by_run(recordings)
     if len(runs) > 1:
         return None
+    folders = [unit.path if unit.path.is_dir() else unit.path.parent for unit in units]
     run = pipeline.name_run(merging.merge_recordings(runs[0]), units[0].path)
+    run = attach_executable(run, None, folders)
     meant = {sidecar.TARGET: said["target"]} if said.get("target") else {}
     run = replace(run, build=run.build or said.get("build"), parameters={**meant, **run.parameters})
     with ExitStack() as stack:

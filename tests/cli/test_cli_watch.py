@@ -126,6 +126,19 @@ def test_the_gates_of_what_was_read_once(place: Path, capsys: pytest.CaptureFixt
     assert once(capsys, "--fail-on", "regression", code=1)
 
 
+def test_a_look_that_finds_no_run_says_what_the_files_are(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "watch", "runs", "--once").err == "gapwatch: no new run was read: no file was found\n"
+    (place / "runs" / "notes.txt").write_text("nothing")
+    (place / "runs" / "more.txt").write_text("nothing more")
+    shown = run(capsys, "watch", "runs", "--once")
+    assert (shown.code, shown.out) == (0, "")
+    assert shown.err.startswith("gapwatch: no new run was read: 2 files ignored (in no format that is known: ")
+    assert "'gapwatch status --state " in shown.err
+    profile(place / "runs" / "a.json")
+    assert "no new run" not in run(capsys, "watch", "runs", "--once").err
+    assert "1 file ingested, 2 files ignored" in run(capsys, "watch", "runs", "--once").err
+
+
 def test_what_is_exported_and_backed_up_is_complete(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     profile(place / "runs" / "one.json")
     once(capsys)
