@@ -92,7 +92,15 @@ def run_command(args: argparse.Namespace) -> int:
     daemon = Daemon(settings, state, handle_event)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: daemon.stop())
-    signal.signal(signal.SIGHUP, lambda *_: daemon.reload_config(lambda: _load_settings(args)))
+    had_terminal = _is_terminal()
+
+    def handle_hangup(*_: object) -> None:
+        if had_terminal and not _is_terminal():  # it was closed: nobody sees or ends this process any more
+            daemon.stop()
+        else:
+            daemon.reload_config(lambda: _load_settings(args))
+
+    signal.signal(signal.SIGHUP, handle_hangup)
     throttling.lower_priority(settings.nice)
     with shown:
         daemon.run_daemon(once=args.once)

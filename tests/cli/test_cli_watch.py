@@ -215,6 +215,22 @@ def test_a_hangup_reads_the_configuration_again_and_a_broken_one_changes_nothing
         assert daemon.line().startswith("run 2")
 
 
+def test_the_daemon_ends_with_its_terminal(place: Path) -> None:
+    screen, terminal = os.openpty()
+    command = [sys.executable, "-m", "gapwatch", "watch", "runs", "--format", "lines"]
+    daemon = subprocess.Popen(
+        command, stdin=terminal, stdout=terminal, stderr=subprocess.DEVNULL, env={**os.environ, "TERM": "xterm"}
+    )
+    os.close(terminal)
+    profile(place / "runs" / "a.json")
+    said = b""
+    while b"run 1" not in said:
+        said += os.read(screen, 4096)
+    os.close(screen)
+    daemon.send_signal(signal.SIGHUP)
+    assert daemon.wait(PATIENCE_S) == 0
+
+
 def test_a_killed_daemon_leaves_no_children_and_loses_nothing(place: Path) -> None:
     with Process("--as", "lines") as daemon:
         profile(place / "runs" / "one.json")
