@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Final
 from advisor.model.units import format_bytes, format_count, format_share
 from advisor.output import numbers
 from advisor.output.clean import clean_text
-from advisor.output.next_command import select_command
 from advisor.output.text_cells import shorten_text
-from advisor.output.wording import describe_gap, describe_grade, describe_processors, holds_rest, sum_edges
+from advisor.output.wording import (
+    describe_gap,
+    describe_grade,
+    describe_processors,
+    holds_rest,
+    select_command,
+    sum_edges,
+)
 
 if TYPE_CHECKING:
     from advisor.model.job_account import JobAccount

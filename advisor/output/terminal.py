@@ -8,7 +8,6 @@ from advisor.model.records import OTHER_PROGRAMS, WAITING_UNKNOWN
 from advisor.output import numbers
 from advisor.output.details import render_details
 from advisor.output.explained import render_parts
-from advisor.output.next_command import is_open, select_command, worst_notes
 from advisor.output.page import render_lines
 from advisor.output.recommendation_text import render_next_steps
 from advisor.output.sections import render_bullet, render_command, render_heading, render_paragraph
@@ -23,7 +22,10 @@ from advisor.output.wording import (
     group_unavailable_bounds,
     group_unknown_bounds,
     holds_rest,
+    is_open,
+    select_command,
     sum_edges,
+    worst_notes,
 )
 
 if TYPE_CHECKING:

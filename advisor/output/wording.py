@@ -1,9 +1,10 @@
-"""The project's own words for gaps, bounds, grades and efforts."""
+"""The project's own words for gaps, bounds, grades and efforts, and the command that shows most of what is unknown."""
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
 from advisor.model.records import ALL_LEVELS, COMPUTATION, HOT_SPOTS
@@ -11,12 +12,16 @@ from advisor.model.units import format_count
 
 if TYPE_CHECKING:
     from advisor.analysis.fingerprints import CountChange
-    from advisor.model.records import Advice, Bound, Gap, Grade, HowTo, Profile
+    from advisor.model.records import Advice, Bound, Gap, Grade, HowTo, Note, Profile
 
 #: What each gap costs, by its name.
 GAPS = {level.gap: level.adds for level in ALL_LEVELS if level.gap} | {"M": "machine peak"}
 #: What of the seconds outside of phases a longer run makes up for.
 _EDGES = ("start-up", "shutdown")
+#: What has to be filled in before a command can be run.
+_OPEN: Final = re.compile(
+    r"…|\b(?:PROGRAM|SOURCES?|PATH|DIR|DIRECTORY|RANKS|COMMAND|RUN-1|P=1024)\b|(?:-n|--cores) N\b"
+)
 #: What the run would take if only this were left: the bar that the gaps stand on.
 BOUNDS = {
     "M": "all operations at the machine's peak",
@@ -160,3 +165,24 @@ def describe_added_traffic(change: CountChange) -> str:
     steps = change.steps or 1.0
     a_step = f" ({describe_count(change.delta / steps, change)} a step)" if steps > 1.0 else ""
     return f"{more} more {change.words}{a_step}"
+
+
+def worst_notes(advice: Advice) -> list[Note]:
+    """Return what weakens the evidence, the worst first."""
+    return sorted((note for note in advice.grade.notes if note.penalty > 0), key=lambda note: -note.penalty)
+
+
+def is_open(advice: Advice) -> bool:
+    """Return whether gaps are known and reliable, but no action matches them."""
+    return advice.verdict == "insufficient evidence" and bool(advice.gaps) and advice.grade.letter != "F"
+
+
+def select_command(advice: Advice) -> str | None:
+    """Return the command to run next: against doubts first, then for what rules need, then for unknown bounds."""
+    doubts = [note.collect for note in worst_notes(advice)]
+    needs = [need.command for need in advice.needs]
+    bounds = [bound.collect for bound in advice.bounds if bound.seconds is None]
+    doubtful = advice.verdict == "insufficient evidence" and not is_open(advice)
+    order = [*doubts, *needs, *bounds] if doubtful else [*needs, *bounds, *doubts]
+    known = [command for command in order if command]
+    return next((command for command in known if not _OPEN.search(command)), next(iter(known), None))
