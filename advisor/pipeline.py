@@ -14,7 +14,8 @@ from advisor.advice.ranking.gain_estimation import GainSources
 from advisor.advice.verdict import decide_verdict
 from advisor.analysis import bounds, gaps, loads, merging, quality
 from advisor.analysis.efficiencies import add_modelled_efficiencies, compute_efficiencies
-from advisor.collect import campaigns, listed_runs, sidecar
+from advisor.analysis.run_pictures import attach_pictures
+from advisor.collect import campaigns, harnesses, listed_runs, sidecar
 from advisor.collect.binaries.executables import attach_executable
 from advisor.extension.run_events import RunEvents
 from advisor.model.errors import DocumentError, InputError
@@ -211,7 +212,7 @@ def study_run(
     levels = bounds.compute_bounds(profile, machine, summary)
     if not profile.has_run_time:
         advice = _without_times(profile, levels, host, known)
-        return Study(advice, machine, summary, None, NOTHING, {}, files, known.earlier)
+        return Study(attach_pictures(advice), machine, summary, None, NOTHING, {}, files, known.earlier)
     found = gaps.attribute_gaps(profile, levels, summary, machine)
     grade = quality.grade_profile(profile, levels, found, summary)
     options.stage(f"asking plugins about {profile.program}")
@@ -249,7 +250,7 @@ def study_run(
         dismissed=ranked.dismissed,
         accounts=accounts,
     )
-    return Study(advice, machine, summary, matches, ranked, won, files, known.earlier)
+    return Study(attach_pictures(advice), machine, summary, matches, ranked, won, files, known.earlier)
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +310,7 @@ def _read_recordings(
 def read_recording(found: FoundProfile, top: Path, options: Options, host: PluginHost) -> Profile:
     """Return what was found below ``top``, with what its sidecar and the user say about it."""
     profile = sidecar.apply_sidecar(host.read_profile(found), found.path, top=top)
+    profile = harnesses.apply_harness(profile, found.path, top)
     parameters = {**campaigns.stated_parameters(found.path), **profile.parameters}
     if options.target is not None:
         parameters["target"] = options.target

@@ -158,9 +158,8 @@ class Run:
     def to_html(self) -> str:
         """Return the page of ``gapwatch advise --format html``; raises ``AdvisorError`` without the extra ``html``."""
         from advisor.output.html.advice_page import render_advice_page
-        from advisor.output.run_pictures import build_run_pictures
 
-        return render_advice_page(self._advice, build_run_pictures(self._advice, self.earlier))
+        return render_advice_page(self._advice, self.earlier)
 
     def to_columns(self, table: TableName = "gaps") -> Columns:
         """Return a table as lists by column name, which every library of data frames takes; None is unknown."""

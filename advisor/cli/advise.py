@@ -85,7 +85,7 @@ def run_command(args: argparse.Namespace) -> int:
     study = study_runs(args.paths, args, history_location.open_history(args), args.chosen)
     if len(study.runs) > len(args.paths):
         _list_runs(study, args.paths)
-    deliver_advice(fill_commands(_update_item_states(study.advice, args), args.paths), study.earlier, args)
+    deliver_advice(fill_commands(update_item_states(study.advice, args), args.paths), study.earlier, args)
     return 0
 
 
@@ -101,7 +101,7 @@ def _list_runs(study: Study, paths: Sequence[Path]) -> None:
     )
 
 
-def _update_item_states(advice: Advice, args: argparse.Namespace) -> Advice:
+def update_item_states(advice: Advice, args: argparse.Namespace) -> Advice:
     """Return the advice with the state of each item in the history; as it is where that cannot be read, which is said
     elsewhere.
     """

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.cli import advise
 from advisor.model.errors import AdvisorError
+from advisor.support.bundled import find_example_trace
 
 if TYPE_CHECKING:
     import argparse
 
 NAME = "demo"
-
-_PACKAGE = Path(__file__).resolve().parents[1]
-#: In an installed package, and in a checkout.
-_PLACES = (_PACKAGE / "_data" / "examples" / "demo", _PACKAGE.parent / "examples" / "demo")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_command(args: argparse.Namespace) -> int:
     """Advise on the bundled trace, whatever the user's own history holds; returns the exit code."""
-    trace = next((place for place in _PLACES if place.is_dir()), None)
+    trace = find_example_trace()
     if trace is None:
         raise AdvisorError("this installation has no example trace; run 'gapwatch advise' on your own profile")
     study = advise.study_runs([trace], args, None)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.cli import advise, history_location, output, supervision, user_folders
 from advisor.cli.error_messages import run_guarded
+from advisor.cli.next_commands import fill_commands
 from advisor.model.errors import AdvisorError, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -105,11 +106,13 @@ def _describe_job(job: BatchJob | None, account: JobAccount | str, args: argpars
         return [*first, f"no profile of the job{where}", "to do: gapwatch run -- srun ./PROGRAM"]
     study = advise.study_runs(paths, args, history_location.open_history(args))
     newest = study.runs[study.chosen].paths if study.runs else study.files
-    command = f"gapwatch advise {shlex.quote(os.path.relpath(newest[0] if newest else paths[-1]))}"
+    place = Path(os.path.relpath(newest[0] if newest else paths[-1]))
+    advice = fill_commands(advise.update_item_states(study.advice, args), [place])
+    command = f"gapwatch advise {shlex.quote(str(place))}"
     return [
         *first,
-        job_lines.render_run_line(study.advice, len(study.runs)),
-        job_lines.render_action_line(study.advice, command),
+        job_lines.render_run_line(advice, len(study.runs)),
+        job_lines.render_action_line(advice, command),
     ]
 
 

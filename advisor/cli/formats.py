@@ -58,10 +58,9 @@ def render_advice(advice: Advice, earlier: EarlierRuns, args: argparse.Namespace
 
         return render_open_metrics([advice])
     if args.form == "html":
-        from advisor.output import run_pictures
         from advisor.output.html.advice_page import render_advice_page
 
-        return render_advice_page(advice, run_pictures.build_run_pictures(advice, earlier.earlier_summaries()))
+        return render_advice_page(advice, earlier.earlier_summaries())
     from advisor.output.terminal import render_screen
 
     return render_screen(advice, output.build_page(args, verbose=args.verbose))

@@ -16,6 +16,7 @@ from advisor.daemon.events import Backlog, FileSettled, Remark, RunIngested
 from advisor.history import access, dialect
 from advisor.history.file_states import FileStates
 from advisor.history.history_queries import StoredHistory
+from advisor.history.runs import RunStore
 from advisor.model.errors import StoreError
 from advisor.output import watch_screen
 from advisor.output.page import make_live_display, render_lines
@@ -121,7 +122,8 @@ class LiveScreen:
         programs = list(self._programs.values())
         counts = self._count_files()
         left = self._pace.describe_time_left(counts.get("waiting", 0), monotonic())
-        return watch_screen.WatchScreen(self._roots, programs, counts, reading, tuple(self._troubles), left)
+        known = 0 if programs or self._history is None else RunStore(self._history).count_runs()
+        return watch_screen.WatchScreen(self._roots, programs, counts, reading, tuple(self._troubles), left, known)
 
     def _count_files(self) -> dict[str, int]:
         """Return the files by state; counted again only where something was written, and not all the time."""

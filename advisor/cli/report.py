@@ -121,10 +121,9 @@ def _select_newest(
 def _write_run_page(advice: Advice, earlier: Sequence[Advice], file: Path, mode: int) -> RunOverview:
     """Write the page of a run."""
     from advisor.history import overview
-    from advisor.output import run_pictures
     from advisor.output.html.advice_page import render_advice_page
 
-    _write_page(file, render_advice_page(advice, run_pictures.build_run_pictures(advice, earlier), _INDEX), mode)
+    _write_page(file, render_advice_page(advice, earlier, _INDEX), mode)
     return overview.build_run_overview(advice, earlier, file.name)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shlex
 import shutil
 import signal
 import sys
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 from advisor.cli import config as config_command
 from advisor.cli import gates, history_location, option_types, output, user_folders
 from advisor.model.errors import AdvisorError, UsageError
+from advisor.model.units import format_count
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
@@ -90,15 +92,39 @@ def run_command(args: argparse.Namespace) -> int:
     daemon = Daemon(settings, state, handle_event)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: daemon.stop())
-    signal.signal(signal.SIGHUP, lambda *_: daemon.reload_config(lambda: _load_settings(args)))
+    had_terminal = _is_terminal()
+
+    def handle_hangup(*_: object) -> None:
+        if had_terminal and not _is_terminal():  # it was closed: nobody sees or ends this process any more
+            daemon.stop()
+        else:
+            daemon.reload_config(lambda: _load_settings(args))
+
+    signal.signal(signal.SIGHUP, handle_hangup)
     throttling.lower_priority(settings.nice)
     with shown:
         daemon.run_daemon(once=args.once)
+    if args.once and not newest and form != "live":
+        output.write_messages(_describe_nothing(state))
     for advice in newest.values() if args.fail_on else ():
         gates.check_gates(args.fail_on, advice, partial(_find_base, advice, state))
     if args.fail_on and (unread or not newest):
         raise AdvisorError(f"--fail-on has no verdict: {'; '.join(unread) or 'nothing new was read'}")
     return 0
+
+
+def _describe_nothing(state: HistoryLocation) -> str:
+    """Return what became of the files where no run came of any."""
+    from advisor.history.access import read_history
+    from advisor.history.file_states import FileStates
+
+    with read_history(state) as connection:
+        files = FileStates(connection)
+        counts, ignored = files.count_states(), files.count_ignored()
+    known = ", ".join(f"{format_count(count, 'file')} {name}" for name, count in counts.items() if count)
+    why = f" ({ignored[0][0]}: {ignored[0][2]} …)" if ignored else ""
+    where = f"; 'gapwatch status --state {shlex.quote(str(state))}' lists them" if known else ""
+    return f"no new run was read: {known}{why}{where}" if known else "no new run was read: no file was found"
 
 
 def _find_base(advice: Advice, state: HistoryLocation) -> ComparisonBase | None:

@@ -50,11 +50,16 @@ def find_sidecar(path: Path, top: Path | None = None) -> Path | None:
 
     Where the profile was found below the directory ``top``, the nearest one up to there, or beside ``top``, counts.
     """
+    return next((place / NAME for place in list_places(path, top) if (place / NAME).is_file()), None)
+
+
+def list_places(path: Path, top: Path | None = None) -> tuple[Path, ...]:
+    """Return the directories in which something may be stated about the profile at ``path``, the nearest first."""
     places = [path, path.parent] if path.is_dir() else [path.parent]
     above = [] if top is None or top not in path.parents else [top, top.parent]
     while above and places[-1] not in above:
         places.append(places[-1].parent)
-    return next((place / NAME for place in (*places, *above) if (place / NAME).is_file()), None)
+    return (*places, *above)
 
 
 def read_sidecar(path: Path, top: Path | None = None) -> Sidecar | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_check
 from advisor import pipeline
 from advisor.analysis import merging
 from advisor.collect import sidecar
+from advisor.collect.binaries.executables import attach_executable
 from advisor.extension import installed_plugins
 from advisor.extension.host import FoundProfile, PluginHost, load_plugins
 from advisor.history.child_reads import ParentConnection
 from advisor.history.history_queries import StoredHistory
 from advisor.history.location import HistoryServer
 from advisor.history.run_packing import strip_arrays
-from advisor.support import record_json
+from advisor.model.errors import AdvisorError
+from advisor.support import bundled, record_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -61,16 +63,30 @@ def prepare() -> None:
     load_plugins(blocked=_foreign_plugins())
 
 
+def warm_up() -> None:
+    """Advise on the example that comes with the program, so that the first profile does not wait for what that loads.
+
+    No plugin of others is asked.
+    """
+    trace = bundled.find_example_trace()
+    if trace is not None:
+        with suppress(AdvisorError):
+            pipeline.advise([trace], pipeline.Options(), load_plugins(blocked=_foreign_plugins()))
+
+
 def _foreign_plugins() -> list[str]:
     points, _ = installed_plugins.load_entry_points()
     return [point.name for point in points if point.package != installed_plugins.OWN]
 
 
 def handle(task: dict[str, Any], at: Callable[[str, str], None]) -> object:
-    """Return the result of a task: ``identify_files``, ``hash_content`` or ``advise_on_units``.
+    """Return the result of a task: ``identify_files``, ``hash_content`` or ``advise_on_units``; of ``warm_up`` none.
 
     ``at`` is told which plugin is asked for what.
     """
+    if task["do"] == "warm":
+        warm_up()
+        return None
     _AskedPlugin.tell = at
     host = _load_host(tuple(task.get("blocked", ())))
     host.forget_failures()
@@ -228,7 +244,9 @@ def advise_on_units(
     runs = merging.group_by_run(recordings)
     if len(runs) > 1:
         return None
+    folders = [unit.path if unit.path.is_dir() else unit.path.parent for unit in units]
     run = pipeline.name_run(merging.merge_recordings(runs[0]), units[0].path)
+    run = attach_executable(run, None, folders)
     meant = {sidecar.TARGET: said["target"]} if said.get("target") else {}
     run = replace(run, build=run.build or said.get("build"), parameters={**meant, **run.parameters})
     with ExitStack() as stack:

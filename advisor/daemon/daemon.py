@@ -86,6 +86,8 @@ class Daemon:
         self._readers = ReaderPool(self._config, self._writer, self._settling)
         try:
             self._begin_session()
+            if not once:
+                self._readers.warm_up()
             self._watch_roots(self._config.roots)
             self._run_loop(once)
         finally:
@@ -299,11 +301,14 @@ class Daemon:
             return
         now = monotonic()
         quiet = min(self._settling.quiet_s(folder, name, now) for folder, files in unit.files.items() for name in files)
-        if outcome.reachable and (once or quiet >= self._config.patience_s):
+        if outcome.reachable and not outcome.again and (once or quiet >= self._config.patience_s):
             for folder, files in unit.files.items():
                 self._settle_files(folder, files, "quarantined", reason)
             self._tell(FileSettled(outcome.path, "quarantined", reason))
             return
+        if outcome.changed and unit.root in self._lookers:
+            names = {folder: set(files) for folder, files in unit.files.items()}
+            self._lookers[unit.root].request_look((), names, ())
         for folder, files in unit.files.items():
             self._postpone_files(folder, files, reason, once and not outcome.reachable)
 

@@ -44,8 +44,9 @@ _LARGE_B: Final = 256 << 20
 class UnitOutcome:
     """What became of one unit: the state of its files, why, and the run that came of it.
 
-    What is not ``reachable`` could not be read for now; that says nothing about it. A duplicate is a ``copy`` of what
-    another run was read from.
+    What is not ``reachable`` could not be read for now; that says nothing about it. What is to be read ``again`` lost
+    its child, which may be nobody's fault. Of what ``changed`` meanwhile, the files have to be looked at again. A
+    duplicate is a ``copy`` of what another run was read from.
     """
 
     path: Path
@@ -54,6 +55,8 @@ class UnitOutcome:
     run: int | None = None
     advice: Advice | None = None
     reachable: bool = True
+    changed: bool = False
+    again: bool = False
     copy: ProfileUnit | None = None
 
 
@@ -133,13 +136,7 @@ class UnitIntake:
 
     def ingest_unit(self, unit: UnitCandidate, ask: Ask, now: datetime) -> UnitOutcome:
         """Read a unit and store its run; the files of the unit are in the state of the outcome afterwards."""
-        try:
-            read = self._read_unit(unit, ask)
-            self._failures.pop(unit.path, None)
-            if not _is_unchanged(unit):  # what was hashed and what was read may not be the same
-                read = UnitOutcome(unit.path, "waiting", "changed while it was read", reachable=False)
-        except TaskFailed as failed:
-            read = self._record_failure(unit, failed)
+        read = self._read_unchanged(unit, ask)
         lasting = isinstance(read, _NewRun) or read.state == "duplicate"
         with self._writer.transaction(lasting=lasting) as connection:
             runs, states = RunStore(connection), FileStates(connection)
@@ -165,6 +162,21 @@ class UnitIntake:
             units = runs.units_of_run(newest[0].number) if newest else ()
         unit = next((UnitCandidate(root, one.path, one.reader, {}) for one in units if one.path.exists()), None)
         return None if unit is None else (unit, self.ingest_unit(unit, ask, now))
+
+    def _read_unchanged(self, unit: UnitCandidate, ask: Ask) -> _NewRun | UnitOutcome:
+        """Return what a unit is that stays as it had settled; what came of one that did not says nothing about it.
+
+        Many programs set modes and times of a file after they have closed it.
+        """
+        changed = UnitOutcome(unit.path, "waiting", "changed before it was read", reachable=False, changed=True)
+        if not _is_unchanged(unit):
+            return changed
+        try:
+            read = self._read_unit(unit, ask)
+        except TaskFailed as failed:
+            return self._record_failure(unit, failed) if _is_unchanged(unit) else changed
+        self._failures.pop(unit.path, None)
+        return read if _is_unchanged(unit) else changed  # what was hashed and what was read may not be the same
 
     def _read_unit(self, unit: UnitCandidate, ask: Ask) -> _NewRun | UnitOutcome:
         """Return the run that a unit belongs to, or that it is a duplicate.
@@ -208,7 +220,8 @@ class UnitIntake:
         tries = self._failures[unit.path] = self._failures.get(unit.path, 0) + 1
         state: State = "quarantined" if tries >= TRIES else "waiting"
         many = "once" if tries == 1 else f"{tries} times"
-        return UnitOutcome(unit.path, state, f"reading it with {unit.reader!r} failed {many}: {failed.reason}")
+        reason = f"reading it with {unit.reader!r} failed {many}: {failed.reason}"
+        return UnitOutcome(unit.path, state, reason, again=tries < TRIES and not failed.late)
 
     def _request_advice(self, top: Path, units: Sequence[ProfileUnit], ask: Ask) -> Advice | None:
         """Return the advice on the run of ``units``; None where they are of several runs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from threading import Lock, local
@@ -69,6 +70,15 @@ class ReaderPool:
         self._taken: set[Path] = set()
         self._closed = False
         self._failures: dict[Path, int] = {}
+
+    def warm_up(self) -> None:
+        """Have the children started and let them load what most profiles need, while nothing is there to be read."""
+        for _ in range(self._config.jobs):
+            self._pool.submit(self._warm_reader)
+
+    def _warm_reader(self) -> None:
+        with suppress(TaskFailed):
+            self._ask_worker({"do": "warm"})
 
     def submit_files(self, root: Path, folder: Path, files: Mapping[bytes, FileSignature]) -> Future[ReadResult]:
         """Have the files of a settled directory read."""

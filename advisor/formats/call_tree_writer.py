@@ -1,6 +1,8 @@
 """A Profile as Caliper's ``json-split``, which hatchet and thicket read with ``from_caliper``.
 
-The tree is program, phase, region; each region has the sum of its iterations for every rank (and thread).
+The tree is program, phase, region; each region has the sum of its iterations for every rank. Hatchet knows rows by node
+and rank only, and its operations need each pair once: of a run with threads ``rank`` counts the processors, whose names
+are in the metadata.
 """
 
 from __future__ import annotations
@@ -28,15 +30,17 @@ def write_call_tree(profile: Profile, path: Path) -> None:
     wall = "wall_s" if "wall_s" in measures else measures[0]
     names = [wall, *(name for name in measures if name != wall)]
     threads = len({processor.rank for processor in profile.processors}) < len(profile.processors)
-    places = [ORDER, "path", "mpi.rank", *(["thread"] if threads else [])]
-    columns = [*places, "sum#time.duration", *names[1:]]
-    about = [{"is_value": name not in (ORDER, "path", "thread")} for name in columns]
+    columns = [ORDER, "path", "mpi.rank", "sum#time.duration", *names[1:]]
+    about = [{"is_value": name not in (ORDER, "path")} for name in columns]
+    metadata: dict[str, object] = {"program": profile.program, "run": profile.run}
+    if threads:
+        metadata["processors"] = [processor.name for processor in profile.processors]
     with path.open("w", encoding="utf-8") as stream:
         stream.write('{"data":')
         write_list(stream, _iterate_rows(profile, names, threads=threads))
         stream.write(f',\n"columns":{format_json(columns)},\n"column_metadata":{format_json(about)},\n"nodes":')
         write_list(stream, _iterate_nodes(profile))
-        stream.write(f',\n"program":{format_json(profile.program)},"run":{format_json(profile.run)}}}\n')
+        stream.write("".join(f',\n"{name}":{format_json(value)}' for name, value in metadata.items()) + "}\n")
 
 
 def _iterate_nodes(profile: Profile) -> Iterator[dict[str, object]]:
@@ -59,14 +63,14 @@ def _iterate_rows(profile: Profile, names: list[str], *, threads: bool) -> Itera
     """
     nothing = [0.0] * len(names)
     for number, processor in enumerate(profile.processors):
-        place = [processor.rank, *([processor.thread] if threads else [])]
-        yield [0, 0, *place, *nothing]
+        place = number if threads else processor.rank
+        yield [0, 0, place, *nothing]
         node = 0
         for phase in profile.phases:
             node += 1
-            yield [node, node, *place, *nothing]
+            yield [node, node, place, *nothing]
             zeros = np.zeros(len(phase.regions))
             sums = [phase.arrays[name][:, number].sum(axis=1) if name in phase.arrays else zeros for name in names]
             for row in np.column_stack(sums).tolist():
                 node += 1
-                yield [node, node, *place, *row]
+                yield [node, node, place, *row]

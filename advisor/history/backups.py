@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 from advisor.history import damage
@@ -50,29 +50,16 @@ def restore_history(folder: Path, backup: Path) -> Path | None:
         with closing(_open_backup(backup)) as source:
             _write_backup(source, part)
         place = folder / NAME
-        kept = _keep_database(place) if place.exists() else None
-        part.rename(place)
-        sync_folder(folder)
+        if not place.exists():
+            part.rename(place)
+            sync_folder(folder)
+            return None
+        damage.inspect_database(place, PATIENCE_S)  # takes the log into a sound one, and the log goes
+        return damage.replace_database(place, part, "replaced")
     except OSError as error:
         raise StoreError(f"{error.filename or folder}: {error.strerror}") from error
     finally:
         os.close(lock)
-    return kept
-
-
-def _keep_database(place: Path) -> Path:
-    """Give the database that is to be replaced a second name, so that one is in place at any moment, and return that.
-
-    One that is damaged or has a log beside it is moved away instead, with the log.
-    """
-    damage.inspect_database(place, PATIENCE_S)  # takes the log into a sound one, and the log goes
-    logs = any(place.with_name(place.name + suffix).exists() for suffix in damage.SIDE_FILES)
-    kept = damage.free_name(place, "replaced")
-    if not logs:
-        with suppress(OSError):  # a file system without hard links
-            os.link(place, kept)
-            return kept
-    return damage.move_away(place, "replaced")
 
 
 def _write_backup(source: sqlite3.Connection, target: Path) -> None:

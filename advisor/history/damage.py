@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 import zlib
 from contextlib import closing, suppress
@@ -18,6 +19,13 @@ if TYPE_CHECKING:
 
 #: What may stand beside a database and belongs to it.
 SIDE_FILES: Final = ("-wal", "-shm", "-journal")
+#: Errors that no content of a database causes, by their primary codes.
+_PRIMARY: Final = 0xFF
+_TROUBLES_OF_HOST: Final = frozenset((
+    sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_INTERRUPT,
+    sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PROTOCOL, sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_AUTH, sqlite3.SQLITE_NOLFS,
+))  # fmt: skip
 #: So many rows are read at a time, and so often it is tried to read around damage in one table.
 _PART: Final = 256
 _TRIES: Final = 20_000
@@ -42,12 +50,15 @@ def inspect_database(path: Path, patience_s: float) -> Inspection:
                 return Inspection(0, f"it is damaged: {found}")
             refuse_other_version(connection, path)
             return Inspection(_count_commits(connection, path))
-    except sqlite3.OperationalError as error:
-        if "locked" in str(error) or "readonly" in str(error) or "unable to open" in str(error):
-            raise StoreError(f"{path}: {error}") from error
-        return Inspection(0, f"it cannot be read: {error}")
     except sqlite3.DatabaseError as error:
+        if _is_trouble_of_host(error):
+            raise StoreError(describe_error(path, error)) from error
         return Inspection(0, f"it is damaged: {error}")
+
+
+def _is_trouble_of_host(error: sqlite3.Error) -> bool:
+    """Return whether an error says nothing of the database itself: the disk is full, a file may not be opened …"""
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & _PRIMARY in _TROUBLES_OF_HOST
 
 
 def _count_commits(connection: sqlite3.Connection, path: Path) -> int:
@@ -91,15 +102,29 @@ def free_name(path: Path, why: str) -> Path:
     return path.with_suffix(f".{why}-{number}")
 
 
-def move_away(path: Path, why: str) -> Path:
-    """Rename a database and what belongs to it to ``history.WHY-N``, and return the new name of the database."""
-    target = free_name(path, why)
-    for suffix in ("", *SIDE_FILES):
+def replace_database(path: Path, new: Path, why: str) -> Path:
+    """Put ``new`` in the place of a database, keep that one as ``history.WHY-N``, and return its name.
+
+    Whoever is killed meanwhile leaves one of both at ``path``.
+    """
+    kept = free_name(path, why)
+    try:
+        kept.hardlink_to(path)
+    except OSError:  # not every file system has such links
+        shutil.copy2(path, kept)
+    for suffix in SIDE_FILES:
         old = path.with_name(path.name + suffix)
         if old.exists():
-            old.rename(target.with_name(target.name + suffix))
+            old.rename(kept.with_name(kept.name + suffix))
+    new.replace(path)
     sync_folder(path.parent)
-    return target
+    return kept
+
+
+def remove_database(path: Path) -> None:
+    """Remove a database and what belongs to it, where it is there."""
+    for suffix in ("", *SIDE_FILES):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
 # Saving what can be read
@@ -135,6 +160,13 @@ def salvage_rows(damaged: Path, into: sqlite3.Connection) -> dict[str, int]:
         for table in ("summaries", "items", "steps", "plugin_faults"):
             saved[table] = len(_insert_rows(into, table, _read_rows(source, table)))
     return saved
+
+
+def describe_salvage(saved: dict[str, int]) -> str:
+    """Return in words what ``salvage_rows`` saved."""
+    if not any(saved.values()):
+        return "nothing of it could be read"
+    return f"{saved['runs']} runs, {saved['items']} items and the states of {saved['files']} files were saved"
 
 
 def _is_advice_sound(row: sqlite3.Row) -> bool:

@@ -170,14 +170,25 @@ class HistoryWriter:
                 _skip_run_numbers(connection, known - found.commits)
                 self._counter.set_count(found.commits)
             return connection
-        old = damage.move_away(self.path, "damaged")
-        self._counter.set_count(0)
-        connection = self._connect_database()
-        saved: dict[str, int] = {}
-        with closing_on_error(connection), run_transaction(connection, self.path, self._counter):
-            saved = damage.salvage_rows(old, connection)
-        self.set_aside = f"{found.damage}; it is now {old.name}; {_describe_salvage(saved)}"
-        return connection
+        self.set_aside = f"{found.damage}; {self._replace_damaged()}"
+        return self._connect_database()
+
+    def _replace_damaged(self) -> str:
+        """Make a database of what can be saved of the damaged one, put it in its place, and return what that is.
+
+        What cannot be done, on a full disk, leaves the damaged one where it was.
+        """
+        new = self.path.with_suffix(".rebuilding")
+        damage.remove_database(new)
+        try:
+            with closing(self._connect_database(new)) as connection, run_transaction(connection, new, None):
+                saved = damage.salvage_rows(self.path, connection)
+        except BaseException:
+            damage.remove_database(new)
+            raise
+        old = damage.replace_database(self.path, new, "damaged")
+        self._counter.set_count(1)
+        return f"it is now {old.name}; {damage.describe_salvage(saved)}"
 
     def _move_foreign_logs(self) -> None:
         """Move logs away that were left beside a backup: they belong to the database that was there before."""
@@ -186,22 +197,24 @@ class HistoryWriter:
             if log.exists():
                 log.rename(self.path.with_suffix(f".replaced{suffix}"))
 
-    def _connect_database(self) -> sqlite3.Connection:
-        is_new = not self.path.exists()
-        os.close(open_private_file(self.path, os.O_RDWR | os.O_CREAT))
-        self.path.chmod(0o600)
+    def _connect_database(self, new: Path | None = None) -> sqlite3.Connection:
+        """Return a connection to the database, or to a ``new`` one in a single file, with today's tables."""
+        path = new or self.path
+        is_new = not path.exists()
+        os.close(open_private_file(path, os.O_RDWR | os.O_CREAT))
+        path.chmod(0o600)
         if is_new:
-            sync_folder(self.path.parent)
-        connection = _connect(self.path)
+            sync_folder(path.parent)
+        connection = _connect(path)
         with closing_on_error(connection):
             _harden_connection(connection)
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
             connection.execute("PRAGMA synchronous = EXTRA")
             if connection.execute("PRAGMA application_id").fetchone() == (BACKUP_MARK,):
                 connection.execute("PRAGMA application_id = 0")
-            connection.execute(f"PRAGMA journal_mode = {'WAL' if self._local else 'DELETE'}")
+            connection.execute(f"PRAGMA journal_mode = {'WAL' if self._local and new is None else 'DELETE'}")
             connection.execute("PRAGMA foreign_keys = ON")
-            _migrate_schema(connection, self.path)
+            _migrate_schema(connection, path)
         return connection
 
 
@@ -227,12 +240,6 @@ def _explain_loss(commits: int, known: int, backup: bool) -> str:
 def _skip_run_numbers(connection: sqlite3.Connection, many: int) -> None:
     """Give no number again that a lost run may have had."""
     connection.execute("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'runs'", (min(many, 1_000_000),))
-
-
-def _describe_salvage(saved: dict[str, int]) -> str:
-    if not any(saved.values()):
-        return "nothing of it could be read"
-    return f"{saved['runs']} runs, {saved['items']} items and the states of {saved['files']} files were saved"
 
 
 def _refuse_foreign_files(path: Path) -> None:

@@ -16,19 +16,29 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+import numpy as np
 
 from advisor.model.errors import StoreError
 from advisor.model.records import Advice, Phase
+from advisor.model.reports import HeatMap
 from advisor.support import record_json
 from advisor.support.contract import ContractError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from advisor.model.records import FloatArray
+    from advisor.model.reports import Picture
+
 #: So many bytes of packed summaries stay unpacked, which takes some three times as much memory.
 _CACHED_B: Final = 6 << 20
+#: Steps between one power of two and the next in pictures that are kept.
+_STEPS: Final = 1024
 #: What no later run asks for: parts of advice, of its profile, of a gap, a finding and a recommendation.
-_ADVICE: Final = dict.fromkeys(("efficiencies", "steps_to_revisit", "needs", "problems", "dismissed", "accounts"), ())
+_ADVICE: Final = {
+    **dict.fromkeys(("efficiencies", "steps_to_revisit", "needs", "problems", "dismissed", "accounts", "pictures"), ()),
+    "timeline": None,
+}
 _PROFILE: Final = dict.fromkeys(("regions", "phases", "notes"), ())
 _GAP: Final = dict.fromkeys(("processors", "iterations", "causes"), ())
 _FINDING: Final = {"pictures": ()}
@@ -39,10 +49,29 @@ _RECOMMENDATION: Final = {
 
 
 def strip_arrays(advice: Advice) -> Advice:
-    """Return ``load_advice`` without the arrays of its profile, which the files of the profile hold."""
+    """Return ``load_advice`` without the arrays of its profile, which the files of the profile hold.
+
+    Of its pictures three digits are kept, which is what can be seen of them.
+    """
     profile = advice.profile
     phases = tuple(Phase(phase.name, phase.kind, phase.regions[:0], {}, phase.closed_by) for phase in profile.phases)
-    return replace(advice, profile=replace(profile, phases=phases, counts={}, outside={}, causes=None))
+    devices = replace(profile.devices, timeline=None) if profile.devices else None  # the advice has it
+    slim = replace(profile, phases=phases, counts={}, outside={}, causes=None, devices=devices)
+    timeline = advice.timeline and replace(advice.timeline, seconds=_round_array(advice.timeline.seconds))
+    return replace(advice, profile=slim, timeline=timeline, pictures=tuple(map(_round_picture, advice.pictures)))
+
+
+def _round_array(values: FloatArray) -> FloatArray:
+    """Return the values to 10 bits, so that the zeros that follow pack well."""
+    parts, exponents = np.frexp(values)
+    return np.asarray(np.ldexp(np.rint(parts * _STEPS) / _STEPS, exponents))
+
+
+def _round_picture(picture: Picture) -> Picture:
+    if not isinstance(picture, HeatMap):
+        return picture
+    cells = (tuple(None if cell is None else float(f"{cell:.3g}") for cell in row) for row in picture.cells)
+    return replace(picture, cells=tuple(cells))
 
 
 def pack_advice(advice: Advice) -> tuple[bytes, bytes]:

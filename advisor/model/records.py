@@ -18,6 +18,7 @@ import numpy.typing as npt
 from advisor.model.devices import DEVICE_GAPS, DEVICE_LEVELS, DeviceUse
 from advisor.model.gap_parts import GapAccount, GapPart
 from advisor.model.reports import Picture
+from advisor.model.timeline import Timeline
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -464,7 +465,10 @@ Verdict = Literal["advice", "nothing significant", "insufficient evidence"]
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Everything that is said about one run; ``accounts`` hold what findings explain of its gaps."""
+    """Everything that is said about one run; ``accounts`` hold what findings explain of its gaps.
+
+    ``timeline`` and ``pictures`` show the arrays of the profile, which the history does not keep.
+    """
 
     profile: Profile
     grade: Grade
@@ -480,3 +484,5 @@ class Advice:
     problems: tuple[str, ...] = ()
     dismissed: tuple[Dismissed, ...] = ()
     accounts: tuple[GapAccount, ...] = ()
+    timeline: Timeline | None = None
+    pictures: tuple[Picture, ...] = ()

@@ -8,11 +8,18 @@ from advisor.model.units import format_bytes, format_count, format_share
 from advisor.output import numbers
 from advisor.output.clean import clean_text
 from advisor.output.text_cells import shorten_text
-from advisor.output.wording import describe_gap, describe_grade, describe_processors
+from advisor.output.wording import (
+    describe_gap,
+    describe_grade,
+    describe_processors,
+    holds_rest,
+    select_command,
+    sum_edges,
+)
 
 if TYPE_CHECKING:
     from advisor.model.job_account import JobAccount
-    from advisor.model.records import Advice
+    from advisor.model.records import Advice, Gap
 
 #: Names from jobs and profiles are cut to this length; a line is not wrapped.
 _LONGEST: Final = 80
@@ -44,18 +51,40 @@ def render_run_line(advice: Advice, runs: int) -> str:
     if runs > 1:
         parts[0] += f" (the newest of {runs} runs)"
     parts.append(f"evidence {describe_grade(advice.grade)}")
+    return "; ".join([*parts, *_describe_losses(advice)])
+
+
+def _describe_losses(advice: Advice) -> list[str]:
+    """Return the largest gap, and where it is; behind what lies outside of all phases, the largest gap within them."""
     largest = max(advice.gaps, key=lambda gap: gap.seconds, default=None)
-    if largest is not None and largest.seconds > 0:
-        of_run = f" ({format_share(largest.share)} of the run)"
-        parts.append(f"most is lost to {describe_gap(largest)}: {numbers.format_duration(largest.seconds)}{of_run}")
-    return "; ".join(parts)
+    if largest is None or largest.seconds <= 0:
+        return []
+    words = [f"most is lost to {_describe_loss(largest)}"]
+    if not holds_rest(largest):
+        return words
+    edges = sum_edges(advice.profile)
+    if edges > largest.seconds / 2:
+        words[0] += f", of which a longer run makes up for {numbers.format_duration(edges)}"
+    inner = max((gap for gap in advice.gaps if not holds_rest(gap)), key=lambda gap: gap.seconds, default=None)
+    if inner is not None and inner.seconds > 0:
+        words.append(f"then to {_describe_loss(inner)}")
+    return words
+
+
+def _describe_loss(gap: Gap) -> str:
+    place = max(gap.regions, key=lambda share: share.seconds, default=None)
+    where = f", mostly in {_clean(place.name)}" if place is not None and place.seconds > gap.seconds / 2 else ""
+    return f"{describe_gap(gap)}: {numbers.format_duration(gap.seconds)} ({format_share(gap.share)} of the run){where}"
 
 
 def render_action_line(advice: Advice, command: str) -> str:
-    """Return what to do first, or why there is nothing; ``command`` shows all of the advice."""
+    """Return what to do first, or what to measure where there is nothing; ``command`` shows all of the advice.
+
+    The commands of ``advice`` are filled in.
+    """
     item = next((one for one in advice.recommendations if one.state != "suppressed"), None)
     if item is None:
-        return f"no advice: {advice.verdict}; {command}"
+        return f"{_describe_nothing(advice)}; {command}"
     place = ""
     if item.region:
         place = f" at {_clean(item.region)}" + (
@@ -65,6 +94,15 @@ def render_action_line(advice: Advice, command: str) -> str:
     if item.expected_s is not None:
         gain = f"expected {numbers.format_duration(item.expected_s)}"
     return f"to do: {_clean(item.title)} [{item.action}]{place}, {gain}; {command}"
+
+
+def _describe_nothing(advice: Advice) -> str:
+    if advice.recommendations:
+        return "no advice but what is suppressed"
+    if advice.verdict == "nothing significant":
+        return "nothing to do: no gap is large enough to act on"
+    measure = select_command(advice)
+    return "no advice: not enough evidence" + (f"; measure more: {measure}" if measure else "")
 
 
 def _clean(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from advisor.model.records import OTHER_PROGRAMS, WAITING_UNKNOWN
@@ -22,6 +21,11 @@ from advisor.output.wording import (
     describe_processors,
     group_unavailable_bounds,
     group_unknown_bounds,
+    holds_rest,
+    is_open,
+    select_command,
+    sum_edges,
+    worst_notes,
 )
 
 if TYPE_CHECKING:
@@ -29,14 +33,11 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from advisor.model.records import Advice, Gap, Note
+    from advisor.model.records import Advice, Gap
     from advisor.output.page import Page
 
 _NOTES = 2
 _UNSEEN = 4
-_EDGES = ("start-up", "shutdown")
-#: What has to be filled in before a command can be run.
-_OPEN = re.compile(r"…|\b(?:PROGRAM|SOURCES?|PATH|DIR|DIRECTORY|RANKS|COMMAND|RUN-1|P=1024)\b|(?:-n|--cores) N\b")
 
 
 def render_screen(advice: Advice, page: Page) -> str:
@@ -73,15 +74,11 @@ def _render_head(advice: Advice, page: Page) -> list[Text]:
 
 def _render_evidence(advice: Advice, page: Page) -> list[Text]:
     grade = f"Evidence: {describe_grade(advice.grade)}"
-    doubts = [] if advice.grade.letter == "A" and not page.verbose else _worst_notes(advice)[:_NOTES]
+    doubts = [] if advice.grade.letter == "A" and not page.verbose else worst_notes(advice)[:_NOTES]
     notes = "; ".join(note.text.rstrip(".") for note in doubts)
     sentence = page.clean_remark(f"{grade}: {notes}" if notes else grade)
     style = {"A": "green", "B": "green", "C": "yellow"}.get(advice.grade.letter, "red")
     return render_paragraph(sentence, page, style)
-
-
-def _worst_notes(advice: Advice) -> list[Note]:
-    return sorted((note for note in advice.grade.notes if note.penalty > 0), key=lambda note: -note.penalty)
 
 
 def _render_seconds(advice: Advice, page: Page) -> list[Text]:
@@ -124,35 +121,30 @@ def _describe_largest_gap(advice: Advice) -> str:
     if largest is None or own_seconds(largest) <= 0:
         return ""
     amount = f"{numbers.format_duration(largest.seconds)}, {numbers.format_percentage(largest.share)} of the run"
-    edges = sum(float(advice.profile.outside[name].mean()) for name in _EDGES if name in advice.profile.outside)
-    if "X" in (*largest.members, largest.name) and edges > largest.seconds / 2:
+    edges = sum_edges(advice.profile)
+    if holds_rest(largest) and edges > largest.seconds / 2:
         amount += f"; start-up and shutdown take {numbers.format_duration(edges)}, which a longer run makes up for"
     return f" The largest is {largest.name} ({describe_gap(largest)}) with {amount}."
 
 
 def _render_insufficient(advice: Advice, page: Page) -> list[Text]:
     bound = describe_bound(advice)
-    if _is_open(advice):
+    if is_open(advice):
         sentence = "Not enough evidence to choose an action: the facts that would decide were not measured."
         return render_paragraph(
             page.clean_remark(sentence + (f" {bound}" if bound else _describe_largest_gap(advice))), page, "bold red"
         )
     lines = render_paragraph("Not enough evidence for advice.", page, "bold red")
-    for note in _worst_notes(advice):
+    for note in worst_notes(advice):
         lines += render_bullet(page.clean_remark(note.text), page)
     if known := describe_hot_spots(advice):
         lines += render_paragraph(page.clean_remark(f"What is known: {known}"), page)
     return lines
 
 
-def _is_open(advice: Advice) -> bool:
-    """Return whether gaps are known and reliable, but no action matches them."""
-    return advice.verdict == "insufficient evidence" and bool(advice.gaps) and advice.grade.letter != "F"
-
-
 def _render_unseen(advice: Advice, page: Page) -> list[Text]:
     """Return what the run cannot show, and the one command that would show most needed of it."""
-    command = _select_command(advice)
+    command = select_command(advice)
     missing = [_describe_unknown_bounds(advice, page), _describe_unknown_facts(advice)]
     sentence = "; ".join(filter(None, missing))
     if not sentence and not command:
@@ -179,17 +171,6 @@ def _describe_unknown_facts(advice: Advice) -> str:
 
 def _format_span(names: Sequence[str]) -> str:
     return ", ".join(names) if len(names) < 3 else f"{names[0]} to {names[-1]}"
-
-
-def _select_command(advice: Advice) -> str | None:
-    """Return the command to run next: against doubts first, then for what rules need, then for unknown bounds."""
-    doubts = [note.collect for note in _worst_notes(advice)]
-    needs = [need.command for need in advice.needs]
-    bounds = [bound.collect for bound in advice.bounds if bound.seconds is None]
-    doubtful = advice.verdict == "insufficient evidence" and not _is_open(advice)
-    order = [*doubts, *needs, *bounds] if doubtful else [*needs, *bounds, *doubts]
-    known = [command for command in order if command]
-    return next((command for command in known if not _OPEN.search(command)), next(iter(known), None))
 
 
 def _render_problems(advice: Advice, page: Page) -> list[Text]:

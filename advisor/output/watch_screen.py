@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from advisor.model.units import format_count
 from advisor.output import numbers
 from advisor.output.explained import describe_parts
 from advisor.output.recommendation_text import render_headlines
@@ -43,7 +44,8 @@ class ProgramScreen:
 class WatchScreen:
     """Everything on the live screen: programs, the newest last; files by state; what is in the way.
 
-    ``remaining_time`` is how long the files that wait may take, where that is known.
+    ``remaining_time`` is how long the files that wait may take, where that is known; ``known_runs`` are those of the
+    history, which may be older than the screen.
     """
 
     roots: Sequence[str]
@@ -52,6 +54,7 @@ class WatchScreen:
     reading: int
     troubles: Sequence[str]
     remaining_time: str | None = None
+    known_runs: int = 0
 
 
 def render_run_line(number: int, advice: Advice, page: Page) -> str:
@@ -110,9 +113,11 @@ def render_watch_screen(shown: WatchScreen, page: Page, height: int | None = Non
     state = _render_state(shown, page)
     if not shown.programs:
         where = ", ".join(page.clean_name(root) for root in shown.roots)
-        return join_lines(
-            [*render_paragraph(f"Waiting for the first profile in {where}", page, "bold"), make_line(), *state]
-        )
+        words = f"Waiting for the first profile in {where}"
+        if shown.known_runs:
+            known = format_count(shown.known_runs, "run")
+            words = f"Waiting for the next profile in {where}; 'gapwatch history' shows the {known} that came before"
+        return join_lines([*render_paragraph(words, page, "bold"), make_line(), *state])
     *older, newest = shown.programs
     room = None if height is None else height - len(state)
     most = len(older) + 1 if room is None else max(0, room - _NEWEST_LINES)

@@ -1,9 +1,10 @@
-"""The project's own words for gaps, bounds, grades and efforts."""
+"""The project's own words for gaps, bounds, grades and efforts, and the command that shows most of what is unknown."""
 
 from __future__ import annotations
 
+import re
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
 from advisor.model.records import ALL_LEVELS, COMPUTATION, HOT_SPOTS
@@ -11,10 +12,16 @@ from advisor.model.units import format_count
 
 if TYPE_CHECKING:
     from advisor.analysis.network_demands import CountChange
-    from advisor.model.records import Advice, Bound, Gap, Grade, HowTo, Profile
+    from advisor.model.records import Advice, Bound, Gap, Grade, HowTo, Note, Profile
 
 #: What each gap costs, by its name.
 GAPS = {level.gap: level.adds for level in ALL_LEVELS if level.gap} | {"M": "machine peak"}
+#: What of the seconds outside of phases a longer run makes up for.
+_EDGES = ("start-up", "shutdown")
+#: What has to be filled in before a command can be run.
+_OPEN: Final = re.compile(
+    r"…|\b(?:PROGRAM|SOURCES?|PATH|DIR|DIRECTORY|RANKS|COMMAND|RUN-1|P=1024)\b|(?:-n|--cores) N\b"
+)
 #: What the run would take if only this were left: the bar that the gaps stand on.
 BOUNDS = {
     "M": "all operations at the machine's peak",
@@ -80,6 +87,16 @@ def describe_gap(gap: Gap) -> str:
     """Return what a gap costs; of a merged one, what it holds together."""
     words = [GAPS.get(member, member) for member in gap.members or (gap.name,)]
     return words[0] if len(words) == 1 else f"together: {', '.join(words)}"
+
+
+def holds_rest(gap: Gap) -> bool:
+    """Return whether a gap holds what lies outside of all phases: start-up, shutdown and the rest."""
+    return "X" in (gap.name, *gap.members)
+
+
+def sum_edges(profile: Profile) -> float:
+    """Return the seconds of start-up and shutdown, the mean over the processors; 0 where they were not told apart."""
+    return sum(float(profile.outside[name].mean()) for name in _EDGES if name in profile.outside)
 
 
 def describe_grade(grade: Grade) -> str:
@@ -148,3 +165,24 @@ def describe_added_traffic(change: CountChange) -> str:
     steps = change.steps or 1.0
     a_step = f" ({describe_count(change.delta / steps, change)} a step)" if steps > 1.0 else ""
     return f"{more} more {change.words}{a_step}"
+
+
+def worst_notes(advice: Advice) -> list[Note]:
+    """Return what weakens the evidence, the worst first."""
+    return sorted((note for note in advice.grade.notes if note.penalty > 0), key=lambda note: -note.penalty)
+
+
+def is_open(advice: Advice) -> bool:
+    """Return whether gaps are known and reliable, but no action matches them."""
+    return advice.verdict == "insufficient evidence" and bool(advice.gaps) and advice.grade.letter != "F"
+
+
+def select_command(advice: Advice) -> str | None:
+    """Return the command to run next: against doubts first, then for what rules need, then for unknown bounds."""
+    doubts = [note.collect for note in worst_notes(advice)]
+    needs = [need.command for need in advice.needs]
+    bounds = [bound.collect for bound in advice.bounds if bound.seconds is None]
+    doubtful = advice.verdict == "insufficient evidence" and not is_open(advice)
+    order = [*doubts, *needs, *bounds] if doubtful else [*needs, *bounds, *doubts]
+    known = [command for command in order if command]
+    return next((command for command in known if not _OPEN.search(command)), next(iter(known), None))

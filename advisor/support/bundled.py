@@ -15,6 +15,12 @@ def find_data_folder(name: Literal["rules", "machine_models"]) -> Path:
     return installed if installed.is_dir() else _CHECKOUT / name
 
 
+def find_example_trace() -> Path | None:
+    """The directory with the trace of a real run that comes with the program; None where it was left out."""
+    places = (_INSTALLED / "examples" / "demo", _CHECKOUT / "examples" / "demo")
+    return next((place for place in places if place.is_dir()), None)
+
+
 def list_documents(name: Literal["rules", "machine_models"]) -> tuple[Path, ...]:
     """The YAML files of that folder, in the order of their names."""
     return tuple(sorted(find_data_folder(name).glob("*.yaml")))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import html5lib
@@ -12,9 +15,9 @@ from daemon_runs import Watch, profile
 from advisor import cli
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from xml.etree.ElementTree import Element
 
+TRACE = Path(__file__).parents[1] / "profiles" / "otf2" / "eztrace-imbalance"
 HTML = "{http://www.w3.org/1999/xhtml}"
 HOSTILE = "</a><script>alert(1)</script><img src=x onerror=alert(2)>"
 
@@ -97,3 +100,22 @@ def test_reports_of_commands_are_pages(place: Path, capsys: pytest.CaptureFixtur
     assert cli.main(["history", "--as", "html", "-o", "history.html"]) == 0
     assert [tag.text for tag in parsed(place / "history.html").iter(f"{HTML}h2")] == ["Runs", "Advice"]
     assert cli.main(["similar", "runs/1.json", "--as", "html"]) in (0, 2)
+
+
+def test_pages_of_the_history_show_the_run_over_time(place: Path) -> None:
+    daemon = Watch(place)
+    shutil.copytree(TRACE, daemon.root / "trace")
+    daemon.once()
+    shutil.rmtree(daemon.root / "trace")
+    assert cli.main(["report", "-o", "of-history"]) == 0
+    assert cli.main(["report", str(TRACE), "-o", "of-profile"]) == 0
+    shown = []
+    for folder in ("of-history", "of-profile"):
+        page = parsed(place / folder / "run-0001.html")
+        [data] = [json.loads(tag.text or "") for tag in page.iter(f"{HTML}script") if tag.get("type")]
+        titles = [tag.text for tag in page.iter(f"{HTML}h2")]
+        shown.append((titles, data["rows"], data["columns"], data["phases"], data["causes"]))
+        seconds = sum(part for row in data["cells"] for cell in row for part in cell)
+        assert seconds == pytest.approx(len(data["rows"]) * data["span"], rel=0.05)
+    assert shown[0] == shown[1]
+    assert "Ranks over time" in shown[0][0]

@@ -126,6 +126,19 @@ def test_the_gates_of_what_was_read_once(place: Path, capsys: pytest.CaptureFixt
     assert once(capsys, "--fail-on", "regression", code=1)
 
 
+def test_a_look_that_finds_no_run_says_what_the_files_are(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(capsys, "watch", "runs", "--once").err == "gapwatch: no new run was read: no file was found\n"
+    (place / "runs" / "notes.txt").write_text("nothing")
+    (place / "runs" / "more.txt").write_text("nothing more")
+    shown = run(capsys, "watch", "runs", "--once")
+    assert (shown.code, shown.out) == (0, "")
+    assert shown.err.startswith("gapwatch: no new run was read: 2 files ignored (in no format that is known: ")
+    assert "'gapwatch status --state " in shown.err
+    profile(place / "runs" / "a.json")
+    assert "no new run" not in run(capsys, "watch", "runs", "--once").err
+    assert "1 file ingested, 2 files ignored" in run(capsys, "watch", "runs", "--once").err
+
+
 def test_what_is_exported_and_backed_up_is_complete(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     profile(place / "runs" / "one.json")
     once(capsys)
@@ -200,6 +213,22 @@ def test_a_hangup_reads_the_configuration_again_and_a_broken_one_changes_nothing
         assert daemon.line().startswith("the configuration was read again")
         profile(place / "runs" / "two.json")
         assert daemon.line().startswith("run 2")
+
+
+def test_the_daemon_ends_with_its_terminal(place: Path) -> None:
+    screen, terminal = os.openpty()
+    command = [sys.executable, "-m", "gapwatch", "watch", "runs", "--format", "lines"]
+    daemon = subprocess.Popen(
+        command, stdin=terminal, stdout=terminal, stderr=subprocess.DEVNULL, env={**os.environ, "TERM": "xterm"}
+    )
+    os.close(terminal)
+    profile(place / "runs" / "a.json")
+    said = b""
+    while b"run 1" not in said:
+        said += os.read(screen, 4096)
+    os.close(screen)
+    daemon.send_signal(signal.SIGHUP)
+    assert daemon.wait(PATIENCE_S) == 0
 
 
 def test_a_killed_daemon_leaves_no_children_and_loses_nothing(place: Path) -> None:

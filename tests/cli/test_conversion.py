@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 PROFILES = Path(__file__).parents[1] / "profiles"
 TRACE = PROFILES / "otf2" / "scorep-multiphase"
 TOTALS = PROFILES / "fig4.json"
+THREADS = PROFILES / "otf2" / "scorep-threads"
 SCHEMAS = Path(__file__).parents[1] / "schemas"
 
 
@@ -77,11 +78,14 @@ def test_without_pyarrow_the_message_is_the_command(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("source", [TRACE, TOTALS], ids=["trace", "totals"])
+@pytest.mark.parametrize("source", [TRACE, TOTALS, THREADS], ids=["trace", "totals", "threads"])
 def test_hatchet_reads_the_tree(source: Path, tmp_path: Path) -> None:
     hatchet = pytest.importorskip("hatchet", reason="needs hatchet: pip install llnl-hatchet")
     path = convert(source, "hatchet", tmp_path)
-    frame = hatchet.GraphFrame.from_caliper(str(path)).dataframe
+    graph = hatchet.GraphFrame.from_caliper(str(path))
+    frame = graph.dataframe
+    assert frame.index.is_unique
+    assert graph.filter(lambda row: row["time"] > 0).dataframe["time"].sum() == pytest.approx(frame["time"].sum())
     profile = read(source)
     first = (
         "wall_s" if any("wall_s" in phase.arrays for phase in profile.phases) else next(iter(profile.phases[0].arrays))
@@ -90,6 +94,16 @@ def test_hatchet_reads_the_tree(source: Path, tmp_path: Path) -> None:
     assert {phase.name for phase in profile.phases} | {region.name for region in profile.regions} >= set(
         frame["name"]
     ) - {profile.program}
+
+
+def test_of_threads_each_node_has_one_row_a_processor(tmp_path: Path) -> None:
+    written = json.loads(convert(THREADS, "hatchet", tmp_path).read_text(encoding="utf-8"))
+    profile = read(THREADS)
+    assert written["columns"][:3] == ["Node order", "path", "mpi.rank"]
+    assert written["processors"] == [processor.name for processor in profile.processors]
+    pairs = [(row[1], row[2]) for row in written["data"]]
+    assert len(set(pairs)) == len(pairs) == len(written["nodes"]) * len(profile.processors)
+    assert sum(row[3] for row in written["data"]) == pytest.approx(seconds(profile, "wall_s"))
 
 
 def test_our_own_reader_of_caliper_reads_the_tree(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 from daemon_runs import CONFIG, Watch, profile
 
-from advisor.daemon import child_tasks, scan
+from advisor.daemon import child_tasks, intake, scan
 from advisor.extension.host import load_plugins
 
 if TYPE_CHECKING:
@@ -98,3 +98,39 @@ def test_of_a_directory_that_is_not_there_nothing_is_told(tmp_path: Path) -> Non
     assert scan.look_at_folder(tmp_path / "gone").closed
     found = scan.look_at_names(tmp_path, [b"gone", b".hidden"])
     assert (found.files, found.special, found.unclear, found.closed) == ({}, {}, set(), False)
+
+
+def test_a_file_whose_mode_is_set_after_it_was_closed_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ingest, told = intake.UnitIntake.ingest_unit, []
+
+    def change_first(self: intake.UnitIntake, unit: intake.UnitCandidate, *others: object) -> intake.UnitOutcome:
+        if not told:
+            unit.path.chmod(0o640)  # nothing announces that
+        told.append(ingest(self, unit, *others))  # type: ignore[arg-type]
+        return told[-1]
+
+    monkeypatch.setattr(intake.UnitIntake, "ingest_unit", change_first)
+    with Watch(tmp_path, HEARING) as watch:
+        profile(watch.root / "a.json")
+        watch.until(lambda: len(watch.runs) == 1)
+    assert [one.state for one in told] == ["waiting", "ingested"]
+    assert watch.counts()["ingested"] == sum(watch.counts().values()) == 1
+
+
+def test_a_file_that_goes_while_it_is_read_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = intake.UnitIntake._read_unit
+
+    def move_away(self: intake.UnitIntake, unit: intake.UnitCandidate, *others: object) -> object:
+        if unit.path.name == "a.json":
+            unit.path.parent.rename(tmp_path / "elsewhere")
+        return read(self, unit, *others)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(intake.UnitIntake, "_read_unit", move_away)
+    with Watch(tmp_path, replace(CONFIG, patience_s=0.0)) as watch:
+        profile(watch.root / "deep" / "a.json")
+        watch.until((tmp_path / "elsewhere").is_dir)
+        profile(watch.root / "b.json")
+        watch.until(lambda: len(watch.runs) == 1 and not watch.counts()["waiting"])
+    assert watch.counts()["quarantined"] == 0, "what was moved away says nothing about its content"

@@ -18,6 +18,7 @@ import pytest
 from command_line import run
 from daemon_runs import Watch, profile
 from stored_runs import ADVICE, unit
+from system_needs import needs
 from test_store import add
 
 from advisor.history.access import read_history
@@ -114,6 +115,69 @@ def damage_content(whole: bytes, chance: random.Random) -> bytes:
         case _:
             del content[chance.randrange(len(content)) :]
     return bytes(content)
+
+
+#: Leaves a history as a killed process does, fills the disk, and opens it: first there is no room, then there is.
+ON_A_FULL_DISK = """
+import os, shutil, sys
+from pathlib import Path
+from advisor.history.database import HistoryWriter
+from advisor.history.runs import RunStore
+from advisor.model.errors import StoreError
+source, folder = Path(sys.argv[1]), Path(sys.argv[2])
+for name in ("commits", "history.sqlite", "history.sqlite-wal"):
+    shutil.copy(source / name, folder / name)
+ballast = folder / "ballast"
+with open(ballast, "wb", buffering=0) as file:
+    try:
+        while file.write(b"x" * 4096): pass
+    except OSError:
+        pass
+try:
+    HistoryWriter(folder)
+except StoreError as error:
+    print(error)
+ballast.unlink()
+made = HistoryWriter(folder)
+print(made.set_aside and made.set_aside.partition(": ")[0], made.lost, len(RunStore(made.connection).list_entries()))
+made.close()
+print(sorted(one.name for one in folder.iterdir()))
+"""
+
+
+@pytest.mark.parametrize("damaged", [False, True])
+def test_st4_st5_a_full_disk_is_no_damage_and_moves_no_history_away(tmp_path: Path, damaged: bool) -> None:
+    place = tmp_path / "full"
+    place.mkdir(mode=0o700)
+    mount = f"mount -t tmpfs -o size=4m,mode=0700 tmpfs '{place}'"
+    needs("unshare", "-Urm", "sh", "-c", mount)
+    made = HistoryWriter(tmp_path / "state")
+    for number in range(30):
+        add(made, unit(f"{number}", f"d{number}"))
+    shutil.copytree(tmp_path / "state", tmp_path / "killed")
+    made.close()
+    if damaged:
+        make_history(tmp_path / "other")
+        content = bytearray((tmp_path / "other" / NAME).read_bytes())
+        content[-4096:] = random.Random(1).randbytes(4096)
+        (tmp_path / "killed" / NAME).write_bytes(content)
+        (tmp_path / "killed" / f"{NAME}-wal").write_bytes(b"")
+    script = f'{mount} && exec "$@"'
+    told = subprocess.run(
+        ["unshare", "-Urm", "sh", "-c", script, "sh", sys.executable, "-c", ON_A_FULL_DISK, tmp_path / "killed", place],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    lines = told.stdout.splitlines()
+    assert len(lines) == 3, (lines, told.stderr)
+    if damaged:
+        assert lines[1].startswith("it is damaged None ")
+        assert "history.damaged-1" in lines[2]
+        assert "history.damaged-2" not in lines[2], "what had no room was not begun"
+    else:
+        assert lines[1] == "None None 30"
+        assert lines[2] == "['commits', 'history.sqlite', 'lock']"
+    assert any(words in lines[0] for words in ("full", "disk I/O error", "No space left"))
+    assert "rebuilding" not in lines[2]
 
 
 def test_st5_files_whose_run_is_lost_are_read_again(tmp_path: Path) -> None:

@@ -16,10 +16,10 @@ from patience import PATIENCE_S
 from report_samples import EVERYTHING
 from test_timeline import run
 
+from advisor.analysis.run_pictures import attach_pictures
 from advisor.history import overview
 from advisor.output.html import index, report_page
 from advisor.output.html.advice_page import render_advice_page
-from advisor.output.run_pictures import build_run_pictures
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,10 +46,10 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
 
 
 def list_pages() -> dict[str, str]:
-    advice = replace(samples.full(), profile=run(64, 8))
+    advice = attach_pictures(replace(samples.full(), profile=run(64, 8)))
     runs = [overview.build_run_overview(samples.full(), (), "run.html")]
     return {
-        "run": render_advice_page(advice, build_run_pictures(advice, ()), "index.html"),
+        "run": render_advice_page(advice, home="index.html"),
         "nothing": render_advice_page(samples.nothing()),
         "insufficient": render_advice_page(samples.insufficient()),
         "index": index.render_index_page(overview.group_by_program(runs)),

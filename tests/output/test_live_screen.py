@@ -216,3 +216,11 @@ def screen_of(programs: int) -> WatchScreen:
 def render(shown: WatchScreen, height: int | None, width: int = 120) -> list[str]:
     page = Page(width=width)
     return str(render_watch_screen(shown, page, height)).splitlines()
+
+
+def test_beside_a_history_the_empty_screen_waits_for_the_next_profile() -> None:
+    page = Page(width=100, encoding="utf-8", color=False)
+    empty = WatchScreen(("/runs",), (), {}, 0, ())
+    assert render_watch_screen(empty, page).plain.startswith("Waiting for the first profile in /runs\n")
+    said = render_watch_screen(replace(empty, known_runs=100), page).plain
+    assert said.startswith("Waiting for the next profile in /runs; 'gapwatch history' shows the 100 runs that came")

@@ -20,10 +20,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from report_samples import EVERYTHING
 
+from advisor.analysis import run_pictures
 from advisor.history import overview
 from advisor.model.records import Advice, Phase, Profile
 from advisor.model.reports import Axis, Bar, Bars, Code, Column, HeatMap, Line, Report, Series, Table, Text
-from advisor.output import numbers, run_pictures
+from advisor.output import numbers
 from advisor.output.html import figures, index, report_page, templates
 from advisor.output.html.advice_page import render_advice_page
 from advisor.output.html.charts import DARK, LIGHT, draw_picture
@@ -48,20 +49,20 @@ def parsed(text: str) -> Element:
     return document
 
 
-def parts() -> list[Bars | Series | HeatMap]:
+def parts() -> tuple[Bars | Series | HeatMap, ...]:
     line = Line("one", (1.0, 2.0, 3.0), (1.0, None, 9.0), (0.5, 1.0, 8.0), (1.5, 3.0, 10.0))
-    return [
+    return (
         HeatMap("coupling", "", ("a", "b"), ("a", "b"), ((1.0, None), (0.8, 1.2)), neutral=1.0),
         HeatMap("misses", "share", ("a",), ("b", "c"), ((0.1, 0.4),)),
         Series("growth", Axis("ranks", scale="log"), Axis("time", "s", "log"), (line,)),
         Bars("sums", "s", (Bar("measured", 2.0, 1.5, 2.5, "three runs"), Bar("unknown", None))),
-    ]
+    )
 
 
 @pytest.mark.parametrize("sample", [samples.full, samples.expected, samples.nothing, samples.insufficient,
                                     samples.without_phases])  # fmt: skip
 def test_every_verdict_is_sound_html(sample: Callable[[], Advice]) -> None:
-    document = parsed(render_advice_page(sample(), parts()))
+    document = parsed(render_advice_page(replace(sample(), pictures=parts())))
     assert not document.findall(f".//{HTML}script")
     assert [tag.get("lang") for tag in document.iter(f"{HTML}html")] == ["en"]
 
@@ -80,7 +81,7 @@ def test_golden_pages(golden: Callable[[str, str], None], monkeypatch: pytest.Mo
 
 
 def test_nothing_is_fetched_and_nothing_may_run() -> None:
-    text = render_advice_page(samples.full(), parts())
+    text = render_advice_page(replace(samples.full(), pictures=parts()))
     document = parsed(text)
     (policy,) = [tag.get("content") or "" for tag in document.iter(f"{HTML}meta") if tag.get("http-equiv")]
     style = next(document.iter(f"{HTML}style")).text or ""
@@ -140,8 +141,8 @@ def test_names_are_text_and_nothing_else(name: str) -> None:
 
 def test_a_page_stays_small_and_has_long_names_in_full_once() -> None:
     name = "y" * 5000
-    many = [HeatMap(f"map {at}", "", ("a",) * 30, ("b",) * 30, ((0.1, 0.9) * 15,) * 30) for at in range(2)]
-    text = render_advice_page(samples.hostile(name), many)
+    many = tuple(HeatMap(f"map {at}", "", ("a",) * 30, ("b",) * 30, ((0.1, 0.9) * 15,) * 30) for at in range(2))
+    text = render_advice_page(replace(samples.hostile(name), pictures=many))
     assert len(text.encode()) < SIZE_LIMIT
     document = parsed(text)
     assert [tag.text for tag in document.iter(f"{HTML}p") if tag.get("class") == "name-in-full"] == [name]
@@ -200,7 +201,7 @@ def test_text_and_lines_stand_out_on_light_and_dark_paper() -> None:
 
 
 def test_headings_go_down_one_step_and_everything_that_scrolls_can_be_reached() -> None:
-    document = parsed(render_advice_page(samples.full(), parts()))
+    document = parsed(render_advice_page(replace(samples.full(), pictures=parts())))
     levels = [int(tag.tag[-1]) for tag in document.iter() if re.fullmatch(r".*}h[1-6]", tag.tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -247,7 +248,8 @@ def test_a_report_with_every_part_is_a_page() -> None:
 @pytest.mark.parametrize("name", HOSTILE)
 def test_names_in_pictures_are_text(name: str) -> None:
     part = HeatMap(name, "", (name,), (name,), ((1.0,),), neutral=1.0)
-    images = [tag.get("src") or "" for tag in parsed(render_advice_page(samples.full(), [part])).iter(f"{HTML}img")]
+    page = parsed(render_advice_page(replace(samples.full(), pictures=(part,))))
+    images = [tag.get("src") or "" for tag in page.iter(f"{HTML}img")]
     (drawn,) = [base64.b64decode(image.partition(",")[2]) for image in images]
     picture = ElementTree.fromstring(drawn)
     tags = {tag.tag.rpartition("}")[2] for tag in picture.iter()}
@@ -291,7 +293,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
 @pytest.fixture
 def shown(browser: WebDriver, tmp_path: Path) -> WebDriver:
     """The page of a run, open in the browser."""
-    (tmp_path / "page.html").write_text(render_advice_page(samples.full(), parts()), encoding="utf-8")
+    (tmp_path / "page.html").write_text(render_advice_page(replace(samples.full(), pictures=parts())), encoding="utf-8")
     browser.get_log("performance")
     browser.get((tmp_path / "page.html").as_uri())
     return browser

@@ -16,12 +16,12 @@ import numpy as np
 import pytest
 from browsers import start_chromium
 
+from advisor.analysis import run_pictures
+from advisor.analysis.timeline import ROWS, build_timeline
 from advisor.model.records import Causes, Phase, Processor, Profile
-from advisor.output import run_pictures
+from advisor.model.timeline import KINDS
 from advisor.output.html.advice_page import render_advice_page
 from advisor.output.html.timeline_figure import ROW, WIDTH, build_timeline_figure
-from advisor.output.run_pictures import build_run_pictures
-from advisor.output.timeline import KINDS, ROWS, build_timeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def run(ranks: int = 4, iterations: int = 3, name: str = "sweep") -> Profile:
 
 
 def advice_of(profile: Profile) -> Advice:
-    return replace(samples.full(), profile=profile)
+    return run_pictures.attach_pictures(replace(samples.full(), profile=profile))
 
 
 def test_each_instance_of_each_rank_is_a_cell() -> None:
@@ -96,7 +96,7 @@ def test_folding_loses_no_second(ranks: int, iterations: int) -> None:
     assert means == pytest.approx(np.full(len(found.rows), 2.0 * iterations))
     assert found.columns[-1].start_s + found.columns[-1].duration_s == pytest.approx(2.0 * iterations)
     advice = advice_of(profile)
-    page = render_advice_page(advice, build_run_pictures(advice))
+    page = render_advice_page(advice)
     assert len(page) <= SIZE_LIMIT
     assert ("are combined" in page) == (len(found.columns) < 2 * iterations)
     assert ("neighbouring ranks" in page) == (ranks > ROWS)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from daemon_runs import profile
 from site_folder import beside_readers, plugin
 
 from advisor import pipeline
@@ -136,6 +140,19 @@ def test_the_daemons_child_has_events_too(loaded: PluginHost) -> None:
     (found,) = loaded.find_profiles(TRACE)
     packed = child_tasks.advise_on_units(loaded, [found], TRACE, {})
     assert events(record_json.unpack_record(Advice, packed)) > 0
+
+
+def test_the_daemons_child_looks_into_the_program_as_advise_does(tmp_path: Path) -> None:
+    program = tmp_path / "heat"
+    shutil.copy(sys.executable, program)
+    os.utime(program, (1e9, 1e9))
+    path = profile(tmp_path / "run.json", executable=str(program))
+    host = load_plugins()
+    packed = child_tasks.advise_on_units(host, host.find_profiles(path), tmp_path, {})
+    stored, shown = record_json.unpack_record(Advice, packed), pipeline.advise([path], Options(), host)
+    assert stored.profile.notes == shown.profile.notes
+    assert stored.profile.executable == shown.profile.executable == str(program.resolve())
+    assert stored.findings == shown.findings
 
 
 # What a reader promises

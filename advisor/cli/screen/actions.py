@@ -53,10 +53,9 @@ class ScreenActions:
 
     def write_page(self, view: ProgramView) -> Path:
         """Write the page of a run into the user's cache, readable by the user alone; return its file."""
-        from advisor.output import run_pictures
         from advisor.output.html.advice_page import render_advice_page
 
-        text = render_advice_page(view.advice, run_pictures.build_run_pictures(view.advice, view.earlier))
+        text = render_advice_page(view.advice, view.earlier)
         folder = system_folder("cache") / _PAGES
         file = folder / f"run-{view.number}.html"
         try:

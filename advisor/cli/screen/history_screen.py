@@ -20,7 +20,8 @@ from advisor.cli.screen import tables
 from advisor.cli.screen.item_table import ItemTable
 from advisor.cli.screen.page_view import PageView
 from advisor.model.errors import AdvisorError
-from advisor.output import program_text, run_pictures
+from advisor.output import program_text
+from advisor.output.history_series import build_history_series
 from advisor.output.text_cells import make_line, shorten_text
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ class HistoryScreen(App[None]):
             partial(program_text.render_program, view.number, view.advice, view.change), page
         )
         self._page_view("notices").show_lines(partial(program_text.render_notices, view.advice), page)
-        series = run_pictures.build_history_series((*view.earlier, view.advice))
+        series = build_history_series((*view.earlier, view.advice))
         self._page_view("history").show_lines(partial(program_text.render_history, series), page)
         self._show_items()
 

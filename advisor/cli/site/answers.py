@@ -128,15 +128,13 @@ class HistoryAnswers:
 
     def _render_run(self, number: int) -> str:
         from advisor.history.history_queries import StoredHistory
-        from advisor.output import run_pictures
         from advisor.output.html.advice_page import render_advice_page
 
         with read_history(self._location) as connection:
             advice = RunStore(connection).load_advice(number)
         past = StoredHistory(self._location, until=number - 1)
         earlier = past.load_summaries(advice.profile.program)
-        pictures = run_pictures.build_run_pictures(advice, earlier)
-        return render_advice_page(StoredHistory(self._location).update_item_states(advice), pictures, "../")
+        return render_advice_page(StoredHistory(self._location).update_item_states(advice), earlier, "../")
 
     def _render_metrics(self) -> str:
         from advisor.output.open_metrics import render_open_metrics

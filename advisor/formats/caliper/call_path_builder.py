@@ -94,6 +94,8 @@ def build_call_paths(tables: Sequence[RecordTable], path: Path) -> CallPaths:
         status="estimated" if summed else "measured",
         started=run_globals.find_start_time(told),
         ranks_expected=ranks,
+        job=run_globals.find_job(told),
+        build=run_globals.find_build(told),
         parameters=run_globals.select_parameters(told),
         notes=(
             *checks.build_notes(cells, nodes, wall, summed, extremes is not None),

@@ -43,6 +43,13 @@ _NUMBERS: Final = frozenset(
 )
 _TEXTS: Final = frozenset({"Compiler Name", "Compiler Version", "compiler", "compilerversion", "systype", "cluster"})
 _VERSION: Final = "cali.caliper.version"
+#: Commit and batch job as programs name them in Adiak, without case and signs between words.
+_COMMITS: Final = frozenset(
+    {"commit", "commithash", "commitid", "gitcommit", "githash", "gitsha", "gitsha1", "gitrevision"}
+)
+_JOBS: Final = frozenset({"jobid", "slurmjobid", "pbsjobid", "lsbjobid", "fluxjobid"})
+_COMMIT: Final = re.compile(r"[0-9a-f]{7,64}(?:[+-][\w.-]{1,40})?")
+_JOB: Final = re.compile(r"\w[\w.\[\]-]{0,79}")
 _LONGEST: Final = 80  # characters of a text
 _LIST: Final = re.compile(r"\[([^,\]]*)")
 
@@ -84,6 +91,21 @@ def find_rank_count(found: Mapping[str, str]) -> int | None:
     """Return how many ranks the run had."""
     text = next((found[name] for name in _RANKS if found.get(name)), "")
     return int(text) if text.isascii() and text.isdigit() and int(text[:9]) > 0 and len(text) < 9 else None
+
+
+def find_build(found: Mapping[str, str]) -> str | None:
+    """Return the commit that the program says it was built from."""
+    return _find_named(found, _COMMITS, _COMMIT)
+
+
+def find_job(found: Mapping[str, str]) -> str | None:
+    """Return the batch job that the run was part of."""
+    return _find_named(found, _JOBS, _JOB)
+
+
+def _find_named(found: Mapping[str, str], names: frozenset[str], form: re.Pattern[str]) -> str | None:
+    fitting = (text for name, text in found.items() if re.sub(r"[\W_]", "", name).lower() in names)
+    return next((text for text in fitting if form.fullmatch(text)), None)
 
 
 def select_parameters(found: Mapping[str, str]) -> dict[str, str | float]:

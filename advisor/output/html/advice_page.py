@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from advisor.model.gap_parts import describe_cause
 from advisor.model.records import WAITING_UNKNOWN
-from advisor.output import numbers, timeline
+from advisor.output import numbers
 from advisor.output.clean import clean_text
 from advisor.output.explained import select_parts
+from advisor.output.history_series import build_history_series
 from advisor.output.html import figures, templates, timeline_figure
 from advisor.output.html.grids import Grid, build_gap_grids, build_grid, clean_and_shorten, find_long_names
 from advisor.output.recommendation_text import describe_expected_gain, describe_total
@@ -36,16 +37,18 @@ if TYPE_CHECKING:
 _WIDTH, _THIN = 1000.0, 3.0
 
 
-def render_advice_page(advice: Advice, parts: Sequence[Picture] = (), home: str | None = None) -> str:
+def render_advice_page(advice: Advice, earlier: Sequence[Advice] = (), home: str | None = None) -> str:
     """Return the advice as one page of HTML; raises ``AdvisorError`` without the libraries that it is made with.
 
-    ``parts`` become pictures, as do those of the findings; ``home`` is the file of the page that leads to this one.
+    ``earlier`` are runs of the same program, the oldest first; ``home`` is the file of the page that leads to this one.
     """
-    return templates.render_template("advice.html.j2", _build_content(advice, parts) | {"home": home})
+    return templates.render_template("advice.html.j2", _build_content(advice, earlier) | {"home": home})
 
 
-def _build_content(advice: Advice, parts: Sequence[Picture]) -> dict[str, Any]:
-    parts = [*parts, *(_prefix_title(picture, found.plugin) for found in advice.findings for picture in found.pictures)]
+def _build_content(advice: Advice, earlier: Sequence[Advice]) -> dict[str, Any]:
+    series = build_history_series((*earlier, advice))
+    of_findings = (_prefix_title(picture, found.plugin) for found in advice.findings for picture in found.pictures)
+    parts = [*([series] if series else []), *advice.pictures, *of_findings]
     profile, drawn = advice.profile, _build_timeline(advice)
     machine = f", {clean_and_shorten(profile.machine)}" if profile.machine else ""
     elapsed = numbers.format_duration(profile.actual_s) if profile.has_run_time else "without times,"
@@ -82,11 +85,10 @@ def _build_content(advice: Advice, parts: Sequence[Picture]) -> dict[str, Any]:
 
 
 def _build_timeline(advice: Advice) -> dict[str, Any] | None:
-    """Return the run over time, where its profile holds arrays and tells when the phases were."""
-    found = timeline.build_timeline(advice.profile)
-    if found is None:
+    """Return the run over time, where its profile told when the phases were."""
+    if advice.timeline is None:
         return None
-    drawn = timeline_figure.build_timeline_figure(found)
+    drawn = timeline_figure.build_timeline_figure(advice.timeline)
     paths = [(css, name, templates.mark_safe(path)) for css, name, path in drawn.paths]
     return {field.name: getattr(drawn, field.name) for field in fields(drawn)} | {
         "paths": paths, "data": templates.mark_safe(drawn.data),

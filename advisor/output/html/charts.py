@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import io
 import math
+import os
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +16,7 @@ from advisor.model.reports import Bars, HeatMap, Picture
 from advisor.output import numbers
 from advisor.output.clean import clean_text
 from advisor.support.atomic_write import atomic_write
+from advisor.support.disk_cache import system_folder
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
@@ -78,8 +81,18 @@ def write_picture(part: Picture, path: Path) -> None:
         raise UsageError(f"{path}: {error.strerror or error}") from error
 
 
+def _set_font_cache() -> None:
+    """Have matplotlib keep what it knows of fonts where gapwatch may write, unless the user says where."""
+    if "MPLCONFIGDIR" not in os.environ:
+        folder = system_folder("cache") / "matplotlib"
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            os.environ["MPLCONFIGDIR"] = str(folder)
+
+
 def _render_picture(part: Picture, theme: ChartTheme, kind: str, title: str = "") -> bytes:
     """Return the part as a picture; one with a title has a background, since it lies in a file of its own."""
+    _set_font_cache()
     try:
         import matplotlib as mpl
         from matplotlib.figure import Figure

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.model.units import format_count
-from advisor.output import numbers, run_pictures
+from advisor.output import numbers
+from advisor.output.history_series import build_history_series
 from advisor.output.html import figures, templates
 from advisor.output.html.grids import clean_and_shorten
 
@@ -42,7 +43,7 @@ def render_index_page(programs: Sequence[ProgramRuns], problems: Sequence[str] =
 
 
 def _build_program(program: ProgramRuns, number: int, room: int) -> dict[str, Any]:
-    over = run_pictures.build_history_series([one.advice for one in program.runs])
+    over = build_history_series([one.advice for one in program.runs])
     drawn = figures.build_figures([over], room) if over else []
     runs = [_build_run_row(one) for one in reversed(program.runs)]
     heads: tuple[str, ...] = _HEADS

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.model.timeline import KINDS
 from advisor.output import numbers
 from advisor.output.html.grids import Grid, build_grid, clean_and_shorten
-from advisor.output.timeline import KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.output.timeline import Timeline
+    from advisor.model.timeline import Timeline
 
 #: The units of the picture: its width, the height of a row, and how much of it is filled.
 WIDTH: Final = 200_000

@@ -72,6 +72,7 @@ def from_call_paths(paths: CallPaths, path: Path | str) -> Profile:
         notes=paths.notes,
         ranks_expected=paths.ranks_expected,
         job=paths.job,
+        build=paths.build,
     )
 
 

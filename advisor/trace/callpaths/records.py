@@ -63,6 +63,7 @@ class CallPaths:
     cores: int | None = None
     ranks_expected: int | None = None
     job: str | None = None
+    build: str | None = None
     parameters: Mapping[str, str | float] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
 

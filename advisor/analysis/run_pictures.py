@@ -1,23 +1,21 @@
-"""What of a run is worth a picture, as parts of a report: who works how much in which phase, how that moves, builds."""
+"""What of a run is worth a picture: who works how much in which phase, how that moves, who waits for whom, and when."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.analysis.timeline import build_timeline
 from advisor.model.records import CAUSE_CATEGORIES
 from advisor.model.reports import Axis, HeatMap, Line, Series
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.model.records import Advice, FloatArray, IntArray, Phase, Profile
 
 #: Regions, phases, processors and iterations in one picture; of more, those with the most seconds or deviation.
 REGIONS, PHASES, PROCESSORS, POINTS, LINES = 24, 16, 64, 400, 4
-#: Builds and gaps in one picture: the newest, and those with the most seconds.
-BUILDS, GAPS = 40, 6
 
 
 def compute_work(phase: Phase) -> FloatArray:
@@ -32,16 +30,14 @@ def compute_work(phase: Phase) -> FloatArray:
     return np.asarray(total)
 
 
-def build_run_pictures(advice: Advice, earlier: Sequence[Advice] = ()) -> tuple[HeatMap | Series, ...]:
-    """Return what there is to see of a run and of ``earlier`` ones, the oldest first."""
+def attach_pictures(advice: Advice) -> Advice:
+    """Return the advice with what there is to see of its profile's arrays, which the history does not keep."""
+    profile = advice.profile
     drawn = (
-        build_history_series((*earlier, advice)),
-        build_balance_map(advice.profile),
-        build_imbalance_series(advice.profile),
-        build_region_map(advice.profile),
-        build_wait_map(advice.profile),
-    )
-    return tuple(part for part in drawn if part is not None)
+        build_balance_map(profile), build_imbalance_series(profile), build_region_map(profile), build_wait_map(profile),
+    )  # fmt: skip
+    pictures = tuple(part for part in drawn if part is not None)
+    return replace(advice, timeline=build_timeline(profile), pictures=pictures)
 
 
 def build_balance_map(profile: Profile) -> HeatMap | None:
@@ -97,44 +93,6 @@ def _select_largest_phases(profile: Profile) -> list[Phase]:
     seconds = np.array([compute_work(phase).sum() for phase in profile.phases])
     chosen = np.sort(np.argsort(-seconds, kind="stable")[:PHASES])
     return [profile.phases[number] for number in chosen if seconds[number] > 0]
-
-
-def build_history_series(runs: Sequence[Advice]) -> Series | None:
-    """Return run time and largest gaps by build, the oldest first; None where there are fewer than two builds.
-
-    ``runs`` are the oldest first; those of the program of the newest, on as many ranks, count. Of repeats the mean is
-    drawn, in a band from the least to the most.
-    """
-    builds: dict[str, list[dict[str, float]]] = {}
-    for one in runs:
-        newest = runs[-1].profile
-        alike = (one.profile.program, one.profile.ranks) == (newest.program, newest.ranks)
-        if one.profile.has_run_time and alike:
-            seconds = {"run time": one.profile.actual_s} | {gap.name: gap.seconds for gap in one.gaps}
-            builds.setdefault(one.profile.build or "unknown build", []).append(seconds)
-    names = tuple(builds)[-BUILDS:]
-    if len(names) < 2:
-        return None
-    largest: dict[str, float] = {}
-    for each in (each for name in names for each in builds[name]):
-        for gap, value in each.items():
-            largest[gap] = max(largest.get(gap, 0.0), abs(value))
-    gaps = sorted((gap for gap in largest if gap != "run time"), key=lambda gap: -largest[gap])[:GAPS]
-    lines = tuple(_build_gap_line(gap, [builds[name] for name in names]) for gap in ("run time", *gaps))
-    return Series("Run time and gaps over builds", Axis("build", names=names), Axis("seconds", "s"), lines)
-
-
-def _build_gap_line(gap: str, builds: Sequence[Sequence[dict[str, float]]]) -> Line:
-    """Return the mean of a gap in each build that knows it, from the least to the most."""
-    known = [[each[gap] for each in build if gap in each] for build in builds]
-    places = [(float(at), values) for at, values in enumerate(known) if values]
-    return Line(
-        gap,
-        tuple(at for at, _ in places),
-        tuple(sum(values) / len(values) for _, values in places),
-        tuple(min(values) for _, values in places),
-        tuple(max(values) for _, values in places),
-    )
 
 
 def build_region_map(profile: Profile) -> HeatMap | None:

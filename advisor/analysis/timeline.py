@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.model.records import CAUSE_CATEGORIES
+from advisor.model.timeline import Timeline, TimelineColumn, WaitCause
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,48 +15,12 @@ if TYPE_CHECKING:
     from advisor.model.devices import DeviceTimeline
     from advisor.model.records import FloatArray, IntArray, Phase, Profile
 
-#: What the seconds of a rank in an instance are told apart by, in the order in which they are drawn.
-KINDS: Final = ("computation", "transfer", "input and output", "synchronization", "waiting")
 _MEASURES: Final = ("transfer_s", "io_s", "sync_s", "wait_s")
 #: Rows in a picture, and cells: of more ranks neighbours are averaged, of more instances short ones are combined.
 ROWS: Final = 64
 _CELLS: Final = 12_000
 #: So many causes of waiting are named for a rank in a phase, and so many such places in all.
 _CAUSES, _PLACES = 2, 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class TimelineColumn:
-    """A span of time (s): one instance of a phase, or ``instances`` of them put together."""
-
-    start_s: float
-    duration_s: float
-    phase: str
-    iteration: int
-    instances: int
-
-
-@dataclass(frozen=True, slots=True)
-class WaitCause:
-    """For whom or what a rank waits in a phase, and how long in all (s)."""
-
-    row: int
-    phase: str
-    partner: str
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Timeline:
-    """Rows of ranks over columns of time; ``seconds`` (rows, columns, kinds) are means over the ranks of a row."""
-
-    rows: tuple[str, ...]
-    ranks_per_row: int
-    columns: tuple[TimelineColumn, ...]
-    seconds: FloatArray
-    span_s: float
-    causes: tuple[WaitCause, ...]
-    kinds: tuple[str, ...] = KINDS
 
 
 def build_timeline(profile: Profile) -> Timeline | None:
