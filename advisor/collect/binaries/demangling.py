@@ -17,6 +17,12 @@ _LIMIT_S: Final = 10.0
 _FORTRAN: Final = re.compile(r"__(\w+?)_MOD_(\w+)|(\w+?)_mp_(\w+)_|_QM([a-z0-9_]+)P([a-z0-9_]+)")
 #: What a compiler adds to the name of a copy that it specialized, such as ``.constprop.0``; ``.cold`` is kept.
 _CLONE: Final = re.compile(r"(\.(?:constprop|isra|part|lto_priv|localalias|llvm)(?:\.\d+)?)+$")
+_ARGUMENTS: Final = re.compile(r"\(.*$|\[.*$|\s*\[\{.*$|@.*$|'\d+$")
+#: The last operator of C++ in a name, whose brackets are no arguments; those of conversions are types.
+_OPERATOR: Final = re.compile(
+    r"\boperator(?!\w)\s*(?:\(\)|\[\]|(?:new|delete)\b(?:\[\])?|<=>|->\*?|<<=?|>>=?|&&|\|\||\+\+|--|[-+*/%^&|!=<>~,]=?"
+    r"|[\w:*& ]+)(?!.*\boperator(?!\w))"
+)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -67,3 +73,11 @@ def _ask_filter(name: str) -> str | None:
     if program is None:
         return None
     return run_child([program, name], _LIMIT_S).text.strip() or None
+
+
+def find_bare_name(name: str) -> str:
+    """Return the name of a function without its type, arguments and marks of compilers, to compare it loosely."""
+    operator = _OPERATOR.search(name)
+    if operator is not None:
+        return name[: operator.start()].rpartition(" ")[2] + operator[0].rstrip()
+    return _ARGUMENTS.sub("", name).rpartition(" ")[2]

@@ -18,7 +18,7 @@ import numpy as np
 from advisor.analysis.loads.computation import find_computing_measures
 from advisor.collect.binaries.addresses import find_frame_names, find_lines
 from advisor.collect.binaries.compilers import read_compilation
-from advisor.collect.binaries.demangling import demangle
+from advisor.collect.binaries.demangling import demangle, find_bare_name
 from advisor.collect.binaries.disassembly import X86_64, can_disassemble
 from advisor.collect.binaries.dwarf_units import DAMAGE
 from advisor.collect.binaries.elf_files import find_debug_file, read_elf
@@ -59,7 +59,6 @@ _SEES_LIBRARIES: Final = frozenset({"recording", "perf", "callgrind", "cachegrin
 _MOST_FUNCTIONS: Final = 300
 #: Parts of functions under names of their own: what is seldom run, and bodies of parallel regions.
 _SEPARATED: Final = re.compile(r"\.cold(?:\.\d+)?$|\._omp_fn\.|omp_outlined")
-_ARGUMENTS: Final = re.compile(r"\(.*$|\[.*$|\s*\[\{.*$|@.*$|'\d+$")
 
 
 def describe_code(profile: Profile, program: Path) -> Profile:
@@ -120,7 +119,7 @@ def _find_functions(
         for name in (symbol.name, readable, name_parallel_body(readable)):
             exact.setdefault(name, symbol)
         if _SEPARATED.search(symbol.name) is None:
-            loose.setdefault(_bare(readable), []).append(symbol)
+            loose.setdefault(find_bare_name(readable), []).append(symbol)
     found: dict[int, Symbol] = {}
     overloaded: dict[int, Symbol] = {}
     order = np.argsort(-seconds.sum(axis=1), kind="stable")
@@ -129,7 +128,7 @@ def _find_functions(
             break
         name = profile.regions[number].name
         symbol_of = exact.get(name) or exact.get(demangle(name))
-        alike = [symbol_of] if symbol_of is not None else loose.get(_bare(demangle(name)), [])
+        alike = [symbol_of] if symbol_of is not None else loose.get(find_bare_name(demangle(name)), [])
         if alike:
             chosen = found if len(alike) == 1 else overloaded
             chosen[number] = max(alike, key=lambda symbol: symbol.end - symbol.begin)
@@ -164,9 +163,9 @@ def _keep_inlined(
     names = find_frame_names(debug, (begin for pieces in spans.values() for begin, _ in pieces))
     kept: dict[int, list[Span]] = {}
     for number, pieces in spans.items():
-        wanted = _bare(demangle(regions[number].name))
+        wanted = find_bare_name(demangle(regions[number].name))
         body = regions[number].name.startswith(_BODY)
-        mine = [(begin, end) for begin, end in pieces if body or wanted in map(_bare, names.get(begin, ()))]
+        mine = [(begin, end) for begin, end in pieces if body or wanted in map(find_bare_name, names.get(begin, ()))]
         if mine:
             kept[number] = mine
     return kept
@@ -201,10 +200,6 @@ def _place_regions(
         if placed[number].file is None and file is not None:
             placed[number] = replace(placed[number], file=file, line=line)
     return tuple(placed)
-
-
-def _bare(name: str) -> str:
-    return _ARGUMENTS.sub("", name).rpartition(" ")[2] if "operator" not in name else name
 
 
 def _describe_regions(
