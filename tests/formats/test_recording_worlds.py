@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from test_recording import write_rank
+from handmade_recordings import write_rank
 
 from advisor.formats import recording
 from advisor.formats.recording.worlds import split_worlds
