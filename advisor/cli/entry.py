@@ -51,7 +51,7 @@ def _find_result_places(args: argparse.Namespace) -> Iterator[Path]:
 
     if hasattr(args, "state"):
         yield history_folder(args)
-    for place in (getattr(args, "output", None), getattr(args, "folder", None)):
+    for place in (getattr(args, name, None) for name in ("output", "folder", "profile")):
         if place is not None:
             target = Path(os.path.realpath(place))
             special = target.exists() and not target.is_file() and not target.is_dir()

@@ -32,3 +32,10 @@ def test_a_plugin_of_advise_changes_no_file_of_the_user(tmp_path: Path) -> None:
     assert made.returncode == 0, made.stderr
     assert not (tmp_path / ".profile").exists()
     assert "Permission denied" in " ".join((tmp_path / "out" / "advice.txt").read_text().split())
+
+
+def test_explain_writes_the_profile_that_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    made = run("explain", str(PROFILES / "fig4.json"), "--profile", "out/profile.json", home=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / "out" / "profile.json").stat().st_size > 0

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 from daemon_runs import Watch
+from handmade_recordings import PROCESS, write_rank
 
 from advisor.collect.recorder.wrappers import fortran_bindings, parse_prototypes, wrapped_functions, write_wrappers
 from advisor.formats import recording
 from advisor.model.errors import InputError
-from advisor.trace.events import Kind
 from advisor.trace.recordings import passes
 from advisor.trace.recordings.command import RunCommand, write_command
-from advisor.trace.recordings.layout import CALL, MESSAGE, RECORD, STATE, map_records
+from advisor.trace.recordings.layout import map_records
 from advisor.trace.recordings.passes import Conclusions, write_conclusions
 from advisor.trace.recordings.places import PLACES_FILE, CodePlace, read_places, write_places
 from advisor.trace.recordings.processes import read_process
@@ -35,27 +34,6 @@ int PMPI_Send(const void *buf, int count);
 int MPI_Comm_rank(MPI_Comm comm, int *rank);
 int MPI_Request_c2f(MPI_Request request);
 double MPI_Wtime(void);
-"""
-PROCESS = """gapwatch/trace/1 process
-pid 10 1
-host node\\x5c1
-program /home/me/app
-argument ./app
-clock 1234
-time 1700000000.5 1000.5
-rank {rank} 2
-cores 2
-affinity 0 1
-communicator 1 0-1
-function 3 MPI_Send
-function 4 MPI_Recv
-function 5 MPI_Init
-function 6 MPI_Finalize
-function 7 MPI_Barrier
-object 1000 2000 400 /home/me/app
-thread 0 10 1000 100
-thread-end 0 9000 5100
-end
 """
 
 
@@ -79,25 +57,6 @@ def test_what_talks_to_nobody_is_not_wrapped() -> None:
     assert "int PMPI_Send(" in text
     assert "completed(r, handles[*a2], &a1[*a2], a3)" in text
     assert "mpi_send_f08_" in fortran_bindings(wrapped_functions(HEADER))
-
-
-def write_rank(folder: Path, rank: int) -> Path:
-    """A rank that starts, sends to or receives from the other, meets it at a barrier and ends."""
-    stem = folder / f"node.{10 + rank}"
-    stem.with_name(f"{stem.name}.process").write_text(PROCESS.format(rank=rank), encoding="ascii")
-    rows = np.zeros(7, dtype=RECORD)
-    rows["kind"][:6] = (CALL, STATE, CALL, MESSAGE, CALL, CALL)
-    rows["function"][:6] = (5, 0, 3 + rank, 0, 7, 6)
-    rows["start_ns"][:6] = (1000, 1100, 2000, 2500, 5000, 8000)
-    rows["end_ns"][:6] = (1500, 1100, 3000, 2500, 6000, 9000)
-    rows["event"][:6] = (0, 0, Kind.SEND if rank == 0 else Kind.RECV, 0, Kind.COLLECTIVE, 0)
-    rows["partner"][:6] = (-1, 0, 1 - rank, -1, -1, -1)
-    rows["comm"][:6] = (0, 0, 1, 0, 1, 0)
-    rows["size"][:6] = 8
-    # the kind and the event are the upper bytes of the caller: they are written behind it
-    path = stem.with_name(f"{stem.name}.0.records")
-    rows.tofile(path)
-    return path
 
 
 def test_a_recording_by_hand(tmp_path: Path) -> None:

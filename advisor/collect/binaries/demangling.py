@@ -19,6 +19,11 @@ _FORTRAN: Final = re.compile(r"__(\w+?)_MOD_(\w+)|(\w+?)_mp_(\w+)_|_QM([a-z0-9_]
 _CLONE: Final = re.compile(r"(\.(?:constprop|isra|part|lto_priv|localalias|llvm)(?:\.\d+)?)+$")
 #: Parameters, and what tools write behind a name.
 _ARGUMENTS: Final = re.compile(r"\(.*$|\[.*$|\s*\[\{.*$|@.*$|'\d+$")
+#: The last operator of C++ in a name, whose brackets are no arguments; those of conversions are types.
+_OPERATOR: Final = re.compile(
+    r"\boperator(?!\w)\s*(?:\(\)|\[\]|(?:new|delete)\b(?:\[\])?|<=>|->\*?|<<=?|>>=?|&&|\|\||\+\+|--|[-+*/%^&|!=<>~,]=?"
+    r"|[\w:*& ]+)(?!.*\boperator(?!\w))"
+)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -72,5 +77,8 @@ def _ask_filter(name: str) -> str | None:
 
 
 def strip_parameters(name: str) -> str:
-    """Return the name of a function without its parameters, what it returns, and what tools add to it."""
-    return _ARGUMENTS.sub("", name).rpartition(" ")[2] if "operator" not in name else name
+    """Return the name of a function without its type, arguments and marks of compilers, to compare it loosely."""
+    operator = _OPERATOR.search(name)
+    if operator is not None:
+        return name[: operator.start()].rpartition(" ")[2] + operator[0].rstrip()
+    return _ARGUMENTS.sub("", name).rpartition(" ")[2]

@@ -34,6 +34,11 @@ _FLAGS: Final = (
 _TIMEOUT_S: Final = 600
 #: The library behind an MPI program, of MPICH and its relatives or Open MPI, or its part for another language.
 _LIBRARY: Final = re.compile(rb"lib(mpi|mpich)(?:fort|cxx|_[a-z0-9_]+)?\.so((?:\.\d+)?)")
+#: Shells, and the first line of a script for one of them.
+_SHELLS: Final = ("sh", "bash", "dash", "ksh", "zsh")
+_SHELL_LINE: Final = re.compile(rf"#!.*\b(?:{'|'.join(_SHELLS)})\b")
+#: Bytes of a script that are looked at.
+_SCRIPT_B: Final = 64 << 10
 
 
 class BuildError(AdvisorError):
@@ -146,11 +151,12 @@ def _run(command: Sequence[str]) -> str:
 def find_compiler(arguments: Sequence[str]) -> Compiler | None:
     """Return the MPI compiler that fits the program of a command line, None for a program without MPI.
 
-    The library that the program names decides; where it names none, as a Python program, the launcher does. Raises
-    ``BuildError`` if the program needs MPI and no compiler for it is found.
+    The library that the program names decides; where it names none, as a Python program, the launcher does. Both may
+    stand in a script of the shell. Raises ``BuildError`` if the program needs MPI and no compiler for it is found.
     """
-    wanted = next((library for word in arguments if (library := _library_in(_file(word)))), None)
-    launcher = next((word for word in arguments if is_launcher(word)), None)
+    words = [*arguments, *_words_of_scripts(arguments)]
+    wanted = next((library for word in words if (library := _library_in(_file(word)))), None)
+    launcher = next((word for word in words if is_launcher(word)), None)
     if wanted is None and launcher is None:
         return None
     candidates = list(_candidates(launcher))
@@ -161,6 +167,27 @@ def find_compiler(arguments: Sequence[str]) -> Compiler | None:
     needs = f"the program needs {wanted}" if wanted else f"{launcher} starts programs of MPI"
     tried = f"; {', '.join(candidates)} made for another" if candidates else ""
     raise BuildError(f"{needs}, but no mpicc for it is here{tried}")
+
+
+def _words_of_scripts(arguments: Sequence[str]) -> Iterator[str]:
+    """Yield the words of the shell's scripts on a command line, such as ``bash run.sh`` or ``./run.sh``."""
+    for before, word in zip(("", *arguments), arguments, strict=False):
+        path = Path(word)
+        try:
+            with path.open("rb") as file:
+                text = file.read(_SCRIPT_B).decode("utf-8", "replace") if path.is_file() else ""
+        except OSError:
+            continue
+        if _SHELL_LINE.match(text) or Path(before).name in _SHELLS:
+            yield from (part for line in text.splitlines() for part in _split_line(line))
+
+
+def _split_line(line: str) -> list[str]:
+    """Return the words of a line of a script; those between blanks where its quotes go on in other lines."""
+    try:
+        return shlex.split(line, comments=True)
+    except ValueError:
+        return line.split()
 
 
 def _file(word: str) -> Path | None:

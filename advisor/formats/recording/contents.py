@@ -10,6 +10,7 @@ import numpy as np
 from advisor.formats.recording.helper_threads import split_helper_threads
 from advisor.formats.recording.recorded_threads import RecordedThread, unfold_records
 from advisor.formats.recording.slots import assign_slots
+from advisor.formats.recording.worlds import split_worlds
 from advisor.model.errors import InputError
 from advisor.trace.recordings.command import read_command
 from advisor.trace.recordings.layout import FOLDED, RECORD, map_records, map_samples
@@ -62,11 +63,11 @@ def read_recording(path: Path) -> Recording:
 
 
 def _chosen(processes: list[Process]) -> list[Process]:
-    """Return the ranks of MPI; without any, the process that computed most."""
+    """Return the ranks of the run of MPI that used most CPU time; without any, the process that did."""
     ranked = [process for process in processes if process.rank is not None and process.threads]
     if not ranked:
         return [max(processes, key=lambda process: (process.used_s, len(process.threads)))]
-    return sorted(ranked, key=lambda process: (process.rank or 0, process.pid))
+    return max(split_worlds(ranked), key=lambda world: sum(process.used_s for process in world))
 
 
 def _sound_records(path: Path) -> npt.NDArray[Any]:

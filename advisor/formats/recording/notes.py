@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.recording.columns import begin_ns
 from advisor.formats.recording.locks import note_locks
+from advisor.formats.recording.worlds import split_worlds
 from advisor.model.records import Note
 from advisor.model.units import format_seconds
 from advisor.trace.recordings.layout import STATE
@@ -23,7 +25,8 @@ _NAMED: Final = 4
 def trace_notes(recording: Recording) -> tuple[Note, ...]:
     """Return the notes on a recording, the gravest first."""
     doubts = (*_of_death(recording), *_of_limit(recording), *_of_missing_ranks(recording))
-    return (*doubts, *_of_helpers(recording), *note_locks(recording), *_of_folding(recording), *_of_cost(recording))
+    reading = (*_of_other_runs(recording), *_of_helpers(recording), *note_locks(recording))
+    return (*doubts, *reading, *_of_folding(recording), *_of_cost(recording))
 
 
 def _of_death(recording: Recording) -> Iterator[Note]:
@@ -62,6 +65,17 @@ def _of_missing_ranks(recording: Recording) -> Iterator[Note]:
     there = len({process.rank for process in recording.processes})
     if wanted > there:
         yield Note("ranks missing", f"{wanted - there} of {wanted} ranks left no recording", 0.3)
+
+
+def _of_other_runs(recording: Recording) -> Iterator[Note]:
+    """Yield how many runs of MPI are left out, as scripts and runs themselves may start several."""
+    worlds = split_worlds(process for process in recording.others if process.rank is not None and process.threads)
+    if worlds:
+        programs = sorted({PurePath(process.program).name for world in worlds for process in world})
+        many = "another run of MPI" if len(worlds) == 1 else f"{len(worlds)} other runs of MPI"
+        used = format_seconds(sum(process.used_s for process in recording.others))
+        text = f"{many} ({', '.join(programs[:_NAMED])}) in this recording, {used} of CPU time, left out"
+        yield Note("other runs", text, 0.05, "record each by itself")
 
 
 def _of_helpers(recording: Recording) -> Iterator[Note]:

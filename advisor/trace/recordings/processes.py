@@ -72,6 +72,7 @@ class Process:
 
     stem: Path
     pid: int = 0
+    parent: int = 0
     host: str = ""
     program: str = ""
     arguments: list[str] = field(default_factory=list)
@@ -160,6 +161,10 @@ def _take_text(name: str) -> Callable[[Process, str], None]:
     return lambda process, rest: setattr(process, name, _text(rest))
 
 
+def _take_numbers(process: Process, rest: str) -> None:
+    process.pid, process.parent = (int(word) for word in rest.split())
+
+
 def _take_rank(process: Process, rest: str) -> None:
     process.rank, process.ranks = (int(word) for word in rest.split())
 
@@ -242,7 +247,7 @@ def _take_full(process: Process, rest: str) -> None:
 
 
 _LINES: Final[dict[str, Callable[[Process, str], None]]] = {
-    "pid": lambda process, rest: setattr(process, "pid", int(rest.split()[0])),
+    "pid": _take_numbers,
     "host": _take_text("host"),
     "program": _take_text("program"),
     "argument": lambda process, rest: process.arguments.append(_text(rest)),

@@ -1,0 +1,60 @@
+"""Which MPI library the recorder is built for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from advisor.collect.recorder import building
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory with a launcher and two compilers, and a program of one of their libraries."""
+    for name, text in (
+        ("mpirun", "#!/bin/sh\n"), ("mpicc", "#!/bin/sh\n"), ("mpicc.mpich", "#!/bin/sh\n"),
+        ("app", "\x7fELF libmpich.so.12\0"), ("plain", "\x7fELF libc.so.6\0"),
+    ):  # fmt: skip
+        file = tmp_path / name
+        file.write_bytes(text.encode("latin-1"))
+        file.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("GAPWATCH_MPICC", raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(building, "_library_of", {"mpicc": "libmpi.so.40", "mpicc.mpich": "libmpich.so.12"}.get)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("name", "script", "command"),
+    [
+        ("run.sh", "#!/bin/bash\nexport N=2\nmpirun -n $N ./app 10 # twice\n", ("./run.sh",)),
+        ("run.sh", "#!/usr/bin/env bash\nfor n in 1 2; do ./app $n; done\n", ("./run.sh", "all")),
+        ("job", "mpirun -n 2 ./app it's\n", ("bash", "job")),
+        ("job", '#!/bin/sh -e\n./app "two\nlines"\n', ("env", "A=1", "./job")),
+    ],
+)
+def test_a_script_of_the_shell_says_which_library_is_meant(
+    site: Path, name: str, script: str, command: tuple[str, ...]
+) -> None:
+    (site / name).write_text(script, encoding="utf-8")
+    found = building.find_compiler(command)
+    assert found is not None
+    assert (found.command, found.library) == ("mpicc.mpich", "libmpich.so.12")
+
+
+@pytest.mark.parametrize(
+    ("script", "command"),
+    [
+        ("#!/bin/sh\n# mpirun -n 2 ./app\n./plain\n", ("./run.sh",)),
+        ("#!/usr/bin/env python3\nprint('mpirun ./app')\n", ("./run.sh",)),
+        ("mpirun ./app\n", ("./plain", "run.sh")),
+    ],
+)
+def test_what_no_shell_would_execute_says_nothing(site: Path, script: str, command: tuple[str, ...]) -> None:
+    (site / "run.sh").write_text(script, encoding="utf-8")
+    assert building.find_compiler(command) is None

@@ -1,0 +1,69 @@
+"""Several runs of MPI in one recording: told apart, one of them chosen, and the others named."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from handmade_recordings import write_rank
+
+from advisor.formats import recording
+from advisor.formats.recording.worlds import split_worlds
+from advisor.trace.recordings.processes import Process
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def start_process(stem: Path, parent: int, rank: int, ranks: int, begin_s: float) -> Process:
+    return Process(stem / f"{begin_s}", parent=parent, host="node", rank=rank, ranks=ranks, real_s=begin_s)
+
+
+def test_runs_one_after_the_other_are_worlds_of_their_own(tmp_path: Path) -> None:
+    started = [start_process(tmp_path, 1, rank, 3, 10.0 * run + rank) for run in (1, 2, 3) for rank in (2, 0, 1)]
+    worlds = split_worlds(reversed(started))
+    assert [[one.rank for one in world] for world in worlds] == [[0, 1, 2]] * 3
+    assert [{one.real_s // 10 for one in world} for world in worlds] == [{1.0}, {2.0}, {3.0}]
+
+
+def test_runs_side_by_side_are_told_apart_by_their_launchers(tmp_path: Path) -> None:
+    order = [(7, 0), (8, 1), (7, 1), (8, 0)]
+    started = [start_process(tmp_path, parent, rank, 2, float(n)) for n, (parent, rank) in enumerate(order)]
+    assert [[(one.parent, one.rank) for one in world] for world in split_worlds(started)] == [
+        [(7, 0), (7, 1)],
+        [(8, 0), (8, 1)],
+    ]
+
+
+def test_the_parts_of_a_run_on_several_hosts_are_one_world(tmp_path: Path) -> None:
+    started = [
+        replace(start_process(tmp_path, host, 2 * host + core, 4, 10.0 * run + host), host=str(host))
+        for run in (1, 2) for host in (0, 1) for core in (0, 1)
+    ]  # fmt: skip
+    assert [[one.rank for one in world] for world in split_worlds(started)] == [[0, 1, 2, 3]] * 2
+
+
+def test_ranks_that_each_start_behind_a_shell_of_their_own_are_one_world(tmp_path: Path) -> None:
+    started = [start_process(tmp_path, 100 + rank, rank, 3, 1.0 + rank / 10) for rank in (2, 1, 0)]
+    assert [[one.rank for one in world] for world in split_worlds(started)] == [[0, 1, 2]]
+
+
+def test_spawned_processes_are_no_part_of_the_run_that_spawned_them(tmp_path: Path) -> None:
+    started = [start_process(tmp_path, 1, *who) for who in ((0, 1, 1.0), (0, 2, 2.0), (1, 2, 2.1))]
+    assert [len(world) for world in split_worlds(started)] == [1, 2]
+
+
+def test_of_several_runs_the_one_that_computed_most_is_read(tmp_path: Path) -> None:
+    for rank in (0, 1):
+        write_rank(tmp_path, rank)
+        for file in sorted(tmp_path.glob(f"node.{10 + rank}.*")):
+            file.with_name(file.name.replace("node.", "node.9")).write_bytes(file.read_bytes())
+        later = tmp_path / f"node.9{10 + rank}.process"
+        text = later.read_text(encoding="ascii").replace("1700000000.5", "1700000009.5").replace("/app", "/small")
+        later.write_text(text.replace("thread-end 0 9000 5100", "thread-end 0 9000 900"), encoding="ascii")
+    profile = recording.advisor_read(tmp_path)
+    assert (profile.program, len(profile.processors)) == ("app", 2)
+    told = next(note for note in profile.notes if note.name == "other runs")
+    assert "another run of MPI (small)" in told.text
+    assert told.penalty == pytest.approx(0.05)
