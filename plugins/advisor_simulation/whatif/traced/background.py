@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.trace.events import Role
+from advisor.trace.fences import FENCE
+from advisor_simulation.replay.collectives import short_name
 from advisor_simulation.replay.program import Op
 from advisor_simulation.replay.steps import Step
 from advisor_simulation.whatif.changes import HIDDEN
@@ -19,6 +21,8 @@ from advisor_simulation.whatif.traced.rows import MARK, OWN, STEPS, WAIT, WAITIN
 from advisor_simulation.whatif.traced.stretches import find_stretches
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
@@ -67,7 +71,13 @@ def hide_collectives(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
 
 def hide_barriers(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     """Let processors come to a barrier, compute what needs nothing from the others, and then wait (a fuzzy barrier)."""
-    return hide_rows(rows, chosen & role_mask(rows, Role.BARRIER))
+    return hide_rows(rows, chosen & barrier_mask(rows))
+
+
+def barrier_mask(rows: ReplayRows) -> Mask:
+    """Return which rows are barriers; those at which one-sided data are there, no program can go without."""
+    fence = short_name(FENCE)
+    return role_mask(rows, Role.BARRIER) & ~_collective_mask(rows, lambda name: name == fence)
 
 
 def role_mask(rows: ReplayRows, *roles: Role) -> Mask:
@@ -79,9 +89,14 @@ def role_mask(rows: ReplayRows, *roles: Role) -> Mask:
 
 def reduction_mask(rows: ReplayRows) -> Mask:
     """Return which rows are collective operations that reduce, by their names."""
-    reduces = np.array([*("reduce" in name.lower() for name in rows.program.collectives.name), False])
+    return _collective_mask(rows, lambda name: "reduce" in name.lower())
+
+
+def _collective_mask(rows: ReplayRows, fits: Callable[[str], bool]) -> Mask:
+    """Return which rows are collective operations whose name fits."""
+    fitting = np.array([*map(fits, rows.program.collectives.name), False])
     found = rows.op_mask(Op.JOIN)
-    found[found] = reduces[rows.link[found]]
+    found[found] = fitting[rows.link[found]]
     return found
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from advisor.trace.events import Role
 from advisor_simulation.replay.program import Op
-from advisor_simulation.whatif.traced.background import role_mask
+from advisor_simulation.whatif.traced.background import barrier_mask, role_mask
 from advisor_simulation.whatif.traced.rows import WAIT, message_mask
 from advisor_simulation.whatif.traced.sharing import ALONE
 from advisor_simulation.whatif.traced.work import NoiseLevels, computing_mask, file_mask, find_hubs, find_units
@@ -54,7 +54,7 @@ def remove_costs(rows: ReplayRows, place: tuple[IntArray, IntArray], chosen: Mas
 
 def _meetings(rows: ReplayRows, kind: str) -> Mask:
     joins = rows.op_mask(Op.JOIN)
-    return joins & role_mask(rows, Role.BARRIER) if kind == "barriers" else joins
+    return joins & barrier_mask(rows) if kind == "barriers" else joins
 
 
 def _drop_links(rows: ReplayRows, these: Mask) -> ReplayRows:

@@ -50,6 +50,8 @@ UNLIKE: Final = 2.0
 ENOUGH: Final = 4
 #: A rank with less than this share of the mean work has nothing to do.
 IDLE: Final = 0.005
+#: A rank that computes this part of the mean or more, and nothing of the main region, runs a code of its own.
+CODE: Final = 0.25
 #: A region with less than this share of a phase is no unit of its own.
 SMALL: Final = 0.01
 #: A hub that serves for more than this share of the mean work of a rank decides how fast the others are.
@@ -88,8 +90,8 @@ class Unit:
     ``region`` is its main one, -1 for none. ``repeats`` is how often the phase comes, or how many passes there are
     where it comes once: passes of one instance are disturbed alike. ``structure`` is what of the seconds comes again,
     ``noise`` the relative standard deviation of the rest, ``disturbed`` the seconds (ranks, passes) that are
-    disturbance. ``served`` units are handed out by a hub piece after
-    piece, to whoever asks.
+    disturbance. ``codes`` (ranks,) is the main region of each rank where ranks run several codes side by side, each
+    its own, else -1. ``served`` units are handed out by a hub piece after piece, to whoever asks.
     """
 
     phase: int
@@ -101,6 +103,7 @@ class Unit:
     disturbed: FloatArray
     region: int
     repeats: int
+    codes: IntArray
     served: bool = False
 
     def divide_passes(self, values: FloatArray) -> list[FloatArray]:
@@ -112,6 +115,24 @@ class Unit:
         """How many passes each instance has, 1 where they are alike or instances differ in that."""
         return count_positions(self.seconds, self.repeats)
 
+    def share_by_ranks(self, seconds: FloatArray) -> FloatArray:
+        """Return seconds (ranks, n) if work were even: the mean; of codes side by side, each on its best part of the
+        ranks."""
+        even: FloatArray = np.broadcast_to(seconds.mean(axis=0), seconds.shape).copy()
+        names = np.unique(self.codes[self.codes >= 0])
+        work = np.array([seconds[self.codes == code].sum() for code in names])
+        given = divide_ranks(work, int((self.codes >= 0).sum())) if len(names) else []
+        for code, count in zip(names, given, strict=False):
+            even[self.codes == code] = seconds[self.codes == code].sum(axis=0) / count
+        return even
+
+    def share_by_codes(self, seconds: FloatArray) -> FloatArray:
+        """Return seconds (ranks, n) if the ranks of each code shared its work, all of them where they run one."""
+        even: FloatArray = np.empty_like(seconds)
+        for code in np.unique(self.codes):
+            even[self.codes == code] = seconds[self.codes == code].mean(axis=0)
+        return even
+
     @property
     def totals(self) -> FloatArray:
         """The structural seconds of each rank (ranks,), drawn towards their mean as far as noise explains them."""
@@ -119,6 +140,18 @@ class Unit:
         if self.repeats < ENOUGH:
             return totals
         return _shrink_scatter(totals[:, None], self.noise / np.sqrt(self.repeats))[:, 0]
+
+
+def divide_ranks(work: FloatArray, ranks: int) -> list[int]:
+    """Return how many of the ranks each of several codes gets, so that the one that takes longest is done first.
+
+    Each has one; each further rank goes to the code that takes longest then.
+    """
+    given = np.ones(len(work), dtype=np.int64)
+    for _ in range(ranks - len(work)):
+        given[np.argmax(work / given)] += 1
+    found: list[int] = given.tolist()
+    return found
 
 
 def find_units(
@@ -164,21 +197,41 @@ def file_mask(rows: ReplayRows) -> Mask:
 def _build_unit(
     rows: ReplayRows, number: int, at: IntArray, instance: IntArray, region: int, levels: NoiseLevels
 ) -> Unit:
-    turn = number_passes(rows.line[at], instance[at], rows.region[at] == region)
+    main = _main_regions(rows, at, region)
+    turn = number_passes(rows.line[at], instance[at], rows.region[at] == main[rows.line[at]])
     seconds = np.zeros((rows.program.ranks, int(turn.max()) + 1))
     np.add.at(seconds, (rows.line[at], turn), rows.seconds[at])
-    instances = len(np.unique(instance[at]))
+    codes, instances = _find_codes(main, seconds), len(np.unique(instance[at]))
     repeats = instances if instances > 1 else seconds.shape[1]
     structure, noise = split_noise_by_position(seconds, repeats)
     if seconds.shape[1] < ENOUGH:
         noise = levels.find_level(region)
         usual = _drop_outliers(seconds, levels.shares.get(region, levels.usual_shares.get(region)), noise)
         disturbed = np.maximum(seconds - usual, 0.0)
-        return Unit(number, at, turn, seconds, _shrink_scatter(usual, noise), noise, disturbed, region, repeats)
+        structure = _shrink_scatter(usual, noise)
+        return Unit(number, at, turn, seconds, structure, noise, disturbed, region, repeats, codes)
     outlying = np.maximum(seconds - structure, 0.0)
     size = seconds.mean()
     disturbed = np.where(outlying > LEAST_FAR * size, outlying, 0.0) if noise < 0 else np.zeros_like(seconds)
-    return Unit(number, at, turn, seconds, structure, abs(noise), disturbed, region, repeats)
+    return Unit(number, at, turn, seconds, structure, abs(noise), disturbed, region, repeats, codes)
+
+
+def _main_regions(rows: ReplayRows, at: IntArray, region: int) -> IntArray:
+    """Return by which region each rank (ranks,) counts its passes: ``region``, or what it has most of instead."""
+    ranks, count = rows.program.ranks, len(rows.program.names) + 1
+    code = (rows.region[at].astype(np.int64) + 1) * ranks + rows.line[at]
+    each = np.bincount(code, rows.seconds[at], minlength=count * ranks).reshape(count, ranks)
+    return np.where(each[region + 1] > 0, region, each.argmax(axis=0) - 1)
+
+
+def _find_codes(main: IntArray, seconds: FloatArray) -> IntArray:
+    """Return which of several codes side by side each rank (ranks,) runs; -1 for none, or where all run the same one.
+
+    Ranks whose ``main`` region is another one run another code if they compute to speak of.
+    """
+    each = seconds.sum(axis=1)
+    codes = np.where(each >= CODE * each.mean(), main, -1)
+    return codes if len(np.unique(codes[codes >= 0])) > 1 else np.full_like(codes, -1)
 
 
 def _drop_outliers(seconds: FloatArray, share: FloatArray | None, noise: float) -> FloatArray:
@@ -198,15 +251,17 @@ def _drop_outliers(seconds: FloatArray, share: FloatArray | None, noise: float) 
 def _common_regions(rows: ReplayRows, at: IntArray) -> IntArray:
     """Return the region of each row, from 1 on, 0 for none; of regions that few ranks share, the main one below 0.
 
-    A region that less than half of the ranks pass through is a part of their work, not a unit of its own.
+    A region that less than half of the ranks pass through is a part of their work, not a unit of its own; nor is one
+    that ranks pass through instead of the main one: those of a coupled code are not idle in the other code.
     """
     ranks, count = rows.program.ranks, len(rows.program.names) + 1
     region = rows.region[at].astype(np.int64) + 1
     each = np.bincount(region * ranks + rows.line[at], rows.seconds[at], minlength=count * ranks).reshape(count, ranks)
     total = each.sum(axis=1)
-    sharing = (each > IDLE * total[:, None] / ranks).sum(axis=1)
-    common = (2 * sharing >= (each.sum(axis=0) > 0).sum()) & (total > SMALL * total.sum())
+    sharing = each > IDLE * total[:, None] / ranks
+    common = (2 * sharing.sum(axis=1) >= (each.sum(axis=0) > 0).sum()) & (total > SMALL * total.sum())
     main = int(np.where(common, total, 0.0).argmax()) if common.any() else int(total.argmax())
+    common &= (sharing & sharing[main]).any(axis=1)
     return np.where(common[region] | (region == main), region, -1 - main)
 
 
