@@ -37,8 +37,7 @@ def meet_at_fences(trace: Trace) -> Trace:
         members.append(ranks)
     added = {"kind": Kind.COLLECTIVE, "comm": members.index(ranks), "partner": -1, "tag": -1, "size": 0, "request": 0}
     columns = {
-        name: np.insert(getattr(trace, name), leaves, added.get(name, getattr(trace, name)[leaves]))
-        for name in COLUMNS
+        name: np.insert(getattr(trace, name), leaves, added.get(name, getattr(trace, name)[leaves])) for name in COLUMNS
     }
     regions = [*trace.regions]
     regions[number] = replace(regions[number], role=Role.BARRIER)

@@ -183,7 +183,8 @@ class Parallel(NamedTuple):
 
 Operation = (
     Enter | Leave | Work | Pass | Send | Recv | Isend | Irecv | Wait | Sendrecv | Collective | StartCollective
-    | Put | Fence | Expose | Access | EndAccess | EndExposure | Transfer | StartTransfer | Background | Critical | Parallel
+    | Put | Fence | Expose | Access | EndAccess | EndExposure
+    | Transfer | StartTransfer | Background | Critical | Parallel
 )  # fmt: skip
 #: The program of a process: it gets the source of what it received with ``Recv``, else None.
 Program = Generator[Operation, "int | None", None]

@@ -39,10 +39,13 @@ EAGER_B: Final = 1 << 20
 def balance(code: Code, phase: Phase) -> Phase | None:
     """Cut the domain by measured work, once for the whole run.
 
-    Of tasks the master takes its part, too; coupled codes get ranks, and groups of ranks members, by their work; who only writes gets work as well.
+    Of tasks the master takes its part, too; coupled codes get ranks, and groups of ranks members, by their work; who
+    only writes gets work as well.
     """
-    if isinstance(phase, Coupled) and phase.cut(code.ranks) != replace(phase, rank_share=phase.work_share).cut(code.ranks):
-        return replace(phase, rank_share=phase.work_share)
+    if isinstance(phase, Coupled):
+        fitting = replace(phase, rank_share=phase.work_share)
+        if fitting.cut(code.ranks) != phase.cut(code.ranks):
+            return fitting
     if isinstance(phase, Ensemble) and phase.costs.strength and phase.assigned == "equally":
         return replace(phase, assigned="measured")
     if isinstance(phase, Served) and not phase.works:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -22,8 +23,9 @@ _SENT: Final = 5000
 class Served(Phase):
     """Work, and output that one rank of ``clients`` + 1 receives and writes for the others in each iteration.
 
-    Those who compute add something up before they hand their output over. With ``buffers`` 1 the others go on when their data are written, with 2 when the buffer before that is free. With
-    ``works`` those who write compute their part as well, and write then.
+    Those who compute add something up before they hand their output over. With ``buffers`` 1 they go on when their data
+    are written, with 2 when the buffer before that is free. With ``works`` those who write compute their part as well,
+    and write then.
     """
 
     serve: str = "serve_output"
@@ -65,7 +67,7 @@ class Served(Phase):
         """Return whom each server serves: the last one those before it who are left."""
         groups = max(round(ranks / (self.clients + 1)), 1)
         limits = [ranks * group // groups for group in range(groups + 1)]
-        return {stop - 1: range(first, stop - 1) for first, stop in zip(limits, limits[1:], strict=False)}
+        return {stop - 1: range(first, stop - 1) for first, stop in itertools.pairwise(limits)}
 
     def _write(self, clients: range, rank: int) -> Program:
         yield Enter(self.serve)

@@ -195,9 +195,7 @@ SHAPES: Final[Mapping[str, Shape]] = {
         operations=26,
         least_ranks=4,
     ),
-    "ensemble": Shape(
-        (Ensemble(name="run_member", work_s=1.0, close="MPI_Allreduce"),), operations=26, least_ranks=8
-    ),
+    "ensemble": Shape((Ensemble(name="run_member", work_s=1.0, close="MPI_Allreduce"),), operations=26, least_ranks=8),
     "pencil_transform": Shape((Pencils(name="transform_pencils", work_s=1.0),), operations=14, least_ranks=4),
     "one_sided_halo": Shape((OneSided(name="relax_cells", work_s=1.0), _TIME_STEP), operations=20),
     "one_sided_fences": Shape((OneSided(name="relax_points", work_s=1.0, fenced=True),), operations=12),

@@ -1,8 +1,8 @@
 """One-sided communication in virtual time: puts, and the two ways of saying that data are there.
 
-A put moves by itself, like the data of a message. A fence is a barrier of all ranks behind all puts before it. Pairwise,
-a target exposes its memory to some origins, which is a notice to each; an origin begins its access when all its targets
-have, and ends it with a notice that follows its data.
+A put moves by itself, like the data of a message. A fence is a barrier of all ranks behind all puts before it. Between
+pairs, a target exposes its memory to some origins, which is a notice to each; an origin begins its access when all its
+targets have, and ends it with a notice that follows its data.
 """
 
 from __future__ import annotations

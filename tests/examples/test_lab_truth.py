@@ -56,6 +56,12 @@ CURES = {
     "locked_file": ("output_each_step", "write_collectively"),
     "slow_core": ("embarrassing", "balance"),
     "oversubscription": ("stencil_1d_sendrecv", "start_fewer_ranks"),
+    "uneven_groups": ("coupled_codes", "balance"),
+    "uneven_members": ("ensemble", "balance"),
+    "needless_fences": ("one_sided_fences", "schedule_on_demand"),
+    "rare_repartition": ("adaptive_mesh", "schedule_on_demand"),
+    "waited_output": ("io_servers", "write_in_background"),
+    "late_results": ("task_graph", "send_early"),
 }
 
 
@@ -108,7 +114,8 @@ def test_remedies_of_strength_zero_change_nothing(shape: str) -> None:
     code = small(shape)
     for remedy in ("balance", "schedule_on_demand", "schedule_loops", "repartition", "send_early", "receive_early"):
         changed = apply(code, remedy)
-        assert changed is None or shape.startswith(("master", "clustering"))
+        uneven = ("master", "clustering", "adaptive", "io_servers")  # idle masters and servers, a mesh that moves
+        assert changed is None or shape.startswith(uneven)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

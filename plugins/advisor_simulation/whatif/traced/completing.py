@@ -79,7 +79,8 @@ def _find_latest(
     """Return when the partner of each completion ``at`` was ready (-inf: unknown), and which are the last of a call.
 
     A partner that receives counts only if it was ready later than all who send, and so long before the call ended as
-    the fastest message takes for one of its ``TRIPS``: else the message did not wait for it. ``calls`` are begin and end of each group.
+    the fastest message takes for one of its ``TRIPS``: else the message did not wait for it. ``calls`` are begin and
+    end of each group.
     """
     send, _ = find_message_ends(rows)
     posts = np.full(len(rows.program.source), -1, dtype=np.int64)

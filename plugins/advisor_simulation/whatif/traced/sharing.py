@@ -12,6 +12,7 @@ import numpy as np
 
 from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.changes import RANK_PIECES, UNEVEN
+from advisor_simulation.whatif.traced.side_by_side import share_by_codes, share_by_ranks
 from advisor_simulation.whatif.traced.work import IDLE, NoiseLevels, Unit, computing_mask, find_units
 
 if TYPE_CHECKING:
@@ -132,7 +133,7 @@ def _by_rank(found: Sequence[Unit]) -> Sequence[FloatArray]:
 
 
 def _cut_unit(unit: Unit) -> FloatArray:
-    return _towards(unit.share_by_ranks(unit.totals[:, None])[:, 0], unit.totals)
+    return _towards(share_by_ranks(unit.codes, unit.totals[:, None])[:, 0], unit.totals)
 
 
 def _by_phase(found: Sequence[Unit]) -> Sequence[FloatArray]:
@@ -157,7 +158,7 @@ def _fetched(unit: Unit) -> FloatArray:
     ranks, count = unit.structure.shape
     apart = np.linspace(-0.5, 0.5, ranks) / RANK_PIECES if ranks > 1 else np.zeros(1)
     turns = np.stack([np.roll(apart, turn) for turn in range(count)], axis=1)
-    factor = _towards(unit.share_by_codes(unit.structure), unit.structure)
+    factor = _towards(share_by_codes(unit.codes, unit.structure), unit.structure)
     return factor * (1.0 + turns)
 
 
@@ -170,7 +171,7 @@ def _again(found: Sequence[Unit]) -> Sequence[FloatArray]:
         limits = np.unique(np.linspace(0, count, PERIODS + 1).round().astype(int))
         for before, begin, end in zip(limits[:-2], limits[1:-1], limits[2:], strict=True):
             past = unit.structure[:, before:begin].sum(axis=1, keepdims=True)
-            factor[:, begin:end] = _towards(unit.share_by_ranks(past), past)
+            factor[:, begin:end] = _towards(share_by_ranks(unit.codes, past), past)
         made.append(factor)
     return made
 

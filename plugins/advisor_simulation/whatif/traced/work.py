@@ -19,6 +19,7 @@ from advisor.support.grouping import iterate_groups
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 from advisor_simulation.replay.program import SENDING, Op
+from advisor_simulation.whatif.traced import side_by_side
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,8 +51,6 @@ UNLIKE: Final = 2.0
 ENOUGH: Final = 4
 #: A rank with less than this share of the mean work has nothing to do.
 IDLE: Final = 0.005
-#: A rank that computes this part of the mean or more, and nothing of the main region, runs a code of its own.
-CODE: Final = 0.25
 #: A region with less than this share of a phase is no unit of its own.
 SMALL: Final = 0.01
 #: A hub that serves for more than this share of the mean work of a rank decides how fast the others are.
@@ -115,24 +114,6 @@ class Unit:
         """How many passes each instance has, 1 where they are alike or instances differ in that."""
         return count_positions(self.seconds, self.repeats)
 
-    def share_by_ranks(self, seconds: FloatArray) -> FloatArray:
-        """Return seconds (ranks, n) if work were even: the mean; of codes side by side, each on its best part of the
-        ranks."""
-        even: FloatArray = np.broadcast_to(seconds.mean(axis=0), seconds.shape).copy()
-        names = np.unique(self.codes[self.codes >= 0])
-        work = np.array([seconds[self.codes == code].sum() for code in names])
-        given = divide_ranks(work, int((self.codes >= 0).sum())) if len(names) else []
-        for code, count in zip(names, given, strict=False):
-            even[self.codes == code] = seconds[self.codes == code].sum(axis=0) / count
-        return even
-
-    def share_by_codes(self, seconds: FloatArray) -> FloatArray:
-        """Return seconds (ranks, n) if the ranks of each code shared its work, all of them where they run one."""
-        even: FloatArray = np.empty_like(seconds)
-        for code in np.unique(self.codes):
-            even[self.codes == code] = seconds[self.codes == code].mean(axis=0)
-        return even
-
     @property
     def totals(self) -> FloatArray:
         """The structural seconds of each rank (ranks,), drawn towards their mean as far as noise explains them."""
@@ -140,18 +121,6 @@ class Unit:
         if self.repeats < ENOUGH:
             return totals
         return _shrink_scatter(totals[:, None], self.noise / np.sqrt(self.repeats))[:, 0]
-
-
-def divide_ranks(work: FloatArray, ranks: int) -> list[int]:
-    """Return how many of the ranks each of several codes gets, so that the one that takes longest is done first.
-
-    Each has one; each further rank goes to the code that takes longest then.
-    """
-    given = np.ones(len(work), dtype=np.int64)
-    for _ in range(ranks - len(work)):
-        given[np.argmax(work / given)] += 1
-    found: list[int] = given.tolist()
-    return found
 
 
 def find_units(
@@ -197,11 +166,11 @@ def file_mask(rows: ReplayRows) -> Mask:
 def _build_unit(
     rows: ReplayRows, number: int, at: IntArray, instance: IntArray, region: int, levels: NoiseLevels
 ) -> Unit:
-    main = _main_regions(rows, at, region)
+    main = side_by_side.find_main_regions(rows, at, region)
     turn = number_passes(rows.line[at], instance[at], rows.region[at] == main[rows.line[at]])
     seconds = np.zeros((rows.program.ranks, int(turn.max()) + 1))
     np.add.at(seconds, (rows.line[at], turn), rows.seconds[at])
-    codes, instances = _find_codes(main, seconds), len(np.unique(instance[at]))
+    codes, instances = side_by_side.find_codes(main, seconds), len(np.unique(instance[at]))
     repeats = instances if instances > 1 else seconds.shape[1]
     structure, noise = split_noise_by_position(seconds, repeats)
     if seconds.shape[1] < ENOUGH:
@@ -214,24 +183,6 @@ def _build_unit(
     size = seconds.mean()
     disturbed = np.where(outlying > LEAST_FAR * size, outlying, 0.0) if noise < 0 else np.zeros_like(seconds)
     return Unit(number, at, turn, seconds, structure, abs(noise), disturbed, region, repeats, codes)
-
-
-def _main_regions(rows: ReplayRows, at: IntArray, region: int) -> IntArray:
-    """Return by which region each rank (ranks,) counts its passes: ``region``, or what it has most of instead."""
-    ranks, count = rows.program.ranks, len(rows.program.names) + 1
-    code = (rows.region[at].astype(np.int64) + 1) * ranks + rows.line[at]
-    each = np.bincount(code, rows.seconds[at], minlength=count * ranks).reshape(count, ranks)
-    return np.where(each[region + 1] > 0, region, each.argmax(axis=0) - 1)
-
-
-def _find_codes(main: IntArray, seconds: FloatArray) -> IntArray:
-    """Return which of several codes side by side each rank (ranks,) runs; -1 for none, or where all run the same one.
-
-    Ranks whose ``main`` region is another one run another code if they compute to speak of.
-    """
-    each = seconds.sum(axis=1)
-    codes = np.where(each >= CODE * each.mean(), main, -1)
-    return codes if len(np.unique(codes[codes >= 0])) > 1 else np.full_like(codes, -1)
 
 
 def _drop_outliers(seconds: FloatArray, share: FloatArray | None, noise: float) -> FloatArray:
