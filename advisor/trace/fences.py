@@ -7,7 +7,7 @@ pass as many fences, the n-th of each are one meeting; whether they met, the tim
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: The call; also which barriers of a replay are fences.
 FENCE: Final = "MPI_Win_fence"
 #: The part of the fences at which nobody leaves before all have come.
-MET: Final = 0.9
+MET_SHARE: Final = 0.9
 
 
 def meet_at_fences(trace: Trace) -> Trace:
@@ -36,7 +36,7 @@ def meet_at_fences(trace: Trace) -> Trace:
     if ranks not in members:
         members.append(ranks)
     added = {"kind": Kind.COLLECTIVE, "comm": members.index(ranks), "partner": -1, "tag": -1, "size": 0, "request": 0}
-    columns = {
+    columns: dict[str, Any] = {
         name: np.insert(getattr(trace, name), leaves, added.get(name, getattr(trace, name)[leaves])) for name in COLUMNS
     }
     regions = [*trace.regions]
@@ -54,4 +54,4 @@ def _do_ranks_meet(trace: Trace, enters: IntArray, leaves: IntArray, ranks: int)
     if not np.array_equal(places, np.repeat(np.unique(places), len(enters) // ranks)) or len(np.unique(rank)) != ranks:
         return False
     come, gone = (trace.time_s[each].reshape(ranks, -1) for each in (enters, leaves))
-    return bool((gone.min(axis=0) >= come.max(axis=0)).mean() >= MET)
+    return bool((gone.min(axis=0) >= come.max(axis=0)).mean() >= MET_SHARE)

@@ -163,7 +163,8 @@ def find_lock_waits(run: MeasuredRun, phase: PhaseRun) -> FloatArray:
     masters, rank = np.unique(run.team.master, return_inverse=True)
     longest = np.zeros((len(masters), waited.shape[1]))
     np.maximum.at(longest, rank, waited)
-    return np.minimum(longest.mean(axis=0), np.maximum(phase.inner, 0.0))
+    found: FloatArray = np.minimum(longest.mean(axis=0), np.maximum(phase.inner, 0.0))
+    return found
 
 
 def remove_locks(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
