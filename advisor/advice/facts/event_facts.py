@@ -61,7 +61,8 @@ def iterations_with_work(source: FactSource) -> float:
     if not work.sum() > WORKING * everything:
         return float(max(iterations.values()))
     held = np.sort(work)
-    usual = held[np.searchsorted(np.cumsum(held), held.sum() / 2)]
+    until = np.cumsum(held)
+    usual = held[np.searchsorted(until, until[-1] / 2)]
     return float((work >= WORTH_COUNTING * usual).sum())
 
 
