@@ -38,6 +38,7 @@ class Writer:
     def __init__(self, archive: Archive, ranks: int, sources: Mapping[str, tuple[str, int]]) -> None:
         self._archive, self._ranks, self._sources = archive, ranks, sources
         self._handles: dict[str, int] = {}
+        self._groups: dict[tuple[int, ...], int] = {(): archive.world}
         self._team = archive.comm(range(ranks), "team")
 
     def write(self, place: int, log: Sequence[Event]) -> None:
@@ -65,12 +66,14 @@ class Writer:
                 events.mpi_irecv_request(at, request)
             case ("collective_begin",):
                 events.mpi_collective_begin(at)
-            case ("collective", str(call), int(size), int(root)):
-                moved = size * self._pieces(call)
-                events.mpi_collective_end(at, COLLECTIVES[call], world, NONE_32 if root < 0 else root, moved, moved)
-            case ("met", int(call), int(size), request):
-                number = COLLECTIVES[ALL_TO_ALL[call]]
-                events.non_blocking_collective_complete(at, number, world, NONE_32, size, size, request)
+            case ("collective", str(call), int(size), int(root), *members):
+                moved = size * _pieces(call, len(members) or self._ranks)
+                group = self._group(tuple(map(int, members)))
+                place = NONE_32 if root < 0 else members.index(root) if members else root
+                events.mpi_collective_end(at, COLLECTIVES[call], group, place, moved, moved)
+            case ("met", int(call), int(size), request, *members):
+                number, group = COLLECTIVES[ALL_TO_ALL[call]], self._group(tuple(map(int, members)))
+                events.non_blocking_collective_complete(at, number, group, NONE_32, size, size, request)
             case ("io", str(file), size):
                 events.io_operation_complete(at, self._handle(file), size, 0)
             case ("fork", threads):
@@ -86,9 +89,11 @@ class Writer:
             case _:
                 raise ValueError(kind)
 
-    def _pieces(self, call: str) -> int:
-        """Return how many pieces a rank sends in a collective."""
-        return self._ranks if call in ("MPI_Alltoall", "MPI_Allgather") else 0 if call == "MPI_Barrier" else 1
+    def _group(self, members: tuple[int, ...]) -> int:
+        """Return the communicator of some ranks, of all if there are none."""
+        if members not in self._groups:
+            self._groups[members] = self._archive.comm(members, f"group {len(self._groups)}")
+        return self._groups[members]
 
     def _region(self, name: str) -> int:
         if name.startswith("MPI_"):
@@ -107,6 +112,11 @@ class Writer:
         if file not in self._handles:
             self._handles[file] = self._archive.io_handle(file)
         return self._handles[file]
+
+
+def _pieces(call: str, ranks: int) -> int:
+    """Return how many pieces a rank sends in a collective of so many."""
+    return ranks if call in ("MPI_Alltoall", "MPI_Allgather") else 0 if call == "MPI_Barrier" else 1
 
 
 def write_archive(

@@ -16,6 +16,7 @@ from lab.costs import Network, Storage, Threads
 from lab.files import Files
 from lab.meetings import Meetings
 from lab.messages import Messages, Request
+from lab.windows import Windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -71,13 +72,15 @@ class Engine:
         self._idle = [machine.cores or 0] * hosts
         self._ready: list[deque[tuple[float, Callable[[], None]]]] = [deque() for _ in range(hosts)]
         self._locks: dict[str, _Lock] = {}
-        messages, meetings, files = Messages(self), Meetings(self), Files(self)
+        messages, meetings, files, windows = Messages(self), Meetings(self), Files(self), Windows(self)
         self._do: dict[type, Callable[[Process, Any], None]] = {
             op.Work: self._work, op.Pass: self._pass, op.Critical: self._critical, op.Parallel: self._parallel,
             op.Background: self._background,
             op.Send: messages.send, op.Recv: messages.recv, op.Isend: messages.isend, op.Irecv: messages.irecv,
             op.Sendrecv: messages.sendrecv, op.Wait: messages.wait,
             op.Collective: meetings.enter, op.StartCollective: meetings.start,
+            op.Put: windows.put, op.Fence: windows.fence, op.Expose: windows.expose, op.Access: windows.access,
+            op.EndAccess: windows.end_access, op.EndExposure: windows.end_exposure,
             op.Transfer: files.transfer, op.StartTransfer: files.start,
         }  # fmt: skip
 

@@ -9,11 +9,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from lab.adaptive import Adaptive
 from lab.collectives import Pieces, Serial, Transpose
 from lab.exchanges import Exchange, Wavefront, stencil
+from lab.groups import Coupled, Ensemble
 from lab.loads import Load
 from lab.masters import Tasks
+from lab.one_sided import OneSided
 from lab.output import Output
+from lab.servers import Served
+from lab.task_graphs import TaskGraph
 from lab.teams import Team
 from lab.world import scaled
 
@@ -34,7 +39,7 @@ SHORTEST_S: Final = 0.15
 
 
 def _loaded(code: Code, phase: Phase, kinds: tuple[str, ...], strength: float, generator: Generator) -> Code | None:
-    if isinstance(phase, Tasks) or phase.work_s == 0 or phase.load.strength or code.ranks == 1:
+    if isinstance(phase, Tasks | Coupled | Served) or phase.work_s == 0 or phase.load.strength or code.ranks == 1:
         return None
     kind = kinds[int(generator.integers(len(kinds)))]
     load = Load(kind, strength, int(generator.integers(1 << 30)))
@@ -244,6 +249,52 @@ def locked_file(code: Code, phase: Phase, strength: float, _generator: Generator
     return code.changed(phase.name, replace(phase, writer="locked", size_B=size))
 
 
+def uneven_groups(code: Code, phase: Phase, strength: float, generator: Generator) -> Code | None:
+    """Give one of two coupled codes more work, and as many ranks as the other."""
+    if not isinstance(phase, Coupled):
+        return None
+    share = 0.5 * (1.0 + strength * float(generator.choice([-1.0, 1.0])))
+    return code.changed(phase.name, replace(phase, work_share=share))
+
+
+def uneven_members(code: Code, phase: Phase, strength: float, generator: Generator) -> Code | None:
+    """Let members of an ensemble cost differently, so that groups with equally many of them end early."""
+    if not isinstance(phase, Ensemble):
+        return None
+    kind = ("linear", "fixed", "random")[int(generator.integers(3))]
+    return code.changed(phase.name, replace(phase, costs=Load(kind, min(2 * strength, 0.9), code.seed)))
+
+
+def needless_fences(code: Code, phase: Phase, strength: float, generator: Generator) -> Code | None:
+    """Order puts by fences of all ranks, under a wandering load."""
+    if not isinstance(phase, OneSided):
+        return None
+    return wandering_load(code, replace(phase, fenced=True), strength, generator)
+
+
+def rare_repartition(code: Code, phase: Phase, strength: float, _generator: Generator) -> Code | None:
+    """Never cut a mesh anew whose refined part moves."""
+    if not isinstance(phase, Adaptive):
+        return None
+    load = Load("moving", 2 * strength, phase.load.seed)
+    return code.changed(phase.name, replace(phase, load=load, every=0))
+
+
+def waited_output(code: Code, phase: Phase, strength: float, _generator: Generator) -> Code | None:
+    """Wait until a rank that only writes has written."""
+    if not isinstance(phase, Served):
+        return None
+    size = max(int(strength * phase.work_s / phase.clients * code.machine.storage.bandwidth), 64)
+    return code.changed(phase.name, replace(phase, buffers=1, size_B=size))
+
+
+def late_results(code: Code, phase: Phase, strength: float, _generator: Generator) -> Code | None:
+    """Let half of the ranks do tasks first whose results nobody waits for."""
+    if not isinstance(phase, TaskGraph):
+        return None
+    return code.changed(phase.name, replace(phase, late=50, wanted=1.0 - min(2 * strength, 0.8)))
+
+
 def slow_core(code: Code, _phase: Phase, strength: float, generator: Generator) -> Code | None:
     """Let one rank run on a slow core."""
     rank = int(generator.integers(code.ranks))
@@ -264,6 +315,7 @@ FAULTS: Final[Mapping[str, Fault]] = {
         imbalance, wandering_load, growing_load, late_sender, early_wait, small_messages, sends_in_a_chain,
         coarse_pipeline, needless_barriers, many_reductions, blocking_reduction, large_transpose, serial_part,
         idle_master, busy_master, static_loop, serial_threads, many_forks, thread_lock, one_writer, small_writes,
-        frequent_fsync, opened_each_time, locked_file, slow_core, oversubscription,
+        frequent_fsync, opened_each_time, locked_file, slow_core, oversubscription, uneven_groups, uneven_members,
+        needless_fences, rare_repartition, waited_output, late_results,
     )
 }  # fmt: skip

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 #: Pieces of a rank's work that are handed out on demand.
 PIECES: Final = 16
-KINDS: Final = ("equal", "linear", "heavy", "quarter", "fixed", "random", "wandering", "growing")
+KINDS: Final = ("equal", "linear", "heavy", "quarter", "fixed", "random", "wandering", "growing", "moving")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,9 @@ class Load:
             excess[(one + np.arange(iterations) * (1 + ranks // 3)) % ranks, np.arange(iterations)] = 1.0
         elif self.kind == "growing":
             excess[one] = np.linspace(0.0, 1.0, iterations)
+        elif self.kind == "moving":
+            at = np.linspace(0.0, ranks - 1.0, iterations)
+            excess += np.maximum(1.0 - np.abs(np.arange(ranks)[:, None] - at) / max(ranks / 4, 1.5), 0.0)
         excess -= excess.mean(axis=0)
         largest = np.abs(excess.max(axis=0)).max()
         excess = excess * (self.strength / largest) if largest > 0 else excess

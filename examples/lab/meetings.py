@@ -1,4 +1,4 @@
-"""Collective operations of all ranks, blocking and nonblocking, in virtual time."""
+"""Collective operations of all ranks or of groups, blocking and nonblocking, in virtual time."""
 
 from __future__ import annotations
 
@@ -24,16 +24,13 @@ class _Meeting:
 
 
 class Meetings:
-    """The collective operations of a run; the n-th call of each rank belongs to the n-th operation."""
+    """The collective operations of a run: of a group, the n-th call of each member belongs to the n-th operation."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._calls = [0] * engine.ranks
-        self._open: dict[int, _Meeting] = {}
-        network = engine.machine.network
-        far = engine.host[-1] > 0
-        self._latency_s = network.latency_s if far else network.inner_latency_s
-        self._bandwidth = network.bandwidth if far else network.inner_bandwidth
+        self._all = tuple(range(engine.ranks))
+        self._calls: dict[tuple[tuple[int, ...], int], int] = {}
+        self._open: dict[tuple[tuple[int, ...], int], _Meeting] = {}
 
     def enter(self, process: Process, step: Collective) -> None:
         """Call a collective operation and wait until this rank may leave it."""
@@ -42,34 +39,44 @@ class Meetings:
         engine.note(process, engine.now, "collective_begin")
 
         def end(time_s: float) -> None:
-            engine.note(process, time_s, "collective", step.call, step.size_B, step.root)
+            engine.note(process, time_s, "collective", step.call, step.size_B, step.root, *step.members)
             engine.leave(process, time_s, step.call)
 
-        self._join(process, step.call, step.size_B, step.root, end)
+        self._join(process, step, step.root, end)
 
     def start(self, process: Process, step: StartCollective) -> None:
         """Start a nonblocking collective operation."""
         engine = self._engine
         call = "MPI_I" + step.call.removeprefix("MPI_").lower()
-        request = Request("collective", partner=ALL_TO_ALL.index(step.call), size_B=step.size_B, number=step.request)
+        request = Request("collective", ALL_TO_ALL.index(step.call), size_B=step.size_B, number=step.request)
+        request.members = step.members
         process.requests[step.request] = request
         engine.note(process, engine.now, "enter", call)
         engine.note(process, engine.now, "icollective", step.request)
         engine.leave(process, engine.now + engine.machine.network.overhead_s, call)
-        self._join(process, step.call, step.size_B, -1, request.complete)
+        self._join(process, step, -1, request.complete)
 
-    def _join(self, process: Process, call: str, size_B: int, root: int, then: Callable[[float], None]) -> None:
+    def _link(self, members: tuple[int, ...]) -> tuple[float, float]:
+        """Return latency and bandwidth of a group: of messages between hosts, if it has several."""
+        network, host = self._engine.machine.network, self._engine.host
+        if len({host[rank] for rank in members}) > 1:
+            return network.latency_s, network.bandwidth
+        return network.inner_latency_s, network.inner_bandwidth
+
+    def _join(
+        self, process: Process, step: Collective | StartCollective, root: int, then: Callable[[float], None]
+    ) -> None:
         """Enter an operation; ``then`` is called with the time at which this rank may leave."""
-        engine = self._engine
-        number = self._calls[process.rank]
-        self._calls[process.rank] += 1
-        meeting = self._open.setdefault(number, _Meeting())
+        engine, call, size_B, members = self._engine, step.call, step.size_B, step.members or self._all
+        calls = self._calls.get((members, process.rank), 0)
+        self._calls[members, process.rank] = calls + 1
+        meeting = self._open.setdefault((members, calls), _Meeting())
         meeting.entered_s[process.rank] = engine.now
         meeting.waiting[process.rank] = then
-        whole = len(meeting.entered_s) == engine.ranks
-        overhead = engine.machine.network.overhead_s
-        cost = collective_s(call, size_B, engine.ranks, self._latency_s, self._bandwidth, overhead)
-        own = overhead + size_B / self._bandwidth
+        whole = len(meeting.entered_s) == len(members)
+        overhead, (latency, bandwidth) = engine.machine.network.overhead_s, self._link(members)
+        cost = collective_s(call, size_B, len(members), latency, bandwidth, overhead)
+        own = overhead + size_B / bandwidth
         if call in ALL_TO_ALL:
             free = list(meeting.waiting) if whole else []
         elif call in FROM_ROOT:
@@ -83,4 +90,4 @@ class Meetings:
             leaves = begin + (own if call not in ALL_TO_ALL + FROM_ROOT and rank != root else cost)
             meeting.waiting.pop(rank)(max(leaves, engine.now + overhead))
         if whole:
-            del self._open[number]
+            del self._open[members, calls]

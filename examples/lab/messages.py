@@ -29,6 +29,7 @@ class Request:
     number: int = -1
     done_s: float | None = None
     told: Callable[[], None] | None = None
+    members: tuple[int, ...] = ()
 
     def complete(self, time_s: float) -> None:
         """State its end, which may lie ahead."""
@@ -138,7 +139,7 @@ class Messages:
                 elif each.kind == "send":
                     self._engine.note(process, time_s, "isend_done", each.number)
                 elif each.kind == "collective":
-                    self._engine.note(process, time_s, "met", each.partner, each.size_B, each.number)
+                    self._engine.note(process, time_s, "met", each.partner, each.size_B, each.number, *each.members)
             self._engine.leave(process, time_s, step.call)
 
         self._when(requests, end)

@@ -87,19 +87,59 @@ class Sendrecv(NamedTuple):
 
 
 class Collective(NamedTuple):
-    """Call a collective operation of all ranks; ``size_B`` is what each rank contributes for each partner."""
+    """Call a collective operation; ``size_B`` is what each rank contributes for each partner.
+
+    It is one of all ranks, or of the ``members`` of a communicator, in ascending order.
+    """
 
     call: str
     size_B: int = 0
     root: int = -1
+    members: tuple[int, ...] = ()
 
 
 class StartCollective(NamedTuple):
-    """Start a nonblocking collective operation of all ranks."""
+    """Start a nonblocking collective operation of all ranks, or of ``members``."""
 
     call: str
     size_B: int
     request: int
+    members: tuple[int, ...] = ()
+
+
+class Put(NamedTuple):
+    """Start to write into the memory of another rank; a fence or the end of the access says that it is there."""
+
+    to: int
+    size_B: int
+
+
+class Fence(NamedTuple):
+    """Wait until all ranks have come to this fence, and all that was put before it is there."""
+
+
+class Expose(NamedTuple):
+    """Let ``origins`` write into the memory of this rank (MPI_Win_post)."""
+
+    origins: tuple[int, ...]
+
+
+class Access(NamedTuple):
+    """Wait until ``targets`` let this rank write (MPI_Win_start)."""
+
+    targets: tuple[int, ...]
+
+
+class EndAccess(NamedTuple):
+    """Tell ``targets`` that all was put, and wait until it has left (MPI_Win_complete)."""
+
+    targets: tuple[int, ...]
+
+
+class EndExposure(NamedTuple):
+    """Wait until all that ``origins`` put is there (MPI_Win_wait)."""
+
+    origins: tuple[int, ...]
 
 
 class Transfer(NamedTuple):
@@ -143,6 +183,7 @@ class Parallel(NamedTuple):
 
 Operation = (
     Enter | Leave | Work | Pass | Send | Recv | Isend | Irecv | Wait | Sendrecv | Collective | StartCollective
+    | Put | Fence | Expose | Access | EndAccess | EndExposure
     | Transfer | StartTransfer | Background | Critical | Parallel
 )  # fmt: skip
 #: The program of a process: it gets the source of what it received with ``Recv``, else None.

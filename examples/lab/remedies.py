@@ -9,10 +9,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from lab.adaptive import Adaptive
 from lab.collectives import Pieces, Serial, Transpose
 from lab.exchanges import Exchange, Wavefront
+from lab.groups import Coupled, Ensemble
 from lab.masters import Tasks
+from lab.one_sided import OneSided
 from lab.output import Output
+from lab.servers import Served
+from lab.task_graphs import TaskGraph
 from lab.teams import Team
 from lab.world import Code, scaled, work_of
 
@@ -32,7 +37,19 @@ EAGER_B: Final = 1 << 20
 
 
 def balance(code: Code, phase: Phase) -> Phase | None:
-    """Cut the domain by measured work, once for the whole run; of tasks the master takes its part, too."""
+    """Cut the domain by measured work, once for the whole run.
+
+    Of tasks the master takes its part, too; coupled codes get ranks, and groups of ranks members, by their work; who
+    only writes gets work as well.
+    """
+    if isinstance(phase, Coupled):
+        fitting = replace(phase, rank_share=phase.work_share)
+        if fitting.cut(code.ranks) != phase.cut(code.ranks):
+            return fitting
+    if isinstance(phase, Ensemble) and phase.costs.strength and phase.assigned == "equally":
+        return replace(phase, assigned="measured")
+    if isinstance(phase, Served) and not phase.works:
+        return replace(phase, works=True)
     if isinstance(phase, Tasks):
         if phase.mode == "static":
             return replace(phase, mode="measured", works=True)
@@ -46,6 +63,8 @@ def schedule_on_demand(code: Code, phase: Phase) -> Phase | None:
     """Let ranks that are free take the next piece of work."""
     if isinstance(phase, Tasks):
         return replace(phase, mode="counter", works=True) if phase.mode in ("static", "measured") else None
+    if isinstance(phase, Ensemble) and phase.costs.strength and phase.assigned != "demand":
+        return replace(phase, assigned="demand")
     work = work_of(code, phase)
     uneven = work.mean() > 0 and (work.max(axis=0) > work.mean(axis=0) * (1 + EVEN)).any()
     changed = replace(phase, load=replace(phase.load, remedy="demand")) if uneven else phase
@@ -63,14 +82,18 @@ def schedule_loops(_code: Code, phase: Phase) -> Phase | None:
 
 def repartition(code: Code, phase: Phase) -> Phase | None:
     """Cut the domain again, four times in the run, by the loads since the last time."""
-    if isinstance(phase, Tasks | Team) or balance(code, phase) is None:
-        return None
     period = max(code.iterations // 5, 2)
-    return replace(phase, load=replace(phase.load, remedy="repeated", period=period))
+    again = phase.load.remedy == "repeated" and phase.load.period <= period
+    if isinstance(phase, Tasks | Team | Coupled | Ensemble) or again or balance(code, phase) is None:
+        return None
+    changed = replace(phase, load=replace(phase.load, remedy="repeated", period=period))
+    return replace(changed, every=period) if isinstance(changed, Adaptive) else changed
 
 
 def send_early(_code: Code, phase: Phase) -> Phase | None:
     """Send before the work that the messages do not depend on, and post receives before it."""
+    if isinstance(phase, TaskGraph):
+        return replace(phase, late=0) if phase.late else None
     if not isinstance(phase, Exchange) or not (phase.late or phase.style == "chain"):
         return None
     return replace(phase, late=0, style="nonblocking" if phase.style == "chain" else phase.style)
@@ -80,7 +103,8 @@ def receive_early(_code: Code, phase: Phase) -> Phase | None:
     """Post receives before the work, so that no sender waits for them."""
     if not isinstance(phase, Exchange) or not (phase.synchronous or phase.style == "chain"):
         return None
-    return replace(phase, synchronous=False, style="nonblocking")
+    waits_late = phase.style == "chain"  # it receives behind the work that comes after sending
+    return replace(phase, synchronous=False, style="nonblocking", wait_early=phase.wait_early and not waits_late)
 
 
 def overlap(_code: Code, phase: Phase) -> Phase | None:
@@ -128,7 +152,9 @@ def merge_barriers(_code: Code, phase: Phase) -> Phase | None:
 
 
 def drop_barriers(_code: Code, phase: Phase) -> Phase | None:
-    """Leave out all barriers: messages keep the order."""
+    """Leave out all barriers: messages, or notices of neighbours, keep the order."""
+    if isinstance(phase, OneSided) and phase.fenced:
+        return replace(phase, fenced=False)
     close = "" if phase.close == "MPI_Barrier" else phase.close
     changed = replace(phase, close=close, needless=0)
     if isinstance(changed, Pieces) and changed.call == "MPI_Barrier":
@@ -193,6 +219,8 @@ def force_less_often(_code: Code, phase: Phase) -> Phase | None:
 
 def write_in_background(_code: Code, phase: Phase) -> Phase | None:
     """Write while the program goes on."""
+    if isinstance(phase, Served):
+        return replace(phase, buffers=2) if phase.buffers == 1 else None
     return replace(phase, background=True) if isinstance(phase, Output) and not phase.background else None
 
 

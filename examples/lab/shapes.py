@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from lab.adaptive import Adaptive
 from lab.collectives import Pieces, Serial, Transpose
 from lab.costs import Network, Storage
 from lab.engine import Machine
 from lab.exchanges import Exchange, Wavefront
 from lab.faults import FAULTS
+from lab.groups import Coupled, Ensemble, Pencils
 from lab.loads import Load
 from lab.masters import Tasks
+from lab.one_sided import OneSided
 from lab.output import Output
 from lab.patterns import Phase
+from lab.servers import Served
+from lab.task_graphs import TaskGraph
 from lab.teams import Team
 from lab.world import Code, Noise
 
@@ -184,6 +189,22 @@ SHAPES: Final[Mapping[str, Shape]] = {
     "checkpoints": Shape((Exchange(name="evolve", work_s=1.0, close="MPI_Barrier"), _CHECKPOINT), operations=18),
     "packages": Shape((Pieces(name="process_package", work_s=1.0, count=6, call="MPI_Allreduce"),), operations=28),
     "embarrassing": Shape((Phase(name="simulate_sample", work_s=1.0, close="MPI_Allreduce"),), operations=5),
+    "coupled_codes": Shape((Coupled(name="advance_atmosphere", work_s=1.0),), operations=18, least_ranks=4),
+    "coupled_with_output": Shape(
+        (Coupled(name="advance_fluid", partner="advance_solid", work_s=1.0, substeps=3), _CHECKPOINT),
+        operations=26,
+        least_ranks=4,
+    ),
+    "ensemble": Shape((Ensemble(name="run_member", work_s=1.0, close="MPI_Allreduce"),), operations=26, least_ranks=8),
+    "pencil_transform": Shape((Pencils(name="transform_pencils", work_s=1.0),), operations=14, least_ranks=4),
+    "one_sided_halo": Shape((OneSided(name="relax_cells", work_s=1.0), _TIME_STEP), operations=20),
+    "one_sided_fences": Shape((OneSided(name="relax_points", work_s=1.0, fenced=True),), operations=12),
+    "adaptive_mesh": Shape(
+        (Adaptive(name="advance_patches", work_s=1.0, load=Load("moving", 0.2, remedy="repeated", period=2)),),
+        operations=16,
+    ),
+    "io_servers": Shape((Served(name="compute_columns", work_s=1.0),), operations=10, least_ranks=8),
+    "task_graph": Shape((TaskGraph(name="execute_tasks", work_s=1.0),), operations=50),
 }
 
 
@@ -227,7 +248,7 @@ def _clean(seed: int, name: str, generator: Generator) -> Code:
     iterations = max(ITERATIONS[0], int(generator.uniform(0.5, 1.0) * iterations))
     work = float(generator.uniform(*WORK_S)) / iterations
     phases = tuple(
-        replace(each, work_s=each.work_s * work, load=Load(seed=seed + number))
+        replace(each, work_s=each.work_s * work, load=replace(each.load, seed=seed + number))
         for number, each in enumerate(shape.phases)
     )
     if generator.random() < 0.5:

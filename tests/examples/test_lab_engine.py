@@ -20,11 +20,17 @@ from lab.exchanges import Exchange, Wavefront, graph, grid, stencil
 from lab.loads import KINDS, Load
 from lab.operations import (
     ANY,
+    Access,
     Collective,
     Critical,
+    EndAccess,
+    EndExposure,
+    Expose,
+    Fence,
     Irecv,
     Isend,
     Parallel,
+    Put,
     Recv,
     Send,
     Sendrecv,
@@ -298,3 +304,30 @@ def test_the_replay_of_a_trace_agrees_with_the_simulated_run(phase: Exchange, ot
     replayed = outcome.replay_program(conversion.convert_trace(otf2.read_trace(path)), point)
     truth = run(replace(code, machine=Machine(other))).wall_s
     assert replayed.time_s == pytest.approx(truth, rel=0.05)
+
+
+def test_a_group_meets_without_the_others() -> None:
+    pair = Collective("MPI_Barrier", 0, -1, (0, 1))
+    ends = events(
+        program(Work(0.5), pair), program(Work(1.0), pair), program(Work(3.0), Collective("MPI_Barrier", 0, -1, (2,)))
+    )
+    step_s = 1e-3 + 1e-4  # a latency and an overhead for the one level of two ranks, none for one
+    assert [each[0] for each in ends] == pytest.approx([1.0 + step_s, 1.0 + step_s, 3.0 + 1e-4])
+
+
+def test_a_fence_waits_for_all_ranks_and_for_what_was_put() -> None:
+    ends = events(program(Put(1, 5000), Fence()), program(Work(0.001), Fence()))
+    assert [each[-1] for each in ends] == pytest.approx([1e-4 + 1e-3 + 5e-3] * 2)  # overhead, latency, bytes
+    late = events(program(Put(1, 5000), Fence()), program(Work(0.02), Fence()))
+    assert [each[-1] for each in late] == pytest.approx([0.02 + 1e-3 + 1e-4] * 2)
+
+
+def test_neighbours_order_what_is_put_without_the_others() -> None:
+    origin = program(Access((1,)), Put(1, 5000), EndAccess((1,)))
+    target = program(Work(0.01), Expose((0,)), EndExposure((0,)))
+    first, second, third = events(origin, target, program(Work(1.0), Collective("MPI_Barrier", 0, -1, (2,))))
+    begin = 0.01 + 1e-3 + 1e-4  # the notice of the target comes a latency later, MPI_Win_start takes an overhead
+    assert first[0] == pytest.approx(begin)
+    there = begin + 1e-4 + 1e-3 + 5e-3
+    assert second[-1] == pytest.approx(there + 1e-4)
+    assert third[0] > 1.0

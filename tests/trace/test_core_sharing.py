@@ -31,7 +31,8 @@ def take_turns(work: npt.NDArray[np.float64], cores: int, slice_s: float) -> npt
 
 def unit(seconds: npt.NDArray[np.float64]) -> Unit:
     nothing = np.zeros(0, dtype=np.int64)
-    return Unit(0, nothing, nothing, seconds, seconds, 0.0, np.zeros(len(seconds)), 0, seconds.shape[1])
+    codes = np.full(len(seconds), -1)
+    return Unit(0, nothing, nothing, seconds, seconds, 0.0, np.zeros(len(seconds)), 0, seconds.shape[1], codes)
 
 
 def shares(columns: list[npt.NDArray[np.float64]]) -> bool:

@@ -39,7 +39,6 @@ WAITING_KINDS: Final = {
     "barrier": ("barrier", "end of run"),
     "thread": ("thread barrier", "lock", "tasks"),
     "task": ("tasks",),
-    "unmatched": ("unmatched",),
 }
 THREAD_KINDS: Final = ("thread barrier", "thread start", "lock", "tasks")
 
@@ -62,7 +61,8 @@ def iterations_with_work(source: FactSource) -> float:
     if not work.sum() > WORKING * everything:
         return float(max(iterations.values()))
     held = np.sort(work)
-    usual = held[np.searchsorted(np.cumsum(held), held.sum() / 2)]
+    until = np.cumsum(held)
+    usual = held[np.searchsorted(until, until[-1] / 2)]
     return float((work >= WORTH_COUNTING * usual).sum())
 
 
@@ -81,6 +81,15 @@ def _seconds_share(category: str, kinds: tuple[str, ...], trait: str | None, sou
     return compute_share(
         source.events.select_rows(category, kinds, trait).seconds, source.events.select_rows(category).seconds
     )
+
+
+def _message_share(category: str, kind: str, source: FactSource) -> float | None:
+    """Return the share of a category that events of a kind take that are no one-sided communication.
+
+    Of messages one end can be moved; a put has no other end.
+    """
+    whole, puts = (_seconds_share(category, (kind,), trait, source) for trait in (None, event_rows.ONE_SIDED))
+    return None if whole is None else whole - (puts or 0.0)
 
 
 def _threads_created(source: FactSource) -> float | None:
@@ -227,6 +236,7 @@ def _uses_mpi_io(source: FactSource) -> bool | None:
 
 VALUES: Final[dict[str, Compute]] = {
     **{f"wait.{name}_share": partial(_seconds_share, "wait", kinds, None) for name, kinds in WAITING_KINDS.items()},
+    "wait.unmatched_share": partial(_message_share, "wait", "unmatched"),
     "wait.lock_share": _lock_share,
     "wait.notice_share": partial(_seconds_share, "wait", (), event_rows.NOTICES),
     "comm.relay_share": _relay_share,
@@ -234,7 +244,7 @@ VALUES: Final[dict[str, Compute]] = {
     "comm.mean_message_B": partial(_mean_bytes, "transfer", (), event_rows.SENDS),
     "comm.small_message_share": _small_message_share,
     "comm.seconds_per_message": _seconds_per_message,
-    "comm.point_to_point_share": partial(_seconds_share, "transfer", ("message",), None),
+    "comm.point_to_point_share": partial(_message_share, "transfer", "message"),
     "comm.collective_share": partial(_seconds_share, "transfer", ("collective",), None),
     "comm.alltoall_share": partial(_seconds_share, "transfer", (), event_rows.ALL_TO_ALL),
     "comm.reductions_per_iteration": partial(_per_iteration, "transfer", (), event_rows.REDUCTIONS),

@@ -28,6 +28,8 @@ EXPLICIT_BARRIERS: Final = "explicit barriers"
 #: Collecting data of all ranks at one of them, and giving all ranks what one of them has.
 COLLECTS: Final = "collects"
 BROADCASTS: Final = "broadcasts"
+#: Writing into or reading from the memory of another rank, and waiting until that has happened.
+ONE_SIDED: Final = "one-sided"
 #: Waiting for a notice of another thread.
 NOTICES: Final = "notices"
 #: Creating threads of POSIX, and creating them and waiting for their ends.
@@ -53,6 +55,8 @@ def call_traits(name: str) -> frozenset[str]:
         found.add(COLLECTS)
     elif role == Role.ONE_TO_ALL and "bcast" in call:
         found.add(BROADCASTS)
+    if role == Role.RMA:
+        found.add(ONE_SIDED)
     if role == Role.BARRIER or (role == Role.OMP_BARRIER and "implicit" not in call) or call == "mpi_ibarrier":
         found.add(EXPLICIT_BARRIERS)
     if call in ("pthread_create", "thrd_create"):
@@ -74,7 +78,7 @@ class CallTable:
 def build_call_table(profile: Profile) -> CallTable:
     """Return the traits of all regions of ``profile``."""
     found = [call_traits(region.name) for region in profile.regions]
-    ranks = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, COLLECTS, BROADCASTS)
+    ranks = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, COLLECTS, BROADCASTS, ONE_SIDED)
     names = (*ranks, NOTICES, CREATES_THREADS, CREATES_OR_JOINS, *io_calls.TRAITS)
     return CallTable({name: np.array([name in each for each in found], dtype=bool) for name in names})
 

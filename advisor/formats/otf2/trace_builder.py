@@ -19,6 +19,7 @@ from advisor.formats.otf2.notes import ArchiveFlaws, build_notes
 from advisor.formats.otf2.reading import EventReader, RecordedEvents
 from advisor.model.errors import InputError
 from advisor.trace.events import RECEIVES, SENDS, Role, Trace, TraceRegion, are_kinds
+from advisor.trace.fences import meet_at_fences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -126,7 +127,7 @@ class TraceBuilder:
             columns.name_undefined(len(self._regions))
             self._regions.append(TraceRegion("undefined region", Role.USER))
         rows = columns.rows
-        return Trace(
+        trace = Trace(
             program=self._program,
             tool=self._tool,
             locations=self._places.locations,
@@ -146,6 +147,7 @@ class TraceBuilder:
             notes=(*build_notes(flaws), *note_unseen_devices(self._definitions)),
             language=self._language,
         )
+        return meet_at_fences(trace)
 
     def _count_copied_files(self, events: RecordedEvents) -> int:
         """Return how many event files are copies of another one: no two locations exchange the same messages.

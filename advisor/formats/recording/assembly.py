@@ -14,6 +14,7 @@ from advisor.formats.recording.naming import RegionTable
 from advisor.formats.recording.notes import trace_notes
 from advisor.formats.recording.slots import join_columns
 from advisor.trace.events import COLUMNS, Location, Trace
+from advisor.trace.fences import meet_at_fences
 
 if TYPE_CHECKING:
     from advisor.formats.recording.contents import Recording
@@ -44,7 +45,7 @@ def assemble_trace(recording: Recording) -> Trace:
     columns: dict[str, Any] = {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS}
     columns["time_s"] = (columns["time_s"] - begin_ns(recording)) / 1e9
     first = recording.processes[0]
-    return Trace(
+    trace = Trace(
         program=program_name(first),
         tool="gapwatch",
         locations=tuple(
@@ -59,6 +60,7 @@ def assemble_trace(recording: Recording) -> Trace:
         notes=trace_notes(recording),
         cpu_timed=True,
     )
+    return meet_at_fences(trace)
 
 
 def program_name(process: Process) -> str:

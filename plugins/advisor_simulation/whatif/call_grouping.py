@@ -148,27 +148,30 @@ def merge_regions(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     return run.with_phases(changed) if changed else None
 
 
-def remove_locks(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Let nobody wait for a lock: each instance is shorter by a thread's longest wait, a mean over the ranks.
+def find_lock_waits(run: MeasuredRun, phase: PhaseRun) -> FloatArray:
+    """Return how long each instance (I,) of a phase is made by waiting for locks, seconds.
 
-    Who waits for a notice of another thread still does.
+    A thread's longest wait, a mean over the ranks, as far as that is known. Who waits for a notice of another thread
+    waits for no lock.
     """
-    causes = run.profile.causes
-    if causes is None or "lock" not in causes.kinds:
-        return None
+    causes, measured = run.profile.causes, run.profile.phases[phase.number]
+    if causes is None or "lock" not in causes.kinds or "wait_s" not in measured.arrays:
+        return np.zeros(len(phase.inner))
     calls = np.unique(causes.call[causes.kind == causes.kinds.index("lock")])
     calls = np.array([call for call in calls.tolist() if not is_notice_wait(run.profile.regions[call].name)], dtype=int)
+    waited = measured.arrays["wait_s"][np.isin(measured.regions, calls)].sum(axis=0)
     masters, rank = np.unique(run.team.master, return_inverse=True)
+    longest = np.zeros((len(masters), waited.shape[1]))
+    np.maximum.at(longest, rank, waited)
+    found: FloatArray = np.minimum(longest.mean(axis=0), np.maximum(phase.inner, 0.0))
+    return found
+
+
+def remove_locks(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
+    """Let nobody wait for a lock; who waits for a notice of another thread still does."""
     changed = []
     for phase in run.phases:
-        measured = run.profile.phases[phase.number]
-        rows = np.isin(measured.regions, calls)
-        if (chosen and phase.number not in chosen) or not rows.any() or "wait_s" not in measured.arrays:
-            continue
-        waited = measured.arrays["wait_s"][rows].sum(axis=0)
-        longest = np.zeros((len(masters), waited.shape[1]))
-        np.maximum.at(longest, rank, waited)
-        saved = np.minimum(longest.mean(axis=0), np.maximum(phase.inner, 0.0))
+        saved = np.zeros(1) if chosen and phase.number not in chosen else find_lock_waits(run, phase)
         if saved.any():
             changed.append(replace(phase, inner=phase.inner - saved))
     return run.with_phases(changed) if changed else None

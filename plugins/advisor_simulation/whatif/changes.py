@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 HIDDEN: Final = 0.8
 #: The pieces into which a pipeline is cut for each processor in it.
 PIECES: Final = 4
-#: The pieces that ranks fetch themselves, for each rank in each phase: more of them cost more messages and locality.
-RANK_PIECES: Final = 64
+#: The pieces that ranks fetch themselves, for each rank in each phase: with fewer than ten the last ones decide, with
+#: a hundred messages and lost locality do; this is their geometric mean.
+RANK_PIECES: Final = 32
 #: Largest over mean work of the ranks, from which on a phase is uneven.
 UNEVEN: Final = 1.02
 #: A phase with less work than this share of its time only synchronizes.
@@ -229,14 +230,20 @@ def relax_barriers(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 
 
 def send_early(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Send before the work that does not need to come first: nobody waits inside a phase any more."""
-    changed = [replace(phase, inner=np.minimum(phase.inner, 0.0)) for phase in _select_phases(run, chosen)]
+    """Send before the work that does not need to come first: nobody waits inside a phase any more, but for locks."""
+    changed = [
+        replace(phase, inner=np.minimum(phase.inner, call_grouping.find_lock_waits(run, phase)))
+        for phase in _select_phases(run, chosen)
+    ]
     return run.with_phases(changed) if changed else None
 
 
 def refine_pipelines(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Cut a pipeline into finer pieces: of its filling one part in ``PIECES`` is left."""
-    changed = [replace(p, inner=np.where(p.inner > 0, p.inner / PIECES, p.inner)) for p in _select_phases(run, chosen)]
+    """Cut a pipeline into finer pieces: of its filling one part in ``PIECES`` is left, and all waiting for locks."""
+    changed = []
+    for phase in _select_phases(run, chosen):
+        filling = np.maximum(phase.inner - call_grouping.find_lock_waits(run, phase), 0.0)
+        changed.append(replace(phase, inner=phase.inner - filling * (1 - 1 / PIECES)))
     return run.with_phases(changed) if changed else None
 
 

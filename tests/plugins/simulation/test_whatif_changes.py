@@ -94,8 +94,8 @@ def test_fetched_pieces_leave_the_mean_and_half_a_piece(loads: np.ndarray) -> No
     found = try_change(Trial(run), {"schedule": "dynamic"})
     assert found is not None
     mean = float(loads.mean(axis=1).sum())
-    assert found.changed.total_seconds() == pytest.approx(mean * (1 + 1 / 128))
-    assert sum(found.changed.compute_gaps()[name] for name in ("L", "M'", "D")) == pytest.approx(mean / 128)
+    assert found.changed.total_seconds() == pytest.approx(mean * (1 + 1 / 64))
+    assert sum(found.changed.compute_gaps()[name] for name in ("L", "M'", "D")) == pytest.approx(mean / 64)
 
 
 def test_figure_4_by_remedies() -> None:
@@ -110,7 +110,7 @@ def test_figure_4_by_remedies() -> None:
     assert decomposed is not None
     assert scheduled is not None
     assert 41 <= decomposed.changed.total_seconds() < 47
-    assert scheduled.changed.total_seconds() == pytest.approx(41 * (1 + 1 / 128))
+    assert scheduled.changed.total_seconds() == pytest.approx(41 * (1 + 1 / 64))
 
 
 def test_a_decomposition_for_one_phase_can_hurt_the_other() -> None:

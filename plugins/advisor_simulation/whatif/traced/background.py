@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.trace.events import Role
+from advisor.trace.fences import FENCE
+from advisor_simulation.replay.collectives import short_name
 from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.changes import HIDDEN
 from advisor_simulation.whatif.traced.rows import FIRST_MARK, WAITING, ReplayRows, message_mask
 from advisor_simulation.whatif.traced.stretches import Stretches, find_stretches
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
@@ -65,7 +69,13 @@ def hide_collectives(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
 
 def hide_barriers(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     """Let processors come to a barrier, compute what needs nothing from the others, and then wait (a fuzzy barrier)."""
-    return hide_rows(rows, chosen & role_mask(rows, Role.BARRIER), find_stretches(rows))
+    return hide_rows(rows, chosen & barrier_mask(rows), find_stretches(rows))
+
+
+def barrier_mask(rows: ReplayRows) -> Mask:
+    """Return which rows are barriers; those at which one-sided data are there, no program can go without."""
+    fence = short_name(FENCE)
+    return role_mask(rows, Role.BARRIER) & ~_collective_mask(rows, lambda name: name == fence)
 
 
 def role_mask(rows: ReplayRows, *roles: Role) -> Mask:
@@ -75,9 +85,14 @@ def role_mask(rows: ReplayRows, *roles: Role) -> Mask:
 
 def reduction_mask(rows: ReplayRows) -> Mask:
     """Return which rows are collective operations that reduce, by their names."""
+    return _collective_mask(rows, lambda name: "reduce" in name.lower())
+
+
+def _collective_mask(rows: ReplayRows, fits: Callable[[str], bool]) -> Mask:
+    """Return which rows are collective operations whose name fits."""
     names = rows.program.collectives.name
-    reduces = {name: "reduce" in name.lower() for name in set(names)}
-    return _meeting_mask(rows, np.array([reduces[name] for name in names], dtype=bool))
+    fitting = {name: fits(name) for name in set(names)}
+    return _meeting_mask(rows, np.array([fitting[name] for name in names], dtype=bool))
 
 
 def _meeting_mask(rows: ReplayRows, wanted: Mask) -> Mask:

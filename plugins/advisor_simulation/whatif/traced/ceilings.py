@@ -14,10 +14,10 @@ import numpy as np
 
 from advisor.trace.events import Role
 from advisor_simulation.replay.program import Op
-from advisor_simulation.whatif.traced.background import role_mask
+from advisor_simulation.whatif.traced.background import barrier_mask, role_mask
 from advisor_simulation.whatif.traced.rows import message_mask
 from advisor_simulation.whatif.traced.sharing import ALONE
-from advisor_simulation.whatif.traced.work import NoiseLevels, computing_mask, file_mask, find_hubs, find_units
+from advisor_simulation.whatif.traced.work import IDLE, NoiseLevels, computing_mask, file_mask, find_hubs, find_units
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -55,7 +55,7 @@ def remove_costs(rows: ReplayRows, place: tuple[IntArray, IntArray], chosen: Mas
 
 def _meetings(rows: ReplayRows, kind: str) -> Mask:
     joins = rows.op_mask(Op.JOIN)
-    return joins & role_mask(rows, Role.BARRIER) if kind == "barriers" else joins
+    return joins & barrier_mask(rows) if kind == "barriers" else joins
 
 
 def _drop_links(rows: ReplayRows, these: Mask) -> ReplayRows:
@@ -67,13 +67,27 @@ def _drop_links(rows: ReplayRows, these: Mask) -> ReplayRows:
 
 
 def _even_out(rows: ReplayRows, place: tuple[IntArray, IntArray], chosen: Mask) -> ReplayRows:
-    """Return the rows in which all ranks compute the same in each pass, and no hub hands anything out."""
+    """Return the rows in which all ranks compute as long in each pass, and no hub hands anything out."""
     factor = np.ones(len(rows))
     for unit in find_units(rows, *place, chosen, NoiseLevels()):
-        mean = unit.seconds.mean(axis=0)
-        own = np.divide(mean, unit.seconds, out=np.zeros_like(unit.seconds), where=unit.seconds > 0)
+        least = _least_even(unit.seconds)
+        own = np.divide(least, unit.seconds, out=np.zeros_like(unit.seconds), where=unit.seconds > 0)
         factor[unit.at] = own[rows.line[unit.at], unit.turn]
     return _drop_hubs(_scale(rows, np.minimum(factor, _MOST)), place[0], chosen)
+
+
+def _least_even(seconds: FloatArray) -> FloatArray:
+    """Return how long even work takes at least (passes,), of seconds (ranks, passes).
+
+    Whoever takes longer may be slower instead of having more: what is moved from there takes less elsewhere. If all
+    had the same work, it takes the harmonic mean of those who compute; others are as fast as those.
+    """
+    busy = seconds > IDLE * seconds.mean(axis=0)
+    speed = np.divide(1.0, seconds, out=np.zeros_like(seconds), where=busy).sum(axis=0)
+    least: FloatArray = np.divide(
+        busy.sum(axis=0) ** 2, speed * len(seconds), out=np.zeros_like(speed), where=speed > 0
+    )
+    return least
 
 
 def _drop_hubs(rows: ReplayRows, phase: IntArray, chosen: Mask) -> ReplayRows:

@@ -8,7 +8,7 @@ import numpy as np
 
 from advisor.trace.events import Kind, Role
 from advisor_simulation.replay.program import Op
-from advisor_simulation.whatif.traced.background import reduction_mask, role_mask
+from advisor_simulation.whatif.traced.background import barrier_mask, reduction_mask, role_mask
 from advisor_simulation.whatif.traced.rows import message_mask
 from advisor_simulation.whatif.traced.stretches import find_stretches
 
@@ -29,13 +29,13 @@ MOST_IN_VISIT: Final = 100
 
 def drop_barriers(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     """Leave out all barriers: messages alone say who waits for whom, into buffers of their own where need be."""
-    gone = role_mask(rows, Role.BARRIER) & chosen
+    gone = barrier_mask(rows) & chosen
     return rows.select_rows(~gone) if gone.any() else None
 
 
 def merge_barriers(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     """Leave out barriers between which and the meeting before nobody does anything."""
-    return _drop_repeated(rows, role_mask(rows, Role.BARRIER) & chosen, alike=False)
+    return _drop_repeated(rows, barrier_mask(rows) & chosen, alike=False)
 
 
 def merge_collectives(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:

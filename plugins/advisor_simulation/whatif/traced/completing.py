@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 #: Completions are noted together if they lie within this last part of the call.
 CLOSE: Final = 0.05
+#: A large message is announced, allowed and moved, three ways between two ranks; who receives it is ready before the
+#: last two, who sends it before all.
+TRIPS: Final = 3
 
 
 def split_waits(rows: ReplayRows) -> ReplayRows:
@@ -72,7 +75,8 @@ def _find_latest(
     """Return when the partner of each completion ``at`` was ready (-inf: unknown), and which are the last of a call.
 
     A partner that receives counts only if it was ready later than all who send, and so long before the call ended as
-    the fastest message takes: else the message did not wait for it. ``calls`` are begin and end of each group.
+    the fastest message takes for one of its ``TRIPS``: else the message did not wait for it. ``calls`` are begin and
+    end of each group.
     """
     send, _ = find_message_ends(rows)
     posts = np.full(len(rows.program.source), -1, dtype=np.int64)
@@ -86,7 +90,7 @@ def _find_latest(
     np.maximum.at(sent, group[receives], ready[receives])
     flight = (end[group] - ready)[receives & (ready > begin[group])]
     fastest = float(flight.min(initial=np.inf, where=flight > 0))
-    latest = end[group] - (fastest if np.isfinite(fastest) else 0.0)
+    latest = end[group] - (fastest / TRIPS if np.isfinite(fastest) else 0.0)
     ready[~receives & ((ready > latest) | (ready <= sent[group]))] = -np.inf
     last = np.full(len(end), -np.inf)
     np.maximum.at(last, group, ready)

@@ -319,6 +319,6 @@ def build_operations(run: MeasuredRun, trace: Trace) -> TracedOperations | None:
 
 def _loses_messages(program: Program) -> bool:
     """Return whether calls that send or receive take time to speak of without a message in the recording."""
-    passing = [classify_region(name)[1] in (Role.SEND, Role.RECV, Role.SENDRECV) for name in program.names]
+    passing = [classify_region(name)[1] in (Role.SEND, Role.RECV, Role.SENDRECV, Role.RMA) for name in program.names]
     silent = (program.op == Op.FIXED) & (program.call >= 0) & np.array([*passing, False])[program.call]
     return float(program.value[silent].sum()) > LOST * float(program.value[program.op <= Op.FIXED].sum())

@@ -12,6 +12,7 @@ import numpy as np
 
 from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.changes import RANK_PIECES, UNEVEN
+from advisor_simulation.whatif.traced.side_by_side import share_by_codes, share_by_ranks
 from advisor_simulation.whatif.traced.work import IDLE, Unit, computing_mask
 
 if TYPE_CHECKING:
@@ -115,24 +116,33 @@ def _spread(found: Sequence[Unit], factors: Mapping[int, FloatArray]) -> Sequenc
 
 
 def _by_rank(found: Sequence[Unit]) -> Sequence[FloatArray]:
-    """Cut the domain by measured work: one factor for each rank, for all units that are uneven."""
+    """Cut the domain by measured work: one factor for each rank, for all units that are uneven.
+
+    Codes side by side get other numbers of ranks, each for itself.
+    """
     totals = {place: unit.totals for place, unit in enumerate(found)}
     uneven = {place: each for place, each in totals.items() if each.max() > UNEVEN * each.mean()}
-    together = np.sum(list(uneven.values()), axis=0)
-    return _spread(found, dict.fromkeys(uneven, _towards(together.mean(), together) if uneven else together))
+    several = {place: _cut_unit(found[place]) for place in uneven if (found[place].codes >= 0).any()}
+    single = [place for place in uneven if place not in several]
+    together = np.sum([uneven[place] for place in single], axis=0)
+    return _spread(found, several | dict.fromkeys(single, _towards(together.mean(), together) if single else together))
+
+
+def _cut_unit(unit: Unit) -> FloatArray:
+    return _towards(share_by_ranks(unit.codes, unit.totals[:, None])[:, 0], unit.totals)
 
 
 def _by_phase(found: Sequence[Unit]) -> Sequence[FloatArray]:
     """Give each unit a decomposition of its own."""
-    return _spread(found, {place: _towards(unit.totals.mean(), unit.totals) for place, unit in enumerate(found)})
+    return _spread(found, {place: _cut_unit(unit) for place, unit in enumerate(found)})
 
 
 def _by_largest(found: Sequence[Unit]) -> Sequence[FloatArray]:
     """Balance the unit that loses most, and let the others have its decomposition."""
     if not found:
         return []
-    worst = max((unit.totals for unit in found), key=lambda each: float(each.max() - each.mean()))
-    return _spread(found, dict.fromkeys(range(len(found)), _towards(worst.mean(), worst)))
+    worst = max(found, key=lambda unit: float(unit.totals.max() - unit.totals.mean()))
+    return _spread(found, dict.fromkeys(range(len(found)), _cut_unit(worst)))
 
 
 def _on_demand(found: Sequence[Unit]) -> Sequence[FloatArray]:
@@ -144,7 +154,7 @@ def _fetched(unit: Unit) -> FloatArray:
     ranks, count = unit.structure.shape
     apart = np.linspace(-0.5, 0.5, ranks) / RANK_PIECES if ranks > 1 else np.zeros(1)
     turns = np.stack([np.roll(apart, turn) for turn in range(count)], axis=1)
-    factor = _towards(unit.structure.mean(axis=0), unit.structure)
+    factor = _towards(share_by_codes(unit.codes, unit.structure), unit.structure)
     return factor * (1.0 + turns)
 
 
@@ -156,8 +166,8 @@ def _again(found: Sequence[Unit]) -> Sequence[FloatArray]:
         factor = np.ones_like(unit.structure)
         limits = np.unique(np.linspace(0, count, PERIODS + 1).round().astype(int))
         for before, begin, end in zip(limits[:-2], limits[1:-1], limits[2:], strict=True):
-            past = unit.structure[:, before:begin].sum(axis=1)
-            factor[:, begin:end] = _towards(past.mean(), past)[:, None]
+            past = unit.structure[:, before:begin].sum(axis=1, keepdims=True)
+            factor[:, begin:end] = _towards(share_by_ranks(unit.codes, past), past)
         made.append(factor)
     return made
 

@@ -18,6 +18,7 @@ from advisor.support.grouping import group_rows, iterate_groups, number_values, 
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 from advisor_simulation.replay.program import SENDING, Op
+from advisor_simulation.whatif.traced import side_by_side
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -87,8 +88,8 @@ class Unit:
     ``region`` is its main one, -1 for none. ``repeats`` is how often the phase comes, or how many passes there are
     where it comes once: passes of one instance are disturbed alike. ``structure`` is what of the seconds comes again,
     ``noise`` the relative standard deviation of the rest, ``disturbed`` the seconds (ranks, passes) that are
-    disturbance. ``served`` units are handed out by a hub piece after
-    piece, to whoever asks.
+    disturbance. ``codes`` (ranks,) is the main region of each rank where ranks run several codes side by side, each
+    its own, else -1. ``served`` units are handed out by a hub piece after piece, to whoever asks.
     """
 
     phase: int
@@ -100,6 +101,7 @@ class Unit:
     disturbed: FloatArray
     region: int
     repeats: int
+    codes: IntArray
     served: bool = False
 
     def divide_passes(self, values: FloatArray) -> list[FloatArray]:
@@ -163,9 +165,11 @@ def file_mask(rows: ReplayRows) -> Mask:
 def _build_unit(
     rows: ReplayRows, number: int, at: IntArray, instance: IntArray, region: int, levels: NoiseLevels
 ) -> Unit:
-    turn = number_passes(rows.line[at], instance[at], rows.region[at] == region)
+    main = side_by_side.find_main_regions(rows, at, region)
+    turn = number_passes(rows.line[at], instance[at], rows.region[at] == main[rows.line[at]])
     ranks, passes = rows.program.ranks, int(turn.max()) + 1
     seconds = sum_by_group(rows.line[at] * passes + turn, rows.seconds[at], ranks * passes).reshape(ranks, passes)
+    codes = side_by_side.find_codes(main, seconds)
     instances = len(number_values(instance[at] + 1, int(instance[at].max()) + 2)[0])
     repeats = instances if instances > 1 else seconds.shape[1]
     structure, noise = split_noise_by_position(seconds, repeats)
@@ -173,11 +177,12 @@ def _build_unit(
         noise = levels.find_level(region)
         usual = _drop_outliers(seconds, levels.shares.get(region, levels.usual_shares.get(region)), noise)
         disturbed = np.maximum(seconds - usual, 0.0)
-        return Unit(number, at, turn, seconds, _shrink_scatter(usual, noise), noise, disturbed, region, repeats)
+        structure = _shrink_scatter(usual, noise)
+        return Unit(number, at, turn, seconds, structure, noise, disturbed, region, repeats, codes)
     outlying = np.maximum(seconds - structure, 0.0)
     size = seconds.mean()
     disturbed = np.where(outlying > LEAST_FAR * size, outlying, 0.0) if noise < 0 else np.zeros_like(seconds)
-    return Unit(number, at, turn, seconds, structure, abs(noise), disturbed, region, repeats)
+    return Unit(number, at, turn, seconds, structure, abs(noise), disturbed, region, repeats, codes)
 
 
 def _drop_outliers(seconds: FloatArray, share: FloatArray | None, noise: float) -> FloatArray:
@@ -197,15 +202,17 @@ def _drop_outliers(seconds: FloatArray, share: FloatArray | None, noise: float) 
 def _common_regions(rows: ReplayRows, at: IntArray) -> IntArray:
     """Return the region of each row, from 1 on, 0 for none; of regions that few ranks share, the main one below 0.
 
-    A region that less than half of the ranks pass through is a part of their work, not a unit of its own.
+    A region that less than half of the ranks pass through is a part of their work, not a unit of its own; nor is one
+    that ranks pass through instead of the main one: those of a coupled code are not idle in the other code.
     """
     ranks, count = rows.program.ranks, len(rows.program.names) + 1
     region = rows.region[at].astype(np.int64) + 1
     each = np.bincount(region * ranks + rows.line[at], rows.seconds[at], minlength=count * ranks).reshape(count, ranks)
     total = each.sum(axis=1)
-    sharing = (each > IDLE * total[:, None] / ranks).sum(axis=1)
-    common = (2 * sharing >= (each.sum(axis=0) > 0).sum()) & (total > SMALL * total.sum())
+    sharing = each > IDLE * total[:, None] / ranks
+    common = (2 * sharing.sum(axis=1) >= (each.sum(axis=0) > 0).sum()) & (total > SMALL * total.sum())
     main = int(np.where(common, total, 0.0).argmax()) if common.any() else int(total.argmax())
+    common &= (sharing & sharing[main]).any(axis=1)
     return np.where(common[region] | (region == main), region, -1 - main)
 
 

@@ -1,0 +1,59 @@
+"""MPI_Win_fence as a meeting of all ranks of a trace."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from otf2_archives import MPI, Archive
+
+from advisor.formats import otf2
+from advisor.trace.events import Kind, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from advisor.trace.events import Trace
+
+    #: Begin and end of each fence of each rank, ticks of a nanosecond.
+    Spans = Sequence[Sequence[tuple[int, int]]]
+
+
+def read_fences(path: Path, spans: Spans) -> Trace:
+    with Archive(path, ranks=len(spans)) as archive:
+        main, fence = archive.region("main"), archive.region("MPI_Win_fence", MPI)
+        for rank, fences in enumerate(spans):
+            events = archive.events(rank)
+            events.enter(0, main)
+            for begin, end in fences:
+                events.enter(begin, fence)
+                events.leave(end, fence)
+            events.leave(1000, main)
+    return otf2.read_trace(path / "traces.otf2")
+
+
+def test_fences_that_all_ranks_pass_are_meetings(tmp_path: Path) -> None:
+    trace = read_fences(tmp_path / "t", [[(100, 310), (400, 510)], [(300, 310), (500, 510)]])
+    joins = np.flatnonzero(trace.kind == Kind.COLLECTIVE)
+    assert trace.time_s[joins] == pytest.approx([310e-9, 510e-9, 310e-9, 510e-9])
+    assert {trace.communicators[number] for number in trace.comm[joins]} == {(0, 1)}
+    assert np.diff(trace.first).tolist() == [8, 8]
+    assert (trace.kind[joins + 1] == Kind.LEAVE).all()
+    assert next(region.role for region in trace.regions if region.name == "MPI_Win_fence") == Role.BARRIER
+
+
+@pytest.mark.parametrize(
+    "spans",
+    [
+        [[(100, 310), (400, 510)], [(300, 310)]],  # a window of some ranks only
+        [[(100, 110), (400, 410)], [(300, 310), (500, 510)]],  # left before the others come: nothing precedes
+        [[(100, 310)]],
+        [[], []],
+    ],
+)
+def test_fences_at_which_nobody_waits_for_all_are_as_recorded(tmp_path: Path, spans: Spans) -> None:
+    trace = read_fences(tmp_path / "t", spans)
+    assert not (trace.kind == Kind.COLLECTIVE).any()
+    assert all(region.role != Role.BARRIER for region in trace.regions)
