@@ -45,6 +45,12 @@ def _no_history_of_the_user(tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture
+def every_tool(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have commands filled in as on a machine on which all tools are installed."""
+    monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
+
+
+@pytest.fixture
 def same_as(request: pytest.FixtureRequest) -> Callable[[str, Path], None]:
     """Compare a text with a file, or write it there under ``--rewrite-golden``."""
 

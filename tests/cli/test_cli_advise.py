@@ -51,11 +51,8 @@ class Pipeline:
 
 
 @pytest.fixture
-def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Pipeline:
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, every_tool: None) -> Pipeline:
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setattr(
-        "shutil.which", lambda name: f"/usr/bin/{name}"
-    )  # what is installed is no matter of the goldens
     made = Pipeline()
     monkeypatch.setattr(pipeline, "study_newest", made.study)
     return made
@@ -146,16 +143,16 @@ def test_verdicts_without_advice_are_no_errors(
 def test_demo_advises_on_the_bundled_trace(
     asked: Pipeline, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(demo, "_PLACES", (tmp_path / "missing", tmp_path))
+    monkeypatch.setattr(demo, "find_example_trace", lambda: tmp_path)
     assert cli.main(["demo"]) == 0
     assert asked.paths == [tmp_path]
     assert "Self-scheduling" in capsys.readouterr().out
 
 
 def test_an_installation_without_the_demo_says_so(
-    asked: Pipeline, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    asked: Pipeline, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(demo, "_PLACES", (tmp_path / "missing",))
+    monkeypatch.setattr(demo, "find_example_trace", lambda: None)
     assert cli.main(["demo"]) == 2
     assert "example trace" in capsys.readouterr().err
 

@@ -78,6 +78,7 @@ def filled(text: str, **parameters: str) -> str:
     return next_commands._filler(profile, [Path("run")])(text)
 
 
+@pytest.mark.usefixtures("every_tool")
 def test_settings_and_directory_of_the_run_come_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     command = "OMP_NUM_THREADS=2 mpirun -n 4 ./app 'a b'"

@@ -16,6 +16,7 @@ import pytest
 from patience import PATIENCE_S, has_ended, wait_until
 
 from advisor.extension.sandbox import Limits, TaskFailed, Worker
+from advisor.extension.sandbox.worker import _find_last_word
 from advisor.support import file_access
 from advisor.support.file_access import landlock_version
 
@@ -212,3 +213,20 @@ def test_a_child_ends_with_its_parent_however_that_ends(tmp_path: Path) -> None:
 def test_a_module_that_is_not_there_is_a_fault_of_its_task() -> None:
     with pytest.raises(TaskFailed, match=r"did not start .*No module named 'nothing_here'"):
         Worker("nothing_here", LIMITS).run_task({})
+
+
+@pytest.mark.parametrize(
+    ("printed", "said"),
+    [
+        ("about\nto leave\n", "to leave"),
+        ("", ""),
+        (
+            "Traceback (most recent call last):\n  File 'a'\nKeyError: 1\n\nDuring handling of the above\n\n"
+            "Traceback (most recent call last):\n  File 'b'\n    f()\nTypeError: no\nwhen serializing dict item\n",
+            "TypeError: no",
+        ),
+    ],
+    ids=["lines", "nothing", "notes"],
+)
+def test_the_exception_is_named_without_its_notes(printed: str, said: str) -> None:
+    assert _find_last_word(printed) == said

@@ -134,6 +134,7 @@ def test_actions_without_a_calibration_are_about_all_of_their_gaps() -> None:
     assert {one.action.id: restrict_ceiling(one, 2.5) for one in fired}["A-20"] == 2.5
 
 
+@pytest.mark.usefixtures("every_tool")
 def test_the_command_of_the_user_stands_in_the_commands() -> None:
     profile = run(9.0, executable="/opt/solver", parameters={"command": "srun -n 4 ./solver 'a b'"})
     assert next_commands.split_command(profile) == ("srun -n 4 ", "./solver 'a b'")
@@ -149,6 +150,7 @@ def test_the_command_of_the_user_stands_in_the_commands() -> None:
     )
 
 
+@pytest.mark.usefixtures("every_tool")
 def test_what_is_not_known_stays_in_capitals() -> None:
     profile = run(9.0, processors=(Processor(0, host="elsewhere"),))
     fill = next_commands._filler(profile, [Path("t")])

@@ -206,11 +206,11 @@ class Worker:
             raise self._fail_task("did not start") from error
 
     def _fail_task(self, reason: str, *, late: bool = False) -> TaskFailed:
-        """Return the failure of a task whose child is gone from now on, with the last line that the child printed."""
+        """Return the failure of a task whose child is gone from now on, with what the child said last."""
         self.stop_child()
         if self._reader is not None:
             self._reader.join(_PATIENCE_S)
-        said = b"".join(self._printed).decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
+        said = _find_last_word(b"".join(self._printed).decode("utf-8", "replace"))
         return TaskFailed(
             "killed",
             f"{reason}{f' ({said[-300:]})' if said else ''}",
@@ -218,6 +218,14 @@ class Worker:
             asked=frozenset(self._asked),
             late=late,
         )
+
+
+def _find_last_word(text: str) -> str:
+    """Return the exception of the last traceback in a text, without notes that were added to it; else the last line."""
+    _, traceback, tail = text.rpartition("Traceback (most recent call last):\n")
+    lines = tail.rstrip().split("\n")
+    stated = (line for line in lines if traceback and not line.startswith(" "))
+    return next(stated, lines[-1])
 
 
 def _describe_exit(child: subprocess.Popen[bytes]) -> str | None:
