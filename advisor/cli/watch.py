@@ -104,12 +104,12 @@ def run_command(args: argparse.Namespace) -> int:
     throttling.lower_priority(settings.nice)
     with shown:
         daemon.run_daemon(once=args.once)
-    if args.once and not newest and form != "live":
+    if args.once and not (newest or args.fail_on) and form != "live":
         output.write_messages(_describe_nothing(state))
     for advice in newest.values() if args.fail_on else ():
         gates.check_gates(args.fail_on, advice, partial(_find_base, advice, state))
     if args.fail_on and (unread or not newest):
-        raise AdvisorError(f"--fail-on has no verdict: {'; '.join(unread) or 'nothing new was read'}")
+        raise AdvisorError(f"--fail-on has no verdict: {'; '.join(unread) or _describe_nothing(state)}")
     return 0
 
 

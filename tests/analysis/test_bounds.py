@@ -156,7 +156,7 @@ def test_without_cpu_times_computation_is_estimated_and_work_is_measured() -> No
     found = by_name(build([Phase("phase", "parallel", np.array([0]), arrays)], actual_s=40.0))
     assert [found[name].seconds for name in ("I", "IPC", "IPCO")] == [18.0, 21.0, 24.0]
     assert [found[name].status for name in ("I", "IP", "IPC", "IPCO")] == ["estimated"] * 3 + ["measured"]
-    assert "operating system" in (found["I"].reason or "")
+    assert "operating-system time" in (found["I"].reason or "")
     assert "gapwatch run -- mpirun -n 2" in (found["I"].collect or "")
 
 

@@ -211,7 +211,7 @@ def test_without_phases_what_the_busiest_processor_does_besides_work_is_the_rest
     expected = {("run", "region 1"): 0.75, (None, "start-up"): 0.2, (None, "rest"): 0.05}
     assert seconds(rest.regions) == expected
     assert seconds(rest.processors) == {(None, "rank 0"): 1.0}
-    assert "no known synchronizations" in (rest.reason or "")
+    assert "no synchronizations are known" in (rest.reason or "")
 
 
 def test_only_cpu_times_leave_one_gap_without_an_invented_place() -> None:

@@ -77,9 +77,10 @@ def test_a_root_that_goes_and_comes_back_is_spoken_of(tmp_path: Path) -> None:
 
 def test_gates_without_anything_new_to_judge_say_so(place: Path, says: Callable[..., tuple[int, str, str]]) -> None:
     profile(place / "runs" / "one.json")
-    assert "nothing new was read" not in says("watch", "runs", "--once", "--fail-on", "L > 99 %")[2]
+    assert "no new run was read" not in says("watch", "runs", "--once", "--fail-on", "L > 99 %")[2]
     code, _, complaint = says("watch", "runs", "--once", "--fail-on", "L > 99 %")
-    assert (code, complaint) == (2, "gapwatch: --fail-on has no verdict: nothing new was read\n")
+    assert (code, complaint.count("\n")) == (2, 1)
+    assert complaint.startswith("gapwatch: --fail-on has no verdict: no new run was read: 1 file ingested; ")
 
 
 def unwrapped(text: str) -> str:

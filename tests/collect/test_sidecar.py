@@ -108,7 +108,7 @@ def test_a_profile_of_the_name_is_no_sidecar_of_its_own(tmp_path: Path) -> None:
         ({"ranks_expected": 2.5}, "ranks_expected: expected an integer, found 2.5"),
         ({"parameters": {"n": None, "m": True}}, "parameters.m: expected a number, found true"),
         ({"schema": "gapwatch/sidecar/2"}, "did you mean 'gapwatch/sidecar/1'"),
-        ('{"build": "a", "build": "b"}', 'the key "build" stands twice'),
+        ('{"build": "a", "build": "b"}', 'the key "build" occurs twice'),
         ([], "expected an object"),
     ],
 )

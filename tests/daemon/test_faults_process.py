@@ -164,7 +164,7 @@ def test_ho12_a_name_with_line_breaks_is_one_line(tmp_path: Path) -> None:
         assert daemon.process.wait(PATIENCE_S) == 0
         assert daemon.process.stdout is not None
         said = daemon.process.stdout.read()
-    assert [line.split(":")[0] for line in said.splitlines()] == ["set aside"]
+    assert [line.split(":")[0] for line in said.splitlines()] == ["set aside", "gapwatch"]
     shown = status(env)
     assert "\x1b" not in said + shown
     assert not re.search(r"^2026-01-01", shown, re.MULTILINE)

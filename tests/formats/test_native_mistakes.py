@@ -86,7 +86,7 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, document: object, pla
         ('{"schema": "gapwatch/profile/1",\n "run": }', "2:9", "Expecting value"),
         ('{"schema": "gapwatch/profile/1",\n "actual_s": ' + "7" * 5000 + "}", "2:14", "too many digits"),
         ("[" * 100_000, None, "nested too deeply"),
-        ('{"schema": "gapwatch/profile/1", "run": "1", "run": "2"}', None, 'the key "run" stands twice'),
+        ('{"schema": "gapwatch/profile/1", "run": "1", "run": "2"}', None, 'the key "run" occurs twice'),
         ('{"schema": "gapwatch/profile/1", "actual_s": 1e999}', None, "missing"),
         ("", "1:1", "Expecting value"),
     ],

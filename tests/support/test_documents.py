@@ -211,7 +211,7 @@ def test_what_is_no_plain_number_is_refused(tmp_path: Path, value: str, said: st
         ("- &x {id: a, title: b, effort: 1}\n- *x\n", ["1:3: anchor &x", "2:3: alias *x"]),
         ("- {id: !!python/object:os.system a, title: b, effort: 1}", ["1:8: tag !!python/object:os.system"]),
         ("- id: a\n  title: b\n  effort: 1\n  <<: {id: c}\n", ["4:3: merge keys (<<)"]),
-        ("- {id: a, title: b, effort: 1}\n---\n[]\n", ["2:1: a second document begins"]),
+        ("- {id: a, title: b, effort: 1}\n---\n[]\n", ["2:1: a second document starts here"]),
         ("- {? [a] : b, id: a, title: b, effort: 1}", ["1:6: a list or a mapping cannot be a key"]),
         ("- ?\n  : 3\n  id: a\n  title: b\n  effort: 1\n", ["a key is missing before ':'"]),
         ('- {id: a, title: "\\e[31m", effort: 1}', ["1:18: the text contains the control character U+001B"]),

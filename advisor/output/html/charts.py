@@ -7,7 +7,7 @@ import io
 import math
 import os
 import warnings
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,6 +20,7 @@ from advisor.support.disk_cache import system_folder
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from matplotlib.axes import Axes
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 #: Kinds of files that pictures are written into.
 FILE_KINDS: Final = ("png", "svg")
+_FONT_CACHE: Final = "MPLCONFIGDIR"
 _SETTINGS: Final[dict[Any, Any]] = {
     "svg.fonttype": "none",
     "font.family": "sans-serif",
@@ -81,21 +83,33 @@ def write_picture(part: Picture, path: Path) -> None:
         raise UsageError(f"{path}: {error.strerror or error}") from error
 
 
-def _set_font_cache() -> None:
-    """Have matplotlib keep what it knows of fonts where gapwatch may write, unless the user says where."""
-    if "MPLCONFIGDIR" not in os.environ:
-        folder = system_folder("cache") / "matplotlib"
-        with suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            os.environ["MPLCONFIGDIR"] = str(folder)
+@contextmanager
+def _own_font_cache() -> Iterator[None]:
+    """Have matplotlib keep what it knows of fonts where gapwatch may write, unless the user says where.
+
+    It asks once, when it is imported; programs that are started later do not inherit the variable.
+    """
+    if _FONT_CACHE in os.environ:
+        yield
+        return
+    folder = system_folder("cache") / "matplotlib"
+    with suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        os.environ[_FONT_CACHE] = str(folder)
+    try:
+        yield
+    finally:
+        os.environ.pop(_FONT_CACHE, None)
 
 
 def _render_picture(part: Picture, theme: ChartTheme, kind: str, title: str = "") -> bytes:
     """Return the part as a picture; one with a title has a background, since it lies in a file of its own."""
-    _set_font_cache()
     try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
+        with _own_font_cache():
+            import matplotlib as mpl
+            from matplotlib.figure import Figure
+
+            mpl.get_configdir()  # which keeps the answer
     except ImportError as error:
         raise AdvisorError(f"pictures need matplotlib: {install_line('html')}") from error
     with warnings.catch_warnings(), mpl.rc_context(_SETTINGS):

@@ -156,7 +156,7 @@ def test_after_a_new_build_the_old_runs_say_nothing(tmp_path: Path) -> None:
     program.write_text("#!/bin/sh\necho loop 2.0 s\n")
     done = run("couple", str(path), home=tmp_path)
     assert done.returncode == 2
-    assert b"its build" in done.stderr
+    assert b"belongs to another experiment (program, build," in done.stderr
 
 
 def test_a_program_that_fails_is_named_and_what_was_done_is_kept(tmp_path: Path) -> None:
@@ -220,7 +220,10 @@ def test_short_loops_are_made_long_enough(tmp_path: Path) -> None:
         ({"schema": "gapwatch/coupling/9"}, "no results of a coupling experiment"),
         ({"kernels": ["a"]}, "two kernels or more"),
         ({"runs": [{"case": 5, "kind": "chain", "chain": "a", "round": 0, "passes": 1, "values": {}}]}, "of no case"),
-        ({"runs": [{"case": 0, "kind": "chain", "chain": "b,d", "round": 0, "passes": 1, "values": {}}]}, "no chain"),
+        (
+            {"runs": [{"case": 0, "kind": "chain", "chain": "b,d", "round": 0, "passes": 1, "values": {}}]},
+            "not a chain",
+        ),
         ({"runs": [{"case": 0, "kind": "chain", "chain": "a", "round": -1, "passes": 1, "values": {}}]}, "round"),
         (
             {"runs": [{"case": 0, "kind": "chain", "chain": "a", "round": 0, "passes": 1, "values": {"s": "x"}}]},

@@ -366,4 +366,4 @@ def test_a_program_without_names_of_functions_is_told(built: Path) -> None:
     shutil.copy(built / "incore-O1", stripped)
     subprocess.run(["strip", str(stripped)], check=True, timeout=PATIENCE_S)
     said = command_line.run("incore", "stripped", "--machine", "xeon-8480", home=built)
-    assert "it is stripped" in " ".join(said.stdout.decode().split())
+    assert "the executable is stripped" in " ".join(said.stdout.decode().split())

@@ -283,7 +283,7 @@ class TracedOperations:
 
     def _find_site(self) -> tuple[IntArray, IntArray]:
         recorded = self.rows.key.astype(np.int64)
-        return rows.protect(self.site[0][recorded]), rows.protect(self.site[1][recorded])
+        return rows.freeze_array(self.site[0][recorded]), rows.freeze_array(self.site[1][recorded])
 
     def _replay_rows(self, made: ReplayRows) -> TracedOperations:
         least_s = 0.0 if self.limit is None else min(self.limit.busy_s, self.time_s)

@@ -101,7 +101,7 @@ class ReplayRows:
     def _find_ops(self, ops: tuple[Op, ...]) -> Mask:
         wanted = np.zeros(256, dtype=np.bool_)
         wanted[list(ops)] = True
-        return protect(wanted[self.op])
+        return freeze_array(wanted[self.op])
 
     def region_mask(self, belongs: Callable[[str], bool]) -> Mask:
         """Return which rows are of a region whose name ``belongs``; those of none are not."""
@@ -116,7 +116,7 @@ class ReplayRows:
 _COLUMNS: Final = tuple(each.name for each in fields(ReplayRows) if each.name not in ("program", "marks", "_told"))
 
 
-def protect(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def freeze_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Return an array that several may hold: nobody can write to it."""
     array.flags.writeable = False
     return array

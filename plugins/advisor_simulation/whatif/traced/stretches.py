@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor_simulation.replay.program import RECEIVED, SENDING, Op
-from advisor_simulation.whatif.traced.rows import protect
+from advisor_simulation.whatif.traced.rows import freeze_array
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -54,7 +54,7 @@ class Stretches:
 
 def computing_mask(rows: ReplayRows) -> Mask:
     """Return which rows are computations to speak of; not to be written to."""
-    return rows.ask_once("computations to speak of", lambda: protect(_find_computing_rows(rows)))
+    return rows.ask_once("computations to speak of", lambda: freeze_array(_find_computing_rows(rows)))
 
 
 def _find_computing_rows(rows: ReplayRows) -> Mask:
@@ -85,12 +85,12 @@ def _cut_stretches(rows: ReplayRows) -> Stretches:
     state = np.repeat(computes[telling], np.diff(telling, append=len(rows)))
     starts = begins | np.r_[True, state[1:] != state[:-1]][: len(rows)]
     first, number = np.flatnonzero(starts), np.cumsum(starts) - 1
-    return Stretches(np.r_[first, len(rows)], state[first], rows.line[first], protect(number))
+    return Stretches(np.r_[first, len(rows)], state[first], rows.line[first], freeze_array(number))
 
 
 def count_since(rows: ReplayRows, ops: tuple[Op, ...]) -> IntArray:
     """Return how many rows of ``ops`` come up to each row, itself included; not to be written to."""
-    counted: IntArray = rows.ask_once(("count since", ops), lambda: protect(np.cumsum(rows.op_mask(*ops))))
+    counted: IntArray = rows.ask_once(("count since", ops), lambda: freeze_array(np.cumsum(rows.op_mask(*ops))))
     return counted
 
 
@@ -105,7 +105,7 @@ def _find_message_ends(rows: ReplayRows) -> tuple[IntArray, IntArray]:
         where = np.full(len(rows.program.source), -1, dtype=np.int64)
         at = np.flatnonzero(rows.op_mask(*ops))
         where[rows.link[at]] = at
-        found.append(protect(where))
+        found.append(freeze_array(where))
     return found[0], found[1]
 
 
