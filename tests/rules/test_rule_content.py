@@ -125,7 +125,7 @@ CHANGES = {
     "remote": {"prefetched"},
     "placement": {"first touch", "pinned"},
     "ranks": {"cores"},
-    "layout": {"grouped", "padded"},
+    "layout": {"grouped", "padded", "contiguous", "ordered"},
     "writes": {"private"},
     "coherence": {"exclusive read"},
     "stores": {"nontemporal"},

@@ -24,6 +24,8 @@ OF_RUNS: Final[Mapping[Words, str]] = {
     ("volume", "smaller"): _MODEL,
     ("layout", "grouped"): _MODEL,
     ("layout", "padded"): _MODEL,
+    ("layout", "contiguous"): _CACHES,
+    ("layout", "ordered"): _CACHES,
     ("writes", "private"): _MODEL,
     ("coherence", "exclusive read"): "no recording tells single accesses to lines; in models each stays where it is",
     ("stores", "nontemporal"): "neither recordings nor models tell how much of the memory's bandwidth is in use",

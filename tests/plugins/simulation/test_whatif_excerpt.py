@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from advisor.trace.events import Trace
     from advisor_simulation.whatif.measured_run import MeasuredRun
 
-#: A stencil whose ranks have unequal work, and one with reductions that others could compute behind.
-SEEDS = (9105, 9107)
+#: Exchanges and a pipeline whose ranks have unequal work, both with reductions that others could compute behind.
+PROGRAMS = ((9105, "two_phases"), (9599, "transport_sweep"))
 CHANGES = (
     {"rebalance": "ranks"}, {"schedule": "dynamic"}, {"collectives": "nonblocking"}, {"pipeline": "finer"},
     {"messages": "overlapped"},
@@ -48,10 +48,10 @@ class Recorded(NamedTuple):
     excerpt: excerpt.Excerpt
 
 
-@pytest.fixture(scope="module", params=SEEDS)
+@pytest.fixture(scope="module", params=PROGRAMS, ids=str)
 def recorded(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     """A program of the laboratory with many more iterations than usual, and an excerpt of a third of it."""
-    code = build(request.param)
+    code = build(*request.param)
     code = replace(code, iterations=max(code.iterations, 70))
     made = run(code, record=True)
     path = write_archive(

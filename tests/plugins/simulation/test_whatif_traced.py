@@ -286,6 +286,16 @@ def test_every_change_of_the_rules_is_simulated_or_has_a_reason() -> None:
     assert not simulated & OF_RUNS.keys()
 
 
+def test_what_is_won_by_other_loops_is_tried_on_no_messages() -> None:
+    of_code = [
+        action
+        for action in rules.load_default((), examples=False).actions
+        if action.gain is not None and action.gain.of.startswith("code.")
+    ]
+    assert len(of_code) > 10
+    assert not {word for action in of_code for word in action.change.items()} & (CHANGES.keys() | REWRITES.keys())
+
+
 def test_conflicts_of_actions_are_named_whatever_they_win() -> None:
     known = {action.id: action for action in rules.load_default((), examples=False).actions}
     told = [part.text for part in describe_conflicts([known["A-31"], known["A-16"], known["G-13"]])]

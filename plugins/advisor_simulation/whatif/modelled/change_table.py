@@ -42,7 +42,9 @@ CHANGES: Final = (
     ModelChange(("A-5", "A-23"), "arrays that are used together grouped by row", 2, layout.group_arrays),
     ModelChange(("A-6", "G-42"), "copies of one's own of what is written, added up later", 2, layout.privatize_arrays),
     ModelChange(("G-32",), "loops in the order that takes the smallest steps", 3, loop_order.interchange_loops),
-    ModelChange(("A-24", "G-59"), "loops cut into blocks that fit into the first cache", 3, loop_order.block_loops),
+    ModelChange(
+        ("A-24", "G-59", "G-72"), "loops cut into blocks that fit into the first cache", 3, loop_order.block_loops
+    ),
     ModelChange(("A-3",), "sub-domains bound to processors", 2, scheduling.bind_subdomains),
     ModelChange(("A-12", "A-11"), "sub-domains that exchange most on one node", 2, decomposition.map_to_nodes),
     ModelChange(("A-29", "A-38"), "loops handed out in chunks", 4, scheduling.schedule_dynamically),
@@ -59,6 +61,7 @@ CHANGES: Final = (
 _WEIGHTS: Final = "what an index takes is a number of the model: change its weight"
 _MEASURED: Final = "a model holds the time of messages and files as measured: try it on the recorded run"
 _ORDER: Final = "a model's references are those of the program, all of them, when they are made"
+_NO_LOOKUPS: Final = "a model's loops find their data by their index: it has no pointers to follow and no lookups"
 _NO_DEVICES: Final = "models have no devices"
 _FIXED: Final = "no model holds what that would change"
 #: Changes of the rules that models can't be changed by.
@@ -99,6 +102,8 @@ OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
     ("memory", "outside loops"): _WEIGHTS,
     ("memory", "fewer bytes"): _ORDER,
     ("misses", "prefetched"): _ORDER,
+    ("layout", "contiguous"): _NO_LOOKUPS,
+    ("layout", "ordered"): _NO_LOOKUPS,
     ("locks", "private"): "models have no locks",
     ("tasks", "larger"): "models have no tasks",
     ("threads", "kept"): "models have no threads that end before their program does",
