@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from advisor.analysis.machines.records import Machine, Memory, Network, Number, NumberSource, iterate_numbers
 from advisor.model.errors import UsageError
@@ -76,7 +76,7 @@ def build_machine(name: str, base: Machine | None, chosen: Sequence[Measurement]
     if base is None:
         base = Machine(name, name, "Measured by benchmarks; nothing else is known of it.", {})
     sources = dict(base.sources)
-    parts: dict[str, dict[str, Number]] = {"network": {}, "memory": {}}
+    parts: dict[str, dict[str, Any]] = {"network": {}, "memory": {}}
     for one in chosen:
         part, field = one.field.split(".")
         source = f"{one.tool.split()[0]} {field}"
@@ -84,9 +84,9 @@ def build_machine(name: str, base: Machine | None, chosen: Sequence[Measurement]
         parts[part][field] = Number(float(f"{one.value:.4g}"), source)
     network, memory = base.network, base.memory
     if parts["network"]:
-        network = replace(network or Network(), **parts["network"])  # type: ignore[arg-type]
+        network = replace(network or Network(), **parts["network"])
     if parts["memory"]:
-        memory = replace(memory or Memory(), **parts["memory"])  # type: ignore[arg-type]
+        memory = replace(memory or Memory(), **parts["memory"])
     rest = [getattr(base, field.name) for field in fields(base) if field.name not in ("network", "memory")]
     named = {number.source for part in (*rest, network, memory) for _, number in iterate_numbers(part)}
     kept = {key: source for key, source in sources.items() if key in named}
