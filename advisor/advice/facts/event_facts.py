@@ -58,7 +58,7 @@ def iterations_with_work(source: FactSource) -> float:
     largest = max(family, key=lambda p: (each[p].sum(), iterations[p], -p))
     work = each[largest]
     everything = sum(float(phase.mean.sum()) for phase in loads.phases)
-    if not work.sum() > WORKING * everything:
+    if not work.sum() > max(WORKING * everything, 0.0):  # clocks that disagree can leave less than nothing
         return float(max(iterations.values()))
     held = np.sort(work)
     until = np.cumsum(held)
