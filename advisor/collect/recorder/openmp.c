@@ -14,6 +14,8 @@
 static int uses_ompt;          /* whether a runtime tells of its locks by OMPT */
 static char unnamed, atomic; /* whose addresses stand for the locks that have none */
 
+/* A parallel region is placed at the beginning of its body: its call shares instructions, and so lines, with what the
+   compiler moved around it. Callers are return addresses, one byte behind what they name. */
 struct team {
   void (*body)(void *);
   void *data;
@@ -45,7 +47,7 @@ static void join_event(void) { gw_note(GW_JOIN, 0); }
   void name parameters {                                                               \
     static void(*real) parameters;                                                     \
     if (!real) real = (void(*) parameters)gw_resolve(#name);                           \
-    struct team team = {body, data, __builtin_return_address(0)};                      \
+    struct team team = {body, data, (const char *)(uintptr_t)body + 1};                \
     if (gw_on && !gw_depth) {                                                          \
       fork_event(threads, team.caller);                                                \
       gw_depth++;                                                                      \
