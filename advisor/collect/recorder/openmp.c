@@ -14,20 +14,21 @@
 static int uses_ompt;          /* whether a runtime tells of its locks by OMPT */
 static char unnamed, atomic; /* whose addresses stand for the locks that have none */
 
-/* A parallel region is placed at the beginning of its body: its call shares instructions, and so lines, with what the
-   compiler moved around it. Callers are return addresses, one byte behind what they name. */
 struct team {
   void (*body)(void *);
   void *data;
-  const void *caller;
 };
+
+/* A parallel region is placed at the beginning of its body: its call shares instructions, and so lines, with what the
+   compiler moved around it. Callers are return addresses, which lie behind what they name. */
+static const void *place_of(void (*body)(void *)) { return (const char *)(uintptr_t)body + 1; }
 
 static void part(void *given) {
   struct team *team = given;
   int depth = gw_depth; /* the first thread is in the library's code here */
   gw_depth = 0;
   gw_attach();
-  struct gw_record *r = gw_open(F_omp_parallel, team->caller);
+  struct gw_record *r = gw_open(F_omp_parallel, place_of(team->body));
   team->body(team->data);
   gw_close(r);
   gw_depth = depth;
@@ -47,9 +48,9 @@ static void join_event(void) { gw_note(GW_JOIN, 0); }
   void name parameters {                                                               \
     static void(*real) parameters;                                                     \
     if (!real) real = (void(*) parameters)gw_resolve(#name);                           \
-    struct team team = {body, data, (const char *)(uintptr_t)body + 1};                \
+    struct team team = {body, data};                                                   \
     if (gw_on && !gw_depth) {                                                          \
-      fork_event(threads, team.caller);                                                \
+      fork_event(threads, place_of(team.body));                                        \
       gw_depth++;                                                                      \
       body = part;                                                                     \
       data = &team;                                                                    \

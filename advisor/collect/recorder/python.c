@@ -2,9 +2,9 @@
 
    The frames are read from the interpreter's memory. CPython 3.13 and later say themselves where things stand there
    (_Py_DebugOffsets, made for profilers); the layouts of 3.11 and 3.12 are written down here. Nothing is called that could
-   allocate or take a lock. Where a sample stopped the interpreter its structures may be
-   in the making: then memory is read by a system call, which fails where there is none. What is read counts only if its
-   types are those of a code object and its text. */
+   allocate or take a lock. Where a sample stopped the interpreter its structures may be in the making: then memory is read
+   by a system call, which fails where there is none. What is read counts only if its types are those of a code object and
+   its text. */
 #define _GNU_SOURCE
 #include "recorder.h"
 
