@@ -250,10 +250,10 @@ def compare(
     Give several runs of each build: one run each tells nothing of the noise. ``earlier`` are repeated runs of further
     builds, which tell more of it. Raises ``UsageError`` for runs without a run time or of different programs.
     """
-    from advisor.analysis.comparison import compare_builds
+    from advisor.analysis.comparison import check_comparable, compare_builds
 
     first, second = ([run.advise() for run in _load_all(side)] for side in (before, after))
-    _check_comparable((first, second))
+    check_comparable((first, second))
     return compare_builds(first, second, [[run.advise() for run in group] for group in earlier])
 
 
@@ -264,18 +264,6 @@ def _load_all(side: Run | PathLike | Iterable[Run | PathLike]) -> list[Run]:
     if isinstance(side, str | os.PathLike):
         return load_runs(side)
     return [run for part in side for run in _load_all(part)]
-
-
-def _check_comparable(groups: Sequence[Sequence[Advice]]) -> None:
-    from advisor.model.errors import UsageError
-
-    if not all(groups):
-        raise UsageError("nothing to compare: each side needs at least one run")
-    if any(not advice.profile.has_run_time for group in groups for advice in group):
-        raise UsageError("a run without a run time cannot be compared")
-    programs = sorted({advice.profile.program for group in groups for advice in group})
-    if len(programs) > 1:
-        raise UsageError(f"these are runs of different programs: {', '.join(programs)}")
 
 
 def _require_paths(paths: Sequence[PathLike]) -> list[Path]:

@@ -18,6 +18,7 @@ from advisor.analysis.distributions import student_t_quantile
 from advisor.analysis.network_demands import compare_network_demands
 from advisor.model import policy
 from advisor.model.devices import DEVICE_BOUNDS
+from advisor.model.errors import UsageError
 from advisor.model.records import ALL_LEVELS, BOUND_NAMES, LEVELS
 
 if TYPE_CHECKING:
@@ -95,6 +96,17 @@ class Comparison:
     def largest_increase(self) -> Change | None:
         """The largest increase beyond noise, None where there is none."""
         return max(self.significant_increases, key=lambda change: change.delta_s, default=None)
+
+
+def check_comparable(groups: Sequence[Sequence[Advice]]) -> None:
+    """Raise ``UsageError`` unless all groups hold runs of one program, with run times."""
+    if not all(groups):
+        raise UsageError("nothing to compare: each side needs at least one run")
+    if any(not advice.profile.has_run_time for group in groups for advice in group):
+        raise UsageError("a run without a run time cannot be compared")
+    programs = sorted({advice.profile.program for group in groups for advice in group})
+    if len(programs) > 1:
+        raise UsageError(f"these are runs of different programs: {', '.join(programs)}")
 
 
 def compare_builds(

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.cli import gates, history_location, output, report_output
+from advisor.cli import gates, history_location, output, progress, report_output, user_folders
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Iterator
 
     from advisor.analysis.comparison import Change, Comparison
+    from advisor.history.build_comparison import BuildComparison
+    from advisor.model.records import Advice
     from advisor.model.reports import Report, Table
 
 NAME = "compare"
@@ -23,8 +27,10 @@ _LEAST_S = 1e-6
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
-    parser.add_argument("before", metavar="A", help="Build name or run number (see gapwatch history)")
-    parser.add_argument("after", metavar="B", help="Build or run to compare with A")
+    parser.add_argument(
+        "before", metavar="A", help="Directory with runs of one build, or build name or run number in the history"
+    )
+    parser.add_argument("after", metavar="B", help="Directory, build or run to compare with A")
     parser.add_argument("--program", metavar="NAME", help="Program, if several have these builds")
     gates.add_gate_argument(parser, "Exit with status 1 if GATE holds for B, with A as the base")
     history_location.add_state_argument(parser)
@@ -34,11 +40,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run_command(args: argparse.Namespace) -> int:
     """Compare and show; returns the exit code."""
     from advisor.advice.earlier_runs import ComparisonBase
-    from advisor.history.build_comparison import compare_stored_builds
 
-    with history_location.open_runs(args) as runs:
-        history_location.require_program(args.program, runs)
-        compared = compare_stored_builds(runs, args.before, args.after, args.program)
+    paths = Path(args.before), Path(args.after)
+    compared = _compare_paths(*paths) if any(path.exists() for path in paths) else _compare_history(args)
     first, second, found = compared.before, compared.after, compared.comparison
     if args.form == "markdown":
         from advisor.output.markdown import render_comment
@@ -48,6 +52,33 @@ def run_command(args: argparse.Namespace) -> int:
         report_output.show_report(build_comparison_report(found), args)
     gates.check_gates(args.fail_on, second[-1], lambda: ComparisonBase(tuple(first), found))
     return 0
+
+
+def _compare_history(args: argparse.Namespace) -> BuildComparison:
+    from advisor.history.build_comparison import compare_stored_builds
+
+    with history_location.open_runs(args) as runs:
+        history_location.require_program(args.program, runs)
+        return compare_stored_builds(runs, args.before, args.after, args.program)
+
+
+def _compare_paths(before: Path, after: Path) -> BuildComparison:
+    """Compare the runs that lie at two paths; raises ``UsageError`` where those are of different programs."""
+    from advisor.analysis.comparison import check_comparable, compare_builds
+    from advisor.history.build_comparison import BuildComparison
+
+    first, second = _advise_on(before), _advise_on(after)
+    check_comparable((first, second))
+    return BuildComparison(first, second, replace(compare_builds(first, second), before=str(before), after=str(after)))
+
+
+def _advise_on(path: Path) -> tuple[Advice, ...]:
+    """Return the advice on each run at a path, the oldest first."""
+    from advisor import pipeline
+
+    with progress.show_stages(f"reading {path}") as stage:
+        options = pipeline.Options(rules=user_folders.rule_files(), stage=stage)
+        return tuple(study.advice for study in pipeline.iterate_studies([path], options, user_folders.load_host()))
 
 
 def build_comparison_report(found: Comparison) -> Report:
@@ -115,7 +146,9 @@ def _describe_times(found: Comparison) -> str:
             "A first run is often longer, since it reads its files for the first time."
         )
     if found.actual.beyond_noise is None:
-        return "No build ran more than once, so nothing can be separated from noise: repeat the runs."
+        return (
+            "Neither build ran more than once, so nothing can be told from noise: record each at least three times."
+        )
     worst = found.largest_increase
     if worst is None:
         unsure = [change.name for change in found.changes if change.delta_s > 0 and found.is_undecided(change)]

@@ -270,8 +270,8 @@ def _render_evidence(item: Recommendation, page: Page) -> list[Text]:
     lines = []
     for at, piece in enumerate(item.evidence):
         value = page.clean_name(_format_evidence(piece, item))
-        asked = page.clean_prose(f", asked {piece.condition}; {piece.formula}")
-        lines += render_labelled("evidence" if not at or page.as_list else "", value + asked, page)
+        required = page.clean_prose(f", required {piece.condition}; {piece.formula}")
+        lines += render_labelled("evidence" if not at or page.as_list else "", value + required, page)
     return lines
 
 

@@ -145,7 +145,7 @@ def _render_insufficient(advice: Advice, page: Page) -> list[Text]:
 def _render_unseen(advice: Advice, page: Page) -> list[Text]:
     """Return what the run cannot show, and the one command that would show most needed of it."""
     command = select_command(advice)
-    missing = [_describe_unknown_bounds(advice, page), _describe_unknown_facts(advice)]
+    missing = [_describe_unknown_bounds(advice, page), _describe_unknown_facts(advice, page)]
     sentence = "; ".join(filter(None, missing))
     if not sentence and not command:
         return []
@@ -162,10 +162,11 @@ def _describe_unknown_bounds(advice: Advice, page: Page) -> str:
     return f"bounds {', '.join(spans)}" if spans else ""
 
 
-def _describe_unknown_facts(advice: Advice) -> str:
+def _describe_unknown_facts(advice: Advice, page: Page) -> str:
     facts = list(dict.fromkeys(need.fact for need in advice.needs))
     left = len(facts) - _UNSEEN
-    shown = facts[:_UNSEEN] + ([f"{left} more (--verbose lists them)"] if left > 0 else [])
+    where = "all below" if page.verbose else "--verbose lists them"
+    shown = facts[:_UNSEEN] + ([f"{left} more ({where})"] if left > 0 else [])
     return f"facts missing for rules: {', '.join(shown)}" if shown else ""
 
 

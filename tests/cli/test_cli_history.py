@@ -196,6 +196,22 @@ def test_places_of_a_change_have_the_units_of_the_columns(user: User) -> None:
     assert "galaxy -175 ms" in user.asks("compare", "v1", "v2")
 
 
+def test_compare_takes_directories_with_the_runs_of_each_build(user: User) -> None:
+    for build in ("v1", "v2"):
+        for number in ("1", "2", "3"):
+            shutil.copytree(RECORDED / f"{build}-{number}", user.top / build / number)
+    shown = user.asks("compare", "v1", "v2")
+    assert shown.startswith("galaxy: from v1 (3 runs) to v2 (3 runs)")
+    assert "galaxy -174 ms" in shown
+    assert "L grew by 174 ms, most of it in galaxy" in user.asks("compare", "v2", "v1")
+    gate = user.asks("compare", "v2", "v1", "--fail-on", "regression", code=1)
+    assert gate.startswith("gapwatch: gate crossed: L grew by 174 ms")
+    assert user.asks("compare", "v1", "v3", code=2) == "gapwatch: v3: No such file or directory\n"
+    profile(user.runs / "one.json")
+    complaint = user.asks("compare", "v1", "runs", code=2)
+    assert complaint == "gapwatch: these are runs of different programs: fig4, galaxy\n"
+
+
 def test_a_run_is_explained_by_the_name_that_its_advice_shows(advised: User) -> None:
     by_number = advised.asks("explain", "1", "L")
     assert advised.asks("explain", "one", "L") == by_number
