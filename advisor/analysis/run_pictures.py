@@ -122,14 +122,19 @@ def build_wait_map(profile: Profile) -> HeatMap | None:
     named = (causes.category == CAUSE_CATEGORIES.index("wait")) & (causes.partner >= 0) & (causes.processor >= 0)
     if not named.any():
         return None
-    seconds = np.zeros((processors, processors))
-    np.add.at(seconds, (causes.processor[named], causes.partner[named]), causes.seconds[named])
-    shown = np.sort(np.argsort(-(seconds.sum(axis=0) + seconds.sum(axis=1)), kind="stable")[:PROCESSORS])
+    waiting, partner, seconds = causes.processor[named], causes.partner[named], causes.seconds[named]
+    of_each = np.bincount(waiting, seconds, processors) + np.bincount(partner, seconds, processors)
+    shown = np.sort(np.argsort(-of_each, kind="stable")[:PROCESSORS])
+    row = np.full(processors, -1)
+    row[shown] = np.arange(len(shown))
+    both = (row[waiting] >= 0) & (row[partner] >= 0)
+    cells = np.zeros((len(shown), len(shown)))
+    np.add.at(cells, (row[waiting[both]], row[partner[both]]), seconds[both])
     title = "Waiting: who (rows) waits for whom (columns)"
     if len(shown) < processors:
         title += f"; the {len(shown)} of {processors} with the most seconds"
     names = tuple(profile.processors[at].name for at in shown)
-    return HeatMap(title, "s", names, names, tuple(tuple(map(float, row)) for row in seconds[np.ix_(shown, shown)]))
+    return HeatMap(title, "s", names, names, tuple(tuple(map(float, row)) for row in cells))
 
 
 def _select_deviating(seconds: FloatArray) -> IntArray:

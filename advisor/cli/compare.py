@@ -146,9 +146,7 @@ def _describe_times(found: Comparison) -> str:
             "A first run is often longer, since it reads its files for the first time."
         )
     if found.actual.beyond_noise is None:
-        return (
-            "Neither build ran more than once, so nothing can be told from noise: record each at least three times."
-        )
+        return "Neither build ran more than once, so nothing can be told from noise: record each at least three times."
     worst = found.largest_increase
     if worst is None:
         unsure = [change.name for change in found.changes if change.delta_s > 0 and found.is_undecided(change)]

@@ -10,25 +10,29 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import numpy.typing as npt
+
     from advisor.model.records import FloatArray, IntArray
+
+    WholeNumbers = IntArray | npt.NDArray[np.int32]
 
 
 #: Times as many numbers as values from which on sorting the values takes less time than going through the numbers.
 _SPARSE = 16
 
 
-def number_values(values: IntArray, limit: int) -> tuple[IntArray, IntArray]:
+def number_values(values: WholeNumbers, limit: int) -> tuple[IntArray, IntArray]:
     """Return the different ones of ``values``, all from 0 on and below ``limit``, and the number of each among them."""
     if limit > _SPARSE * (len(values) + 1):
         different, number = np.unique(values, return_inverse=True)
-        return different, number.astype(np.int64, copy=False)
+        return different.astype(np.int64, copy=False), number.astype(np.int64, copy=False)
     among = np.zeros(limit, dtype=np.bool_)
     among[values] = True
     number = np.cumsum(among) - 1
     return np.flatnonzero(among), number[values]
 
 
-def group_rows(columns: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
+def group_rows(columns: Sequence[WholeNumbers]) -> tuple[IntArray, IntArray]:
     """Return the group of each row of the columns, and the first row of each group, in the order of their values.
 
     What ``numpy.unique`` with ``axis=0`` says of the stacked columns, without comparing whole rows: columns join one by
@@ -48,7 +52,7 @@ def group_rows(columns: Sequence[IntArray]) -> tuple[IntArray, IntArray]:
     return group, first
 
 
-def iterate_groups(group: IntArray) -> Iterator[tuple[int, IntArray]]:
+def iterate_groups(group: WholeNumbers) -> Iterator[tuple[int, IntArray]]:
     """Yield each different number in ``group`` (rows,), in ascending order, with the rows that have it, in theirs."""
     order = np.argsort(group, kind="stable")
     ordered = group[order]

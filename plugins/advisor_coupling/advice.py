@@ -47,8 +47,10 @@ def build_findings(profile: Profile, bounds: Sequence[Bound], known: CouplingLos
     if known.lost:
         subject = known.model.case.chain_label(known.lost.coupling.chain)
         saved = units.format_seconds(known.lost.seconds)
-        text = f"{subject} helped each other at {known.lost.elsewhere} and do not here: {saved} a run "
-        f"({_describe_case(known)})."
+        text = (
+            f"{subject} helped each other at {known.lost.elsewhere} and do not here: {saved} a run "
+            f"({_describe_case(known)})."
+        )
         found.append(Finding("", "lost coupling", subject, text, {"lost_s": known.lost.seconds}))
     return found
 

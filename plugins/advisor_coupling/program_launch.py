@@ -83,8 +83,8 @@ def extract_metrics(
     for metric in metrics:
         numbers = metric.prints.find_values(outcome.printed)
         if not numbers:
-            reason = f"{format_command(launch.words)} printed nothing like '{metric.prints}'; it "
-            f"printed: {_last_lines(outcome.printed)}"
+            printed = _last_lines(outcome.printed)
+            reason = f"{format_command(launch.words)} printed nothing like '{metric.prints}'; it printed: {printed}"
             raise InputError(manifest, reason, f"{metric.mark.line}:{metric.mark.column}")
         pick = {"last": numbers[-1], "max": max(numbers), "sum": sum(numbers)}
         found[str(metric.name)] = pick[metric.take]

@@ -150,6 +150,18 @@ def test_regions_and_waits_are_maps() -> None:
     assert run_pictures.build_region_map(samples.profile()) is not None
 
 
+def test_waits_of_many_ranks_show_those_with_the_most_seconds() -> None:
+    ranks = 2 * run_pictures.PROCESSORS
+    waits = run_pictures.build_wait_map(run(ranks=ranks))
+    assert waits is not None
+    shown = [*range(run_pictures.PROCESSORS - 1), ranks - 1]  # who waits longest, and the last rank, for which all wait
+    assert waits.rows == waits.columns == tuple(f"rank {rank}" for rank in shown)
+    expected = np.zeros((len(shown), len(shown)))
+    expected[:-1, -1] = [0.9 * 3 * (1 - (rank + 1) / ranks) for rank in shown[:-1]]
+    assert np.array(waits.cells) == pytest.approx(expected)
+    assert waits.title.endswith(f"; the {len(shown)} of {ranks} with the most seconds")
+
+
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
     with start_chromium(tmp_path_factory.mktemp("chromium"), browser="ALL") as started:

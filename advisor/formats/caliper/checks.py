@@ -65,8 +65,8 @@ _SUMMED: Final = Note(
 
 def _check_unit(cells: RecordCells) -> Iterator[Note]:
     if cells.choice.time_metric is not None and not cells.choice.time_metric.unit_stated:
-        text = f"no unit is stated for {cells.choice.time_metric.name}; taken as microseconds, "
-        "Caliper's own choice before 2.10"
+        name = cells.choice.time_metric.name
+        text = f"no unit is stated for {name}; taken as microseconds, Caliper's own choice before 2.10"
         yield Note("unit of times unknown", text, 0.2)
 
 

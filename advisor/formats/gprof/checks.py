@@ -105,5 +105,6 @@ def _check_calls(report: GprofReport) -> Iterator[str]:
         if entry.stated_calls is None or entry.in_cycle:
             continue
         if entry.caller_calls != entry.stated_calls or entry.calls not in (None, entry.stated_calls):
-            yield f"line {entry.line}: {entry.calls} calls, its callers made {entry.caller_calls} of "
-            f"{entry.stated_calls}"
+            yield (
+                f"line {entry.line}: {entry.calls} calls, its callers made {entry.caller_calls} of {entry.stated_calls}"
+            )

@@ -83,12 +83,9 @@ def order_steps(steps: Steps, program: Program | None, replays: int = 1) -> Orde
     calls.
     """
     kind = steps.kind.copy()
-    joint = len(steps.arrivals)
-    reads = (kind & 15) >= kernels.RECEIVE
-    condition = steps.condition[reads].astype(np.int64)
-    base = np.where(condition >= 2 * steps.messages, condition - steps.messages, condition >> 1)
-    marks = _make_marks(steps, np.bincount(base, minlength=steps.messages + joint).astype(np.int32))
-    room = len(condition) + steps.ranks
+    reads = _count_reads(steps)
+    marks = _make_marks(steps, reads)
+    room = int(reads.sum()) + steps.ranks
     stretch_rank = np.zeros(room, dtype=np.int32)
     begin, end = np.zeros(room, dtype=np.int64), np.zeros(room, dtype=np.int64)
     slot = np.zeros(len(kind), dtype=np.int32)
@@ -106,6 +103,13 @@ def order_steps(steps: Steps, program: Program | None, replays: int = 1) -> Orde
     arranged = np.empty_like(kind), np.empty_like(steps.value), np.empty_like(slot)
     choose_compiled(kernels.arrange_steps, len(kind) * replays)(begin, end, kind, steps.value, slot, arranged)
     return OrderedSteps(steps, *arranged, stretch_rank[:count].copy(), begin, end, int(marks.counts[2]))
+
+
+def _count_reads(steps: Steps) -> npt.NDArray[np.int32]:
+    """Return how often each message and meeting is waited for (messages + meetings,)."""
+    condition = steps.condition[(steps.kind & 15) >= kernels.RECEIVE]
+    base = np.where(condition >= 2 * steps.messages, condition - steps.messages, condition >> 1)
+    return np.bincount(base, minlength=steps.messages + len(steps.arrivals)).astype(np.int32)
 
 
 def _make_marks(steps: Steps, left: npt.NDArray[np.int32]) -> kernels.OrderMarks:

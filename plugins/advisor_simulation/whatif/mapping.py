@@ -46,8 +46,10 @@ def build_report(args: Namespace, services: CommandServices) -> Report:
         for (name, node), time in zip(nodes.items(), times, strict=True)
     ]
     columns = (Column("mapping"), Column("then", "s"), Column("wins", "s"), Column("between nodes", "B"))
-    said = f"Messages within a node take what they took when recorded: {_describe_costs(inner)}; "
-    f"between nodes {_describe_costs(between)}."
+    said = (
+        f"Messages within a node take what they took when recorded: {_describe_costs(inner)}; "
+        f"between nodes {_describe_costs(between)}."
+    )
     table = Table(f"Ranks on nodes of {args.ranks_per_node}, replayed", columns, tuple(rows))
     return Report(f"What if: {program.title} on other nodes", (Text(said), table))
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 PASSES: Final = 8
 #: Another mapping keeps at least this share of what leaves nodes inside, or is not worth the change.
 LEAST_MOVED: Final = 0.05
+#: Among more ranks no better mapping is sought while advising: what each sends to each is a table of ranks x ranks.
+MOST_RANKS: Final = 1024
 
 
 def place_by_exchange(exchanged: npt.NDArray[np.generic], per_node: int) -> IntArray:
@@ -53,12 +55,16 @@ def sum_outside(exchanged: npt.NDArray[np.generic], node: IntArray) -> float:
 def is_well_placed(program: Program) -> bool:
     """Return whether no other mapping of ranks to the same hosts keeps much more of what they exchange inside.
 
-    Where hosts are not known, or hold different numbers of ranks, nothing is known of other mappings.
+    Where hosts are not known, or hold different numbers of ranks, or there are more than ``MOST_RANKS`` ranks, nothing
+    is known of other mappings.
     """
-    hosts, exchanged = program.hosts, exchanged_bytes(program)
+    hosts = program.hosts
+    if None in hosts or program.ranks > MOST_RANKS:
+        return False
+    exchanged = exchanged_bytes(program)
     names, node = np.unique([name or "" for name in hosts], return_inverse=True)
     counts = np.bincount(node)
-    if None in hosts or len(hosts) != len(exchanged) or (counts != counts[0]).any():
+    if len(hosts) != len(exchanged) or (counts != counts[0]).any():
         return False
     if len(names) == 1:
         return True

@@ -131,6 +131,7 @@ def test_whatif_maps_ranks_to_nodes(capsys: pytest.CaptureFixture[str]) -> None:
     assert robin[0] > order[0]
     assert robin[2] == 3 * order[2]  # of three borders in a chain all cross nodes, not one
     assert best[0] <= order[0]
+    assert "; between nodes 200 us and 1.00 GB/s." in report["parts"][0]["text"]
     assert cli.main(["whatif", str(CASES / "late-send-15"), "--ranks-per-node", "2"]) == 2
     assert "--latency and --bandwidth, or --machine" in capsys.readouterr().err
 

@@ -15,6 +15,7 @@ from advisor_simulation.replay import outcome
 from advisor_simulation.replay.collectives import TODAY
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Collectives, Op
+from advisor_simulation.whatif import placing
 from advisor_simulation.whatif.placing import is_well_placed
 from advisor_simulation.whatif.traced import background, collectives, pipelines, row_replay, rows
 
@@ -131,3 +132,14 @@ def test_ranks_that_exchange_much_belong_on_one_host(hosts: Sequence[str | None]
         hosts=tuple(hosts),
     )  # fmt: skip
     assert is_well_placed(made) == well
+
+
+def test_no_mapping_is_sought_for_very_many_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What each sends to each would be a table of ranks x ranks."""
+    made: Any = SimpleNamespace(
+        ranks=4, source=np.array([0, 1]), target=np.array([1, 0]), sizes=np.full(2, 1.0), hosts=tuple("aabb")
+    )
+    monkeypatch.setattr(placing, "MOST_RANKS", 4)
+    assert is_well_placed(made)
+    monkeypatch.setattr(placing, "MOST_RANKS", 3)
+    assert not is_well_placed(made)

@@ -22,8 +22,8 @@ from advisor_simulation.whatif.traced.work import IDLE, NoiseLevels, computing_m
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model.records import FloatArray, IntArray
-    from advisor_simulation.whatif.traced.rows import ReplayRows
+    from advisor.model.records import FloatArray
+    from advisor_simulation.whatif.traced.rows import Numbers, ReplayRows
 
     Mask = npt.NDArray[np.bool_]
 
@@ -32,7 +32,7 @@ _MEETINGS: Final = frozenset({"collectives", "barriers", "reductions", "phases",
 _WORK: Final = frozenset({"rebalance", "schedule"})
 
 
-def remove_costs(rows: ReplayRows, place: tuple[IntArray, IntArray], chosen: Mask, word: tuple[str, str]) -> ReplayRows:
+def remove_costs(rows: ReplayRows, place: tuple[Numbers, Numbers], chosen: Mask, word: tuple[str, str]) -> ReplayRows:
     """Return the rows without what a change is about in the ``chosen`` ones; ``place`` are phase and instance of each.
 
     Rows as they are for changes of something else.
@@ -66,7 +66,7 @@ def _drop_links(rows: ReplayRows, these: Mask) -> ReplayRows:
     return rows.select_rows(~gone)
 
 
-def _even_out(rows: ReplayRows, place: tuple[IntArray, IntArray], chosen: Mask) -> ReplayRows:
+def _even_out(rows: ReplayRows, place: tuple[Numbers, Numbers], chosen: Mask) -> ReplayRows:
     """Return the rows in which all ranks compute as long in each pass, and no hub hands anything out."""
     factor = np.ones(len(rows))
     for unit in find_units(rows, *place, chosen, NoiseLevels()):
@@ -90,7 +90,7 @@ def _least_even(seconds: FloatArray) -> FloatArray:
     return least
 
 
-def _drop_hubs(rows: ReplayRows, phase: IntArray, chosen: Mask) -> ReplayRows:
+def _drop_hubs(rows: ReplayRows, phase: Numbers, chosen: Mask) -> ReplayRows:
     """Return the rows without the messages of hubs in the ``chosen`` ones."""
     hubs = np.isin(phase, list(find_hubs(rows, phase)))
     return _drop_links(rows, message_mask(rows) & hubs & chosen)
@@ -100,7 +100,7 @@ def _drop_hubs(rows: ReplayRows, phase: IntArray, chosen: Mask) -> ReplayRows:
 _MOST: Final = 1e3
 
 
-def _computed_alone(rows: ReplayRows, phase: IntArray, chosen: Mask) -> Mask:
+def _computed_alone(rows: ReplayRows, phase: Numbers, chosen: Mask) -> Mask:
     """Return which rows are computations of regions that one rank passes alone in a phase."""
     found = np.zeros(len(rows), dtype=bool)
     at = np.flatnonzero(computing_mask(rows) & chosen & (phase >= 0))

@@ -14,9 +14,9 @@ from advisor_simulation.whatif.traced.work import file_mask
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model.records import FloatArray, IntArray
+    from advisor.model.records import FloatArray
     from advisor_simulation.whatif.measured_run import MeasuredRun, PhaseRun
-    from advisor_simulation.whatif.traced.rows import ReplayRows
+    from advisor_simulation.whatif.traced.rows import Numbers, ReplayRows
 
 
 #: A rank that gets more than so many times its work does it in other places than where it worked before.
@@ -25,10 +25,10 @@ MOST: Final = 2.0
 LITTLE: Final = 1e-3
 
 
-def find_places(rows: ReplayRows, run: MeasuredRun) -> tuple[IntArray, IntArray]:
+def find_places(rows: ReplayRows, run: MeasuredRun) -> tuple[Numbers, Numbers]:
     """Return in which phase (place in ``run.phases``) and instance each recorded row ends; -1 for none."""
     ended = rows.program.end_s
-    phase, instance = np.full(len(rows), -1, dtype=np.int64), np.full(len(rows), -1, dtype=np.int64)
+    phase, instance = np.full(len(rows), -1, dtype=np.int32), np.full(len(rows), -1, dtype=np.int32)
     if ended is None:
         return phase, instance
     middle = ended - rows.seconds / 2
@@ -44,7 +44,7 @@ def find_places(rows: ReplayRows, run: MeasuredRun) -> tuple[IntArray, IntArray]
 
 
 def carry_loads(
-    rows: ReplayRows, site: tuple[IntArray, IntArray], before: MeasuredRun, after: MeasuredRun
+    rows: ReplayRows, site: tuple[Numbers, Numbers], before: MeasuredRun, after: MeasuredRun
 ) -> ReplayRows | None:
     """Return the rows with computation longer or shorter as it is in ``after``; None where more changes, or too much.
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from advisor.trace.events import Trace
     from advisor_simulation.replay.program import Program
     from advisor_simulation.whatif.measured_run import MeasuredRun
-    from advisor_simulation.whatif.traced.rows import ReplayRows
+    from advisor_simulation.whatif.traced.rows import Numbers, ReplayRows
 
     Mask = npt.NDArray[np.bool_]
     Rewrite = Callable[[ReplayRows, Mask], ReplayRows | None]
@@ -111,7 +111,7 @@ class TracedOperations:
 
     rows: ReplayRows
     time_s: float
-    site: tuple[IntArray, IntArray]
+    site: tuple[Numbers, Numbers]
     noise: work.NoiseLevels = field(default_factory=work.NoiseLevels)
     shared_cores: bool = False
     limit: core_limit.CoreLimit | None = None
@@ -277,11 +277,11 @@ class TracedOperations:
         found: Mask = wanted[self._site()[0]]
         return found
 
-    def _site(self) -> tuple[IntArray, IntArray]:
+    def _site(self) -> tuple[Numbers, Numbers]:
         """Return in which phase and instance each row lies; not to be written to."""
         return self.rows.ask_once("site", self._find_site)
 
-    def _find_site(self) -> tuple[IntArray, IntArray]:
+    def _find_site(self) -> tuple[Numbers, Numbers]:
         recorded = self.rows.key.astype(np.int64)
         return rows.freeze_array(self.site[0][recorded]), rows.freeze_array(self.site[1][recorded])
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor_simulation.whatif.traced.rows import ReplayRows
+    from advisor_simulation.whatif.traced.rows import Numbers, ReplayRows
 
     Mask = npt.NDArray[np.bool_]
 
@@ -34,7 +34,7 @@ LATER: Final = 0.1
 TOGETHER: Final = 0.02
 
 
-def send_early(rows: ReplayRows, place: tuple[IntArray, IntArray], chosen: Mask) -> ReplayRows | None:
+def send_early(rows: ReplayRows, place: tuple[Numbers, Numbers], chosen: Mask) -> ReplayRows | None:
     """Send as soon as other ranks do, and post receives early; None where nothing shows that it can be done.
 
     Where those that receive send nothing themselves, no other rank can show it: all of the work before the send is
@@ -51,7 +51,7 @@ def send_early(rows: ReplayRows, place: tuple[IntArray, IntArray], chosen: Mask)
     return cut_rows(replace(posted, key=key), cut, share)
 
 
-def is_shown(rows: ReplayRows, place: tuple[IntArray, IntArray], chosen: Mask) -> bool:
+def is_shown(rows: ReplayRows, place: tuple[Numbers, Numbers], chosen: Mask) -> bool:
     """Return whether other ranks show that sends can be made earlier."""
     return next(_moves(rows, place[0], place[1], chosen), None) is not None
 
@@ -66,7 +66,7 @@ def _numbered(
 
 
 def _moves(
-    rows: ReplayRows, phase: IntArray, instance: IntArray, chosen: Mask
+    rows: ReplayRows, phase: Numbers, instance: Numbers, chosen: Mask
 ) -> Iterator[tuple[IntArray, FloatArray, IntArray, IntArray]]:
     """Yield for each phase what computations to cut, the part of each before the sends, these, and whose they are."""
     ranks = rows.program.ranks

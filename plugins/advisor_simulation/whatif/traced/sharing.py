@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from advisor.model.records import FloatArray, IntArray
-    from advisor_simulation.whatif.traced.rows import ReplayRows
+    from advisor.model.records import FloatArray
+    from advisor_simulation.whatif.traced.rows import Numbers, ReplayRows
 
     Mask = npt.NDArray[np.bool_]
     #: Factors (ranks, instances) of each unit, from all of them.
@@ -48,7 +48,7 @@ def move_work(rows: ReplayRows, found: Sequence[Unit], word: tuple[str, str]) ->
     return _apply_factor(rows, factor)
 
 
-def share_serial_work(rows: ReplayRows, phase: IntArray, chosen: Mask) -> ReplayRows | None:
+def share_serial_work(rows: ReplayRows, phase: Numbers, chosen: Mask) -> ReplayRows | None:
     """Return the rows in which all ranks do what one does alone in the ``chosen`` rows; None where it changes nothing.
 
     ``phase`` is that of each row.
@@ -172,7 +172,7 @@ def _again(found: Sequence[Unit]) -> Sequence[FloatArray]:
     return made
 
 
-def _among_all(rows: ReplayRows, phase: IntArray, chosen: Mask) -> FloatArray:
+def _among_all(rows: ReplayRows, phase: Numbers, chosen: Mask) -> FloatArray:
     """Share what one rank computes alone in a region. The others do their parts while they wait for it, as far as they
     have less to do than who has most in that phase; the rest comes beside their own work.
 

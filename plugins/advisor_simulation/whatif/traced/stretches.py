@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor_simulation.whatif.traced.rows import ReplayRows
+    from advisor_simulation.whatif.traced.rows import Numbers, ReplayRows
 
     Mask = npt.NDArray[np.bool_]
 
@@ -35,17 +35,17 @@ class Stretches:
     first: IntArray
     computes: Mask
     line: IntArray
-    number: IntArray
+    number: Numbers
 
-    def find_next(self, stretch: IntArray) -> IntArray:
+    def find_next(self, stretch: IntArray | Numbers) -> IntArray:
         """Return the stretch behind each of some, -1 where its line ends."""
         return self._find_neighbour(stretch, 1)
 
-    def find_previous(self, stretch: IntArray) -> IntArray:
+    def find_previous(self, stretch: IntArray | Numbers) -> IntArray:
         """Return the stretch before each of some, -1 where its line begins."""
         return self._find_neighbour(stretch, -1)
 
-    def _find_neighbour(self, stretch: IntArray, by: int) -> IntArray:
+    def _find_neighbour(self, stretch: IntArray | Numbers, by: int) -> IntArray:
         there = np.clip(stretch + by, 0, len(self.line) - 1)
         same = (there == stretch + by) & (self.line[there] == self.line[stretch])
         found: IntArray = np.where(same, there, -1)
@@ -84,7 +84,7 @@ def _cut_stretches(rows: ReplayRows) -> Stretches:
     telling = np.flatnonzero(computes | calls | begins)
     state = np.repeat(computes[telling], np.diff(telling, append=len(rows)))
     starts = begins | np.r_[True, state[1:] != state[:-1]][: len(rows)]
-    first, number = np.flatnonzero(starts), np.cumsum(starts) - 1
+    first, number = np.flatnonzero(starts), np.cumsum(starts, dtype=np.int32) - 1
     return Stretches(np.r_[first, len(rows)], state[first], rows.line[first], freeze_array(number))
 
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor_simulation.whatif.traced.rows import ReplayRows
+    from advisor_simulation.whatif.traced.rows import Numbers, ReplayRows
 
     Mask = npt.NDArray[np.bool_]
 
@@ -123,7 +123,7 @@ class Unit:
 
 
 def find_units(
-    rows: ReplayRows, phase: IntArray, instance: IntArray, chosen: Mask, levels: NoiseLevels
+    rows: ReplayRows, phase: Numbers, instance: Numbers, chosen: Mask, levels: NoiseLevels
 ) -> Iterator[Unit]:
     """Yield the units among the ``chosen`` rows; ``phase`` and ``instance`` (rows,) say where each row lies.
 
@@ -163,7 +163,7 @@ def file_mask(rows: ReplayRows) -> Mask:
 
 
 def _build_unit(
-    rows: ReplayRows, number: int, at: IntArray, instance: IntArray, region: int, levels: NoiseLevels
+    rows: ReplayRows, number: int, at: IntArray, instance: Numbers, region: int, levels: NoiseLevels
 ) -> Unit:
     main = side_by_side.find_main_regions(rows, at, region)
     turn = number_passes(rows.line[at], instance[at], rows.region[at] == main[rows.line[at]])
@@ -216,14 +216,14 @@ def _common_regions(rows: ReplayRows, at: IntArray) -> IntArray:
     return np.where(common[region] | (region == main), region, -1 - main)
 
 
-def _count_answers(rows: ReplayRows, phase: IntArray, number: int, center: int) -> float:
+def _count_answers(rows: ReplayRows, phase: Numbers, number: int, center: int) -> float:
     """Return how many messages the hub of a phase sends to each of the others, on average."""
     sends = rows.op_mask(*SENDING) & (rows.link >= 0) & (phase == number) & (rows.line == center)
     partners = len(np.unique(rows.program.target[rows.link[sends]]))
     return float(sends.sum()) / max(partners, 1)
 
 
-def find_hubs(rows: ReplayRows, phase: IntArray) -> dict[int, int]:
+def find_hubs(rows: ReplayRows, phase: Numbers) -> dict[int, int]:
     """Return the rank that is in all messages of a phase, by phase; with three others at least."""
     sends = np.flatnonzero(rows.op_mask(*SENDING) & (rows.link >= 0))
     found = {}
@@ -238,7 +238,7 @@ def find_hubs(rows: ReplayRows, phase: IntArray) -> dict[int, int]:
     return found
 
 
-def number_passes(line: IntArray, instance: IntArray, main: Mask) -> IntArray:
+def number_passes(line: IntArray, instance: Numbers, main: Mask) -> IntArray:
     """Return the pass of each row: the instances of the phase, cut into as many passes as all ranks make in each.
 
     Passes are those through the ``main`` computation; what else is done belongs to the pass before it. Rows stand in
@@ -257,7 +257,7 @@ def number_passes(line: IntArray, instance: IntArray, main: Mask) -> IntArray:
     return result
 
 
-def measure_noise(rows: ReplayRows, phase: IntArray, instance: IntArray) -> NoiseLevels:
+def measure_noise(rows: ReplayRows, phase: Numbers, instance: Numbers) -> NoiseLevels:
     """Return how much computations scatter that come again often enough.
 
     What scatters by more than noise can is structure; it is taken to be as noisy as the others.
@@ -277,7 +277,7 @@ def measure_noise(rows: ReplayRows, phase: IntArray, instance: IntArray) -> Nois
     return NoiseLevels(by_region, shares, _usual_shares(rows, phase[recorded], instance[recorded]), usual, run_s)
 
 
-def _usual_shares(rows: ReplayRows, phase: IntArray, instance: IntArray) -> dict[int, FloatArray]:
+def _usual_shares(rows: ReplayRows, phase: Numbers, instance: Numbers) -> dict[int, FloatArray]:
     """Return what each rank usually computes in a region, relative to the median rank (ranks,), by region.
 
     Of those in which every rank computes alike in most of several instances, whatever their phases: also of regions
