@@ -28,7 +28,7 @@ _SHOWN_PHASES = 2
 _SHOWN_VALUES = 3
 #: Names are written out, on as many lines as they take; only what is longer than this loses its middle.
 _LONGEST_NAME = 240
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=[A-Z])")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
 def render_next_steps(advice: Advice, page: Page) -> list[Text]:
