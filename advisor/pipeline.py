@@ -149,7 +149,9 @@ def _group_runs(
     runs = []
     for run in merging.group_by_run(recordings, _find_folders(paths, places)):
         merged = name_run(merging.merge_recordings(run), paths[0])
-        runs.append((attach_executable(merged, options.binary, folders), tuple(places[id(one)] for one in run)))
+        sources = tuple(places[id(one)] for one in run)
+        described = attach_executable(merged, options.binary, folders, [one.path for one in sources])
+        runs.append((described, sources))
     return sorted(runs, key=lambda one: listed_runs.run_order(one[0], one[1])), tuple(problems)
 
 

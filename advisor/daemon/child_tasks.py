@@ -246,7 +246,7 @@ def advise_on_units(
         return None
     folders = [unit.path if unit.path.is_dir() else unit.path.parent for unit in units]
     run = pipeline.name_run(merging.merge_recordings(runs[0]), units[0].path)
-    run = attach_executable(run, None, folders)
+    run = attach_executable(run, None, folders, folders)
     meant = {sidecar.TARGET: said["target"]} if said.get("target") else {}
     run = replace(run, build=run.build or said.get("build"), parameters={**meant, **run.parameters})
     with ExitStack() as stack:

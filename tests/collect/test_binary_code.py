@@ -5,16 +5,17 @@ from __future__ import annotations
 import os
 import shutil
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 from compiled_programs import compile_program
 from profiles_of_code import profile_of, seconds_of
 
-from advisor.collect.binaries import disassembly
+from advisor.collect.binaries import disassembly, executables
 from advisor.collect.binaries.compilers import read_compilation
 from advisor.collect.binaries.elf_files import read_elf
-from advisor.collect.binaries.executables import attach_executable, find_executable
+from advisor.collect.binaries.executables import attach_executable, find_executable, keep_program
 from advisor.collect.binaries.hot_functions import analyze_function
 from advisor.collect.binaries.inner_loops import find_inner_loops
 from advisor.collect.binaries.library_functions import classify_library_function
@@ -268,6 +269,43 @@ def test_a_program_that_changed_after_the_run_is_left_alone(tmp_path: Path) -> N
     assert not found.counts
     assert "was changed after this run" in found.notes[-1].text
     assert attach_executable(profile, program, [tmp_path]).counts, "the user says that it is the one"
+
+
+@pytest.mark.parametrize("linked", [True, False])
+def test_a_recording_keeps_its_program_through_the_next_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linked: bool
+) -> None:
+    program = compile_program(tmp_path, "gcc", LOOPS, "-O2")
+    recording = tmp_path / "recording"
+    recording.mkdir()
+    if not linked:
+        monkeypatch.setattr("os.link", lambda *_: (_ for _ in ()).throw(OSError("another file system")))
+    keep_program(program, recording)
+    keep_program(program, recording)  # as of every rank
+    keep_program(tmp_path / "gone", recording)
+    [kept] = recording.iterdir()
+    assert kept.samefile(program) == linked
+    started = datetime.fromtimestamp(program.stat().st_mtime, UTC).isoformat()
+    profile = profile_of(("sum",), (1.0,), executable=str(program), started=started)
+    expected = attach_executable(profile, None, [])
+    program.unlink()
+    assert attach_executable(profile, None, [], [recording]).counts.keys() == expected.counts.keys() != set()
+    program.write_bytes(kept.read_bytes())
+    os.utime(program, (2e9, 2e9))
+    rebuilt = attach_executable(profile, None, [], [recording])
+    assert rebuilt.counts.keys() == expected.counts.keys()
+    assert rebuilt.executable == str(program), "commands name the user's file"
+    os.utime(kept, (2e9, 2e9))
+    assert "was changed after this run" in attach_executable(profile, None, [], [recording]).notes[-1].text
+
+
+def test_a_large_program_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = compile_program(tmp_path, "gcc", LOOPS, "-O2")
+    (tmp_path / "recording").mkdir()
+    monkeypatch.setattr("os.link", lambda *_: (_ for _ in ()).throw(OSError("another file system")))
+    monkeypatch.setattr(executables, "_MOST_COPIED_B", program.stat().st_size - 1)
+    keep_program(program, tmp_path / "recording")
+    assert not list((tmp_path / "recording").iterdir())
 
 
 def test_a_stated_file_that_is_no_program_is_a_mistake(tmp_path: Path) -> None:

@@ -206,6 +206,10 @@ def test_the_code_of_inlined_functions_is_found(tmp_path: Path) -> None:
     found = attach_executable(profile, None, [tmp_path])
     assert found.counts["code.known_s"].sum() > 0.9 * found.counts["code.all_s"].sum()
     assert found.counts["code.division_s"].sum() > 0.5 * found.counts["code.all_s"].sum()
+    program.unlink()
+    assert not attach_executable(profile, None, [tmp_path]).counts.get("code.division_s")
+    kept = attach_executable(profile, None, [tmp_path], [folder])
+    assert kept.counts["code.division_s"].sum() == found.counts["code.division_s"].sum()
 
 
 def test_short_writes_into_a_buffer_are_folded(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path, PurePath
@@ -20,28 +22,60 @@ if TYPE_CHECKING:
 _ELF: Final = b"\x7fELF"
 #: A larger program is looked into only where the user names it.
 _LARGE_B: Final = 256 << 20
+#: The program's file in its recording ends so, and has at most so many bytes where it can't be a link.
+KEPT_SUFFIX: Final = ".program"
+_MOST_COPIED_B: Final = 64 << 20
 
 
-def attach_executable(profile: Profile, stated: Path | None, folders: Sequence[Path]) -> Profile:
+def attach_executable(
+    profile: Profile, stated: Path | None, folders: Sequence[Path], recordings: Sequence[Path] = ()
+) -> Profile:
     """Return the profile with what its program's file tells, where that is known and at hand.
 
     ``stated`` is what the user names; ``InputError`` if it is no program. A file that a recording names is looked for
-    from ``folders``, and left alone if it was changed after the run.
+    from ``folders``. Where it is not there, or was changed after the run, one of the ``recordings`` of the run may
+    have kept it (``keep_program``).
     """
-    file = find_executable(profile, folders) if stated is None else stated
-    if file is None:
+    if stated is not None:
+        from advisor.collect.binaries.program_code import describe_code
+
+        return describe_code(replace(profile, executable=str(stated.resolve())), stated)
+    file = find_executable(profile, folders)
+    changed = file is not None and _is_newer(file, profile)
+    ran = _find_kept_program(profile, recordings) if file is None or changed else file
+    if file is None and ran is None:
         return profile
     from advisor.collect.binaries.program_code import NOTE, describe_code
 
-    if stated is not None:
-        return describe_code(replace(profile, executable=str(stated.resolve())), stated)
-    if _is_newer(file, profile):
-        text = f"{file.name} was changed after this run, so that nothing is said about its code"
+    if ran is None:
+        text = f"{profile.program} was changed after this run, so that nothing is said about its code"
         return replace(profile, notes=(*profile.notes, Note(NOTE, text)))
     try:
-        return describe_code(replace(profile, executable=str(file)), file)
+        return describe_code(profile if file is None else replace(profile, executable=str(file)), ran)
     except (InputError, UsageError) as error:
         return replace(profile, notes=(*profile.notes, Note(NOTE, str(error))))
+
+
+def keep_program(file: Path, folder: Path) -> None:
+    """Keep a program's file in its recording, so that advice on its code survives the next build.
+
+    It is a link, since linkers and installers write new files, else a copy; nothing where it is too large for that.
+    """
+    kept = folder / f"{file.name}{KEPT_SUFFIX}"
+    if kept.exists() or not _is_program(file):
+        return
+    try:
+        os.link(file, kept)
+    except OSError:
+        with suppress(OSError):
+            if file.stat().st_size <= _MOST_COPIED_B:
+                shutil.copy2(file, kept)
+
+
+def _find_kept_program(profile: Profile, recordings: Sequence[Path]) -> Path | None:
+    name = f"{PurePath(profile.executable or profile.program).name}{KEPT_SUFFIX}"
+    kept = (folder / name for folder in recordings)
+    return next((file for file in kept if _is_program(file) and not _is_newer(file, profile)), None)
 
 
 def find_executable(profile: Profile, folders: Sequence[Path]) -> Path | None:

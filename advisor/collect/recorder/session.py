@@ -13,6 +13,7 @@ import numpy as np
 
 from advisor.collect.batch_jobs import find_batch_job
 from advisor.collect.binaries.addresses import resolve_addresses
+from advisor.collect.binaries.executables import keep_program
 from advisor.collect.recorder.building import build_recorder, find_compiler
 from advisor.model.errors import AdvisorError, InputError
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
@@ -84,6 +85,8 @@ def finish_session(session: Session) -> str | None:
     for process in processes:
         if ranked and process.rank is None:
             _remove(process.stem)
+        else:
+            keep_program(Path(process.program), session.folder)
     name_addresses(session.folder)
     return None
 

@@ -15,29 +15,38 @@ if TYPE_CHECKING:
     from advisor_simulation.replay.costs import PathShare
     from advisor_simulation.replay.diagnosis import ReplayDiagnosis
 
-_COMMAND: Final = "rebuild with scorep before the compiler, then SCOREP_ENABLE_TRACING=true {launch}./PROGRAM"
+_COMMAND: Final = "gapwatch run -- {launch}./PROGRAM"
 _NEEDS: Final = ("wait_s", "causes")
 
 
 def build_facts() -> tuple[Fact, ...]:
     """Return the facts that the replay adds to the vocabulary."""
     return (
-        _make_run_fact("network.transfer_efficiency", "run time replayed on an ideal network / recorded run time",
-             lambda told: told.costs.transfer_efficiency),
-        _make_run_fact("network.serialization_efficiency",
-        "longest computation / run time replayed on an ideal network",
-             lambda told: told.costs.serialization_efficiency),
-        _make_run_fact("network.eager_share",
-        "what the replayed run is shorter if all messages are sent at once / run time",
-             lambda told: None if told.network is None else told.network.eager_s / told.costs.recorded_s),
-        _make_phase_fact("network.latency_share", "share", "latencies on the replayed critical path / run time",
-               lambda share: share.latency_s),
-        _make_phase_fact("network.bandwidth_share", "share",
-        "bytes / bandwidth on the replayed critical path / run time",
-               lambda share: share.transfer_s),
-        Fact("network.message_B", "B", "phase", _NEEDS, _COMMAND,
-             "size of the messages that take most of the replayed critical path, to a power of two",
-             of_trace=_dominant_size),
+        _make_run_fact(
+            "network.transfer_efficiency", "run time replayed on an ideal network / recorded run time",
+            lambda told: told.costs.transfer_efficiency,
+        ),
+        _make_run_fact(
+            "network.serialization_efficiency", "longest computation / run time replayed on an ideal network",
+            lambda told: told.costs.serialization_efficiency,
+        ),
+        _make_run_fact(
+            "network.eager_share", "what the replayed run is shorter if all messages are sent at once / run time",
+            lambda told: None if told.network is None else told.network.eager_s / told.costs.recorded_s,
+        ),
+        _make_phase_fact(
+            "network.latency_share", "share", "latencies on the replayed critical path / run time",
+            lambda share: share.latency_s,
+        ),
+        _make_phase_fact(
+            "network.bandwidth_share", "share", "bytes / bandwidth on the replayed critical path / run time",
+            lambda share: share.transfer_s,
+        ),
+        Fact(
+            "network.message_B", "B", "phase", _NEEDS, _COMMAND,
+            "size of the messages that take most of the replayed critical path, to a power of two",
+            of_trace=_dominant_size,
+        ),
     )  # fmt: skip
 
 
