@@ -28,6 +28,7 @@ from advisor.output import numbers
 from advisor.output.html import figures, index, report_page, templates
 from advisor.output.html.advice_page import render_advice_page
 from advisor.output.html.charts import DARK, LIGHT, draw_picture
+from advisor.output.wording import select_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -404,3 +405,11 @@ def test_the_legend_tells_only_of_marks_that_stand_there() -> None:
     estimated = replace(measured, gaps=tuple(replace(gap, status="estimated") for gap in advice.gaps))
     texts = ["".join(parsed(render_advice_page(each)).itertext()) for each in (measured, estimated)]
     assert [("~ estimated" in text, "^ modelled" in text) for text in texts] == [(False, False), (True, False)]
+
+
+@pytest.mark.parametrize("sample", [samples.full, samples.nothing, samples.without_phases])
+def test_the_page_names_the_command_that_the_screen_names(sample: Callable[[], Advice]) -> None:
+    advice = sample()
+    command = select_command(advice)
+    codes = [code.text for code in parsed(render_advice_page(advice)).findall(f".//{HTML}p/{HTML}code")]
+    assert codes == ([command] if command else [])

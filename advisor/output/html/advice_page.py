@@ -25,6 +25,7 @@ from advisor.output.wording import (
     describe_how,
     describe_processors,
     find_base_bound,
+    select_command,
 )
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ def _build_content(advice: Advice, earlier: Sequence[Advice]) -> dict[str, Any]:
         "next_title": f"The {COUNTS.get(count, f'{count} things')} to do next" if count else "What to do next",
         "verdict": _describe_verdict(advice),
         "items": [_build_item(item) for item in advice.recommendations],
+        "command": clean_text(select_command(advice) or ""),
         "timeline": drawn,
         "figures": figures.build_figures(parts, figures.PICTURES_B - (drawn["size"] if drawn else 0)),
         "bounds": _build_bound_grid(advice.bounds),
