@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from advisor.model.records import Advice, Profile
 
 _LAUNCH: Final = re.compile(r"mpirun -n \d+ (?=\S*PROGRAM|valgrind|perf|eztrace|tau_exec|env|likwid)")
-_RECORDED: Final = re.compile(r"(gapwatch run(?: --deep)? -- )(?:mpirun -n \d+ )?\./PROGRAM\b")
+_RECORDED: Final = re.compile(r"(gapwatch run(?: --deep| --from-outside)? -- )(?:mpirun -n \d+ )?\./PROGRAM\b")
 _CORES: Final = re.compile(r"--cores N\b")
 _PATH: Final = re.compile(r"(?<![\w$/=.-])(?:PATH|DIRECTORY)\b")
 _NAME: Final = re.compile(r"(?<![\w./])PROGRAM\b")

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from handmade_recordings import write_rank
+from handmade_recordings import PROCESS, write_rank
 
 from advisor.formats import recording
 from advisor.formats.recording.worlds import split_worlds
@@ -67,3 +67,33 @@ def test_of_several_runs_the_one_that_computed_most_is_read(tmp_path: Path) -> N
     told = next(note for note in profile.notes if note.name == "other runs")
     assert "another run of MPI (small)" in told.text
     assert told.penalty == pytest.approx(0.05)
+
+
+def start_child(folder: Path, pid: int, parent: int, used_s: float, children_s: float = 0.0) -> None:
+    """A recorded process of another program, that ``parent`` started."""
+    text = PROCESS.replace("rank {rank} 2\n", "").replace("pid 10 1", f"pid {pid} {parent}").replace("/app", "/helper")
+    text = text.replace("thread-end 0 9000 5100", f"thread-end 0 9000 {100 + round(used_s * 1e9)}")
+    (folder / f"node.{pid}.process").write_text(
+        text.replace("end\n", f"children {children_s}\nend\n"), encoding="ascii"
+    )
+    (folder / f"node.{pid}.0.records").write_bytes((folder / "node.10.0.records").read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("children_s", "share", "penalty"),
+    [(7e-6, None, 0.0), (9e-6, "17%", 0.3), (30e-6, "70%", 1.0)],
+)
+def test_processes_of_fork_are_missed_and_recorded_ones_are_not(
+    tmp_path: Path, children_s: float, share: str | None, penalty: float
+) -> None:
+    """Both ranks used 5 us each; of what their children used, 7 us are those of two recorded processes."""
+    for rank in (0, 1):
+        path = write_rank(tmp_path, rank).with_name(f"node.{10 + rank}.process")
+        text = path.read_text(encoding="ascii").replace("pid 10 1", f"pid {10 + rank} 1")
+        path.write_text(text.replace("end\n", f"children {children_s / 2}\nend\n"), encoding="ascii")
+    start_child(tmp_path, 50, 11, 4e-6, 3e-6)
+    start_child(tmp_path, 51, 50, 3e-6)
+    start_child(tmp_path, 52, 52, 1e-6)  # its own parent, in a file that is damaged
+    told = [note for note in recording.advisor_read(tmp_path).notes if note.name == "forked processes"]
+    assert [note.penalty for note in told] == ([penalty] if share else [])
+    assert all(note.text.startswith(f"{share} of the CPU time") for note in told)

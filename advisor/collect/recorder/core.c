@@ -208,6 +208,7 @@ void gw_stop(void) {
   tell_others();
   gw_tell_usage("end");
   gw_tell_machine("end");
+  gw_tell_children();
   gw_tell_objects();
   gw_tell("end");
   gw_depth--;

@@ -79,6 +79,14 @@ void gw_tell_usage(const char *when) {
           u.ru_maxrss, u.ru_minflt, u.ru_majflt, u.ru_nvcsw, u.ru_nivcsw);
 }
 
+/* Tell what CPU time the children had that the process has waited for: those of fork record nothing themselves. */
+void gw_tell_children(void) {
+  struct rusage u;
+  getrusage(RUSAGE_CHILDREN, &u);
+  gw_tell("children %.6f", (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+                               1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec));
+}
+
 /* Tell what all cores of the machine have done so far: busy, idle, stolen by a hypervisor (proc(5)). */
 void gw_tell_machine(const char *when) {
   FILE *file = fopen("/proc/stat", "re");

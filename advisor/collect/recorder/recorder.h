@@ -108,6 +108,7 @@ void gw_tell_process(int rank, int ranks);
 void gw_tell_objects(void);
 void gw_tell_usage(const char *when);
 void gw_tell_machine(const char *when);
+void gw_tell_children(void);
 const char *gw_program(void);
 int gw_is_launched(void);              /* whether a launcher of MPI started this process */
 int gw_launches(void);                 /* whether it is one, or a shell */

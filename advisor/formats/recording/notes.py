@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
@@ -16,15 +17,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from advisor.formats.recording.contents import Recording
+    from advisor.trace.recordings.processes import Process
 
 #: What a sample takes, with the way into the kernel and back, seconds; all else is measured in each process.
 SAMPLE_S: Final = 5e-6
 _NAMED: Final = 4
+#: From this share of the CPU time on, processes that are not recorded are missed; from that one on nothing can be said.
+_UNSEEN_SHARE: Final = 0.1
+_MOSTLY_UNSEEN: Final = 0.5
 
 
 def trace_notes(recording: Recording) -> tuple[Note, ...]:
     """Return the notes on a recording, the gravest first."""
-    doubts = (*_of_death(recording), *_of_limit(recording), *_of_missing_ranks(recording))
+    doubts = (
+        *_of_death(recording), *_of_limit(recording), *_of_missing_ranks(recording), *_of_children(recording)
+    )  # fmt: skip
     reading = (*_of_other_runs(recording), *_of_helpers(recording), *note_locks(recording))
     return (*doubts, *reading, *_of_folding(recording), *_of_cost(recording))
 
@@ -65,6 +72,29 @@ def _of_missing_ranks(recording: Recording) -> Iterator[Note]:
     there = len({process.rank for process in recording.processes})
     if wanted > there:
         yield Note("ranks missing", f"{wanted - there} of {wanted} ranks left no recording", 0.3)
+
+
+def _of_children(recording: Recording) -> Iterator[Note]:
+    """Yield how much of the run passed in processes that the program forked, which nothing is recorded of."""
+    started: dict[tuple[str, int], list[Process]] = defaultdict(list)
+    for process in recording.others:
+        started[process.host, process.parent].append(process)
+    recorded_s, family = 0.0, list(recording.processes)
+    while family:
+        one = family.pop()
+        children = started.pop((one.host, one.pid), [])
+        recorded_s += sum(child.used_s for child in children)
+        family += children
+    unseen_s = max(sum(process.children_s for process in recording.processes) - recorded_s, 0.0)
+    used_s = sum(process.used_s for process in recording.processes)
+    share = unseen_s / (unseen_s + used_s) if unseen_s else 0.0
+    if share >= _UNSEEN_SHARE:
+        text = (
+            f"{share:.0%} of the CPU time, {format_seconds(unseen_s)}, passed in processes that the program forked, "
+            "which are not recorded"
+        )
+        how = "gapwatch run --from-outside -- ./PROGRAM"
+        yield Note("forked processes", text, 1.0 if share > _MOSTLY_UNSEEN else 0.3, how)
 
 
 def _of_other_runs(recording: Recording) -> Iterator[Note]:

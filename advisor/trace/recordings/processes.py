@@ -67,7 +67,7 @@ class Process:
     those on the other side; -1 is a process of another world. ``python`` holds places in Python programs by their
     number, ``interpreter`` what runs them. ``machine_begin`` and ``machine_end`` are the seconds
     that all cores of the host had been busy, or taken by a hypervisor. ``prices_s`` is what a record, a reading of the
-    CPU clock, a state and a folded call cost there.
+    CPU clock, a state and a folded call cost there. ``children_s`` is the CPU time of its children that have ended.
     """
 
     stem: Path
@@ -96,6 +96,7 @@ class Process:
     end: Usage | None = None
     machine_begin: float | None = None
     machine_end: float | None = None
+    children_s: float = 0.0
     samples_per_s: int = 0
     prices_s: tuple[float, float, float, float] | None = None
     full: tuple[str, int] | None = None
@@ -271,6 +272,7 @@ _LINES: Final[dict[str, Callable[[Process, str], None]]] = {
     "usage": _take_usage,
     "sampling": lambda process, rest: setattr(process, "samples_per_s", int(rest)),
     "machine": _take_machine,
+    "children": lambda process, rest: setattr(process, "children_s", float(rest)),
     "prices": _take_prices,
     "full": _take_full,
     "end": lambda process, rest: setattr(process, "ended", True),
