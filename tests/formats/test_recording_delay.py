@@ -13,7 +13,7 @@ from advisor.formats.recording.delay import _delay_in_io, are_crowded
 from advisor.formats.recording.helper_threads import split_helper_threads
 from advisor.formats.recording.recorded_threads import RecordedThread
 from advisor.trace.recordings.layout import CALL, RECORD, SAMPLE, STATE
-from advisor.trace.recordings.processes import ThreadSpan
+from advisor.trace.recordings.processes import MappedObject, ThreadSpan
 
 WRITE, SEND, FLUSH = 1, 2, 3
 MS = 1_000_000
@@ -81,3 +81,31 @@ def test_threads_in_reserve_are_no_processors_but_those_that_work_or_write_are()
     writes = replace(waits, records=thread((WRITE, 0, 999, 0)).records)
     works = replace(waits, span=ThreadSpan(3, 0, 0, 1000 * MS, 100 * MS))
     assert split_helper_threads([first, waits, writes, works]) == ([first, writes, works], [waits])
+
+
+@pytest.mark.parametrize(
+    ("address", "caller", "helps"),
+    [
+        (0x9000, 0, True),  # in a library that nobody of the program called
+        (0x1800, 0, False),
+        (0x9000, 0x1800, False),
+        (0x9000, 1 << 47 | 3, False),  # in Python
+        (None, 0, False),
+    ],
+)
+def test_a_thread_that_spins_in_a_library_before_it_sleeps_is_a_helper(
+    address: int | None, caller: int, helps: bool
+) -> None:
+    names = {FLUSH: "pthread_cond_wait"}
+    code = MappedObject(0x1000, 0x2000, 0, "/home/me/app")
+    process = cast("Any", SimpleNamespace(functions=names, program="/home/me/app", objects={0x1000: code}))
+    samples = np.zeros(0 if address is None else 3, dtype=SAMPLE)
+    samples["address"], samples["callers"][:, 2] = address or 0, caller
+    lived = thread((0, 1, 0, 0), (0, 1000, 0, 0))
+    first = replace(lived, process=process, span=ThreadSpan(0, 0, 0, 1000 * MS, 900 * MS))
+    spins = replace(
+        thread((FLUSH, 0, 999, 0)), process=process, span=ThreadSpan(1, 0, 0, 1000 * MS, 30 * MS), samples=samples
+    )
+    assert split_helper_threads([first, spins])[1] == ([spins] if helps else [])
+    busy = replace(spins, span=ThreadSpan(1, 0, 0, 1000 * MS, 60 * MS))
+    assert not split_helper_threads([first, busy])[1]

@@ -12,7 +12,7 @@ import numpy as np
 
 from advisor.formats.recording.recorded_threads import teams_of
 from advisor.trace.events import Role
-from advisor.trace.recordings.layout import CALL
+from advisor.trace.recordings.layout import CALL, PYTHON_BIT
 from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
     from advisor.formats.recording.recorded_threads import RecordedThread
 
-#: A thread that uses less of the CPU time of its process's busiest one works for nobody.
+#: A thread that uses less of the CPU time of its process's busiest one works for nobody, …
 LEAST_USED: Final = 0.01
+#: … and so does one that uses less than this, none of it in the program itself: some spin before they sleep.
+LEAST_USED_IN_LIBRARIES: Final = 0.05
 #: Calls other than waiting that take less of that time are no work of its own either.
 LEAST_SERVED: Final = 0.05
 #: What such a thread does besides: it waits to be asked, and may do a little else when it is, such as write results.
@@ -55,7 +57,9 @@ def _used_ns(thread: RecordedThread) -> int | None:
 
 
 def _is_helper(thread: RecordedThread, used_ns: int, busiest_ns: int) -> bool:
-    if _used_ns(thread) is None or used_ns >= LEAST_USED * busiest_ns:
+    if _used_ns(thread) is None or used_ns >= LEAST_USED_IN_LIBRARIES * busiest_ns:
+        return False
+    if used_ns >= LEAST_USED * busiest_ns and (not len(thread.samples) or _computes_in_program(thread)):
         return False
     if thread.span.number == 0 or len(teams_of(thread)):
         return False
@@ -65,3 +69,12 @@ def _is_helper(thread: RecordedThread, used_ns: int, busiest_ns: int) -> bool:
     serves = np.array([classify_region(name)[1] not in _WAITS for name in names], dtype=np.bool_)
     served_ns = (calls["end_ns"] - calls["start_ns"])[serves[place]].sum() if len(calls) else 0
     return bool(served_ns < LEAST_SERVED * busiest_ns)
+
+
+def _computes_in_program(thread: RecordedThread) -> bool:
+    """Return whether a sample of a thread lies in the code of the program, or in what that or Python called."""
+    samples = thread.samples
+    addresses = np.concatenate([samples["address"], samples["callers"].ravel()])
+    own = [one for one in thread.process.objects.values() if one.path == thread.process.program]
+    inside = any(((addresses >= one.begin) & (addresses < one.end)).any() for one in own)
+    return inside or bool(((samples["callers"] & PYTHON_BIT) != 0).any())
