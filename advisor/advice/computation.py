@@ -59,6 +59,7 @@ _SLOT_WORDS: Final = {
     "topdown.retiring_s": "do work",
 }
 _MENTIONED: Final = 0.01
+_ROUNDING: Final = 1e-9
 #: Notes of readers by which waiting for ranks or devices counts as computation.
 _COUNTED_AS_WORK: Final = (HIDDEN, DEVICES_UNSEEN)
 #: Bounds that say what computation is bound by: the schedule, below which the rest is the caches'.
@@ -172,7 +173,8 @@ def _build_part(profile: Profile, fact: str, seconds: float) -> GapPart:
 def _code_shares(profile: Profile) -> dict[str, float] | None:
     """Return the shares of the computation in code of each kind; None where its functions are not told apart.
 
-    Of a region, a kind counts for what those before it have left: one loop can be of several kinds.
+    One loop can be of several kinds: where those of a region are more than all of it, a kind counts for what those
+    before it have left.
     """
     everything, known = (profile.counts.get(f"code.{name}_s") for name in ("all", "known"))
     if everything is None or known is None or everything.sum() <= 0:
@@ -183,9 +185,11 @@ def _code_shares(profile: Profile) -> dict[str, float] | None:
         if unoptimized is None or not unoptimized.any():
             return None
     total = float(everything.sum())
-    shares, explained = {}, np.zeros(len(everything))
+    shares, explained, computed = {}, np.zeros(len(everything)), everything.sum(axis=1)
     for fact, table in found.items():
         if table is not None:
-            shares[fact] = float(np.maximum(table - explained, 0.0).sum()) / total
-            explained = np.maximum(explained, table)
+            fits = explained + table <= computed * (1 + _ROUNDING)
+            left = np.where(fits, table, np.maximum(table - explained, 0.0))
+            shares[fact] = float(left.sum()) / total
+            explained = explained + left
     return shares
