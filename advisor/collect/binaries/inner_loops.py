@@ -244,16 +244,21 @@ def _transposes(nest: LoopNest, operands: Iterable[_Terms], rows: Collection[_Te
     return is_transposition(inside, outside)
 
 
-def _describe_loop(body: Sequence[Instruction], depth: int, nest: LoopNest | None = None) -> InnerLoop:
-    writes = find_writes(body)
-    steps = find_steps(body, writes)
+def _find_accesses(body: Sequence[Instruction], steps: Mapping[str, int | str]) -> dict[int, Access]:
+    """Return what the instructions of a loop access outside of the own frame, by their numbers."""
     places = find_step_places(body, steps)
-    scalar, packed, slow = count_arithmetic(body)
-    accesses = {
+    return {
         at: name_origins(body, at, place_at_start(found, at, steps, places), steps)
         for at, one in enumerate(body)
         if (found := read_access(one)) is not None and not is_on_stack(one)
     }
+
+
+def _describe_loop(body: Sequence[Instruction], depth: int, nest: LoopNest | None = None) -> InnerLoop:
+    writes = find_writes(body)
+    steps = find_steps(body, writes)
+    scalar, packed, slow = count_arithmetic(body)
+    accesses = _find_accesses(body, steps)
     groups: dict[_Terms, list[Access]] = {}
     for access in accesses.values():
         groups.setdefault(access.terms, []).append(access)
