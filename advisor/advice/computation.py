@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 NEED: Final = "what bounds the computation"
 _LISTED: Final = 3
+#: Kinds of code, those that say most about what to do first.
 _WORDS: Final = {
     "code.unoptimized_share": "in code compiled without optimization",
     "code.math_share": "in mathematical functions and loops that call them",
@@ -29,22 +30,25 @@ _WORDS: Final = {
     "code.copy_share": "in copying and clearing memory",
     "code.lock_share": "in taking and releasing locks",
     "code.text_share": "in turning numbers into text and back",
-    "code.random_share": "in drawing random numbers from a generator that all threads share",
+    "code.random_share": "in drawing random numbers by rand and the like",
+    "code.string_share": "in comparing and scanning text",
     "code.interpreted_share": "in the interpreter of Python",
     "code.page_share": "in loops that step over whole pages",
     "code.transpose_share": "in loops that transpose",
     "code.stride_share": "in loops that step over numbers",
+    "code.objects_share": "in loops that take a few numbers of each object",
     "code.order_share": "in sums that keep their order",
     "code.pointer_share": "in following pointers",
     "code.chain_share": "in lookups that wait for the one before",
+    "code.search_share": "in searching through arrays",
     "code.scatter_share": "in waiting for scattered numbers",
     "code.recurrence_share": "in loops whose iterations wait for the one before",
     "code.overlap_share": "in loops on one number at a time",
-    "code.baseline_share": "in floating-point code for the oldest processors",
     "code.branch_share": "in scalar loops that branch",
     "code.call_share": "in scalar loops that call functions",
     "code.division_share": "in loops that divide or take roots",
     "code.update_share": "in loops that store to one place",
+    "code.baseline_share": "in floating-point code for the oldest processors",
 }
 #: What the issue slots of a processor are used for, or lost to, by top-down counters.
 _SLOT_WORDS: Final = {
@@ -55,6 +59,7 @@ _SLOT_WORDS: Final = {
     "topdown.retiring_s": "do work",
 }
 _MENTIONED: Final = 0.01
+_ROUNDING: Final = 1e-9
 #: Notes of readers by which waiting for ranks or devices counts as computation.
 _COUNTED_AS_WORK: Final = (HIDDEN, DEVICES_UNSEEN)
 #: Bounds that say what computation is bound by: the schedule, below which the rest is the caches'.
@@ -158,7 +163,7 @@ def _build_part(profile: Profile, fact: str, seconds: float) -> GapPart:
     """Return the computation in code of a kind, in the regions that hold most of it; of one loop, kinds overlap."""
     table = code_seconds(profile, fact)
     largest = [] if table is None else [int(row) for row in table.argsort()[::-1][:_LISTED] if table[row] > 0]
-    regions = tuple(profile.regions[row].name for row in largest)
+    regions = tuple(dict.fromkeys(profile.regions[row].name for row in largest))
     cause = _WORDS[fact].removeprefix("in ")
     return GapPart(
         "I", cause, seconds, "samples, and the code of the program", "estimated", None, regions, general=True
@@ -166,7 +171,11 @@ def _build_part(profile: Profile, fact: str, seconds: float) -> GapPart:
 
 
 def _code_shares(profile: Profile) -> dict[str, float] | None:
-    """Return the shares of the computation in code of each kind; None where its functions are not told apart."""
+    """Return the shares of the computation in code of each kind; None where its functions are not told apart.
+
+    One loop can be of several kinds: where those of a region are more than all of it, a kind counts for what those
+    before it have left.
+    """
     everything, known = (profile.counts.get(f"code.{name}_s") for name in ("all", "known"))
     if everything is None or known is None or everything.sum() <= 0:
         return None
@@ -176,4 +185,11 @@ def _code_shares(profile: Profile) -> dict[str, float] | None:
         if unoptimized is None or not unoptimized.any():
             return None
     total = float(everything.sum())
-    return {fact: float(table.sum()) / total for fact, table in found.items() if table is not None}
+    shares, explained, computed = {}, np.zeros(len(everything)), everything.sum(axis=1)
+    for fact, table in found.items():
+        if table is not None:
+            fits = explained + table <= computed * (1 + _ROUNDING)
+            left = np.where(fits, table, np.maximum(table - explained, 0.0))
+            shares[fact] = float(left.sum()) / total
+            explained = explained + left
+    return shares

@@ -73,6 +73,18 @@ def test_threads_of_each_step_are_the_same_two_processors() -> None:
     assert slots_of(*steps(process(), 3)) == [0, 0, 2, 0, 2, 0, 2]
 
 
+def test_threads_created_together_are_two_processors_though_one_ends_before_the_other_begins() -> None:
+    of = process()
+    first = thread(of, 0, 0, 20, (CREATE, 1, 1.1), (CREATE, 1.2, 1.3), (JOIN, 1.4, 5), (JOIN, 5.1, 9))
+    assert slots_of(first, thread(of, 1, 1.05, 3), thread(of, 2, 4, 8.9)) == [0, 0, 2]
+
+
+def test_threads_created_one_after_the_other_are_one_processor() -> None:
+    of = process()
+    first = thread(of, 0, 0, 20, (CREATE, 1, 1.1), (JOIN, 1.4, 5), (CREATE, 5.2, 5.3), (JOIN, 5.4, 9))
+    assert slots_of(first, thread(of, 1, 1.05, 4.9), thread(of, 2, 6, 8.9)) == [0, 0, 0]
+
+
 def test_a_first_thread_that_works_beside_the_others_is_one_more() -> None:
     of = process()
     first = thread(of, 0, 0, 10, (CREATE, 1, 1.1), (JOIN, 7, 9))

@@ -105,6 +105,18 @@ def test_the_kinds_of_code_are_named_the_largest_first() -> None:
     assert command == "gapwatch run --deep -- ./PROGRAM"
 
 
+def test_of_one_loop_the_cause_that_says_most_is_named() -> None:
+    kinds = {"all": 9.0, "known": 9.0, "unoptimized": 0.0, "objects": 8.0, "division": 8.0, "baseline": 9.0}
+    text, _ = told(coded(run(9.0), **kinds))
+    assert text == (
+        "Computation takes 90.0 % of the run: 88.9 % of it in loops that take a few numbers of each object; "
+        "11.1 % of it in floating-point code for the oldest processors."
+    )
+    text, _ = told(coded(run(9.0), **kinds | {"objects": 0.0, "division": 0.0}))
+    assert text is not None
+    assert "100.0 % of it in floating-point code for the oldest processors" in text
+
+
 def test_code_in_which_nothing_stands_out_is_called_so() -> None:
     text, command = told(coded(run(9.0), all=9.0, known=9.0, unoptimized=0.0, math=0.0, strided=0.2))
     assert text is not None

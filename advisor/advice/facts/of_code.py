@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _KNOWN: Final = 0.5
 #: What functions of libraries do is known by their names. Such a share of it or more is what is at least true, however
 #: little is known of the rest.
-_NAMED: Final = frozenset({"math", "allocation", "copy", "lock", "text", "random"})
+_NAMED: Final = frozenset({"math", "allocation", "copy", "lock", "text", "random", "string"})
 _CERTAIN: Final = 0.2
 #: Facts by the kind of code whose seconds they are a share of.
 _KINDS: Final = {
@@ -31,6 +31,7 @@ _KINDS: Final = {
     "code.checked_share": "checked",
     "code.scalar_share": "scalar",
     "code.overlap_share": "overlap",
+    "code.objects_share": "objects",
     "code.order_share": "order",
     "code.recurrence_share": "recurrence",
     "code.pointer_share": "pointer",
@@ -50,6 +51,8 @@ _KINDS: Final = {
     "code.lock_share": "lock",
     "code.text_share": "text",
     "code.random_share": "random",
+    "code.string_share": "string",
+    "code.search_share": "search",
     "code.interpreted_share": "interpreted",
 }
 #: What locks cost: seconds, and no share of the computation, since some of it is waiting.

@@ -264,6 +264,7 @@ _CODE: Final = (
         code.checked_share  | share | seconds in functions whose loops check bounds or assertions / computation
         code.scalar_share   | share | seconds in inner loops that compute with one number at a time / computation
         code.overlap_share  | share | the same where nothing but overlapping arrays, or options, can be the reason
+        code.objects_share  | share | the same where it takes a few numbers of each object of an array of objects
         code.order_share    | share | the same where a sum has to keep its order
         code.recurrence_share | share | the same where an iteration needs what the one before it has computed
         code.pointer_share  | share | seconds of waiting for loads whose address was itself loaded / computation
@@ -276,6 +277,7 @@ _CODE: Final = (
         code.page_share     | share | the same for strides of 4 KiB and multiples
         code.transpose_share | share | the same where an interchange of loops would make another access strided
         code.division_share | share | seconds in inner loops that divide or take roots / computation
+        code.search_share   | share | seconds in inner loops that only look for an element of an array / computation
         code.update_share   | share | seconds in inner loops that store to one place each time / computation
     """),
     *_parse_facts("code.all_s code.math_s", _TRACE, """
@@ -287,6 +289,7 @@ _CODE: Final = (
         code.lock_cost_s      | s     | the same and waiting for locks that is not due to other programs, per processor
         code.text_share       | share | seconds in turning numbers into text and back (printf, strtod, <<) / computation
         code.random_share     | share | seconds in rand, random, drand48 and the like / computation
+        code.string_share     | share | seconds in strcmp, strlen, memchr and the like / computation
     """),
 )
 

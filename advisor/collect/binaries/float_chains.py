@@ -9,7 +9,7 @@ from advisor.collect.binaries.memory_accesses import is_on_stack
 from advisor.collect.binaries.registers import whole_register
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from advisor.collect.binaries.disassembly import Instruction
 
@@ -20,7 +20,12 @@ ARITHMETIC: Final = re.compile(
 )
 _ROOTS: Final = re.compile(r"v?(?:sqrt|rsqrt|rcp|round)")
 _FUSED: Final = re.compile(r"vfn?m")
-_SUMS: Final = re.compile(r"v?(?:add|sub|fn?m(?:add|sub)(?:132|213|231)?)s[sd]")
+#: Sums, and the largest or smallest number: reductions that are the same in any order, but for rounding and signs of 0.
+_SUMS: Final = re.compile(r"v?(?:add|sub|min|max|fn?m(?:add|sub)(?:132|213|231)?)s[sd]")
+#: Between integers and floating-point numbers; integers that are copied or added up.
+_CONVERTS: Final = re.compile(r"v?cvt")
+_PASSES: Final = re.compile(r"mov|movsxd?|movzx|lea|add|sub|inc|dec|neg")
+_REGISTER: Final = re.compile(r"[a-z]\w+")
 
 
 def count_ordered_sums(body: Sequence[Instruction]) -> int:
@@ -49,8 +54,8 @@ def count_ordered_sums(body: Sequence[Instruction]) -> int:
 def has_recurrence(body: Sequence[Instruction]) -> bool:
     """Return whether a scalar value of an iteration goes into the same one of the next by more than additions.
 
-    Values in registers, and in the frame where a compiler ran out of them, are followed through arithmetic and copies;
-    True stands for one that was multiplied, divided or rooted on its way.
+    Values in registers, and in the frame where a compiler ran out of them, are followed through arithmetic, copies and
+    integers, as where digits are carried; True stands for one that was multiplied, divided, rooted or rounded.
     """
     carried: dict[str, dict[str, bool]] = {}
     for one in body:
@@ -74,9 +79,23 @@ def has_recurrence(body: Sequence[Instruction]) -> bool:
             carried[target] = entries
         elif one.mnemonic.removeprefix("v").startswith(("mova", "movs")) and sources:
             carried[target] = carried.get(sources[0], {sources[0]: False})
-        elif target[:1] == "v":
+        elif _CONVERTS.match(one.mnemonic) and sources:
+            carried[target] = dict.fromkeys(carried.get(sources[-1], {sources[-1]: False}), True)
+        elif _PASSES.fullmatch(one.mnemonic) and "[" not in target:
+            carried[target] = _pass_integers(one, sources if one.mnemonic.startswith("mov") else names, carried)
+        else:
             carried[target] = {}
     return any(entries.get(register, False) for register, entries in carried.items())
+
+
+def _pass_integers(one: Instruction, used: Sequence[str], carried: Mapping[str, Mapping[str, bool]]) -> dict[str, bool]:
+    """Return what an integer that is copied, or to which others are added, was made of."""
+    names = [whole_register(name) for name in _REGISTER.findall(one.operands[1])] if one.mnemonic == "lea" else used
+    entries: dict[str, bool] = {}
+    for name in names:
+        for entry, changed in carried.get(name, {name: False}).items():
+            entries[entry] = entries.get(entry, False) or changed
+    return entries
 
 
 def _added_registers(one: Instruction, target: str, sources: Sequence[str]) -> tuple[str, ...]:

@@ -75,15 +75,22 @@ class FunctionCode:
     def without_remainders(self, lines: Mapping[int, tuple[str | None, int | None]]) -> FunctionCode:
         """Return the function without the scalar loops that only take over what is left by, or replace, a vector loop.
 
-        They compute the same lines; where no lines are known, they are taken for such.
+        They compute the same lines. Where no lines are known, they take less of the time than vector loops do, or,
+        without samples, are taken for such.
         """
+        shares = dict(zip(self.loops, self.time_shares(), strict=True))
         vectors = [one for one in self.loops if one.is_vector]
         covered = {lines.get(address) for one in vectors for address in one.arithmetic}
-        kept = [
-            one
-            for one in self.loops
-            if not (vectors and one.scalar_reason and {lines.get(place) for place in one.arithmetic} <= covered)
-        ]
+        longest = max((shares[one] for one in vectors), default=0.0)
+
+        def is_remainder(loop: InnerLoop) -> bool:
+            if not vectors or loop.scalar_reason is None:
+                return False
+            mine = {lines.get(address) for address in loop.arithmetic}
+            told = None not in mine or self.samples is None
+            return mine <= covered and (told or shares[loop] <= longest)
+
+        kept = [one for one in self.loops if not is_remainder(one)]
         return replace(self, loops=tuple(kept))
 
     @property
@@ -123,7 +130,8 @@ class FunctionCode:
         ``scalar``: of that in arithmetic; the reasons for it, but for loops that call mathematical functions, which are
         ``math``; ``slow``: loops that divide or take roots; without samples both are of the arithmetic. ``strided``,
         ``far`` and ``indexed``: loops with a quarter of such accesses or more; ``fixed``: those that update one place;
-        ``pointer``, ``chain`` and ``scatter``: waiting for loads, by how their addresses come about (``WaitKind``).
+        ``search``: those that only look for an element; ``pointer``, ``chain`` and ``scatter``: waiting for loads, by
+        how their addresses come about (``WaitKind``).
         """
         loops = list(zip(self.loops, self.time_shares(), strict=True))
         reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)
@@ -149,6 +157,7 @@ class FunctionCode:
             "baseline": max(sum_of(_computes), float(self.computes)) if self.baseline else 0.0,
             "fixed": sum_of(lambda one: one.fixed_updates),
             "branches": sum_of(lambda one: one.branches),
+            "search": sum_of(lambda one: one.searches),
             **self._wait_shares(loops),
         }
 
@@ -205,7 +214,7 @@ def analyze_function(
     ``sampled`` are the samples in it by address.
     """
     code = free_frame_pointer(disassemble(image, symbol.begin, symbol.end))
-    loops = tuple(loop for loop in find_inner_loops(code) if not _communicates(image, loop))
+    loops = tuple(loop for loop in find_inner_loops(code, sampled) if not _communicates(image, loop))
     inside = [one for one in code if any(loop.begin <= one.address < loop.end for loop in loops)] or list(code)
     scalar, packed, _ = count_arithmetic(code)
     targets = (one.target for one in inside if one.mnemonic == "call")

@@ -7,7 +7,7 @@ ran, it does not know.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor.collect.binaries.float_chains import ARITHMETIC, count_ordered_sums, has_recurrence
@@ -21,6 +21,7 @@ from advisor.collect.binaries.load_chains import LoadChain, find_load_chain
 from advisor.collect.binaries.loop_nests import LoopNest, is_transposition
 from advisor.collect.binaries.memory_accesses import (
     Access,
+    is_interleaved,
     is_on_stack,
     is_sparse,
     name_origins,
@@ -29,6 +30,7 @@ from advisor.collect.binaries.memory_accesses import (
     step_of,
 )
 from advisor.collect.binaries.registers import find_step_places, find_steps, find_writes, whole_register
+from advisor.collect.binaries.search_loops import is_search
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -36,13 +38,14 @@ if TYPE_CHECKING:
     from advisor.collect.binaries.disassembly import Instruction
 
 #: Why a loop works on one number at a time: it calls, needs what the iteration before computed, goes through indices
-#: (then it waits for what they name), keeps the order of a sum, branches on data, or steps over numbers; ``overlap``:
-#: nothing of that, so the compiler was not asked, or feared overlapping arrays.
-ScalarReason = Literal["call", "recurrence", "index", "order", "branch", "stride", "overlap"]
+#: (then it waits for what they name), takes a few numbers of each object, keeps the order of a sum, branches on data,
+#: or steps over numbers; ``overlap``: nothing of that, so the compiler was not asked, or feared overlapping arrays.
+ScalarReason = Literal["call", "recurrence", "index", "objects", "order", "branch", "stride", "overlap"]
 
 _X87: Final = re.compile(r"f(?:i?add|i?sub|i?mul|i?div|sqrt)[rp]{0,2}")
 _SLOW: Final = re.compile(r"v?(?:div|sqrt)[sp][sd]|f(?:i?div|sqrt)[rp]{0,2}")
 _DIVIDES: Final = re.compile(r"v?div[sp][sd]")
+_Terms = tuple[tuple[str, int], ...]
 _Steps = tuple["Mapping[str, int | str]", "Mapping[str, int]"]
 #: An addition, a comparison and a jump, or less, compute nothing from numbers in memory.
 _FEWEST: Final = 4
@@ -50,6 +53,11 @@ _FEWEST: Final = 4
 _LONGEST: Final = 20_000
 #: Numbers this many bytes apart fall into few sets of the first cache: a power of two, or a multiple of a page.
 _PAGE_B: Final = 4096
+#: A loop with this share of its samples in the loops that it holds, or less, spends its time around them …
+_INSIDE: Final = 1 / 3
+#: … if it has so many samples or more, and no more instructions than one can look over.
+_FEWEST_SAMPLES: Final = 20
+_LONGEST_AROUND: Final = 500
 #: What the last so many iterations have computed does not come in one vector.
 _NEAREST: Final = 3
 
@@ -58,7 +66,8 @@ _NEAREST: Final = 3
 class InnerLoop:
     """What one innermost loop does in an iteration; counts are instructions. ``depth`` is 1 for a loop in no other.
 
-    ``accesses`` are places outside of the own frame, of which ``strided`` are walked through in steps over numbers,
+    ``accesses`` are places outside of the own frame, of which ``strided`` are walked through in steps over numbers, or
+    from row to row where an array of pointers holds the rows,
     ``far`` in steps of pages, and ``indexed`` at addresses that were loaded or computed anew. ``fixed_updates`` are
     stores to the same place in every iteration. ``recurs`` says that an iteration needs what one before it computed,
     other than as a term of a sum, be it the next random number. ``arithmetic`` are the addresses of
@@ -67,7 +76,9 @@ class InnerLoop:
     of an array, or several, at a time.
     ``fixed_divisors`` are divisions by a value that stays the same in all iterations. ``load_chain`` says how an
     address depends on a load of the iteration before. ``transposes`` says that an interchange with the loop around it
-    would only make another operand strided.
+    would only make another operand strided. ``around`` marks one that spends its time around the short loops in it,
+    ``searches`` one that only looks for an element of an array. ``interleaved`` are accesses to a few numbers of each
+    object of an array of objects.
     """
 
     begin: int
@@ -94,6 +105,9 @@ class InnerLoop:
     fixed_divisors: int = 0
     load_chain: LoadChain | None = None
     transposes: bool = False
+    around: bool = False
+    searches: bool = False
+    interleaved: int = 0
 
     @property
     def is_vector(self) -> bool:
@@ -117,8 +131,12 @@ class InnerLoop:
             return "call"
         if self.recurs:
             return "recurrence"
+        if self.around:
+            return "branch"
         if self.indexed:
             return "index"
+        if 2 * self.interleaved >= self.accesses > 0:
+            return "objects"
         if self.ordered_sums:
             return "order"
         if self.branches:
@@ -126,8 +144,11 @@ class InnerLoop:
         return "stride" if self.strided else "overlap"
 
 
-def find_inner_loops(code: Sequence[Instruction]) -> tuple[InnerLoop, ...]:
-    """Return the innermost loops of a function, in the order of their addresses."""
+def find_inner_loops(code: Sequence[Instruction], sampled: Mapping[int, int] | None = None) -> tuple[InnerLoop, ...]:
+    """Return the innermost loops of a function, in the order of their addresses.
+
+    Where samples by address show that a loop spends its time around the short ones in it, it counts instead of them.
+    """
     first = code[0].address if code else 0
     spans = {
         (one.target, one.address + one.size)
@@ -136,16 +157,36 @@ def find_inner_loops(code: Sequence[Instruction]) -> tuple[InnerLoop, ...]:
     }
     ordered = sorted((span for span in spans if span[1] - span[0] <= _LONGEST), key=lambda span: span[1] - span[0])
     inner: list[tuple[int, int]] = []
+    absorbed: set[tuple[int, int]] = set()
     for begin, end in ordered:
-        if not any(begin <= other[0] and other[1] <= end for other in inner):
+        within = [other for other in inner if begin <= other[0] and other[1] <= end]
+        crosses = any(begin < other[1] and other[0] < end for other in inner if other not in within)
+        if within and not crosses and _spends_around(code, (begin, end), within, sampled or {}):
+            inner = [other for other in inner if other not in within]
+            absorbed.add((begin, end))
+            within = []
+        if not within:
             inner.append((begin, end))
     found = []
     for begin, end in sorted(inner):
         body = [one for one in code if begin <= one.address < end]
         if body and not any(one.mnemonic == "ret" for one in body):
             depth = len({other[0] for other in spans if other[0] <= begin and end <= other[1]})
-            found.append(_describe_loop(body, depth, _find_nest(code, spans, (begin, end))))
+            loop = _describe_loop(body, depth, _find_nest(code, spans, (begin, end)))
+            found.append(replace(loop, around=(begin, end) in absorbed))
     return tuple(found)
+
+
+def _spends_around(
+    code: Sequence[Instruction], span: tuple[int, int], within: Collection[tuple[int, int]], sampled: Mapping[int, int]
+) -> bool:
+    """Return whether a loop has most of its samples around the loops in it."""
+    body = [one.address for one in code if span[0] <= one.address < span[1]]
+    if len(body) > _LONGEST_AROUND:
+        return False
+    seen = sum(sampled.get(address, 0) for address in body)
+    inside = sum(sampled.get(address, 0) for address in body if any(a <= address < b for a, b in within))
+    return seen >= _FEWEST_SAMPLES and inside <= _INSIDE * seen
 
 
 def count_arithmetic(code: Sequence[Instruction]) -> tuple[int, int, int]:
@@ -190,37 +231,54 @@ def _find_nest(
     )
 
 
-def _transposes(nest: LoopNest, terms: Iterable[tuple[tuple[str, int], ...]], inner: _Steps) -> bool:
-    operands = list(terms)
-    inside = {number: step_of(each, *inner) for number, each in enumerate(operands)}
-    return is_transposition(inside, {number: nest.step_of(each) for number, each in enumerate(operands)})
+def _transposes(nest: LoopNest, operands: Iterable[_Terms], rows: Collection[_Terms], inner: _Steps) -> bool:
+    """Return whether an interchange would make another operand strided; ``rows`` are those that go from row to row."""
+    inside: dict[int, int | str | None] = {}
+    outside: dict[int, int | str | None] = {}
+    for number, terms in enumerate(operands):
+        inside[number] = "row" if terms in rows else step_of(terms, *inner)
+        stays = tuple(term for term in terms if term[0] not in inner[1]) if terms in rows else terms
+        outside[number] = nest.step_of(stays)
+        if rows and outside[number] is None:
+            outside[number] = "row"  # of other operands, the outer loop loads where the next row is
+    return is_transposition(inside, outside)
+
+
+def _find_accesses(body: Sequence[Instruction], steps: Mapping[str, int | str]) -> dict[int, Access]:
+    """Return what the instructions of a loop access outside of the own frame, by their numbers."""
+    places = find_step_places(body, steps)
+    return {
+        at: name_origins(body, at, place_at_start(found, at, steps, places), steps)
+        for at, one in enumerate(body)
+        if (found := read_access(one)) is not None and not is_on_stack(one)
+    }
 
 
 def _describe_loop(body: Sequence[Instruction], depth: int, nest: LoopNest | None = None) -> InnerLoop:
     writes = find_writes(body)
     steps = find_steps(body, writes)
-    places = find_step_places(body, steps)
     scalar, packed, slow = count_arithmetic(body)
-    accesses = [
-        name_origins(body, at, place_at_start(found, at, steps, places), steps)
-        for at, one in enumerate(body)
-        if (found := read_access(one)) is not None and not is_on_stack(one)
-    ]
-    groups: dict[tuple[tuple[str, int], ...], list[Access]] = {}
-    for access in accesses:
+    accesses = _find_accesses(body, steps)
+    groups: dict[_Terms, list[Access]] = {}
+    for access in accesses.values():
         groups.setdefault(access.terms, []).append(access)
-    strided = far = indexed = fixed = 0
+    rows = {each.terms for at, each in accesses.items() if nest is not None and nest.walks_down_rows(at, each)}
+    strided = far = indexed = interleaved = fixed = 0
     floating = tuple(one.address for one in body if is_arithmetic(one))
     integers = () if floating else find_scalar_integers(body, _walking(body, steps, writes))
     recurs = has_recurrence(body) or (bool(scalar or integers) and has_integer_recurrence(body))
     for terms, members in groups.items():
         step = step_of(terms, steps, writes)
         recurs |= isinstance(step, int) and _reads_back(members, step)
-        if step is None:
+        if step is None and terms in rows:
+            strided += len(members)
+        elif step is None:
             indexed += len(members)
         elif step == 0:
             fixed += sum(1 for each in members if each.writes and terms)
-        elif isinstance(step, str) or is_sparse(members, step):
+        elif isinstance(step, int) and is_interleaved(members, step):
+            interleaved += len(members)
+        elif is_sparse(members, step):
             strided += len(members)
             far += len(members) if not isinstance(step, str) and step % _PAGE_B == 0 else 0
     packed_integers = () if floating else find_packed_integers(body)
@@ -249,8 +307,10 @@ def _describe_loop(body: Sequence[Instruction], depth: int, nest: LoopNest | Non
         integers=len(integers),
         packed_integers=len(packed_integers),
         fixed_divisors=sum(_divides_by_same(one, steps, writes) for one in body),
-        load_chain=find_load_chain(body),
-        transposes=bool(strided) and nest is not None and _transposes(nest, groups, (steps, writes)),
+        interleaved=interleaved,
+        load_chain=(chain := find_load_chain(body)),
+        searches=chain is None and is_search(body, steps),
+        transposes=bool(strided) and nest is not None and _transposes(nest, groups, rows, (steps, writes)),
     )
 
 

@@ -7,8 +7,9 @@ from typing import Final, Literal
 
 #: ``math``: transcendental functions; ``memory``: allocation; ``copy``: copying and clearing; ``check``: tests at run
 #: time that assertions, sanitizers, bounds checks and profiling options add; ``lock``: taking and releasing locks;
-#: ``text``: numbers to text and back; ``random``: numbers of the generators that all threads share.
-LibraryKind = Literal["math", "memory", "copy", "check", "lock", "text", "random"]
+#: ``text``: numbers to text and back; ``random``: numbers of the generators that all threads share; ``string``:
+#: comparing, measuring, searching and joining text byte by byte.
+LibraryKind = Literal["math", "memory", "copy", "check", "lock", "text", "random", "string"]
 
 #: What is before a name: underscores, the vector ABI's instruction set, mask, length and parameters (``_ZGVdN4v_sin``).
 _DECORATION: Final = re.compile(
@@ -36,6 +37,10 @@ _LOCK: Final = re.compile(
 )
 #: Of the C library; ``random_r`` and the others do the work of those whose state they are given.
 _RANDOM: Final = re.compile(r"s?rand|random(?:_r)?|[dlm]rand48|drand48_iterate|[delmjn]+rand48_r")
+_STRING: Final = re.compile(
+    r"(?:str(?:n?(?:case)?cmp|n?len|r?chr|chrnul|(?:case)?str|n?cpy|n?cat|c?spn|pbrk|tok|sep|coll)|stpn?cpy|mem(?:r?chr|mem|cmp|cmpeq)"
+    r"|rawmemchr)(?:_\w+)?"
+)
 #: Formatted input and output: of C, of C++ (streams and their facets), of gfortran, whose other functions have names
 #: in its library: code without a name there is that of its input and output.
 _TEXT: Final = re.compile(
@@ -70,4 +75,6 @@ def classify_library_function(name: str) -> LibraryKind | None:
         return "text"
     if _RANDOM.fullmatch(plain):
         return "random"
+    if _STRING.fullmatch(plain):
+        return "string"
     return "copy" if _COPY.fullmatch(plain) else None

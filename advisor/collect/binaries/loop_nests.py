@@ -11,13 +11,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.binaries.load_chains import address_registers
-from advisor.collect.binaries.memory_accesses import is_on_stack
+from advisor.collect.binaries.memory_accesses import LINE_B, is_on_stack, read_access, step_of
 from advisor.collect.binaries.registers import find_steps, find_writes, whole_register
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from advisor.collect.binaries.disassembly import Instruction
+    from advisor.collect.binaries.memory_accesses import Access
 
 #: A step in bytes, the register that holds it, None where it is not known.
 Step = int | str | None
@@ -34,6 +35,7 @@ class LoopNest:
     ) -> None:
         around = [*before, *behind]
         self._path = [*reversed(before), *reversed(behind)]
+        self._body = inner
         self._inner = find_writes(inner)
         self._writes = find_writes(around)
         self._steps = find_steps(around, self._writes) | _find_bounds(inner, behind, self._writes)
@@ -42,6 +44,26 @@ class LoopNest:
     def step_of(self, terms: Sequence[tuple[str, int]]) -> Step:
         """Return by how much the address that the inner loop begins with advances in the outer loop."""
         return _add(*(_multiply(self._trace(register, 0), factor) for register, factor in terms))
+
+    def walks_down_rows(self, at: int, access: Access) -> bool:
+        """Return whether the access of instruction ``at`` of the inner loop takes one number of each row.
+
+        Where an array of pointers holds the rows, the address of each row is loaded, and the place in it stays the same
+        until the outer loop goes on to its neighbour: if both loops changed places, rows would be read along.
+        """
+        loaded = [register for register, _ in access.terms if register in self._inner]
+        if len(loaded) != 1 or dict(access.terms)[loaded[0]] != 1:
+            return False
+        place = self.step_of([term for term in access.terms if term[0] != loaded[0]])
+        if not isinstance(place, int) or not 0 < abs(place) < LINE_B:
+            return False
+        ways = (*reversed(self._body[:at]), *reversed(self._body[at:]))
+        load = next(one for one in ways if loaded[0] in find_writes((one,)))
+        pointers = read_access(load) if load.mnemonic == "mov" and not is_on_stack(load) else None
+        if pointers is None:
+            return False
+        step = step_of(pointers.terms, find_steps(self._body, self._inner), self._inner)
+        return isinstance(step, int) and step != 0 and self.step_of(pointers.terms) == 0
 
     def _trace(self, register: str, at: int) -> Step:
         """Return the step of a register's value, as it is found before the instruction ``at`` of the way back."""
@@ -108,16 +130,16 @@ def _multiply(step: Step, factor: int) -> Step:
     return step * factor if isinstance(step, int) else step
 
 
-def is_transposition(inner_steps: Mapping[int, Step], outer_steps: Mapping[int, Step], line_B: int = 64) -> bool:
+def is_transposition(inner_steps: Mapping[int, Step], outer_steps: Mapping[int, Step]) -> bool:
     """Return whether one operand is walked through densely by the inner loop and in leaps by the outer one, and another
     the other way round; both mappings hold the steps of the same operands.
     """
 
     def is_leap(step: Step) -> bool:
-        return isinstance(step, str) or (step is not None and abs(step) >= line_B)
+        return isinstance(step, str) or (step is not None and abs(step) >= LINE_B)
 
     def is_dense(step: Step) -> bool:
-        return isinstance(step, int) and 0 < abs(step) < line_B
+        return isinstance(step, int) and 0 < abs(step) < LINE_B
 
     pairs = [(inner_steps[key], outer_steps[key]) for key in inner_steps]
     return any(is_dense(a) and is_leap(b) for a, b in pairs) and any(is_leap(a) and is_dense(b) for a, b in pairs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.binaries.registers import find_writes, whole_register
@@ -19,7 +20,11 @@ _SIZES: Final[Mapping[str, int]] = {
 _MEMORY: Final = re.compile(r"(?:(?P<size>\w+) ptr )?(?:[c-gs]s:)?\[(?P<inside>[^\]]*)\]")
 _TERM: Final = re.compile(r"([-+]?)([^-+]+)")
 _STACK: Final = frozenset({"rsp", "rbp"})
-#: Of the bytes that a step goes over, at least this share is used by a loop of stride one.
+#: Bytes of a line of the cache.
+LINE_B: Final = 64
+#: Objects of more bytes than this are more often rows of a matrix.
+_LARGEST_OBJECT_B: Final = 128
+#: Of the bytes that a step goes over, or of a line, a loop that walks along memory uses at least this share.
 _DENSE: Final = 0.5
 
 
@@ -94,10 +99,27 @@ def step_of(
     return total
 
 
-def is_sparse(members: Sequence[Access], step: int) -> bool:
-    """Return whether a loop uses only a part of the bytes that it goes over."""
-    places = {(each.displacement, each.size) for each in members}
-    return sum(size for _, size in places) < _DENSE * abs(step)
+def is_sparse(members: Sequence[Access], step: int | str) -> bool:
+    """Return whether a loop uses only a part of the bytes that it goes over, or of the lines that it touches.
+
+    A step that is known at run time only is taken to lead to other lines.
+    """
+    used = sum(size for _, size in {(each.displacement, each.size) for each in members})
+    if not isinstance(step, str) and abs(step) < LINE_B:
+        return used < _DENSE * abs(step)
+    return used < _DENSE * LINE_B * len({each.displacement // LINE_B for each in members})
+
+
+def is_interleaved(members: Sequence[Access], step: int) -> bool:
+    """Return whether a loop goes from object to object, and takes some neighbouring numbers of each.
+
+    Complex numbers and pairs, of which nothing is left out, fit into vectors as they are.
+    """
+    places = sorted({(each.displacement % abs(step), each.size) for each in members}) if step else []
+    if len(places) < 2 or abs(step) > _LARGEST_OBJECT_B:
+        return False
+    neighbours = any(a + size == b for (a, size), (b, _) in pairwise(places))
+    return neighbours and (len(places) > 2 or sum(size for _, size in places) < abs(step))
 
 
 def name_origins(body: Sequence[Instruction], at: int, access: Access, steps: Mapping[str, int | str]) -> Access:

@@ -49,11 +49,12 @@ LOOP_KINDS: Final[Mapping[str, str]] = {
     "overlap": "overlap", "order": "order", "recurrence": "recurrence", "branch": "branch", "call": "call",
     "pointer": "pointer", "chain": "chain", "scatter": "scatter", "strided": "strided", "transposed": "transposed",
     "far": "far", "slow": "division", "fixed": "update", "scalar": "scalar",
-    "baseline": "baseline",
+    "baseline": "baseline", "search": "search", "objects": "objects",
 }  # fmt: skip
 #: Kinds of library functions by the name of the count.
 LIBRARY_KINDS: Final = {
     "math": "math", "memory": "allocation", "copy": "copy", "lock": "lock", "text": "text", "random": "random",
+    "string": "string",
 }  # fmt: skip
 #: What regions that stand for the whole body of a parallel region are called.
 _BODY: Final = "!$omp parallel"

@@ -59,9 +59,11 @@ def assign_slots(threads: Sequence[RecordedThread]) -> list[RecordedThread]:
     """Return the threads, each with the number of the processor that it is part of: that of its first thread."""
     slots: dict[int, list[_Slot]] = {}
     chosen: dict[int, int] = {}
+    born_ns = _find_births(threads)
     for thread in sorted(threads, key=lambda one: one.span.begin_ns):
         mine = slots.setdefault(id(thread.process), [])
         begin, end = _life(thread)
+        begin = min(begin, born_ns.get(id(thread), begin))
         keeps = thread.span.number == 0 or len(teams_of(thread)) > 0
         slot = None if keeps else next((each for each in mine if each.take_thread(begin, end)), None)
         if slot is None:
@@ -69,6 +71,24 @@ def assign_slots(threads: Sequence[RecordedThread]) -> list[RecordedThread]:
             mine.append(slot)
         chosen[id(thread)] = slot.number
     return [replace(thread, slot=chosen[id(thread)]) for thread in threads]
+
+
+def _find_births(threads: Sequence[RecordedThread]) -> dict[int, int]:
+    """Return when each thread was created, by the clock of its process, where each creation has its thread.
+
+    On a busy machine, the first of two threads that are meant to run side by side may end before the second one begins.
+    They are two processors all the same, and what they lose is no imbalance.
+    """
+    found: dict[int, int] = {}
+    for process in {id(one.process) for one in threads}:
+        mine = [one for one in threads if id(one.process) == process]
+        created = np.sort(np.concatenate([one.records["start_ns"][calls_of(one, "pthread_create")] for one in mine]))
+        others = sorted((one for one in mine if one.span.number), key=lambda one: one.span.begin_ns)
+        if len(created) == len(others) and all(
+            at <= one.span.begin_ns for at, one in zip(created.tolist(), others, strict=True)
+        ):
+            found |= {id(one): int(at) for at, one in zip(created, others, strict=True)}
+    return found
 
 
 def _life(thread: RecordedThread) -> tuple[int, int]:

@@ -1,0 +1,55 @@
+"""Whether an inner loop searches: it compares one element of an array after the other until one fits (x86-64).
+
+Such a loop computes nothing and stores nothing, and its length depends on where the answer stands: no vector and no
+cache makes up for a table, an order or a mark in which one step finds it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from advisor.collect.binaries.memory_accesses import read_access
+from advisor.collect.binaries.registers import find_writes, whole_register
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from advisor.collect.binaries.disassembly import Instruction
+
+#: Longer loops do something with each element.
+_LONGEST: Final = 16
+_LOADS: Final = re.compile(r"mov(?:zx|sx|sxd)?")
+_COMPARES: Final = frozenset({"cmp", "test"})
+
+
+def is_search(body: Sequence[Instruction], steps: Mapping[str, int | str]) -> bool:
+    """Return whether a loop only compares what it loads from places that advance, and may end at any of them.
+
+    ``steps`` are the registers that it advances, by their steps.
+    """
+    if len(body) > _LONGEST or not steps:
+        return False
+    loaded: set[str] = set()
+    decided = leaves = False
+    for at, one in enumerate(body):
+        if one.jumps:
+            leaves |= decided and one.mnemonic != "jmp" and _ends_loop(body, at)
+            continue
+        access = read_access(one)
+        walks = access is not None and any(register in steps for register, _ in access.terms)
+        if one.mnemonic in _COMPARES:
+            decided = walks or any(whole_register(each) in loaded for each in one.operands if "[" not in each)
+        elif walks and _LOADS.fullmatch(one.mnemonic) and "[" not in one.operands[0]:
+            loaded.add(whole_register(one.operands[0]))
+        elif access is not None or not set(find_writes((one,))) <= set(steps):
+            return False
+    return leaves
+
+
+def _ends_loop(body: Sequence[Instruction], at: int) -> bool:
+    """Return whether a jump decides if there is another iteration: it leads out, or back to the beginning."""
+    target = body[at].target
+    if target is None or target == body[0].address:
+        return target is not None
+    return not body[0].address < target <= body[-1].address
