@@ -238,9 +238,20 @@ def test_kernels_of_frameworks_that_communicate(tmp_path: Path) -> None:
     from advisor.trace.devices.events import Activity
     from advisor.trace.devices.naming import classify_activity
 
-    for name in ("void vllm::cross_device_reduce_1stage<half, 8>", "multimem_all_reduce_kernel<c10::BFloat16>"):
+    for name in (
+        "void vllm::cross_device_reduce_1stage<half, 8>",
+        "multimem_all_reduce_kernel<c10::BFloat16>",
+        "void deep_ep::internode::cached_notify<false>(int, int, int)",
+        "void deep_ep::intranode::combine<__nv_bfloat16, 8, 768>(__nv_bfloat16*, float*)",
+        "void deep_ep::internode_ll::dispatch<true, false, 7168>(void*, void*)",
+        "moeA2ADispatchKernel<128, 8>",
+    ):
         assert classify_activity(name) == Activity.COMMUNICATION
-    for name in ("reduce_kernel<512, 1>", "void at::native::vectorized_gather_kernel<16, long>"):
+    for name in (
+        "reduce_kernel<512, 1>",
+        "combine_kernel<8>(float*)",
+        "at::native::vectorized_gather_kernel<16, long>",
+    ):
         assert classify_activity(name) == Activity.COMPUTE
 
 

@@ -33,7 +33,12 @@ LARGE_B: Final = 1 << 20
 COUNTED: Final = ("page_faults", "processes_per_device")
 _BETWEEN_TWO: Final = re.compile(r"send_?recv|_send|_recv|\bsend\b|\brecv\b|p2p", re.I)
 _MANAGED: Final = re.compile(r"managed|unified|\buvm\b", re.I)
-_TENSOR: Final = re.compile(r"tensorop|16816|1688|884|16832|hmma|imma|wgmma|wmma|xmma|mfma|_MI\d+x\d+", re.I)
+#: Kernels of matrix units by their instructions; inputs of 8 and 4 bits, and bfloat16, have no others.
+_TENSOR: Final = re.compile(
+    r"tensorop|16816|1688|884|16832|hmma|imma|wgmma|wmma|xmma|mfma|_MI\d+x\d+|umma|nvjet|mma_atom|fp[48]|e4m3|e5m2"
+    r"|bfloat16|bf16",
+    re.I,
+)
 _DOUBLE: Final = re.compile(r"dgemm|zgemm|double|f64|_D_?B_|_DD?_B", re.I)
 _MATRIX: Final = re.compile(r"gemm|Cijk|convolve|conv2d|cudnn.*conv|implicit_convolve|winograd", re.I)
 _BY_ELEMENT: Final = re.compile(r"elementwise_kernel|CUDAFunctor|triton_poi_|\bpointwise", re.I)
