@@ -57,6 +57,7 @@ def compute_device_facts(
     if len(trace.calls.start_s):
         facts |= compute_operator_facts(trace)
         facts["loading_share"] = measure_loading(trace) / trace.length_s
+        facts["lead_share"] = _measure_lead(trace) / trace.length_s
     facts |= _call_facts(trace)
     facts |= _copy_facts(trace)
     facts |= _communication_facts(trace, seconds, find_waiting(trace, operations))
@@ -66,6 +67,21 @@ def compute_device_facts(
     if iterations:
         facts["iterations"] = float(iterations)
     return facts
+
+
+def _measure_lead(trace: DeviceTrace) -> float:
+    """Return the seconds before a device's first activity in which no code is loaded, a mean over the devices."""
+    acts, calls = trace.activities, trace.calls
+    loading = np.flatnonzero(calls.role == CallRole.START)
+    total = 0.0
+    for number, device in enumerate(trace.devices):
+        mine = acts.start_s[acts.device == number]
+        if len(mine):
+            some = loading[trace.thread_ranks[calls.thread[loading]] == device.rank]
+            known = merge_intervals(calls.start_s[some], calls.end_s[some])
+            first = float(mine.min())
+            total += first - trace.begin_s - float(known.cover_until(np.array([first]))[0])
+    return total / len(trace.devices)
 
 
 def _kernel_facts(trace: DeviceTrace) -> dict[str, float]:
