@@ -47,6 +47,7 @@ _MATRIX_UNITS: Final = 7
 _MOST_RANKS: Final = 10_000_000
 _US: Final = 1000  # nanoseconds in the unit of the times
 _LATEST_US, _LATEST_LINK = float(1 << 50), 1 << 61  # what is beyond is looked at more closely
+_CALL_FIELDS: Final = 6  # of a call in ``DeviceTraceBuilder.add_usual_calls``
 _NO_ARGS: Final = EventArgs()
 
 
@@ -110,29 +111,31 @@ class _RankReader:
 
     def _add_events(self, batch: Sequence[Event]) -> int:
         """Add events and return how many could not be read; calls and operators of the usual form take a short way."""
-        bad = 0
+        bad, before = 0, self._builder.call_count
         usual, threads, rows, own = self._usual, self._thread_numbers, self._rows, self._own
         for event in batch:
             try:
-                known = usual.get((event.cat, event.name)) if event.ph == "X" else None
+                if event.ph != "X":
+                    if event.ph == "M":
+                        self._note_metadata(event)
+                    continue
+                known = usual.get((event.cat, event.name))
                 start, length, args, thread = event.ts, event.dur, event.args, threads.get(event.tid)
                 if known and thread is not None and type(start) is type(length) is float and type(args) is EventArgs:
                     link = args.external_id if args.correlation is None else args.correlation
                     if known[2]:
                         link = -1
-                    if (
-                        0.0 <= length < _LATEST_US
-                        and 0.0 <= start < _LATEST_US
-                        and (type(link) is int and -_LATEST_LINK < link < _LATEST_LINK)
-                    ):
+                    sound = type(link) is int and -_LATEST_LINK < link < _LATEST_LINK
+                    if sound and 0.0 <= length < _LATEST_US and 0.0 <= start < _LATEST_US:
                         if known[2]:
-                            own.append(self._builder.call_count + len(rows) // 6)
+                            own.append(before + len(rows) // _CALL_FIELDS)
                         begin = round(start * _US)
                         rows += (begin, begin + round(length * _US), thread, known[0], known[1], link)
                         continue
                 self._add_event(event)
+                before = self._builder.call_count
             except (TypeError, ValueError, OverflowError):
-                bad += 1
+                bad, before = bad + 1, self._builder.call_count
         self._flush_rows()
         return bad
 
@@ -141,10 +144,6 @@ class _RankReader:
         self._rows.clear()
 
     def _add_event(self, event: Event) -> None:
-        if event.ph != "X":
-            if event.ph == "M":
-                self._note_metadata(event)
-            return
         name, kind = event.name, self._kinds.get((event.cat, event.name))
         if kind is None:
             kind = self._kinds[event.cat, name] = _classify_event(event.cat, name)
