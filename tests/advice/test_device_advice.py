@@ -72,3 +72,13 @@ def test_a_run_written_without_its_devices_gives_no_advice(tmp_path: Path) -> No
     again = study_newest([tmp_path / "own.json"], Options(), plugins()).advice
     assert again.grade.letter == "F"
     assert not again.recommendations
+
+
+def test_a_replayed_gain_may_exceed_the_gap_that_its_action_is_about(tmp_path: Path) -> None:
+    """What a repair wins beyond the gap, by other gaps, is promised too: ceiling and interval hold the true gain."""
+    case = make_case(13)
+    found = study(tmp_path / "run", case).advice.recommendations[0]
+    assert found.action == "D-42"
+    assert found.interval_s is not None
+    low, high = found.interval_s
+    assert low < case.gain / 1e9 < high <= found.ceiling_s

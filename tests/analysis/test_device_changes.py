@@ -119,10 +119,20 @@ def test_kernels_that_do_not_fill_the_device() -> None:
     use = run.use()
     assert use.facts["small_grid_share"] == pytest.approx(0.5)
     assert use.facts["plain_matrix_share"] == pytest.approx(0.5)
+
     assert use.peak_s is not None
     assert float(use.peak_s[0]) * 1e3 == pytest.approx(2.5 + 5.0)
     assert gains(use)["grids"] == pytest.approx(0.5 * 7.5, rel=0.01)
     assert gains(use)["matrix_units"] == pytest.approx(0.55 * 10, rel=0.01)
+
+
+def test_products_of_types_that_only_matrix_units_know_are_not_plain() -> None:
+    run = Run()
+    run.launch("ampere_sgemm_128x64_nn", MS)
+    run.launch("void cutlass::device_kernel<grouped_gemm::fp8_ptp128c::GemmKernel>(...)", MS)
+    run.launch("nvjet_hsh_128x256_64x4_gemm", MS)
+    run.launch("gemm_kernel<__nv_bfloat16, float>", MS)
+    assert run.use().facts["plain_matrix_share"] == pytest.approx(0.25)
 
 
 def test_kernels_by_element_that_one_could_do() -> None:

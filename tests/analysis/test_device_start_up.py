@@ -96,3 +96,14 @@ def test_idle_devices_without_calls_are_not_explained() -> None:
     profile = build(builder)
     unknown = [bound.name for bound in bounds.compute_bounds(profile) if bound.seconds is None]
     assert unknown == ["R", "KTCBL", "KTCBLS", "KTCBLSD", "KTCBLSDH"]
+
+
+def test_time_before_the_first_activity_counts_as_lead_but_for_loading() -> None:
+    builder = new_builder()
+    builder.add_call(0, 60 * MS, "main", CallRole.ALLOCATE, "cudaMalloc")
+    builder.add_call(60 * MS, 70 * MS, "main", CallRole.START, "cuModuleLoad")
+    launch(builder, 70 * MS, 5 * US, 1, "kernel", 80 * MS, 20 * MS)
+    profile = build(builder)
+    assert profile.devices is not None
+    assert profile.devices.facts["lead_share"] == pytest.approx(0.7)
+    assert profile.devices.facts["loading_share"] == pytest.approx(0.1)

@@ -238,9 +238,20 @@ def test_kernels_of_frameworks_that_communicate(tmp_path: Path) -> None:
     from advisor.trace.devices.events import Activity
     from advisor.trace.devices.naming import classify_activity
 
-    for name in ("void vllm::cross_device_reduce_1stage<half, 8>", "multimem_all_reduce_kernel<c10::BFloat16>"):
+    for name in (
+        "void vllm::cross_device_reduce_1stage<half, 8>",
+        "multimem_all_reduce_kernel<c10::BFloat16>",
+        "void deep_ep::internode::cached_notify<false>(int, int, int)",
+        "void deep_ep::intranode::combine<__nv_bfloat16, 8, 768>(__nv_bfloat16*, float*)",
+        "void deep_ep::internode_ll::dispatch<true, false, 7168>(void*, void*)",
+        "moeA2ADispatchKernel<128, 8>",
+    ):
         assert classify_activity(name) == Activity.COMMUNICATION
-    for name in ("reduce_kernel<512, 1>", "void at::native::vectorized_gather_kernel<16, long>"):
+    for name in (
+        "reduce_kernel<512, 1>",
+        "combine_kernel<8>(float*)",
+        "at::native::vectorized_gather_kernel<16, long>",
+    ):
         assert classify_activity(name) == Activity.COMPUTE
 
 
@@ -258,3 +269,22 @@ def test_requests_of_dma_are_copies_and_waits_of_queues_nothing(tmp_path: Path) 
     ms = {name: (each * 1e3).round(3).tolist() for name, each in use.seconds.items() if each.any()}
     assert (ms["compute"], ms["copies"]) == ([2.0], [0.5])
     assert use.facts["host_copy_share"] == 1.0
+
+
+def test_calls_of_another_form_are_read_as_those_of_the_usual_form(tmp_path: Path) -> None:
+    """Times in quotes, whole microseconds and links out of range take another way than most events do."""
+    usual, odd = kineto(0), kineto(0)
+    for content in (usual, odd):
+        for number, each in enumerate(each for each in content["traceEvents"] if each.get("ph") == "X"):
+            times = float(each["ts"] - BASE), float(each["dur"])
+            each["ts"], each["dur"] = map(str, times) if content is odd and number % 3 else times
+    odd["traceEvents"].append(event("cudaLaunchKernel", "cuda_runtime", 7000.0 - BASE, 5.0, correlation=1 << 70))
+    paths = tmp_path / "usual.json", tmp_path / "odd.json"
+    for path, content in zip(paths, (usual, odd), strict=True):
+        path.write_text(json.dumps(content))
+    first, second = (advisor_read(path) for path in paths)
+    assert first.devices is not None
+    assert second.devices is not None
+    for level, seconds in first.devices.seconds.items():
+        assert second.devices.seconds[level].tolist() == seconds.tolist()
+    assert [note.name for note in second.notes if note.name == "events not read"] == ["events not read"]

@@ -128,16 +128,22 @@ def _realised(draft: Draft, gain: Callable[[Recommendation], ExpectedGain | None
 
 
 def _add_expected_gain(draft: Draft, gain: Callable[[Recommendation], ExpectedGain | None]) -> Draft:
-    """Return the draft with what its change is expected to win, which is never more than the ceiling."""
+    """Return the draft with what its change is expected to win, which is never more than the ceiling.
+
+    A replay of hosts and devices follows a change to gaps that its action is not about: that raises the ceiling.
+    """
     made = draft.recommendation
     found = gain(made)
     if found is None or found.basis != "history":
         found = explained_gain(draft.part) or found or _calibrated_gain(draft)
     if found is None:
         return draft
-    most = made.ceiling_s
+    replayed = found.basis == "simulation" and "devices" in draft.match.action.change
+    most = max(made.ceiling_s, found.high_s) if replayed else made.ceiling_s
     interval = (min(found.low_s, most), min(found.high_s, most))
-    better = replace(made, expected_s=min(found.expected_s, most), interval_s=interval, basis=found.basis)
+    better = replace(
+        made, expected_s=min(found.expected_s, most), interval_s=interval, basis=found.basis, ceiling_s=most
+    )
     return replace(draft, recommendation=better)
 
 

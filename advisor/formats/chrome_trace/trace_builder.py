@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from array import array
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.formats.chrome_trace.stream import OPEN_ENDED, Event, EventArgs, EventStream
@@ -45,6 +46,8 @@ _NO_KERNELS: Final = re.compile(r"Modules|Steps|Framework|TraceMe|Source|Launch 
 _MATRIX_UNITS: Final = 7
 _MOST_RANKS: Final = 10_000_000
 _US: Final = 1000  # nanoseconds in the unit of the times
+_LATEST_US, _LATEST_LINK = float(1 << 50), 1 << 61  # what is beyond is looked at more closely
+_CALL_FIELDS: Final = 6  # of a call in ``DeviceTraceBuilder.add_usual_calls``
 _NO_ARGS: Final = EventArgs()
 
 
@@ -64,7 +67,10 @@ class _RankReader:
         self._devices: dict[Any, str] = {}
         self._threads: dict[Any, str] = {}
         self._kinds: dict[tuple[Any, Any], int] = {}
-        self._own: list[tuple[int, int, str, str]] = []
+        self._own = array("q")
+        self._usual: dict[tuple[Any, Any], tuple[int, int, bool]] = {}
+        self._thread_numbers: dict[Any, int] = {}
+        self._rows: list[int] = []
         self._gloo: list[tuple[int, int, str]] = []
         self._data: list[tuple[int, int]] = []
         self._multiprocessors: dict[Any, int] = {}
@@ -77,11 +83,7 @@ class _RankReader:
         for batch in stream.iterate_batches():
             if not self._multiprocessors and "deviceProperties" in stream.header:
                 self._note_devices(stream.header["deviceProperties"])
-            for event in batch:
-                try:
-                    self._add_event(event)
-                except (TypeError, ValueError, OverflowError):
-                    bad += 1
+            bad += self._add_events(batch)
         header = stream.header
         stated = header.get("distributedInfo")
         info = stated if isinstance(stated, dict) else {}
@@ -107,11 +109,41 @@ class _RankReader:
         if not known:
             raise InputError(self._file, NO_DEVICES)
 
+    def _add_events(self, batch: Sequence[Event]) -> int:
+        """Add events and return how many could not be read; calls and operators of the usual form take a short way."""
+        bad, before = 0, self._builder.call_count
+        usual, threads, rows, own = self._usual, self._thread_numbers, self._rows, self._own
+        for event in batch:
+            try:
+                if event.ph != "X":
+                    if event.ph == "M":
+                        self._note_metadata(event)
+                    continue
+                known = usual.get((event.cat, event.name))
+                start, length, args, thread = event.ts, event.dur, event.args, threads.get(event.tid)
+                if known and thread is not None and type(start) is type(length) is float and type(args) is EventArgs:
+                    link = args.external_id if args.correlation is None else args.correlation
+                    if known[2]:
+                        link = -1
+                    sound = type(link) is int and -_LATEST_LINK < link < _LATEST_LINK
+                    if sound and 0.0 <= length < _LATEST_US and 0.0 <= start < _LATEST_US:
+                        if known[2]:
+                            own.append(before + len(rows) // _CALL_FIELDS)
+                        begin = round(start * _US)
+                        rows += (begin, begin + round(length * _US), thread, known[0], known[1], link)
+                        continue
+                self._add_event(event)
+                before = self._builder.call_count
+            except (TypeError, ValueError, OverflowError):
+                bad, before = bad + 1, self._builder.call_count
+        self._flush_rows()
+        return bad
+
+    def _flush_rows(self) -> None:
+        self._builder.add_usual_calls(self._rows)
+        self._rows.clear()
+
     def _add_event(self, event: Event) -> None:
-        if event.ph != "X":
-            if event.ph == "M":
-                self._note_metadata(event)
-            return
         name, kind = event.name, self._kinds.get((event.cat, event.name))
         if kind is None:
             kind = self._kinds[event.cat, name] = _classify_event(event.cat, name)
@@ -128,8 +160,8 @@ class _RankReader:
             link = args.external_id if args.correlation is None else args.correlation
             self._add_call(event, name, start, end, naming.classify_call(name), _to_whole(link))
         elif kind == _OPERATOR:
-            self._own.append((start, end, str(event.tid), name))
             self._add_call(event, name, start, end, CallRole.WORK)
+            self._own.append(self._builder.call_count - 1)
         else:
             self._add_annotation(event, name, start, end)
 
@@ -144,6 +176,7 @@ class _RankReader:
         words = str(event.args.name) if isinstance(event.args, EventArgs) else ""
         if event.name == "process_name" and (found := _DEVICE.search(words)):
             self._devices[event.pid] = found[1]
+            self._usual.clear()  # from now on the process tells whether an event is a device's
         if event.name == "thread_name":
             self._threads[event.pid, event.tid] = words
 
@@ -189,7 +222,12 @@ class _RankReader:
         return -1.0
 
     def _add_call(self, event: Event, name: str, start: int, end: int, role: CallRole, link: int = -1) -> None:
+        self._flush_rows()
         self._builder.add_call(start, end, f"thread {event.tid}", role, name, link)
+        kind = self._kinds[event.cat, name]
+        if kind in (_CALL, _OPERATOR) and not self._devices:
+            self._thread_numbers[event.tid] = self._builder.find_thread(f"thread {event.tid}")
+            self._usual[event.cat, name] = role, self._builder.find_name(name), kind == _OPERATOR
 
     def _add_annotation(self, event: Event, name: str, start: int, end: int) -> None:
         if naming.STEP.match(name):
@@ -209,9 +247,9 @@ class _RankReader:
         """
         found = [(start, end, Activity.COMMUNICATION, name) for start, end, name in self._gloo]
         loading = sorted(self._data)
-        reach: dict[str, int] = {}
-        at: dict[str, int] = {}
-        for start, end, thread, name in sorted(self._own, key=lambda own: (own[0], -own[1])):
+        reach: dict[int, int] = {}
+        at: dict[int, int] = {}
+        for start, end, thread, name in sorted(self._builder.list_calls(self._own), key=lambda own: (own[0], -own[1])):
             while at.get(thread, 0) < len(loading) and loading[at.get(thread, 0)][1] <= start:
                 at[thread] = at.get(thread, 0) + 1
             inside = at.get(thread, 0) < len(loading) and loading[at.get(thread, 0)][0] <= start

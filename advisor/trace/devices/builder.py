@@ -106,6 +106,21 @@ class DeviceTraceBuilder:
         row = [start, end, self.find_thread(thread), role, self.find_name(name), link]
         _append_row(self._call, row)
 
+    @property
+    def call_count(self) -> int:
+        """How many calls the process has so far."""
+        return len(self._call) // len(_CALL_COLUMNS)
+
+    def add_usual_calls(self, rows: list[int]) -> None:
+        """Add calls in range, of each begin, end, thread (``find_thread``), role, name (``find_name``) and link."""
+        self._call.fromlist(rows)
+
+    def list_calls(self, numbers: Sequence[int]) -> list[tuple[int, int, int, str]]:
+        """Return begin, end, thread and name of some calls of the process."""
+        names, width = tuple(self._names), len(_CALL_COLUMNS)
+        rows = (self._call[number * width : (number + 1) * width] for number in numbers)
+        return [(row[0], row[1], row[2], names[row[4]]) for row in rows]
+
     def add_count(self, name: str, amount: float) -> None:
         """Add to a number of the whole run that neither activities nor calls hold."""
         self._counts[name] = self._counts.get(name, 0.0) + amount

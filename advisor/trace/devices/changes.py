@@ -247,11 +247,16 @@ def _join_copies(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> 
 def _join_communications(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> DeviceGain:
     """Return the gain where small communications are a tenth as many: what they take is their start.
 
-    Those without a size count as small where they are short.
+    Those without a size count as small where they are short, all of a channel where most of it are: there the others
+    were held up.
     """
     acts = trace.activities
-    small = np.where(acts.bytes >= 0, acts.bytes < SMALL_MESSAGE_B, graph.length_s < _SHORT_MESSAGE_S)
-    small &= acts.kind == Activity.COMMUNICATION
+    sends = acts.kind == Activity.COMMUNICATION
+    usual = graph.length_s.copy()
+    for channel in np.unique(acts.channel[sends & (acts.bytes < 0)]).tolist():
+        mine = sends & (acts.channel == channel)
+        usual[mine] = np.minimum(usual[mine], np.median(usual[mine]))
+    small = sends & np.where(acts.bytes >= 0, acts.bytes < SMALL_MESSAGE_B, usual < _SHORT_MESSAGE_S)
     if int(small.sum()) < 2:
         return DeviceGain("buckets", 0.0, 0.0, 0.0)
     saved = np.where(small, graph.length_s, 0.0)

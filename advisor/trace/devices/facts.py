@@ -33,7 +33,12 @@ LARGE_B: Final = 1 << 20
 COUNTED: Final = ("page_faults", "processes_per_device")
 _BETWEEN_TWO: Final = re.compile(r"send_?recv|_send|_recv|\bsend\b|\brecv\b|p2p", re.I)
 _MANAGED: Final = re.compile(r"managed|unified|\buvm\b", re.I)
-_TENSOR: Final = re.compile(r"tensorop|16816|1688|884|16832|hmma|imma|wgmma|wmma|xmma|mfma|_MI\d+x\d+", re.I)
+#: Kernels of matrix units by their instructions; inputs of 8 and 4 bits, and bfloat16, have no others.
+_TENSOR: Final = re.compile(
+    r"tensorop|16816|1688|884|16832|hmma|imma|wgmma|wmma|xmma|mfma|_MI\d+x\d+|umma|nvjet|mma_atom|fp[48]|e4m3|e5m2"
+    r"|bfloat16|bf16",
+    re.I,
+)
 _DOUBLE: Final = re.compile(r"dgemm|zgemm|double|f64|_D_?B_|_DD?_B", re.I)
 _MATRIX: Final = re.compile(r"gemm|Cijk|convolve|conv2d|cudnn.*conv|implicit_convolve|winograd", re.I)
 _BY_ELEMENT: Final = re.compile(r"elementwise_kernel|CUDAFunctor|triton_poi_|\bpointwise", re.I)
@@ -52,6 +57,7 @@ def compute_device_facts(
     if len(trace.calls.start_s):
         facts |= compute_operator_facts(trace)
         facts["loading_share"] = measure_loading(trace) / trace.length_s
+        facts["lead_share"] = _measure_lead(trace) / trace.length_s
     facts |= _call_facts(trace)
     facts |= _copy_facts(trace)
     facts |= _communication_facts(trace, seconds, find_waiting(trace, operations))
@@ -61,6 +67,21 @@ def compute_device_facts(
     if iterations:
         facts["iterations"] = float(iterations)
     return facts
+
+
+def _measure_lead(trace: DeviceTrace) -> float:
+    """Return the seconds before a device's first activity in which no code is loaded, a mean over the devices."""
+    acts, calls = trace.activities, trace.calls
+    loading = np.flatnonzero(calls.role == CallRole.START)
+    total = 0.0
+    for number, device in enumerate(trace.devices):
+        mine = acts.start_s[acts.device == number]
+        if len(mine):
+            some = loading[trace.thread_ranks[calls.thread[loading]] == device.rank]
+            known = merge_intervals(calls.start_s[some], calls.end_s[some])
+            first = float(mine.min())
+            total += first - trace.begin_s - float(known.cover_until(np.array([first]))[0])
+    return total / len(trace.devices)
 
 
 def _kernel_facts(trace: DeviceTrace) -> dict[str, float]:

@@ -52,7 +52,8 @@ _DIRECTIONS: Final = (
 #: Kernels of communication libraries, and those that frameworks wrote for the collectives of a node.
 _COMMUNICATES: Final = re.compile(
     r"nccl|rccl|oneccl|msccl|nvshmem|all_?reduce|all_?gather_(into|kernel|base)|reduce_?scatter_(kernel|base|tensor)"
-    r"|^(all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)\b|all_?to_?all|cross_device_reduce|quickreduce|_two_?shot_|_one_?shot_(all|push|pull)",
+    r"|^(all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)\b|all_?to_?all|cross_device_reduce|quickreduce|_two_?shot_|_one_?shot_(all|push|pull)"
+    r"|(intra|inter)node(_ll)?::(cached_)?(notify|dispatch|combine)|a2a_?(dispatch|combine)|userbuffers|multimem_",
     re.I,
 )
 _INPUT_OUTPUT: Final = frozenset(

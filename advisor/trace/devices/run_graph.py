@@ -8,7 +8,7 @@ when its last member has started and the data are moved. Without a change all re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -37,6 +37,10 @@ _PASSES: Final = 50
 _INSTANT_S: Final = 1e-10
 #: Recorded times may be wrong by this much.
 _RESOLUTION_S: Final = 1e-6
+
+
+#: A process waited for a communication in which it computed nothing for this share, with at most that share left.
+_AWAITED, _LEFT = 0.5, 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ class RunGraph:
 
 def build_graph(trace: DeviceTrace, waiting_until_s: FloatArray) -> RunGraph:
     """Return the graph of a run."""
+    trace = _end_awaited_communications(trace)
     acts, calls = trace.activities, trace.calls
     feeding = np.flatnonzero(np.isin(calls.role, GRAPH_CALLS))
     number: IntArray = np.full(len(calls.role) + 1, -1, dtype=np.int64)
@@ -95,10 +100,11 @@ def build_graph(trace: DeviceTrace, waiting_until_s: FloatArray) -> RunGraph:
     act_rank = trace.device_ranks[acts.device]
     awaits, after = _find_awaited(calls.role[feeding], start, end, rank, acts.start_s, acts.end_s, issued, act_rank)
     role = calls.role[feeding]
-    group = match_operations(trace).number_operations(len(acts.start_s))
+    group = _keep_sound_operations(trace, match_operations(trace).number_operations(len(acts.start_s)))
+    begun = np.where(group >= 0, np.maximum(waiting_until_s, acts.start_s), acts.start_s)
     return RunGraph(
         feeding, start, end, role, before, gap, data, launch, end - start, awaits, after, acts.start_s, acts.end_s,
-        issuer, issue, previous, other, delay, behind, acts.end_s - np.maximum(waiting_until_s, acts.start_s), group,
+        issuer, issue, previous, other, delay, behind, acts.end_s - begun, group,
     )  # fmt: skip
 
 
@@ -133,6 +139,8 @@ def _find_predecessors(trace: DeviceTrace, issued: FloatArray) -> tuple[IntArray
     """Return for each activity the one before it in its stream, and one of another stream that it waited for."""
     acts = trace.activities
     previous = find_previous_in_stream(acts)
+    several = _are_on_host(trace) & (previous >= 0) & (acts.end_s[previous] > acts.start_s + _RESOLUTION_S)
+    previous = np.where(several, -1, previous)  # threads of a host communicate at a time
     ready = np.maximum(issued, np.where(previous >= 0, acts.end_s[previous], -np.inf))
     ready = np.minimum(ready, acts.start_s)
     other: IntArray = np.full(len(previous), -1, dtype=np.int64)
@@ -158,6 +166,45 @@ def _find_predecessors(trace: DeviceTrace, issued: FloatArray) -> tuple[IntArray
 def _are_on_host(trace: DeviceTrace) -> BoolArray:
     """Return which activities are a host's in place of a device."""
     return np.array([device.is_host for device in trace.devices], dtype=bool)[trace.activities.device]
+
+
+def _end_awaited_communications(trace: DeviceTrace) -> DeviceTrace:
+    """Return the trace in which a host's communication ends where its process computes again after waiting for it.
+
+    The thread that communicates may note the end later than the one that waited goes on, above all where cores are
+    short. It was waited for if the process computed nothing for most of it, and little of it is left.
+    """
+    acts = trace.activities
+    hosted = _are_on_host(trace)
+    end = acts.end_s.copy()
+    for device in np.unique(acts.device[hosted]).tolist():
+        mine = hosted & (acts.device == device)
+        computing = np.flatnonzero(mine & (acts.kind == Activity.COMPUTE))
+        sends = np.flatnonzero(mine & (acts.kind == Activity.COMMUNICATION))
+        if not len(computing):
+            continue
+        starts, reached = acts.start_s[computing], np.maximum.accumulate(acts.end_s[computing])
+        length = end[sends] - acts.start_s[sends]
+        first = np.searchsorted(starts, end[sends] - _LEFT * length)  # the first that begins in the rest of it
+        begun = np.where(first < len(starts), starts[np.minimum(first, len(starts) - 1)], np.inf)
+        before = np.where(first > 0, reached[first - 1], -np.inf)
+        over = (begun < end[sends]) & (begun - np.maximum(before, acts.start_s[sends]) >= _AWAITED * length)
+        end[sends[over]] = begun[over]
+    return replace(trace, activities=replace(acts, end_s=end))
+
+
+def _keep_sound_operations(trace: DeviceTrace, group: IntArray) -> IntArray:
+    """Return the operations without those that a member leaves before another enters: they are matched wrongly.
+
+    Several threads of a process communicate at a time, so their order may differ between processes.
+    """
+    acts = trace.activities
+    members = group >= 0
+    last, first = np.full(int(group.max(initial=-1)) + 1, -np.inf), np.full(int(group.max(initial=-1)) + 1, np.inf)
+    np.maximum.at(last, group[members], acts.start_s[members])
+    np.minimum.at(first, group[members], acts.end_s[members])
+    wrong = np.append(last > first, False)
+    return np.where(wrong[group], -1, group)
 
 
 def _find_host_causes(trace: DeviceTrace, previous: IntArray) -> IntArray:
