@@ -58,7 +58,7 @@ _INIT: Final = """int {name}({declaration}) {{
   uint64_t begin = gw_now();
   gw_depth++;
   int code = call({arguments});
-  if (!code) begin_mpi();
+  if (!code) {begin};
   gw_depth--;
   init_record({number}, caller, begin);
   return code;
@@ -76,6 +76,12 @@ _FINALIZE: Final = """int {name}({declaration}) {{
 }}
 int P{name}({declaration}) __attribute__((alias("{name}")));
 """
+#: What begins recording behind the functions that initialize MPI.
+_BEGINS: Final = {
+    "MPI_Init": "begin_world()",
+    "MPI_Init_thread": "begin_world()",
+    "MPI_Session_init": "begin_session(*a2)",
+}
 _HEAD: Final = """#include "mpi.c"
 #define CALLER __extension__({ void *c = gw_fortran_caller ? gw_fortran_caller : __builtin_return_address(0); \\
                                gw_fortran_caller = NULL; c; })
@@ -107,8 +113,8 @@ def _wrapper(function: Prototype, number: str) -> str:
         "number": number,
         "cast": f"int (*)({function.declaration})",
     }
-    if function.name in ("MPI_Init", "MPI_Init_thread"):
-        return _INIT.format(**parts)
+    if function.name in _BEGINS:
+        return _INIT.format(**parts, begin=_BEGINS[function.name])
     if function.name == "MPI_Finalize":
         return _FINALIZE.format(**parts)
     meaning = meaning_of(function.name, function.parameters)
