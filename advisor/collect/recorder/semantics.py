@@ -13,14 +13,12 @@ from typing import Final
 class Meaning:
     """Lines of C before and after a call.
 
-    ``status`` is the parameter for which the recorder has its own where the program ignores it, ``leave`` ends the
-    record.
+    ``status`` is the parameter for which the recorder has its own where the program ignores it.
     """
 
     before: str = ""
     after: str = ""
     status: int | None = None
-    leave: str = "gw_leave(r);"
 
 
 def _of_blocking_send() -> Meaning:

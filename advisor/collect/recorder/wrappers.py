@@ -44,9 +44,8 @@ _WRAPPER: Final = """int {name}({declaration}) {{
   int (*call)({declaration}) = ({cast})pmpi(&real, "P{name}");
   void *caller = CALLER;
   struct gw_record *r = {enter}({number}, caller);
-  int idle = 0;
 {before}  int code = call({arguments});
-{after}  if (idle) gw_leave_idle(r); else gw_leave(r);
+{after}  {leave}
   return code;
 }}
 int P{name}({declaration}) __attribute__((alias("{name}")));
@@ -118,14 +117,19 @@ def _wrapper(function: Prototype, number: str) -> str:
     if function.name == "MPI_Finalize":
         return _FINALIZE.format(**parts)
     meaning = meaning_of(function.name, function.parameters)
-    parts["enter"] = "gw_enter_brief" if "idle" in meaning.after else "gw_enter"
+    brief = "idle" in meaning.after
+    parts["enter"] = "gw_enter_brief" if brief else "gw_enter"
+    parts["leave"] = "if (idle) gw_leave_idle(r); else gw_leave(r);" if brief else "gw_leave_returned(r);"
     before, after = (_in_c(text) for text in (meaning.before, meaning.after))
+    first = "  int idle = 0;\n" if brief else ""
+    behind = "" if brief else "  gw_returned(r);\n"
     if meaning.status is not None:
         own = (
             f"MPI_Status own_status; if (r && a{meaning.status} == MPI_STATUS_IGNORE) a{meaning.status} = &own_status;"
         )
         before = f"  {own}\n{before}"
-    return _WRAPPER.format(**parts, before=before, after=f"  if (r && !code) {{\n  {after}  }}\n" if after else "")
+    done = f"  if (r && !code) {{\n  {after}  }}\n" if after else ""
+    return _WRAPPER.format(**parts, before=first + before, after=behind + done)
 
 
 def _in_c(text: str) -> str:
