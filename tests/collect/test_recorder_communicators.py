@@ -41,10 +41,11 @@ def test_functions_that_a_program_looks_up_are_recorded(tmp_path: Path, library:
     assert count_collectives(folder) == (SOME, BARRIERS, 0)
 
 
+@pytest.mark.parametrize("source", ["session.c", "forked_rank.c"])
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_a_program_may_begin_with_a_session(tmp_path: Path, library: str) -> None:
+def test_a_program_may_begin_with_a_session_or_a_fork(tmp_path: Path, library: str, source: str) -> None:
     compiler, _, launcher, _ = LIBRARIES[library]
-    program = compile_program(tmp_path, (compiler,), "session.c")  # skips where the library has no sessions
+    program = compile_program(tmp_path, (compiler,), source)  # skips where the library has no sessions
     folder, _, err = record_run(tmp_path, *launcher, "-n", str(SOME), str(program))
     assert "recorded into" in err, err
     assert count_collectives(folder) == (SOME, BARRIERS, 0)
