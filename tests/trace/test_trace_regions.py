@@ -35,6 +35,7 @@ from advisor.trace.regions import classify_region, parse_source_place
         ("MPI_Win_create", "MPI_Win_create", Role.COMM_OTHER),
         ("MPI_Win_get_attr", "MPI_Win_get_attr", Role.LOCAL),
         ("MPI_Comm_split", "MPI_Comm_split", Role.COMM_OTHER),
+        ("MPI_Comm_spawn", "MPI_Comm_spawn", Role.OS),
         ("MPI_Comm_rank", "MPI_Comm_rank", Role.LOCAL),
         ("MPI_Cart_create", "MPI_Cart_create", Role.COMM_OTHER),
         ("MPI_Cart_coords", "MPI_Cart_coords", Role.LOCAL),

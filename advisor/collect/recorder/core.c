@@ -216,6 +216,7 @@ void gw_stop(void) {
 }
 
 void gw_abandon(void) {
+  if (!owner) return; /* nothing began: a daemon of MPI forks before MPI_Init */
   gw_on = 0;
   stopped = 1;
   gw_self = NULL;

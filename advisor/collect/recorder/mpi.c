@@ -4,6 +4,7 @@
 #include "recorder.h"
 #include "posix_numbers.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,16 +16,15 @@
 static void *pmpi(void **place, const char *name) { return *place ? *place : (*place = gw_resolve(name)); }
 #define PMPI(name) __extension__({ static void *place; (__typeof__(&P##name))pmpi(&place, "P" #name); })
 
-static MPI_Comm world;
 static MPI_Group world_group;
 static MPI_Datatype byte_type;
 static MPI_Request no_request;
-static int world_ranks;
 static char table_lock;
 
+/* A thread that has it may be off its core: the others give way to it. */
 static void hold(void) {
-  while (__atomic_test_and_set(&table_lock, __ATOMIC_ACQUIRE)) {
-  }
+  for (unsigned turn = 1; __atomic_test_and_set(&table_lock, __ATOMIC_ACQUIRE); turn++)
+    if (turn % 64 == 0) sched_yield();
 }
 
 static void let_go(void) { __atomic_clear(&table_lock, __ATOMIC_RELEASE); }
@@ -91,6 +91,8 @@ static void irecv_event(struct gw_record *r, const MPI_Request *request, int64_t
   posted(request, r);
 }
 
+#define SENDRECV 255 /* a request that is both, beside the kinds of events */
+
 static void isendrecv_event(struct gw_record *r, const MPI_Request *request, int64_t size, int dest, int sendtag,
                             int64_t room, int source, int recvtag, MPI_Comm comm) {
   if (!r || *request == no_request) return;
@@ -98,7 +100,7 @@ static void isendrecv_event(struct gw_record *r, const MPI_Request *request, int
   hold();
   struct entry *e = entry_of(HANDLE(*request), request);
   if (e) {
-    e->event = (uint8_t)(source == MPI_PROC_NULL ? GW_ISEND : dest == MPI_PROC_NULL ? GW_IRECV : 255);
+    e->event = (uint8_t)(source == MPI_PROC_NULL ? GW_ISEND : dest == MPI_PROC_NULL ? GW_IRECV : SENDRECV);
   }
   let_go();
   if (dest != MPI_PROC_NULL) fill(r, GW_ISEND, COMM(comm), dest, sendtag, size, number);
@@ -158,6 +160,8 @@ static void completed(struct gw_record *r, MPI_Request handle, const MPI_Request
   if (copy.event == GW_ISEND || cancelled) return;
   int source = status ? status->MPI_SOURCE : copy.partner, tag = status ? status->MPI_TAG : copy.tag;
   int64_t size = status ? received(status) : copy.size;
+  if (copy.event == SENDRECV && copy.partner >= 0 && (source != copy.partner || (copy.tag >= 0 && tag != copy.tag)))
+    source = copy.partner, tag = copy.tag, size = copy.size; /* MPICH 4.0 fills in nothing for MPI_Isendrecv */
   if (source == MPI_PROC_NULL) return;
   if (source < 0 || (copy.persistent && copy.partner >= 0 && copy.partner != source)) source = copy.partner;
   fill(gw_note(GW_MESSAGE, 0), GW_IRECV, copy.comm, source, tag, size, copy.request);
@@ -252,24 +256,35 @@ static int64_t sum_each(const void *counts, int wide, int n, const MPI_Datatype 
   return sum;
 }
 
+/* Begin recording once the ranks of the world are known, by `world_group`. */
 static void begin_mpi(void) {
-  int rank = 0;
-  world = MPI_COMM_WORLD;
+  int rank = 0, ranks = 1, length = 0;
   no_request = MPI_REQUEST_NULL;
   byte_type = MPI_BYTE;
-  PMPI(MPI_Comm_rank)(world, &rank);
-  PMPI(MPI_Comm_size)(world, &world_ranks);
-  PMPI(MPI_Comm_group)(world, &world_group);
-  gw_start(rank, world_ranks);
+  PMPI(MPI_Group_rank)(world_group, &rank);
+  PMPI(MPI_Group_size)(world_group, &ranks);
+  gw_start(rank, ranks);
   if (!gw_on) return;
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-  int length = 0;
   PMPI(MPI_Get_library_version)(text, &length);
   gw_tell_text("mpi", -1, text);
+}
+
+static void begin_world(void) {
+  PMPI(MPI_Comm_group)(MPI_COMM_WORLD, &world_group);
+  begin_mpi();
+  if (!gw_on) return;
   gw_depth++;
-  comm_of(world);
+  comm_of(MPI_COMM_WORLD);
   gw_depth--;
 }
+
+#ifdef MPI_SESSION_NULL /* of MPI 4: programs may do without MPI_Init and the communicator of the world */
+static void begin_session(MPI_Session session) {
+  if (gw_on || PMPI(MPI_Group_from_session_pset)(session, "mpi://WORLD", &world_group)) return;
+  begin_mpi();
+}
+#endif
 
 /* MPI_Init itself, which began before there was anything to write to. */
 static void init_record(unsigned function, void *caller, uint64_t begin_ns) {

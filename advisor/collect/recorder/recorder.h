@@ -130,6 +130,9 @@ extern unsigned char gw_named[];
 struct gw_record *gw_enter_at(unsigned function, const void *caller, const void *frame);
 #define gw_enter(function, caller) gw_enter_at(function, caller, __builtin_frame_address(0))
 void gw_leave(struct gw_record *record);
+/* Read the clock behind a call that notes messages before it is left: one reading for all of them. */
+void gw_returned(struct gw_record *record);
+void gw_leave_returned(struct gw_record *record);
 /* The same for calls that may be brief and many: equal ones become one record once a thread makes too many of them.
    Returns the record that the call is part of. */
 struct gw_record *gw_enter_brief_at(unsigned function, const void *caller, const void *frame);

@@ -172,6 +172,14 @@ void gw_leave(struct gw_record *record) {
   if (record) leave(record, record->start_ns, rising(gw_self));
 }
 
+void gw_returned(struct gw_record *record) {
+  if (record) rising(gw_self);
+}
+
+void gw_leave_returned(struct gw_record *record) {
+  if (record) leave(record, record->start_ns, ++gw_self->last_ns);
+}
+
 struct gw_record *gw_leave_brief(struct gw_record *record) {
   struct gw_thread *t = gw_self;
   if (!record) return NULL;
@@ -223,7 +231,7 @@ void gw_close(struct gw_record *record) {
 struct gw_record *gw_note(unsigned kind, unsigned event) {
   struct gw_thread *t = gw_self;
   if (!t || !gw_on) return NULL;
-  uint64_t now = rising(t), cpu = 0;
+  uint64_t now = kind == GW_MESSAGE ? ++t->last_ns : rising(t), cpu = 0; /* messages end with their call */
   if (kind != GW_MESSAGE && now - t->cpu_at_ns > UNREAD_NS) cpu = read_cpu(t, now);
   struct gw_record *record = gw_append(t);
   if (!record) return NULL;

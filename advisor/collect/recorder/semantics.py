@@ -13,14 +13,12 @@ from typing import Final
 class Meaning:
     """Lines of C before and after a call.
 
-    ``status`` is the parameter for which the recorder has its own where the program ignores it, ``leave`` ends the
-    record.
+    ``status`` is the parameter for which the recorder has its own where the program ignores it.
     """
 
     before: str = ""
     after: str = ""
     status: int | None = None
-    leave: str = "gw_leave(r);"
 
 
 def _of_blocking_send() -> Meaning:
@@ -128,8 +126,10 @@ _MEANINGS: Final = {
     },
     "Request_free": Meaning("forget(r, *$0, $0);"),
     "Cancel": Meaning("cancelling(r, $0);"),
-    "Comm_free": Meaning("MPI_Comm old = *$0;", "drop_comm(old);"),
-    "Comm_disconnect": Meaning("MPI_Comm old = *$0;", "drop_comm(old);"),
+    "Comm_idup": Meaning(after="copied_comm(r, $0, $1);"),
+    "Comm_idup_with_info": Meaning(after="copied_comm(r, $0, $2);"),
+    "Comm_free": Meaning("if (r) drop_comm(*$0);"),
+    "Comm_disconnect": Meaning("if (r) drop_comm(*$0);"),
     "File_open": Meaning(after="opened_file(r, *$4, $1);"),
     **{name: Meaning(after="if (r) r->size = bytes($1, $2), r->partner = $3;")
        for name in ("Put", "Get", "Accumulate", "Rput", "Rget", "Raccumulate")},
@@ -147,7 +147,7 @@ def meaning_of(name: str, parameters: tuple[str, ...]) -> Meaning:
     if known is not None:
         return known
     created = [number for number, text in enumerate(parameters) if text.startswith("MPI_Comm *")]
-    if created and short not in ("Comm_idup", "Comm_idup_with_info", "Comm_get_parent"):
+    if created and short != "Comm_get_parent":
         return Meaning(after=f"new_comm(r, ${created[-1]});")
     return Meaning()
 

@@ -44,9 +44,8 @@ _WRAPPER: Final = """int {name}({declaration}) {{
   int (*call)({declaration}) = ({cast})pmpi(&real, "P{name}");
   void *caller = CALLER;
   struct gw_record *r = {enter}({number}, caller);
-  int idle = 0;
 {before}  int code = call({arguments});
-{after}  if (idle) gw_leave_idle(r); else gw_leave(r);
+{after}  {leave}
   return code;
 }}
 int P{name}({declaration}) __attribute__((alias("{name}")));
@@ -58,7 +57,7 @@ _INIT: Final = """int {name}({declaration}) {{
   uint64_t begin = gw_now();
   gw_depth++;
   int code = call({arguments});
-  if (!code) begin_mpi();
+  if (!code) {begin};
   gw_depth--;
   init_record({number}, caller, begin);
   return code;
@@ -76,6 +75,12 @@ _FINALIZE: Final = """int {name}({declaration}) {{
 }}
 int P{name}({declaration}) __attribute__((alias("{name}")));
 """
+#: What begins recording behind the functions that initialize MPI.
+_BEGINS: Final = {
+    "MPI_Init": "begin_world()",
+    "MPI_Init_thread": "begin_world()",
+    "MPI_Session_init": "begin_session(*a2)",
+}
 _HEAD: Final = """#include "mpi.c"
 #define CALLER __extension__({ void *c = gw_fortran_caller ? gw_fortran_caller : __builtin_return_address(0); \\
                                gw_fortran_caller = NULL; c; })
@@ -107,19 +112,24 @@ def _wrapper(function: Prototype, number: str) -> str:
         "number": number,
         "cast": f"int (*)({function.declaration})",
     }
-    if function.name in ("MPI_Init", "MPI_Init_thread"):
-        return _INIT.format(**parts)
+    if function.name in _BEGINS:
+        return _INIT.format(**parts, begin=_BEGINS[function.name])
     if function.name == "MPI_Finalize":
         return _FINALIZE.format(**parts)
     meaning = meaning_of(function.name, function.parameters)
-    parts["enter"] = "gw_enter_brief" if "idle" in meaning.after else "gw_enter"
+    brief = "idle" in meaning.after
+    parts["enter"] = "gw_enter_brief" if brief else "gw_enter"
+    parts["leave"] = "if (idle) gw_leave_idle(r); else gw_leave(r);" if brief else "gw_leave_returned(r);"
     before, after = (_in_c(text) for text in (meaning.before, meaning.after))
+    first = "  int idle = 0;\n" if brief else ""
+    behind = "" if brief else "  gw_returned(r);\n"
     if meaning.status is not None:
         own = (
             f"MPI_Status own_status; if (r && a{meaning.status} == MPI_STATUS_IGNORE) a{meaning.status} = &own_status;"
         )
         before = f"  {own}\n{before}"
-    return _WRAPPER.format(**parts, before=before, after=f"  if (r && !code) {{\n  {after}  }}\n" if after else "")
+    done = f"  if (r && !code) {{\n  {after}  }}\n" if after else ""
+    return _WRAPPER.format(**parts, before=first + before, after=behind + done)
 
 
 def _in_c(text: str) -> str:
