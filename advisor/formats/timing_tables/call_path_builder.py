@@ -180,7 +180,8 @@ def _find_least_ranks(table: TimingTable) -> int:
     """Return how many ranks there were at the least: one takes the most of a row, and no rank less than nothing."""
     differ = [row for row in table.rows if row.most_s > row.mean_s or row.least_s < row.mean_s]
     needed = max((row.most_s / row.mean_s for row in differ if row.mean_s > 0 and row.most_s > 0), default=1.0)
-    return max(int(np.ceil(needed - 1e-3)), 2) if differ else 1
+    named = max((max(row.least_at, row.most_at) + 1 for row in table.rows), default=0)
+    return max(int(np.ceil(needed - 1e-3)), named, 2 if differ else 1)
 
 
 def _describe_ranks(table: TimingTable, ranks: int, spread: bool) -> Iterator[Note]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from advisor.formats.timing_tables.known_forms import FORMS
+
 if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
     from advisor.formats.timing_tables.table import TimingTable
+    from advisor.formats.timing_tables.table_forms import TableForm
 
 #: The first columns of PETSc's log of events in CSV.
 PETSC_COLUMNS: Final = b"Stage Name,Event Name,Rank,Count,Time,Num Messages,Message Length,Num Reductions,FLOP,"
@@ -27,15 +30,12 @@ class Dialect(NamedTuple):
         return table
 
 
-DIALECTS: Final = (
+DIALECTS: Final[tuple[Dialect | TableForm, ...]] = (
     Dialect("CrayPat", b"CrayPat/X:  Version", "craypat"),
     Dialect("LAMMPS", b"MPI task timing breakdown:", "lammps"),
     Dialect("LAMMPS", b"\nComm  time (%) = ", "lammps"),
     Dialect("GROMACS", b"R E A L   C Y C L E   A N D   T I M E   A C C O U N T I N G", "gromacs"),
-    Dialect("Teuchos", b"TimeMonitor results over ", "teuchos"),
     Dialect("TinyProfiler", b"TinyProfiler total time across processes [min...avg...max]: ", "tiny_profiler"),
-    Dialect("deal.II", b"| Total wallclock time elapsed ", "dealii"),
-    Dialect("CP2K", b" T I M I N G ", "cp2k"),
     Dialect("IPM", b"##IPMv", "ipm_banner"),
     Dialect("Kokkos Tools", b"BEGIN KOKKOS PROFILING REPORT:", "kokkos"),
     Dialect("PETSc", b"<petscroot>", "petsc_xml"),
@@ -44,8 +44,6 @@ DIALECTS: Final = (
     Dialect("OpenFOAM", b" s  ClockTime = ", "openfoam_log"),
     Dialect("OpenFOAM", b"\nprofiling\n{\n    trigger0\n", "openfoam_profiling"),
     Dialect("NWChem", b"Northwest Computational Chemistry Package (NWChem)", "nwchem"),
-    Dialect("FMS", b"Tabulating mpp_clock statistics across ", "fms_clocks"),
-    Dialect("ESMF", b"Mean (s)    Min (s)     Min PET Max (s)     Max PET", "esmf_profile"),
     Dialect("GPTL", b"***** GLOBAL STATISTICS (", "gptl"),
     Dialect("MITgcm", b'Seconds in section "ALL ', "mitgcm"),
     Dialect("VASP", b"General timing and accounting informations for this job:", "vasp"),
@@ -54,17 +52,17 @@ DIALECTS: Final = (
     Dialect("NEMO", b" Total timing (sum) :\n --------------------\n", "nemo"),
     Dialect("HPCG", b"Benchmark Time Summary::Total=", "hpcg"),
     Dialect("HPL", b"\nT/V                N    NB     P     Q               Time ", "hpl"),
-    Dialect("ABINIT", b"\n-<BEGIN_TIMER mpi_nprocs = ", "abinit"),
     Dialect("SIESTA", b"\ntimer: Busiest calculating node was node = ", "siesta"),
     Dialect("SIESTA", b"\ntimer: CPU execution times (sec):", "siesta"),
     Dialect("NAMD", b"\nInfo: NAMD ", "namd"),
     Dialect("WRF", b"Timing for main: time ", "wrf"),
     Dialect("Performance Reports", b"-bound in this configuration", "performance_reports"),
     Dialect("Quantum ESPRESSO", b"This program is part of the open-source Quantum ESPRESSO suite", "quantum_espresso"),
+    *FORMS,
     Dialect("GNU time", b"\tElapsed (wall clock) time (h:mm:ss or m:ss): ", "gnu_time"),  # behind any other output
 )
 
 
-def find_dialect(content: bytes) -> Dialect | None:
+def find_dialect(content: bytes) -> Dialect | TableForm | None:
     """Return the dialect whose tables are in ``content``, None where there is none."""
     return next((dialect for dialect in DIALECTS if dialect.marker in content), None)
