@@ -17,20 +17,28 @@ PETSC_COLUMNS: Final = b"Stage Name,Event Name,Rank,Count,Time,Num Messages,Mess
 
 
 class Dialect(NamedTuple):
-    """How one library prints its times: the name, a text that only its tables hold, and the module that reads them."""
+    """How one library prints its times: the name, a text that only its tables hold, and what reads them.
+
+    That is a module of its own, or a form that describes the lines.
+    """
 
     name: str
     marker: bytes
-    module: str
+    module: str = ""
+    form: TableForm | None = None
 
     def parse(self, text: PlainText) -> TimingTable:
         """Return the table in ``text``; raises ``InputError`` with the line of what is damaged."""
+        if self.form is not None:
+            from advisor.formats.timing_tables.table_reading import parse_table
+
+            return parse_table(text, self.form)
         reader = import_module(f"advisor.formats.timing_tables.dialects.{self.module}")
         table: TimingTable = reader.parse(text)
         return table
 
 
-DIALECTS: Final[tuple[Dialect | TableForm, ...]] = (
+DIALECTS: Final = (
     Dialect("CrayPat", b"CrayPat/X:  Version", "craypat"),
     Dialect("LAMMPS", b"MPI task timing breakdown:", "lammps"),
     Dialect("LAMMPS", b"\nComm  time (%) = ", "lammps"),
@@ -58,11 +66,11 @@ DIALECTS: Final[tuple[Dialect | TableForm, ...]] = (
     Dialect("WRF", b"Timing for main: time ", "wrf"),
     Dialect("Performance Reports", b"-bound in this configuration", "performance_reports"),
     Dialect("Quantum ESPRESSO", b"This program is part of the open-source Quantum ESPRESSO suite", "quantum_espresso"),
-    *FORMS,
+    *(Dialect(form.tool, form.marker, form=form) for form in FORMS),
     Dialect("GNU time", b"\tElapsed (wall clock) time (h:mm:ss or m:ss): ", "gnu_time"),  # behind any other output
 )
 
 
-def find_dialect(content: bytes) -> Dialect | TableForm | None:
+def find_dialect(content: bytes) -> Dialect | None:
     """Return the dialect whose tables are in ``content``, None where there is none."""
     return next((dialect for dialect in DIALECTS if dialect.marker in content), None)

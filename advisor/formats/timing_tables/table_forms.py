@@ -14,11 +14,7 @@ mean and most with all that the row calls. ``on`` is on how many ranks the row r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    from advisor.formats.plain_text import PlainText
-    from advisor.formats.timing_tables.table import TimingTable
+from typing import Literal
 
 #: ``apart``: rows stand beside each other. ``indented``: below the row that is indented less, above or below them.
 #: ``unknown``: those are told apart that fit into the run beside each other.
@@ -63,9 +59,3 @@ class TableForm:
     unit_s: float = 1.0
     hides_waiting: bool = True
     roles: tuple[tuple[str, str], ...] = ()
-
-    def parse(self, text: PlainText) -> TimingTable:
-        """Return the last table of this form in ``text``; raises ``InputError`` with the line of what is damaged."""
-        from advisor.formats.timing_tables.table_reading import parse_table
-
-        return parse_table(text, self)
