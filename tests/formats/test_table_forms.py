@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from damage import bit_flips, every_prefix
 
+from advisor.analysis import bounds, gaps, loads
 from advisor.formats import timing_tables
 from advisor.formats.plain_text import PlainText
 from advisor.formats.timing_tables.templates import compile_template, find_digits, parse_time
@@ -155,6 +156,17 @@ Timing for Simulation: nprocs= 26
            main() --   \tavg: 200.5 \tmin: 200.5 \tmax: 200.5
 nalu memory: total (over all cores) current/high-water mark=       2.81532 G      2.81534 G
 """
+_EZTRACE = """MPI:
+---
+Thread P#0_T#780367552 -- total duration: 10000.000000 ms, time spent in mpi: 4000.000000 ms (40.000000 %)
+\tMPI_WAITALL          :8 calls -- 3500.000000 ms (35.000000 % of the thread runtime)
+\tMPI_ALLREDUCE        :4 calls -- 500.000000 ms (5.000000 % of the thread runtime)
+Thread P#1_T#253856736 -- total duration: 10000.000000 ms, time spent in mpi: 1000.000000 ms (10.000000 %)
+\tMPI_WAITALL          :8 calls -- 500.000000 ms (5.000000 % of the thread runtime)
+\tMPI_ALLREDUCE        :4 calls -- 500.000000 ms (5.000000 % of the thread runtime)
+
+3108471 events handled
+"""
 #: Program, text, ranks, seconds of the run, and mean seconds of some rows with all that they contain but other rows.
 SAMPLES: dict[str, tuple[str, int, float, dict[str, float | None]]] = {
     "cpmd": (_CPMD, 2, 20.01, {"forces": 9.0, "mp_sum": 10.5}),
@@ -172,6 +184,7 @@ SAMPLES: dict[str, tuple[str, int, float, dict[str, float | None]]] = {
     "cloverleaf": (_CLOVERLEAF, 2, 2.0, {"PdV": 1.2, "Halo Exchange": 0.6, "The Rest": 0.2}),
     "comd": (_COMD, 16, 10.1, {"force": 7.5, "commReduce": 0.9}),
     "nekrs": (_NEKRS, 1, 0.8, {"pressureSolve": 0.08, "preconditioner": 0.4, "min": None}),
+    "eztrace": (_EZTRACE, 2, 10.0, {"MPI_Waitall": 2.0, "MPI_Allreduce": 0.5}),
     "nalu": (_NALU, 26, 200.5, {"Eq: MomentumEQS: assemble": 118.0, "IO: io populate fd": 0.006}),
 }
 
@@ -219,6 +232,10 @@ def test_a_bit_that_is_turned_over_never_ends_in_another_error(name: str, tmp_pa
         ("orca", "GTO integral calculation        ...", "GTO integral calculation        :::", "no line"),
         ("cpmd", "ELAPSED", "ELAPSES", "the output ends before the run time"),
         ("comd", "total    ", "totals   ", "'total' is missing"),
+        ("eztrace", "4000.000000 ms", "4900.000000 ms", "are not 40 %"),
+        ("eztrace", ":4 calls -- 500.0", ":4 calls -- 800.0", "do not add up"),
+        ("eztrace", "P#1_", "P#2_", "of 3 processes 2 are there"),
+        ("eztrace", "P#1_", "P#0_", "several threads"),
     ],
 )
 def test_contradictions_are_refused(name: str, old: str, new: str, message: str, tmp_path: Path) -> None:
@@ -250,3 +267,11 @@ def test_blanks_of_a_template_stand_for_any_number() -> None:
 @pytest.mark.parametrize(("number", "digit"), [("1.25", 0.01), ("7", 1.0), ("2.00E+01", 0.1), ("1 h 2 min", 1.0)])
 def test_the_last_digit_of_a_number(number: str, digit: float) -> None:
     assert find_digits(number) == pytest.approx(digit)
+
+
+def test_each_process_of_eztrace_is_a_rank(tmp_path: Path) -> None:
+    """One rank works 6 s of 10, the other 9 s: they would take 7.5 s each."""
+    profile = read_sample(_EZTRACE, tmp_path)
+    summary = loads.summarize_loads(profile)
+    found = gaps.attribute_gaps(profile, bounds.compute_bounds(profile, None, summary), summary)
+    assert next(gap for gap in found if gap.name == "L").seconds == pytest.approx(1.5)

@@ -64,6 +64,7 @@ DIALECTS: Final = (
     Dialect("SIESTA", b"\ntimer: CPU execution times (sec):", "siesta"),
     Dialect("NAMD", b"\nInfo: NAMD ", "namd"),
     Dialect("WRF", b"Timing for main: time ", "wrf"),
+    Dialect("EZTrace", b"time spent in mpi: ", "eztrace_stats"),
     Dialect("Performance Reports", b"-bound in this configuration", "performance_reports"),
     Dialect("Quantum ESPRESSO", b"This program is part of the open-source Quantum ESPRESSO suite", "quantum_espresso"),
     *(Dialect(form.tool, form.marker, form=form) for form in FORMS),
