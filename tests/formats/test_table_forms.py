@@ -269,6 +269,11 @@ def test_the_last_digit_of_a_number(number: str, digit: float) -> None:
     assert find_digits(number) == pytest.approx(digit)
 
 
+def test_the_row_in_which_ranks_differ_most_is_named(tmp_path: Path) -> None:
+    told = {note.name: note.text for note in read_sample(_OPENMX, tmp_path).notes}
+    assert any("they differ most in Set_Hamiltonian: 20.0 s to 40.0 s" in text for text in told.values())
+
+
 def test_each_process_of_eztrace_is_a_rank(tmp_path: Path) -> None:
     """One rank works 6 s of 10, the other 9 s: they would take 7.5 s each."""
     profile = read_sample(_EZTRACE, tmp_path)
