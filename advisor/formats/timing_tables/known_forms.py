@@ -139,7 +139,8 @@ FORMS: Final = (
     ),
     TableForm(
         tool="CoMD", program="CoMD", language="c", marker=b"Rank: Min(s)       Rank: Max(s)      Avg(s)    Stdev(s)",
-        begin="Timing Statistics Across {_} Ranks:", ranks=("Timing Statistics Across {ranks} Ranks:",), whole="total",
+        begin="Timing Statistics Across {_} Ranks:", end="{blank}", whole="total",
+        ranks=("Timing Statistics Across {ranks} Ranks:",),
         rows=("{indent}{name} {least_at}: {least} {most_at}: {most} {mean} {deviation}",),
     ),
     TableForm(
