@@ -273,6 +273,19 @@ def test_languages_are_chosen_from_what_there_is() -> None:
     assert select_instructions(action, profile, "mpi") == (main, addition)
 
 
+def test_programs_in_languages_without_openmp_are_not_told_to_use_it() -> None:
+    from advisor.advice.ranking.effects import select_instructions
+
+    action = BOOK.find_action("A-29")
+    assert action is not None
+    assert {how.model for how in action.instructions} >= {"mpi", "openmp"}
+    profile = replace(build_profile(load_cases()["skewed-load"]), language="java", paradigms=())
+    assert select_instructions(action, profile, None) == ()
+    told = select_instructions(action, replace(profile, language="python", paradigms=("mpi", "openmp")), "hybrid")
+    assert {how.model for how in told} == {"mpi"}
+    assert all(how.language is how.before is how.after is None for how in told), "no code in C"
+
+
 # ---- confidence
 
 

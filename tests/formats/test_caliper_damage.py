@@ -111,6 +111,12 @@ def test_a_lost_record_is_noticed(tmp_path: Path, drop: int) -> None:
     assert "records missing" in {note.name for note in caliper.advisor_read(tmp_path / "x.cali").notes}
 
 
+def test_traces_of_caliper_1_are_named(tmp_path: Path) -> None:
+    (tmp_path / "x.cali").write_text("__rec=node,id=0,attr=9,data=usr\n__rec=node,id=1,attr=9,data=int\n")
+    with pytest.raises(InputError, match="a trace of Caliper 1"):
+        caliper.read_call_paths(tmp_path / "x.cali")
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [

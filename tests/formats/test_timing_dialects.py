@@ -159,6 +159,16 @@ def test_gptl_without_the_file_of_a_rank_claims_nothing_of_inner_timers(tmp_path
         read_text(text.replace("CPL:FINAL", "CPL:FINISH"), tmp_path, "other_stats")
 
 
+def test_gptl_of_a_program_that_times_its_run(tmp_path: Path) -> None:
+    """What fits into the run beside each other is told apart; other output may follow the table at once."""
+    text = (HERE / "gptl" / "model_timing_stats").read_text().replace('"CPL:RUN_LOOP"', '"Total"       ').rstrip()
+    profile = read_text(f"{text}\n# compile CXX with mpicxx\n", tmp_path, "time-run1")
+    names = {region.name for region in profile.regions}
+    assert "timers contain each other" in {note.name for note in profile.notes}
+    assert names & {"a:phys_run", "a:dyn_run"}
+    assert "Total" not in names
+
+
 def test_gptl_does_not_use_the_file_of_a_rank_of_another_run(tmp_path: Path) -> None:
     text = (HERE / "gptl" / "model_timing.0000").read_text()
     (tmp_path / "model_timing.0000").write_text(text.replace("50.096000", "60.096000"))

@@ -10,6 +10,7 @@ import numpy as np
 from advisor.advice.facts.of_code import code_seconds
 from advisor.model import policy
 from advisor.model.records import Effect
+from advisor.support.managed_runtimes import WITHOUT_OPENMP
 from advisor.trace.regions import BLOCKED_NAME, NO_CORE_NAME
 
 if TYPE_CHECKING:
@@ -122,13 +123,18 @@ def select_instructions(action: Action, profile: Profile, model: str | None) -> 
     """Return the instructions for the program's model and, as far as there are any, for its language.
 
     The first ones of a model say what is to be done in any language; of those in another one only the words stay.
+    In languages without OpenMP its instructions say nothing, and MPI's where the program does not use it.
     """
     models = {"mpi", "openmp"} if model in ("hybrid", None) else {model}
     if model == "device":
         models = set(profile.paradigms)
     fitting = tuple(how for how in action.instructions if how.model in models | {"any"}) or action.instructions
     fitting = tuple(sorted(fitting, key=lambda how: how.model not in models & _FRAMEWORKS))
-    language = _LANGUAGES.get((profile.language or "").lower())
+    spoken = (profile.language or "").lower()
+    if spoken in WITHOUT_OPENMP:
+        models = (set(profile.paradigms) | {"any"}) - {"openmp"}
+        return tuple(_keep_words(how) for how in fitting if how.model in models)
+    language = _LANGUAGES.get(spoken)
     if language is None:
         return fitting
     return tuple(
@@ -143,3 +149,8 @@ def _select_language(fitting: Sequence[HowTo], model: str, language: str) -> Seq
     if not chosen or chosen[0] is every[0]:
         return chosen or every
     return [replace(every[0], language=None, before=None, after=None), *chosen]
+
+
+def _keep_words(how: HowTo) -> HowTo:
+    """Return instructions without code in a language that the program is not written in."""
+    return replace(how, language=None, before=None, after=None) if how.language in _LANGUAGES.values() else how

@@ -119,6 +119,8 @@ class _CaliReader:
         parent = self._require_node(fields["parent"]) if "parent" in fields else -1
         node = _TreeNode(attribute, _unescape_text(fields["data"]), parent)
         if self.nodes.setdefault(number, node) != node:
+            if number == 0 and self.line == 1:  # only Caliper 1 writes the types of values that all files have
+                raise self.make_error("a trace of Caliper 1, which is not read: record it by Caliper 2")
             raise self.make_error(f"node {number} is defined twice")
 
     def _add_snapshot(self, fields: dict[str, str]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from advisor.analysis.soundness import REGION_LIMIT
 from advisor.formats.perf import events
 from advisor.formats.perf.notes import SampledRun, build_notes
-from advisor.formats.perf.processes import count_samples, find_main_program, find_processes
+from advisor.formats.perf.processes import count_samples, find_main_program, find_processes, find_spoken_language
 from advisor.formats.perf.sites import CodeRegion, find_site
 from advisor.formats.rank_files import Origin, compare_origins, note_lengths
 from advisor.model.errors import InputError
@@ -90,6 +90,7 @@ def build_call_paths(scripts: Sequence[PerfScript], path: Path) -> CallPaths:
         status="estimated",
         started=_find_start_time(scripts),
         cores=_find_cores(scripts),
+        language=find_spoken_language(processes),
         ranks_expected=processes.ranks_expected,
         notes=(
             *build_notes(

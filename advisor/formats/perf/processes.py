@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.formats import rank_numbers
 from advisor.formats.perf.sites import has_communication
 from advisor.model.records import Processor
+from advisor.support.managed_runtimes import find_language, is_of_runtime
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 #: this few of them where the busiest has four times as many.
 HELPER: Final = 0.02
 FEW: Final = 5
+#: A program is written in a language of which this share of its samples tells.
+SPOKEN: Final = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +141,26 @@ def _main_comm(thread: SampledThread) -> str:
     return max(thread.comms, key=lambda name: thread.comms[name])
 
 
+def _serves_runtime(script: PerfScript, thread: SampledThread) -> bool:
+    """Return whether a thread runs nothing but a runtime, such as that of Java, and the system."""
+    places = {place for _, stack in thread.weight for place in stack}
+    frames = [frame for frame in (script.frames[place] for place in places) if not frame.kernel]
+    return any(find_language(None, frame.object) for frame in frames) and all(
+        is_of_runtime(frame.object) for frame in frames if frame.object is not None
+    )
+
+
+def find_spoken_language(processes: ProgramThreads) -> str | None:
+    """Return the language that a good part of the samples tells of; None where it is none with a runtime."""
+    spoken: Counter[str] = Counter()
+    for lane in processes.lanes:
+        told = [find_language(frame.symbol, frame.object) for frame in lane.script.frames]
+        for (_, stack), (number, _) in lane.thread.weight.items():
+            spoken.update({name: int(number) for name in {told[place] for place in stack} if name is not None})
+    language, count = spoken.most_common(1)[0] if spoken else (None, 0)
+    return language if count >= SPOKEN * sum(count_samples(lane.thread) for lane in processes.lanes) else None
+
+
 def find_main_program(script: PerfScript) -> str:
     """Return the program of which a file holds most samples."""
     names: Counter[str] = Counter()
@@ -155,8 +178,9 @@ def _find_stated_ranks(chosen: Sequence[_SampledProcess]) -> list[int] | None:
 
 
 def _build_lanes(rank: int, process: _SampledProcess) -> list[ThreadLane]:
-    """Return the threads of a process that work, the first one first."""
-    threads = sorted(process.threads, key=lambda thread: thread.tid)
+    """Return the threads of a process that work, the first one first: collectors and compilers of a runtime do not."""
+    own = [thread for thread in process.threads if not _serves_runtime(process.script, thread)]
+    threads = sorted(own or process.threads, key=lambda thread: thread.tid)
     busiest = max(map(count_samples, threads))
     working = [
         thread for n, thread in enumerate(threads) if n == 0 or count_samples(thread) >= _compute_threshold(busiest)

@@ -49,6 +49,8 @@ _MOST_CELLS: Final = 20_000_000
 _MOST_ROWS: Final = 100_000
 #: Times in tables have a few digits; by more than this share and seconds they contradict each other.
 _SHARE: Final = 0.02
+#: From this share of the run on it matters how much longer one rank is in a row than another.
+_WIDE: Final = 0.01
 _SLACK_S: Final = 2e-2
 _TRACE: Final = 'mpirun -n {ranks} eztrace -t "openmpi posixio" ./PROGRAM'
 
@@ -180,7 +182,8 @@ def _find_least_ranks(table: TimingTable) -> int:
     """Return how many ranks there were at the least: one takes the most of a row, and no rank less than nothing."""
     differ = [row for row in table.rows if row.most_s > row.mean_s or row.least_s < row.mean_s]
     needed = max((row.most_s / row.mean_s for row in differ if row.mean_s > 0 and row.most_s > 0), default=1.0)
-    return max(int(np.ceil(needed - 1e-3)), 2) if differ else 1
+    named = max((max(row.least_at, row.most_at) + 1 for row in table.rows), default=0)
+    return max(int(np.ceil(needed - 1e-3)), named, 2 if differ else 1)
 
 
 def _describe_ranks(table: TimingTable, ranks: int, spread: bool) -> Iterator[Note]:
@@ -199,7 +202,7 @@ def _describe_ranks(table: TimingTable, ranks: int, spread: bool) -> Iterator[No
     if spread and not all(row.ranks_s for row in table.rows):
         text = (
             "the table holds least, mean and most over the ranks: the imbalance shown is the least that these allow, "
-            "and which rank takes longest is not known"
+            f"and which rank takes longest is not known{_describe_widest(table)}"
         )
         yield Note(RANKS_ADDED_UP, text, 0.2, trace)
     elif ranks > 1 and not spread:
@@ -225,6 +228,14 @@ def _describe_ranks(table: TimingTable, ranks: int, spread: bool) -> Iterator[No
     if table.threads > 1:
         text = f"each rank ran {table.threads} threads, and what they wait for each other counts as work of the rank"
         yield Note(HIDDEN, text, 0.1, f"OMP_NUM_THREADS={table.threads} scorep …")
+
+
+def _describe_widest(table: TimingTable) -> str:
+    """Return in which row the ranks differ most, nothing where that is little of the run: others may wait elsewhere."""
+    widest = max(table.rows, key=lambda row: np.nan_to_num(row.most_s - row.least_s))
+    if not widest.most_s - widest.least_s > _WIDE * table.wall_s:
+        return ""
+    return f"; they differ most in {widest.name}: {format_seconds(widest.least_s)} to {format_seconds(widest.most_s)}"
 
 
 def _describe_one_column(table: TimingTable) -> str:

@@ -1,7 +1,8 @@
 """GPTL (E3SM, CESM and others): the statistics over all ranks that ``GPTLpr_summary`` writes (``gptl.c``).
 
 The statistics do not tell which timers contain which. The file that a rank writes beside them does, by indentation;
-without one only the parts of the driver of E3SM and CESM are known to follow each other.
+without one only the parts of the driver of E3SM and CESM are known to follow each other, and of programs that time the
+run as a whole those timers are told apart that fit into it.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.plain_text import read_head, read_plain_text
+from advisor.formats.timing_tables.flat_timers import nest_timers
 from advisor.formats.timing_tables.row_roles import classify_row
 from advisor.formats.timing_tables.table import TimingRow, TimingTable
 from advisor.model.errors import InputError
@@ -32,7 +34,9 @@ _ROW: Final = re.compile(
     rf" +(?P<count>\S+) +(?P<total>\S+) +(?P<most>\S+) +{_PLACE.format('most_at')} +(?P<least>\S+)"
     rf" +{_PLACE.format('least_at')}"
 )
-#: What the driver of E3SM and CESM does, one after the other.
+_ANY_PLACE: Final = re.compile(r".*\(.*\d.*\).*\(")
+#: What the run as a whole is called, and what the driver of E3SM and CESM does, one after the other.
+_WHOLE: Final = "Total"
 _DRIVER: Final = ("CPL:INIT", "CPL:RUN_LOOP", "CPL:FINAL")
 _BARRIER: Final = re.compile(r".*(?:_?barrier|_sync\d?(?:_tprf)?)$", re.IGNORECASE)
 _PIO: Final = re.compile(r"(?:\w+:)*pio\w*(?::|_|$)", re.IGNORECASE)
@@ -60,21 +64,27 @@ def parse(text: PlainText) -> TimingTable:
         raise text.make_error(len(text.lines) - 1, "the last line has no end: the file is cut off")
     ranks = int(title[1])
     timers = _parse_timers(text, head, ranks)
-    nesting, note = _find_nesting(text.path, timers), Note("timers nested by the file of a rank", "")
+    nesting = _find_nesting(text.path, timers)
     driver = [timers[name] for name in _DRIVER if name in timers]
+    whole = timers.get(_WHOLE)
+    notes: tuple[Note, ...] = ()
     if nesting:
-        rows, note = _nest_timers(timers, nesting)
+        rows, notes = _nest_timers(timers, nesting)
     elif len(driver) == len(_DRIVER):
         rows = tuple(driver)
         how = "keep the file of a rank (model_timing.0000) beside it"
-        note = Note("timers contain each other", "the table does not tell which timers contain which", 0.1, how)
+        notes = (Note("timers contain each other", "the table does not tell which timers contain which", 0.1, how),)
+    elif whole is not None:
+        _, rows, notes = nest_timers([timer for timer in timers.values() if timer is not whole], whole.most_s)
     else:
         reason = "does not tell which timers contain which; the file of a rank (timing.000000) beside it would"
         raise InputError(text.path, reason)
     roots = driver if len(driver) == len(_DRIVER) else [row for row in rows if row.parent < 0]
+    if whole is not None and not nesting and not driver:
+        roots = [whole]
     return TimingTable(
         tool="GPTL", program="", wall_s=sum(row.most_s for row in roots), rows=rows, ranks=ranks, hides_waiting=True,
-        language="fortran", notes=(note,) if note.text else (),
+        language="fortran", notes=notes,
     )  # fmt: skip
 
 
@@ -85,9 +95,9 @@ def _parse_timers(text: PlainText, head: int, ranks: int) -> dict[str, TimingRow
         if cells is not None and cells["ranks"] != "0":  # 0: never stopped
             timer = _parse_timer(text, line, cells, ranks)
             timers[timer.name] = timer
-        elif cells is None and text.lines[line].strip():
+        elif cells is None and _ANY_PLACE.match(text.lines[line]):
             raise text.make_error(line, "no line of the timers")
-        elif cells is None:
+        elif cells is None:  # other output may follow at once
             break
     if not timers:
         raise text.make_error(head, "no timer follows")
@@ -154,7 +164,7 @@ def _find_nesting(path: Path, timers: Mapping[str, TimingRow]) -> tuple[tuple[st
 
 def _nest_timers(
     timers: Mapping[str, TimingRow], nesting: tuple[tuple[str, int], ...]
-) -> tuple[tuple[TimingRow, ...], Note]:
+) -> tuple[tuple[TimingRow, ...], tuple[Note, ...]]:
     """Return the timers below those that contain them, and a note of those that are left out.
 
     The children of a timer that do not fit into it, since they run on other ranks as well, are left out.
@@ -175,4 +185,4 @@ def _nest_timers(
                 room[parent] -= timer.mean_s
     left = len(timers) - len(rows)
     text = f"{left} of {len(timers)} timers have several callers, or run on other ranks; their callers hold their time"
-    return tuple(rows), Note("timers left out", text if left else "")
+    return tuple(rows), (Note("timers left out", text),) if left else ()
