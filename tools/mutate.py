@@ -5,7 +5,7 @@
     nice python tools/mutate.py --sample 20          # 20 changes of each module, always the same ones
 
 Each change runs in a process of its own, in which only the changed module differs; the files stay as they are. A change
-whose tests run longer than ``LIMIT_S`` is listed apart: it may have made a loop endless, or the machine may be busy. Exit
+whose tests run longer than ``LIMIT_S`` is listed apart: it may have made a loop endless, or the machine is busy. Exit
 status 1 where one survives.
 """
 
@@ -39,7 +39,7 @@ _REWRITING: Final = "ignore:Module already imported:pytest.PytestAssertRewriteWa
 _POLICY: Final = "tests/model/test_policy.py"
 _RANKING: Final = ("order", "order_of_parts", "drafts", "ceiling_parts", "build_changes", "ranking")
 _ADVICE: Final = (_POLICY, *(f"tests/advice/test_{name}.py" for name in _RANKING))
-_BOUNDS: Final = ("tests/analysis/test_bounds.py", "tests/analysis/test_gaps.py", "tests/analysis/test_gap_causes.py")
+_BOUNDS: Final = tuple(f"tests/analysis/test_{name}.py" for name in ("bounds", "gaps", "gap_causes", "machine_bounds"))
 #: The tests of each module, those that fail soonest first.
 TESTS: Final = {
     "advisor/model/policy.py": (_POLICY, "tests/analysis/test_quality.py"),
@@ -47,6 +47,7 @@ TESTS: Final = {
     "advisor/analysis/bounds.py": (*_BOUNDS, "tests/analysis/test_loads.py"),
     "advisor/analysis/gaps/between_bounds.py": _BOUNDS,
     "advisor/analysis/gaps/attribution.py": _BOUNDS,
+    "advisor/analysis/gaps/gap_causes.py": _BOUNDS,
     "advisor/analysis/gaps/inner_waits.py": (_POLICY, "tests/trace/test_inner_waits.py", *_BOUNDS),
     "advisor/analysis/comparison.py": (_POLICY, "tests/analysis/test_comparison.py"),
     "advisor/analysis/quality.py": (_POLICY, "tests/analysis/test_quality.py"),

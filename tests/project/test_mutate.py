@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 import mutate
 
+ROOT = Path(__file__).resolve().parents[2]
 MODULE = ROOT / "advisor" / "model" / "numbers_of_a_test.py"
 TEST = "from advisor.model.numbers_of_a_test import double\n\ndef test_double():\n    assert double(2) == 4\n"
 
