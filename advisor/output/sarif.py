@@ -15,7 +15,7 @@ from advisor.model.policy import NOTABLE_GAIN
 from advisor.output import numbers
 from advisor.output.advice_document import to_json
 from advisor.output.clean import clean_text
-from advisor.output.explained import describe_part, select_parts
+from advisor.output.explanation_text import describe_part, select_parts
 from advisor.output.wording import BASES, describe_how
 
 if TYPE_CHECKING:
