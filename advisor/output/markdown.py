@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from advisor.analysis.comparison import Change, Comparison
-    from advisor.model.records import Advice, HowTo, Recommendation
+    from advisor.model.recommendations import HowTo, Recommendation
+    from advisor.model.records import Advice
 
 #: The first line is this mark with the program's name in it.
 MARK: Final = "<!-- gapwatch: {} -->"

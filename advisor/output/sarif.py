@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import PurePosixPath
 
-    from advisor.model.records import Advice, HowTo, Recommendation
+    from advisor.model.recommendations import HowTo, Recommendation
+    from advisor.model.records import Advice
     from advisor.output.source_tree import SourcePlace, SourceTree
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from advisor.history.items import Item
     from advisor.history.program_views import ProgramSummary, ProgramView
-    from advisor.model.records import Recommendation
+    from advisor.model.recommendations import Recommendation
     from advisor.output.page import Page
     from advisor.output.program_text import Trend
 

@@ -30,7 +30,8 @@ from advisor.output.wording import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.model.records import Advice, Bound, Gap, HowTo, Recommendation
+    from advisor.model.recommendations import HowTo, Recommendation
+    from advisor.model.records import Advice, Bound, Gap
     from advisor.model.reports import Picture
 
 #: Width of a bar's picture, in its own units, and the least width that can be seen.
