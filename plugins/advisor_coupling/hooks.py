@@ -46,9 +46,9 @@ def advisor_document(path: Path) -> KnownDocument | None:
     with path.open("rb") as stream:
         if b"gapwatch/coupling/" not in stream.read(4096):
             return None
-    from advisor_coupling import result_files
+    from advisor_coupling import newest
 
-    return result_files.keep_results(path)
+    return newest.keep_results(path)
 
 
 @hookimpl

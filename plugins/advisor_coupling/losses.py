@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor_coupling import result_files, transitions
+from advisor_coupling import newest, transitions
 from advisor_coupling.arrangements import find_best_order
 from advisor_coupling.cases import Metric
 from advisor_coupling.intervals import Estimate
@@ -114,12 +114,12 @@ class CouplingLosses:
 
 def find_losses(profile: Profile) -> CouplingLosses | None:
     """Return what the newest experiment with this program says about the run; None if there is none."""
-    place = result_files.find_newest_result(profile.program)
-    document = result_files.read_document(place) if place else None
+    place = newest.find_newest_result(profile.program)
+    document = newest.read_document(place) if place else None
     if place is None or document is None:
         return None
     wanted = {name: float(value) for name, value in profile.parameters.items() if isinstance(value, float | int)}
-    return compute_losses(document, result_files.build_models(place), wanted, len(profile.processors))
+    return compute_losses(document, newest.build_models(place), wanted, len(profile.processors))
 
 
 def compute_losses(
