@@ -156,7 +156,7 @@ def _group_runs(
 
 
 def _describe_content(profile: Profile, found: FoundProfile) -> bytes:
-    from advisor.analysis.copies import describe_content  # most runs are alone
+    from advisor.analysis.merging.runs import describe_content  # most runs are alone
 
     return describe_content(profile, found.path.name)
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from advisor.model.errors import InputError
 from advisor.model.records import KnownDocument
-from advisor_similarity.classes import COARSE, FINE_NAMES
 from advisor_similarity.features import Features, advice_features
 from advisor_similarity.measures import Cells
+from advisor_similarity.steps import COARSE, FINE_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,9 +11,9 @@ from advisor.advice.ranking import history_gain, similar_program_gain
 from advisor.model.errors import UsageError
 from advisor.model.records import Finding
 from advisor_similarity import features, measures
-from advisor_similarity.classes import COARSE, FINE_NAMES
 from advisor_similarity.features import compute_features
 from advisor_similarity.library import LibraryEntry, collect_centroids, collect_fine_vectors
+from advisor_similarity.steps import COARSE, FINE_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 from capstone import CS_AC_READ, CS_AC_WRITE, CS_ARCH_X86, CS_MODE_64, Cs, x86_const
 
-from advisor_similarity.classes import FINE_INDEX
 from advisor_similarity.instructions.capstone_types import UNKNOWN, class_or_unknown, first_instruction, hide_locations
 from advisor_similarity.instructions.x86_tables import (
     EXTENDED,
@@ -28,6 +27,7 @@ from advisor_similarity.instructions.x86_tables import (
 from advisor_similarity.steps import (
     CARRY,
     DIRECTION,
+    FINE_INDEX,
     GENERAL,
     LOAD,
     LOADED,

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 from capstone import x86_const
 
-from advisor_similarity.classes import FINE_INDEX
 from advisor_similarity.steps import (
     CARRY,
     DIRECTION,
+    FINE_INDEX,
     FP_CONTROL,
     GENERAL,
     LOW_BYTE,
