@@ -19,7 +19,8 @@ from advisor.collect import campaigns, harnesses, listed_runs, sidecar
 from advisor.collect.binaries.executables import attach_executable
 from advisor.extension.run_events import RunEvents
 from advisor.model.errors import DocumentError, InputError
-from advisor.model.records import Advice, Total
+from advisor.model.recommendations import Total
+from advisor.model.records import Advice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
     from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.machines import Machine
     from advisor.extension.host import FoundProfile, PluginHost
-    from advisor.model.records import Bound, Finding, Gap, Grade, Need, Profile, Recommendation
+    from advisor.model.recommendations import Need, Recommendation
+    from advisor.model.records import Bound, Finding, Gap, Grade, Profile
 
 
 #: What is recommended where a run is not worth trusting.
@@ -156,7 +158,7 @@ def _group_runs(
 
 
 def _describe_content(profile: Profile, found: FoundProfile) -> bytes:
-    from advisor.analysis.copies import describe_content  # most runs are alone
+    from advisor.analysis.merging.runs import describe_content  # most runs are alone
 
     return describe_content(profile, found.path.name)
 

@@ -21,18 +21,8 @@ if TYPE_CHECKING:
     from advisor.advice.explaining import Explanation
     from advisor.analysis.comparison import Comparison
     from advisor.extension.host import PluginHost
-    from advisor.model.records import (
-        Advice,
-        Bound,
-        Efficiency,
-        Finding,
-        Gap,
-        Grade,
-        Profile,
-        Recommendation,
-        Total,
-        Verdict,
-    )
+    from advisor.model.recommendations import Recommendation, Total
+    from advisor.model.records import Advice, Bound, Efficiency, Finding, Gap, Grade, Profile, Verdict
     from gapwatch.histories import History
     from gapwatch.tables import Backend, Columns, TableName
 

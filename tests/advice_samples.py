@@ -7,27 +7,22 @@ from itertools import pairwise
 
 import numpy as np
 
+from advisor.model.recommendations import Effect, Evidence, HowTo, Need, Recommendation, Total
 from advisor.model.records import (
     LEVELS,
     Advice,
     Bound,
-    Effect,
     Efficiency,
-    Evidence,
     Finding,
     Gap,
     Grade,
-    HowTo,
-    Need,
     Note,
     Phase,
     Processor,
     Profile,
-    Recommendation,
     Region,
     Share,
     Status,
-    Total,
 )
 
 REGION = "void solver::Grid<double, 3>::exchange_halo(solver::Field<double> const&, std::vector<int> const&)"

@@ -9,7 +9,8 @@ import numpy as np
 from replay_programs import halo
 
 from advisor.analysis import bounds, gaps
-from advisor.model.records import Advice, Grade, Total
+from advisor.model.recommendations import Total
+from advisor.model.records import Advice, Grade
 from advisor.trace.profile import from_trace
 from advisor_simulation.replay import conversion, engine, rebuilding
 from advisor_simulation.replay.network import Network

@@ -11,8 +11,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from advisor_similarity.classes import COARSE_OF
-from advisor_similarity.steps import LOAD, LOW_BYTE, SECOND_BYTE, STORE, VECTOR_LOW, Step
+from advisor_similarity.steps import COARSE_OF, LOAD, LOW_BYTE, SECOND_BYTE, STORE, VECTOR_LOW, Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

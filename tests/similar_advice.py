@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from advisor.analysis import bounds, gaps, quality
-from advisor.model.records import Advice, Phase, Processor, Profile, Recommendation, Region, Total
+from advisor.model.recommendations import Recommendation, Total
+from advisor.model.records import Advice, Phase, Processor, Profile, Region
 
 
 def profile(

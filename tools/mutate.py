@@ -5,7 +5,8 @@
     nice python tools/mutate.py --sample 20          # 20 changes of each module, always the same ones
 
 Each change runs in a process of its own, in which only the changed module differs; the files stay as they are. A change
-that lasts longer than ``LIMIT_S`` counts as noticed. Exit status 1 where one survives.
+whose tests run longer than ``LIMIT_S`` is listed apart: it may have made a loop endless, or the machine is busy. Exit
+status 1 where one survives.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import signal
 import sys
 import time
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -37,7 +39,7 @@ _REWRITING: Final = "ignore:Module already imported:pytest.PytestAssertRewriteWa
 _POLICY: Final = "tests/model/test_policy.py"
 _RANKING: Final = ("order", "order_of_parts", "drafts", "ceiling_parts", "build_changes", "ranking")
 _ADVICE: Final = (_POLICY, *(f"tests/advice/test_{name}.py" for name in _RANKING))
-_BOUNDS: Final = ("tests/analysis/test_bounds.py", "tests/analysis/test_gaps.py", "tests/analysis/test_gap_causes.py")
+_BOUNDS: Final = tuple(f"tests/analysis/test_{name}.py" for name in ("bounds", "gaps", "gap_causes", "machine_bounds"))
 #: The tests of each module, those that fail soonest first.
 TESTS: Final = {
     "advisor/model/policy.py": (_POLICY, "tests/analysis/test_quality.py"),
@@ -45,6 +47,7 @@ TESTS: Final = {
     "advisor/analysis/bounds.py": (*_BOUNDS, "tests/analysis/test_loads.py"),
     "advisor/analysis/gaps/between_bounds.py": _BOUNDS,
     "advisor/analysis/gaps/attribution.py": _BOUNDS,
+    "advisor/analysis/gaps/gap_causes.py": _BOUNDS,
     "advisor/analysis/gaps/inner_waits.py": (_POLICY, "tests/trace/test_inner_waits.py", *_BOUNDS),
     "advisor/analysis/comparison.py": (_POLICY, "tests/analysis/test_comparison.py"),
     "advisor/analysis/quality.py": (_POLICY, "tests/analysis/test_quality.py"),
@@ -150,19 +153,27 @@ class _MutantLoader(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(self.code, vars(module))
 
 
-def is_noticed(path: Path, text: str, tests: Sequence[str]) -> bool:
-    """Return whether a test fails with this text as the module at ``path``."""
+class Outcome(Enum):
+    """What the tests say of a change."""
+
+    NOTICED = "noticed"
+    SURVIVED = "survived"
+    TIMED_OUT = "timed out"
+
+
+def try_text(path: Path, text: str, tests: Sequence[str], limit_s: float = LIMIT_S) -> Outcome:
+    """Return what the tests say with this text as the module at ``path``."""
     process = os.fork()
     if process == 0:
         _run_tests(path, text, tests)
     try:
-        deadline = time.monotonic() + LIMIT_S
+        deadline = time.monotonic() + limit_s
         while time.monotonic() < deadline:
             done, status = os.waitpid(process, os.WNOHANG)
             if done:
-                return os.waitstatus_to_exitcode(status) != 0
+                return Outcome.NOTICED if os.waitstatus_to_exitcode(status) else Outcome.SURVIVED
             time.sleep(0.05)
-        return True
+        return Outcome.TIMED_OUT
     finally:  # also where this process is told to end: a change may have made a loop endless
         with contextlib.suppress(ProcessLookupError, ChildProcessError):
             os.killpg(process, signal.SIGKILL)
@@ -205,19 +216,21 @@ def main() -> int:
         if options.modules and not any(name.endswith(end) for end in options.modules):
             continue
         text = (ROOT / name).read_text(encoding="utf-8")
-        if is_noticed(ROOT / name, ast.unparse(ast.parse(text)), tests):
-            sys.exit(f"{name}: its tests fail without any change")
+        if (outcome := try_text(ROOT / name, ast.unparse(ast.parse(text)), tests)) is not Outcome.SURVIVED:
+            sys.exit(f"{name}: its tests {'time out' if outcome is Outcome.TIMED_OUT else 'fail'} without any change")
         mutants = list(find_mutants(text))
         if options.lines:
             first, last = map(int, options.lines.split("-"))
             mutants = [one for one in mutants if first <= one.line <= last]
         if options.sample is not None and options.sample < len(mutants):
             mutants = random.Random(_SEED).sample(mutants, options.sample)
-        alive = [one for one in mutants if not is_noticed(ROOT / name, one.text, tests)]
-        survived += len(alive)
-        print(f"{name}: {len(mutants) - len(alive)} of {len(mutants)} changes noticed", flush=True)
-        for one in alive:
-            print(f"  {name}:{one.line}: {one.change}", flush=True)
+        outcomes = [try_text(ROOT / name, mutant.text, tests) for mutant in mutants]
+        counts = ", ".join(f"{outcomes.count(outcome)} {outcome.value}" for outcome in Outcome)
+        print(f"{name}: {len(mutants)} changes: {counts}", flush=True)
+        for mutant, outcome in zip(mutants, outcomes, strict=True):
+            if outcome is not Outcome.NOTICED:
+                print(f"  {name}:{mutant.line}: {outcome.value}: {mutant.change}", flush=True)
+        survived += outcomes.count(Outcome.SURVIVED)
     return min(survived, 1)
 
 

@@ -12,7 +12,8 @@ from advisor.analysis.measures import recording_command
 from advisor.analysis.quality import DEVICES_UNSEEN, HIDDEN
 from advisor.model import policy
 from advisor.model.gap_parts import GapPart
-from advisor.model.records import COMPUTATION, Finding, Need
+from advisor.model.recommendations import Need
+from advisor.model.records import COMPUTATION, Finding
 from advisor.model.units import format_share
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from advisor.analysis.comparison import Comparison
-    from advisor.model.records import Advice, Profile, Recommendation
+    from advisor.model.recommendations import Recommendation
+    from advisor.model.records import Advice, Profile
 
 T = TypeVar("T")
 #: So many other builds of the program tell how noisy its runs are.

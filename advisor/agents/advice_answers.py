@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from advisor.analysis.comparison import Change, Comparison
     from advisor.model.gap_parts import GapPart
-    from advisor.model.records import Advice, Gap, HowTo, Note, Profile, Recommendation
+    from advisor.model.recommendations import HowTo, Recommendation
+    from advisor.model.records import Advice, Gap, Note, Profile
     from advisor.pipeline import Study
 
 #: A gap below this share of the run is not listed, nor is a place below this share of its gap.

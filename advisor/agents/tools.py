@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from advisor.advice.explaining import explain_study
 from advisor.agents import advice_answers
-from advisor.agents.answers import DATA, Json, quote_data, round_number
-from advisor.agents.explanation_answers import build_explanation_answer
+from advisor.agents.answers import DATA, Json, build_explanation_answer, quote_data, round_number
 from advisor.agents.measuring import measure_command
 from advisor.history.access import has_history, open_read_only, open_transaction
 from advisor.history.build_comparison import compare_stored_builds

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from advisor.model.errors import AdvisorError, UsageError
-from advisor.support.secret_files import read_secret
+from advisor.support.private_files import read_secret
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from advisor.support.atomic_write import atomic_write
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from advisor.history.overview import RunOverview
+    from advisor.history.program_views import RunOverview
     from advisor.model.records import Advice
 
 NAME = "report"
@@ -57,7 +57,7 @@ def _parse_mode(text: str) -> int:
 
 def run_command(args: argparse.Namespace) -> int:
     """Write the pages and say where; returns the exit code."""
-    from advisor.history import overview
+    from advisor.history import program_views
     from advisor.output.html import index
 
     folder: Path = args.folder
@@ -68,7 +68,7 @@ def run_command(args: argparse.Namespace) -> int:
         file = f"run-{len(shown) + 1:04}.html"
         shown.append(_write_run_page(advice, earlier, folder / file, args.mode))
         problems += advice.problems
-    programs = overview.group_by_program(shown)
+    programs = program_views.group_by_program(shown)
     for old in set(folder.glob(f"{_PAGE}.html")) - {folder / one.file for one in shown}:
         old.unlink(missing_ok=True)
     _write_page(folder / _INDEX, index.render_index_page(programs, tuple(dict.fromkeys(problems))), args.mode)
@@ -120,11 +120,11 @@ def _select_newest(
 
 def _write_run_page(advice: Advice, earlier: Sequence[Advice], file: Path, mode: int) -> RunOverview:
     """Write the page of a run."""
-    from advisor.history import overview
+    from advisor.history import program_views
     from advisor.output.html.advice_page import render_advice_page
 
     _write_page(file, render_advice_page(advice, earlier, _INDEX), mode)
-    return overview.build_run_overview(advice, earlier, file.name)
+    return program_views.build_run_overview(advice, earlier, file.name)
 
 
 def _prepare_folder(folder: Path, mode: int) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from advisor.advice.rules.conditions import When
     from advisor.advice.rules.records import Action
     from advisor.model.errors import Problem
-    from advisor.model.records import HowTo
+    from advisor.model.recommendations import HowTo
 
 
 def build_rule_list(book: RuleBook) -> Report:

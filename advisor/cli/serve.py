@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.cli import history_location, option_types, output
 from advisor.model.errors import AdvisorError, UsageError
 from advisor.support.extras import install_line
-from advisor.support.secret_files import read_secret
+from advisor.support.private_files import read_secret
 
 if TYPE_CHECKING:
     import argparse
@@ -47,8 +47,7 @@ def run_command(args: argparse.Namespace) -> int:
         raise AdvisorError(f"gapwatch serve needs Starlette and uvicorn: {install_line('serve')}")
     import uvicorn
 
-    from advisor.cli.site.answers import HistoryAnswers
-    from advisor.cli.site.application import build_application
+    from advisor.cli.site.application import HistoryAnswers, build_application
     from advisor.history.program_views import HistoryViews
 
     token = read_token(args.token_file) if args.token_file else None

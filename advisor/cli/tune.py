@@ -239,8 +239,7 @@ def _describe_winner(setting: Setting, words: Sequence[str], build: str | None, 
 
     The patch is written into the directory of the session too, since what a terminal shows has lost its tabs.
     """
-    from advisor.experiments.build_changes import describe_reconfiguration, write_makefile_patch
-    from advisor.experiments.build_trees import find_build_system
+    from advisor.experiments.build_trees import describe_reconfiguration, find_build_system, write_makefile_patch
     from advisor.experiments.settings import describe_setting
     from advisor.model.reports import Code
 

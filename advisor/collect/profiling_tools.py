@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.notes import escape_undecodable
-from advisor.model.records import Need
+from advisor.model.recommendations import Need
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

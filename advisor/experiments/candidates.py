@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.binaries.executables import find_program
-from advisor.experiments import program_uses
+from advisor.experiments import settings
 from advisor.experiments.mpi_settings import iterate_bindings, iterate_mpi_variables
 from advisor.experiments.settings import (
     Kind,
@@ -114,8 +114,8 @@ def describe_program(
     program = find_program(words, folder)
     used = max(1, len(advice.profile.processors) // advice.profile.ranks) if advice and advice.profile.ranks else None
     return ProgramFacts(
-        tuple(words), rebuilds, threads, mpi, count_cores(), checked, used, program_uses.can_choose_schedule(program),
-        program_uses.uses_fortran_files(program), program_uses.uses_mpi_files(program),
+        tuple(words), rebuilds, threads, mpi, count_cores(), checked, used, settings.can_choose_schedule(program),
+        settings.uses_fortran_files(program), settings.uses_mpi_files(program),
         advice is not None and advice.profile.devices is not None,
     )  # fmt: skip
 

@@ -1,8 +1,13 @@
-"""Settings of a run that need no change of the source: variables, compiler flags, and how ranks are started."""
+"""Settings of a run that need no change of the source: variables, compiler flags, and how ranks are started.
+
+The names in a program's file say what it uses, and so which settings cannot matter.
+"""
 
 from __future__ import annotations
 
+import mmap
 import os
+import re
 import shlex
 from dataclasses import dataclass, field
 from functools import cache
@@ -14,6 +19,8 @@ from advisor.support.launchers import find_launcher_place, find_rank_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
 
 #: What a setting is about; only one of each kind is part of a combination.
 Kind = Literal["flags", "threads", "waiting", "schedule", "binding", "ranks", "mpi", "memory", "io", "device"]
@@ -112,3 +119,41 @@ def describe_environment(setting: Setting) -> str:
 def count_cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0))
+
+
+_GCC_OPENMP: Final = re.compile(rb"\0GOMP_parallel")
+_GCC_RUNTIME_LOOP: Final = re.compile(rb"\0GOMP_(?:parallel_)?loop_\w*runtime")
+_LLVM_OPENMP: Final = re.compile(rb"\0__kmpc_fork_call\0")
+_LLVM_DISPATCH: Final = re.compile(rb"\0__kmpc_dispatch_init_")
+_FORTRAN_OUTPUT: Final = re.compile(rb"\0_gfortran_st_(?:write|read)\0")
+_MPI_FILES: Final = re.compile(rb"\0(?:MPI_File_|mpi_file_)(?:i?write|i?read)")
+
+
+def can_choose_schedule(program: Path | None) -> bool:
+    """Return whether a parallel loop of the program may take its schedule from ``OMP_SCHEDULE``.
+
+    True as well where the file does not tell: it can't be read, or its parallel loops are in a library.
+    """
+    if _holds(program, _GCC_OPENMP):
+        return _holds(program, _GCC_RUNTIME_LOOP)
+    return _holds(program, _LLVM_DISPATCH) if _holds(program, _LLVM_OPENMP) else True
+
+
+def uses_fortran_files(program: Path | None) -> bool:
+    """Return whether the program reads or writes by the library of gfortran."""
+    return _holds(program, _FORTRAN_OUTPUT)
+
+
+def uses_mpi_files(program: Path | None) -> bool:
+    """Return whether the program reads or writes by MPI-IO."""
+    return _holds(program, _MPI_FILES)
+
+
+def _holds(program: Path | None, pattern: re.Pattern[bytes]) -> bool:
+    if program is None:
+        return False
+    try:
+        with program.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return pattern.search(content) is not None
+    except (OSError, ValueError):  # unreadable or empty
+        return False

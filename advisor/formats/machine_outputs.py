@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from advisor.analysis.machines.measurements import Measurement
+from advisor.analysis.machines.records import Measurement
 from advisor.formats.plain_text import read_plain_text
 from advisor.model.errors import InputError
 

@@ -20,7 +20,7 @@ from advisor.support.private_files import make_private_folder, open_private_file
 if TYPE_CHECKING:
     from pathlib import Path
 
-_PART: Final = "history.restored.part"
+_COPIED_PAGES: Final = "history.restored.part"
 
 
 def copy_history(folder: Path, target: Path) -> None:
@@ -45,7 +45,7 @@ def restore_history(folder: Path, backup: Path) -> Path | None:
     except OSError as error:
         raise StoreError(f"{error.filename or folder}: {error.strerror}") from error
     try:
-        part = folder / _PART
+        part = folder / _COPIED_PAGES
         part.unlink(missing_ok=True)
         with closing(_open_backup(backup)) as source:
             _write_backup(source, part)

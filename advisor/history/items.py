@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from advisor.history.dialect import HistoryConnection
     from advisor.history.runs import RunStore
-    from advisor.model.records import Advice, Recommendation
+    from advisor.model.recommendations import Recommendation
+    from advisor.model.records import Advice
 
 ItemState = Literal["new", "open", "acknowledged", "suppressed", "applied", "resolved", "back"]
 #: A region holds all that an item promises if no more than this share of it is missing.

@@ -1,4 +1,7 @@
-"""What the history holds of each program, as records for whoever shows it: a line of each, and all of one."""
+"""What the history holds of each program, as records for whoever shows it: a line of each, and all of one.
+
+Runs are in order: by program, each with the build before it, and what changed since.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from advisor.history.remarks import RemarkStore
 from advisor.history.runs import RunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from advisor.analysis.comparison import Comparison
     from advisor.history.file_states import State
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
     from advisor.history.location import HistoryLocation
     from advisor.history.runs import RunEntry
     from advisor.model.records import Advice
+
 
 #: Runs of a program whose run times a line holds, and troubles that are listed.
 _RUNS: Final = 40
@@ -126,3 +130,34 @@ def _summarize_program(program: str, runs: RunStore, items: ItemStore) -> Progra
     entries = runs.list_entries(program, _RUNS)
     unseen = sum(item.state in _UNSEEN for item in items.items_of_program(program))
     return ProgramSummary(entries[-1], tuple(entry.actual_s for entry in entries), unseen)
+
+
+@dataclass(frozen=True, slots=True)
+class RunOverview:
+    """One run, the ``file`` of its page, and what changed since the build before; None where there is none."""
+
+    advice: Advice
+    file: str
+    change: Comparison | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRuns:
+    """The runs of one program, the oldest first."""
+
+    name: str
+    runs: tuple[RunOverview, ...]
+
+
+def build_run_overview(advice: Advice, earlier: Sequence[Advice], file: str) -> RunOverview:
+    """Return a run beside what is known of ``earlier`` ones, the oldest first."""
+    base = find_base(advice, earlier)
+    return RunOverview(advice, file, base.change if base else None)
+
+
+def group_by_program(runs: Sequence[RunOverview]) -> tuple[ProgramRuns, ...]:
+    """Return the runs by program, in the order in which the programs first appear."""
+    found: dict[str, list[RunOverview]] = {}
+    for one in runs:
+        found.setdefault(one.advice.profile.program, []).append(one)
+    return tuple(ProgramRuns(name, tuple(each)) for name, each in found.items())

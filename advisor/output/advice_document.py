@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from advisor.model.gap_parts import GapPart
-    from advisor.model.records import Advice, Finding, Gap, Recommendation
+    from advisor.model.recommendations import Recommendation
+    from advisor.model.records import Advice, Finding, Gap
 
 SCHEMA = "gapwatch/advice/1"
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from advisor.model.records import Advice, Dismissed, Gap, Share
+    from advisor.model.recommendations import Dismissed
+    from advisor.model.records import Advice, Gap, Share
     from advisor.output.page import Page
 
 #: Rows of each attribution table; the document has them all.

@@ -1,11 +1,12 @@
-"""Explanations, as text and as the JSON document ``gapwatch/explain/1``."""
+"""Explanations, as text and as the document ``gapwatch/explain/1``, and what findings explain of gaps, in words."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from advisor.model.gap_parts import describe_cause
 from advisor.output import numbers
 from advisor.output.page import render_lines
 from advisor.output.sections import render_heading, render_paragraph
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from advisor.advice.explaining import ExplainedNumber, Explanation, NumberInput
+    from advisor.model.gap_parts import GapAccount, GapPart
+    from advisor.model.records import Advice
     from advisor.output.page import Page
+
 
 SCHEMA: Final = "gapwatch/explain/1"
 #: So many inputs, and so many parts, of a number are shown; ``verbose`` and the document have them all.
@@ -81,3 +85,63 @@ def _render_inputs(inputs: Sequence[NumberInput], page: Page) -> list[Text]:
     lines = render_table([ColumnHead(""), ColumnHead("", "number"), ColumnHead("", "prose")], rows, page, indent=4)
     left = len(inputs) - len(shown)
     return lines + (render_paragraph(f"and {left} more (--verbose lists them)", page, "dim", indent=4) if left else [])
+
+
+#: How many parts are told where not all are asked for.
+FIRST: Final = 2
+#: A part below this share of the run is not among the first.
+LEAST_SHARE: Final = 0.01
+SHOWN_REGIONS: Final = 3
+
+
+class ExplainedPart(NamedTuple):
+    """A part of a gap, and the gap or bound that it was counted in."""
+
+    gap: str
+    part: GapPart
+
+
+def select_parts(advice: Advice, most: int | None = FIRST) -> list[ExplainedPart]:
+    """Return the parts that explain most seconds, the largest first; all of them where ``most`` is None."""
+    found = [ExplainedPart(account.gap, part) for account in advice.accounts for part in account.parts]
+    found.sort(key=lambda one: (-one.part.seconds, one.gap, one.part.cause, one.part.regions))
+    if most is None:
+        return found
+    least = LEAST_SHARE * advice.profile.actual_s
+    return [one for one in found if one.part.seconds >= least][:most]
+
+
+def describe_account(account: GapAccount, least_s: float = 0.0) -> str:
+    """Return the parts of a gap and what is left: ``44 ms coupling of flux and update, 76 ms unexplained``.
+
+    Nothing where no part has ``least_s`` seconds.
+    """
+    if all(part.seconds < least_s for part in account.parts):
+        return ""
+    shown = [f"{numbers.format_duration(part.seconds)} {describe_cause(part, SHOWN_REGIONS)}" for part in account.parts]
+    return ", ".join([*shown, f"{numbers.format_duration(max(account.unexplained_s, 0.0))} unexplained"])
+
+
+def describe_part(one: ExplainedPart) -> str:
+    """Return seconds, gap, cause and interval of a part, and how they are known."""
+    part = one.part
+    span = f" ({numbers.format_interval(part.interval_s)})" if part.interval_s else ""
+    gap = part.gap if part.gap == one.gap else f"{part.gap} in {one.gap}"
+    cause = describe_cause(part, SHOWN_REGIONS)
+    return f"{numbers.format_duration(part.seconds)}{span} of {gap}: {cause}; {part.basis}: {part.source}"
+
+
+def describe_parts(advice: Advice, page: Page, most: int | None = FIRST) -> list[str]:
+    """Return a line on each of the parts that explain most seconds, fit for the page."""
+    return [page.clean_remark(describe_part(one)) for one in select_parts(advice, most)]
+
+
+def render_parts(advice: Advice, page: Page) -> list[Text]:
+    """Return the section on what explains most of the gaps; nothing where no finding explains anything."""
+    told = describe_parts(advice, page, None if page.verbose else FIRST)
+    if not told:
+        return []
+    lines = render_heading("What explains them", page, "seconds, and how they are known")
+    for text in told:
+        lines += render_paragraph(text, page)
+    return lines

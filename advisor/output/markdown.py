@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.output import numbers
 from advisor.output.clean import clean_text
-from advisor.output.explained import describe_part, select_parts
+from advisor.output.explanation_text import describe_part, select_parts
 from advisor.output.recommendation_text import describe_expected_gain
 from advisor.output.text_cells import shorten_text
 from advisor.output.wording import (
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from advisor.analysis.comparison import Change, Comparison
-    from advisor.model.records import Advice, HowTo, Recommendation
+    from advisor.model.recommendations import HowTo, Recommendation
+    from advisor.model.records import Advice
 
 #: The first line is this mark with the program's name in it.
 MARK: Final = "<!-- gapwatch: {} -->"

@@ -14,7 +14,8 @@ from advisor.output.clean import clean_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from advisor.model.records import Advice, Recommendation
+    from advisor.model.recommendations import Recommendation
+    from advisor.model.records import Advice
 
 Labels = dict[str, str]
 

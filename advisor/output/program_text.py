@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from advisor.analysis.comparison import Comparison
-    from advisor.model.records import Advice, Recommendation
+    from advisor.model.recommendations import Recommendation
+    from advisor.model.records import Advice
     from advisor.model.reports import Line, Series
     from advisor.output.page import Page
 

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from advisor.model.records import Advice, Effect, Evidence, HowTo, Recommendation
+    from advisor.model.recommendations import Effect, Evidence, HowTo, Recommendation
+    from advisor.model.records import Advice
     from advisor.output.page import Page
 
 #: How many recommendations stand on the first screen.

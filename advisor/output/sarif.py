@@ -15,14 +15,15 @@ from advisor.model.policy import NOTABLE_GAIN
 from advisor.output import numbers
 from advisor.output.advice_document import to_json
 from advisor.output.clean import clean_text
-from advisor.output.explained import describe_part, select_parts
+from advisor.output.explanation_text import describe_part, select_parts
 from advisor.output.wording import BASES, describe_how
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import PurePosixPath
 
-    from advisor.model.records import Advice, HowTo, Recommendation
+    from advisor.model.recommendations import HowTo, Recommendation
+    from advisor.model.records import Advice
     from advisor.output.source_tree import SourcePlace, SourceTree
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

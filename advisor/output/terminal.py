@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from advisor.model.records import OTHER_PROGRAMS, WAITING_UNKNOWN
 from advisor.output import numbers
 from advisor.output.details import render_details
-from advisor.output.explained import render_parts
+from advisor.output.explanation_text import render_parts
 from advisor.output.page import render_lines
 from advisor.output.recommendation_text import render_next_steps
 from advisor.output.sections import render_bullet, render_command, render_heading, render_paragraph

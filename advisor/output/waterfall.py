@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len
 
 from advisor.output import numbers
-from advisor.output.explained import LEAST_SHARE, describe_account
+from advisor.output.explanation_text import LEAST_SHARE, describe_account
 from advisor.output.text_cells import make_line, pad_text, wrap_text
 from advisor.output.wording import BOUNDS, describe_gap, find_base_bound
 

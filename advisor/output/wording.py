@@ -12,7 +12,8 @@ from advisor.model.units import format_count
 
 if TYPE_CHECKING:
     from advisor.analysis.network_demands import CountChange
-    from advisor.model.records import Advice, Bound, Gap, Grade, HowTo, Note, Profile
+    from advisor.model.recommendations import HowTo
+    from advisor.model.records import Advice, Bound, Gap, Grade, Note, Profile
 
 #: What each gap costs, by its name.
 GAPS = {level.gap: level.adds for level in ALL_LEVELS if level.gap} | {"M": "machine peak"}

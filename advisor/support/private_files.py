@@ -1,6 +1,7 @@
 """Files that are the user's alone: nobody else's is trusted, no link is followed to one, and what is said to last does.
 
-Each function raises ``OSError`` with the path and a reason in words.
+Among them are files with secrets, which nobody else may read. Each function raises ``OSError`` with the path and a
+reason in words.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import errno
 import os
 import stat
 from typing import TYPE_CHECKING
+
+from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,3 +75,14 @@ def sync_folder(folder: Path) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def read_secret(file: Path) -> str:
+    """Return the text of a file, stripped; raises ``UsageError`` where others may read it, or it is no text."""
+    try:
+        mode, text = file.stat().st_mode, file.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{file}: {getattr(error, 'strerror', None) or 'is not text'}") from error
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        raise UsageError(f"{file}: others may read it; chmod 600 it")
+    return text

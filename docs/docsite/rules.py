@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from advisor.advice.rules import RuleBook
     from advisor.advice.rules.records import Action
-    from advisor.model.records import HowTo
+    from advisor.model.recommendations import HowTo
 
 _OPERATORS = {">=": "is at least", ">": "is more than", "<=": "is at most", "<": "is less than", "!=": "is not"}
 

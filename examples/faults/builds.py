@@ -133,7 +133,8 @@ def _digest(document: dict[str, Any]) -> dict[str, Any]:
 
 def builds(path: Path = KEPT) -> dict[str, list[Advice]]:
     """Return the runs of each build, as far as comparing them looks at them."""
-    from advisor.model.records import Advice, Bound, Gap, Grade, Profile, Share, Total
+    from advisor.model.recommendations import Total
+    from advisor.model.records import Advice, Bound, Gap, Grade, Profile, Share
 
     found: dict[str, list[Advice]] = {}
     for number, run in enumerate(json.loads(path.read_text(encoding="utf-8"))):

@@ -34,7 +34,8 @@ from lab.world import run
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from advisor.model.records import Advice, Recommendation
+    from advisor.model.recommendations import Recommendation
+    from advisor.model.records import Advice
     from lab.world import Code, Run
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "validation.md"

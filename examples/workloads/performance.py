@@ -24,9 +24,9 @@ from measure import COMPILERS, LEVELS, build, rounded
 from advisor_similarity.library import LibraryEntry, build_entry
 from advisor_similarity.neighbours import compute_distances
 from advisor_similarity.parallelism import observe_program
+from advisor_similarity.parallelism_command import measure_cpu_seconds
 from advisor_similarity.performance import OPERATIONS, compare_performance, predict_known, predict_seconds
 from advisor_similarity.qemu_tracing import TracePlan
-from advisor_similarity.timing import measure_cpu_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

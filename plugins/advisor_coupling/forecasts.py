@@ -16,19 +16,21 @@ import numpy as np
 
 from advisor.model.errors import UsageError
 from advisor.support.expressions import Expression
-from advisor_coupling import formulas, planning, transitions
+from advisor_coupling import algebra, planning, transitions
 from advisor_coupling.cases import SECONDS
 from advisor_coupling.length_selection import select_best_length
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from advisor.model.records import FloatArray
     from advisor_coupling.cases import CouplingCase
     from advisor_coupling.model import CaseModel
     from advisor_coupling.results import CacheRecord, ExperimentDocument
 
     #: From the coordinates of a point to value, low and high end.
     Predict = Callable[[Sequence[float]], tuple[float, float, float]]
+
 
 #: From so many cases on, those in which a kernel's data live in the same cache are enough for its model.
 _FEWEST_ALIKE: Final = 3
@@ -113,7 +115,7 @@ def _make_kernel_models(
     """Return a model of each kernel, good for the target: its own formula, else one fitted to what was measured."""
     found = []
     for index in range(target.size):
-        own = formulas.evaluate_formulas(
+        own = evaluate_formulas(
             document,
             {**target.parameters, transitions.PROCESSORS: float(target.processors)},
             target.kernels[index:][:1],
@@ -179,7 +181,7 @@ def _compute_forecast(
     point = [_case_coordinate(case, name) for name in names]
     table = np.array([kernel(point) for kernel in kernels])
     source, reason = _find_nearest_case([one.case for one in models], case, names, length, caches)
-    coefficient = np.ones(case.size) if source is None else formulas.compute_coefficients(source, length)
+    coefficient = np.ones(case.size) if source is None else compute_coefficients(source, length)
     rest = planning.once_s(source or models[-1].case)
     value, low, high = (rest + case.loop_count * float(coefficient @ table[:, column]) for column in range(3))
     plain = rest + case.loop_count * float(table[:, 0].sum())
@@ -216,3 +218,56 @@ def _find_homes(case: CouplingCase, caches: Mapping[str, CacheRecord]) -> tuple[
     return transitions.find_homes(
         case, tuple(range(case.size)), transitions.build_cache_levels(caches, case.processors)
     )
+
+
+@dataclass(frozen=True, slots=True)
+class FormulaPrediction:
+    """What own formulas say of the application at one case, seconds: added up, and composed by couplings."""
+
+    case: CouplingCase
+    summation: float
+    composed: float
+    length: int
+    measured: float | None
+
+
+def evaluate_formulas(
+    document: ExperimentDocument, values: Mapping[str, float], kernels: Sequence[str]
+) -> FloatArray | None:
+    """Return E_k (kernels,) at these parameters and ``P``, seconds of one pass; None where a kernel has no formula."""
+    if not set(kernels) <= document.formulas.keys():
+        return None
+    return np.array([Expression.parse(document.formulas[name]).evaluate_number(values) for name in kernels])
+
+
+def predict_by_formulas(
+    models: Sequence[CaseModel], document: ExperimentDocument, length: int
+) -> tuple[FormulaPrediction, ...]:
+    """Return what the formulas predict at the cases that were measured with all chains of that length."""
+    found = []
+    for model in models:
+        case = model.case
+        values = {**case.parameters, transitions.PROCESSORS: float(case.processors)}
+        alone = evaluate_formulas(document, values, case.kernels)
+        if alone is None or (length > 1 and not case.has_all_chains(SECONDS, length)):
+            continue
+        rest = planning.once_s(case)
+        composed = float(compute_coefficients(case, length) @ alone)
+        measured = model.application.value if model.application else None
+        found.append(
+            FormulaPrediction(
+                case, rest + case.loop_count * float(alone.sum()), rest + case.loop_count * composed, length, measured
+            )
+        )
+    return tuple(found)
+
+
+def compute_coefficients(case: CouplingCase, length: int) -> FloatArray:
+    """Return a_j (kernels,) of a case that was measured with all chains of that length (formula 3)."""
+    if length == 1:
+        return np.ones(case.size)
+    known = planning.compute_medians(case)
+    member = algebra.build_membership(case.size, length)
+    alone = np.array([known[(index,)] for index in range(case.size)])
+    together = np.array([known[chain] for chain in algebra.chain_windows(case.size, length)])
+    return algebra.compute_coefficients(algebra.compute_couplings(alone, together, member), together, member)

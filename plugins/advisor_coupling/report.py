@@ -8,7 +8,7 @@ from advisor.model.reports import Column, HeatMap, Report, Table, Text
 from advisor_coupling import noise, planning, sentences
 from advisor_coupling.arrangements import find_best_order
 from advisor_coupling.cases import SECONDS
-from advisor_coupling.formulas import predict_by_formulas
+from advisor_coupling.forecasts import predict_by_formulas
 from advisor_coupling.length_selection import errors_where_summation_fails, select_best_length
 from advisor_coupling.transitions import find_transitions
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from advisor.model.reports import Cell, Part, Unit
     from advisor_coupling.cases import Metric
-    from advisor_coupling.forecasts import Forecast
-    from advisor_coupling.formulas import FormulaPrediction
+    from advisor_coupling.forecasts import Forecast, FormulaPrediction
     from advisor_coupling.length_selection import LengthChoice
     from advisor_coupling.model import CaseModel, Coupling
     from advisor_coupling.results import ExperimentDocument

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from advisor.advice.facts import Fact
     from advisor.analysis.machines import Machine
-    from advisor.analysis.machines.measurements import Measurement
+    from advisor.analysis.machines.records import Measurement
     from advisor.extension.commands import CommandRegistry, CommandServices
     from advisor.model.records import Finding, Gap, Profile
     from advisor.model.reports import Report

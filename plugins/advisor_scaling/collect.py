@@ -12,9 +12,9 @@ import numpy as np
 
 from advisor.analysis import bounds, gaps, loads
 from advisor.model.errors import UsageError
-from advisor_scaling.locality_sections import LONGEST, TOTAL
-from advisor_scaling.names import MACHINE_GAPS
+from advisor_scaling.locality import LONGEST, TOTAL
 from advisor_scaling.study import FEWEST_POINTS, MeasuredSeries, ScalingStudy
+from advisor_scaling.targets import MACHINE_GAPS
 from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:

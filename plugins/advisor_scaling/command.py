@@ -11,7 +11,7 @@ import numpy as np
 from advisor.model.errors import UsageError
 from advisor.model.records import KnownDocument
 from advisor.model.reports import Code, Column, Report, Series, Table, Text
-from advisor_scaling import collect, extrap_files, locality_sections, scale_sections, study, targets
+from advisor_scaling import collect, extrap_files, locality, scale_sections, study, targets
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -119,7 +119,7 @@ def build_study_parts(each: ScalingStudy, args: Namespace, services: CommandServ
         parts += scale_sections.build_prediction_parts(each, fits, asked, args.level)
     course = scale_sections.build_course_parts(each, fits, asked[-1], args.level)
     parts += course
-    parts += locality_sections.build_locality_parts(each)
+    parts += locality.build_locality_parts(each)
     if args.plot:
         (plot,) = (part for part in course if isinstance(part, Series))
         services.write_picture(scale_sections.complete_picture(each, plot), args.plot)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.facts import Fact
-from advisor_scaling.names import KIND, MACHINE_GAPS, TARGET
+from advisor_scaling.targets import KIND, MACHINE_GAPS, TARGET
 
 if TYPE_CHECKING:
     from advisor.advice.facts.vocabulary import Compute, Unit

@@ -18,12 +18,11 @@ from advisor_scaling import (
     scale_sections,
     study,
     target_checks,
-    target_places,
     targets,
 )
 from advisor_scaling.collect import RUN
 from advisor_scaling.dominance import find_axis
-from advisor_scaling.names import IN_REGION, KIND, TARGET
+from advisor_scaling.targets import IN_REGION, KIND, TARGET
 from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
@@ -260,7 +259,7 @@ def _build_gaps_finding(
 def _build_gap_finding(gap: _GapForecast, seen: _TargetForecast, runs: Sequence[RunGaps]) -> Finding:
     """Return what a gap will be at the target, and in which regions (measures ``seconds in REGION``)."""
     name = gap.today.name
-    places = target_places.forecast_places(name, runs, seen.target, gap.seconds)
+    places = target_checks.forecast_places(name, runs, seen.target, gap.seconds)
     where = ", ".join(f"{seconds:.3g} s in {region}" for region, seconds in places.items())
     text = (
         f"Gap {name} takes {gap.today.share:.1%} of this run, but will take {gap.share:.0%} at {seen.target_words}: "

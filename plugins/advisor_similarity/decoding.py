@@ -88,7 +88,7 @@ def _load_templates(kept: Path | None) -> dict[bytes, Template]:
 def cache_file(cache: Path, architecture: str, follow_stack: bool) -> Path:
     """Return the file for decoded instructions, another one for each version of what decodes them."""
     folder = resources.files("advisor_similarity")
-    sources = [folder / "steps.py", folder / "classes.py", *(folder / "instructions").iterdir()]
+    sources = [folder / "steps.py", *(folder / "instructions").iterdir()]
     digest = hashlib.sha256(version("capstone").encode())
     for source in sorted(sources, key=lambda entry: entry.name):
         digest.update(source.read_bytes() if source.name.endswith(".py") else b"")

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor_similarity.classes import COARSE_OF, UNKNOWN
 from advisor_similarity.elf import read_functions
-from advisor_similarity.steps import GATHER
+from advisor_similarity.steps import COARSE_OF, GATHER, UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.model.reports import Axis, Column, Line, Series, Table, Text
-from advisor_similarity.classes import COARSE, UNKNOWN
 from advisor_similarity.measures import build_parallelism_matrix, select_most_frequent
+from advisor_similarity.steps import COARSE, UNKNOWN
 
 if TYPE_CHECKING:
     from advisor.model.records import IntArray

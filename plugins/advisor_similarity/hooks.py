@@ -135,7 +135,7 @@ def advisor_findings(profile: Profile, gaps: Sequence[Gap], applied: Sequence[Ap
     folder = system_folder("data")
     if not applied and not (folder / "workloads.json").exists() and "GAPWATCH_WORKLOADS" not in os.environ:
         return []
-    from advisor_similarity import findings, library
+    from advisor_similarity import library, neighbours
 
     known = (*library.load_shared(library.find_shared_folders()), *library.load_own(folder))
-    return findings.build_findings(profile, gaps, (*known, *library.build_experienced(applied)))
+    return neighbours.build_findings(profile, gaps, (*known, *library.build_experienced(applied)))

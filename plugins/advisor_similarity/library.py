@@ -1,10 +1,11 @@
-"""The workloads that are known: those that come along, and the user's own."""
+"""The workloads that are known: those that come along, the user's own, and what was tried in a program and won."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field, replace
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,18 +14,18 @@ import numpy as np
 
 from advisor.model.errors import InputError
 from advisor.model.records import KnownDocument
-from advisor_similarity.classes import COARSE, FINE_NAMES
-from advisor_similarity.experience import TriedActions, from_applied
 from advisor_similarity.features import Features, advice_features
 from advisor_similarity.measures import Cells
+from advisor_similarity.steps import COARSE, FINE_NAMES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.resources.abc import Traversable
 
     from advisor.advice.earlier_runs import AppliedAction
-    from advisor.model.records import FloatArray
+    from advisor.model.records import Advice, FloatArray
     from advisor_similarity.workload import Workload
+
 
 OWN: Final = "workloads.json"
 #: The environment variable that names directories of a team's workloads.
@@ -200,3 +201,63 @@ def _is_sound(entry: LibraryEntry) -> bool:
     values = (*entry.centroid, *entry.fine.values(), *entry.seconds.values())
     sound = all(np.isfinite(value) and value >= 0 for value in values) and all(entry.seconds.values())
     return len(entry.centroid) == len(COARSE) and sound
+
+
+#: A run that is faster by less than this share is not faster.
+_LEAST_SHARE: Final = 0.005
+
+
+@dataclass(frozen=True, slots=True)
+class TriedActions:
+    """Actions that were carried out between two builds: the share of the run time that was won, and of the ceiling.
+
+    More than one action were carried out together; what each of them won is not known then.
+    """
+
+    actions: tuple[str, ...]
+    won: float
+    of_ceiling: float
+
+    @property
+    def description(self) -> str:
+        """``A-24 won 11 %``."""
+        won = f"won {self.won:.0%}" if self.won >= 0 else f"lost {-self.won:.0%}"
+        return f"{' and '.join(self.actions)} {won.replace('%', ' %')}"
+
+
+def from_applied(one: AppliedAction) -> TriedActions:
+    """Return what the daemon knows of an action that was applied."""
+    return TriedActions((one.action,), one.won_s / one.before.profile.actual_s, one.won_s / one.ceiling_s)
+
+
+def find_experience(history: Sequence[Advice]) -> tuple[TriedActions, ...]:
+    """Return what was tried from build to build: advice that a later build no longer needs, and the time it won.
+
+    ``history`` is oldest first. Runs of one build, runs on other numbers of processors and builds in which no advice
+    went away teach nothing.
+    """
+    found = (_compare_builds(before, after) for before, after in pairwise(_select_last_runs(history)))
+    return tuple(one for one in found if one is not None)
+
+
+def _select_last_runs(history: Sequence[Advice]) -> list[Advice]:
+    """Return the last run of every build, in the order of their first."""
+    last: dict[str, Advice] = {}
+    for advice in history:
+        if advice.profile.build and advice.profile.has_run_time:
+            last[advice.profile.build] = advice
+    return list(last.values())
+
+
+def _compare_builds(before: Advice, after: Advice) -> TriedActions | None:
+    if len(before.profile.processors) != len(after.profile.processors):
+        return None
+    still = {item.fingerprint for item in after.recommendations}
+    gone = {item.action: item for item in before.recommendations if item.fingerprint not in still}
+    won_s = before.profile.actual_s - after.profile.actual_s
+    if not gone or abs(won_s) < _LEAST_SHARE * before.profile.actual_s:
+        return None
+    ceiling_s = sum(item.ceiling_s for item in gone.values())
+    return TriedActions(
+        tuple(sorted(gone)), won_s / before.profile.actual_s, won_s / ceiling_s if ceiling_s > 0 else 0.0
+    )

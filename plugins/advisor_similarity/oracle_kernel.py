@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor.support.compiling import jit
-from advisor_similarity.classes import UNKNOWN
-from advisor_similarity.steps import ALSO, GATHER, IF_TOUCHED, LOAD, LOW_BYTE, SECOND_BYTE, STORE, VECTOR_LOW
+from advisor_similarity.steps import ALSO, GATHER, IF_TOUCHED, LOAD, LOW_BYTE, SECOND_BYTE, STORE, UNKNOWN, VECTOR_LOW
 
 if TYPE_CHECKING:
     from advisor.model.records import IntArray

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from advisor.analysis.machine_rates import clock_hz
 from advisor.model.reports import Axis, Bar, Bars, Column, Line, Report, Series, Table, Text
 from advisor.model.units import format_seconds
-from advisor_similarity.classes import COARSE, UNKNOWN
 from advisor_similarity.executed_functions import (
     GENERATED,
     collect_functions,
@@ -18,6 +17,7 @@ from advisor_similarity.executed_functions import (
 from advisor_similarity.histogram import build_histogram
 from advisor_similarity.machine_units import balance_units
 from advisor_similarity.qemu_tracing import find_architecture, find_program
+from advisor_similarity.steps import COARSE, UNKNOWN
 
 if TYPE_CHECKING:
     from advisor.analysis.machines import Machine

@@ -12,11 +12,9 @@ from advisor.model.reports import Bar, Bars, Column, Report, Table, Text
 from advisor.model.units import format_seconds
 from advisor.support.documents import suggest_word
 from advisor_similarity import library
-from advisor_similarity.experience import find_experience
 from advisor_similarity.features import advice_features, feature_groups
-from advisor_similarity.findings import NEAR
-from advisor_similarity.library import LibraryEntry, build_entry
-from advisor_similarity.neighbours import find_nearest
+from advisor_similarity.library import LibraryEntry, build_entry, find_experience
+from advisor_similarity.neighbours import NEAR, find_nearest
 from advisor_similarity.performance import OPERATIONS, compare_performance, predict_seconds
 from advisor_similarity.qemu_tracing import TracePlan, find_architecture
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor_similarity.classes import COARSE_OF, FINE_NAMES, UNKNOWN
 from advisor_similarity.executed_functions import count_fine_classes
+from advisor_similarity.steps import COARSE_OF, FINE_NAMES, UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from advisor.advice.facts import Fact
     from advisor.analysis.machines import Machine
     from advisor.extension.commands import CommandRegistry
-    from advisor.model.records import Advice, Finding, KnownDocument, Profile, Recommendation
+    from advisor.model.recommendations import Recommendation
+    from advisor.model.records import Advice, Finding, KnownDocument, Profile
     from advisor.trace.events import Trace
 
 

@@ -24,8 +24,8 @@ from performance import MACHINES  # noqa: E402
 
 from advisor_similarity.library import LibraryEntry, build_entry  # noqa: E402
 from advisor_similarity.parallelism import observe_program  # noqa: E402
+from advisor_similarity.parallelism_command import measure_cpu_seconds  # noqa: E402
 from advisor_similarity.qemu_tracing import TracePlan  # noqa: E402
-from advisor_similarity.timing import measure_cpu_seconds  # noqa: E402
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -27,7 +27,7 @@ from advisor.advice.rules.conditions import (
 )
 from advisor.advice.rules.names import FactName, GapName, RuleNames, use_names
 from advisor.model.errors import DocumentError
-from advisor.model.records import Need
+from advisor.model.recommendations import Need
 from advisor.support import documents
 from advisor.support.documents import Mark
 

@@ -26,7 +26,8 @@ from advisor.analysis.disturbance import (
     disturbance_seconds,
     doubtful_seconds,
 )
-from advisor.model.records import OTHER_PROGRAMS, Need, Note, Phase
+from advisor.model.recommendations import Need
+from advisor.model.records import OTHER_PROGRAMS, Note, Phase
 
 if TYPE_CHECKING:
     from advisor.advice.facts import FactSheet

@@ -21,7 +21,8 @@ from advisor.advice.rules.cases import build_case_sheet, load_cases
 from advisor.analysis import bounds, gaps
 from advisor.analysis.loads import summarize_loads
 from advisor.model import policy
-from advisor.model.records import Gap, Grade, HowTo, Note, Profile, Recommendation
+from advisor.model.recommendations import HowTo, Recommendation
+from advisor.model.records import Gap, Grade, Note, Profile
 
 if TYPE_CHECKING:
     from advisor.advice.ranking import Ranking

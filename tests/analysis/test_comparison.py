@@ -12,7 +12,7 @@ from native_documents import PROFILES
 from profile_strategies import profiles
 
 from advisor.analysis.bounds import compute_bounds
-from advisor.analysis.comparison import compare_builds
+from advisor.analysis.comparison import Change, Comparison, compare_builds
 from advisor.analysis.gaps import attribute_gaps
 from advisor.analysis.loads import summarize_loads
 from advisor.extension.host import load_plugins
@@ -147,3 +147,39 @@ def test_bounds_that_one_run_does_not_know_are_merged() -> None:
     names = [change.name for change in compare_builds([known], [less]).changes]
     assert "M'+D" in "".join(names)
     assert "M'" not in names
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_places_are_the_regions_that_grew_or_shrank_though_one_build_has_none_of_it(sign: float) -> None:
+    chance = np.random.default_rng(1)
+    even, uneven = run(chance, "even", noise=0.0), run(chance, "uneven", extra=2.0, noise=0.0)
+    pair = ([even], [uneven]) if sign > 0 else ([uneven], [even])
+    imbalance = next(change for change in compare_builds(*pair).changes if change.name == "L")
+    assert imbalance.places == (("solve", pytest.approx(sign * 1.5, abs=1e-9)),)
+
+
+@pytest.mark.parametrize(("after_s", "beyond_noise"), [(101.0, False), (101.5, True)])
+def test_simulated_runs_differ_from_one_per_cent_on(after_s: float, beyond_noise: bool) -> None:
+    simulated = [replace(one, profile=replace(one.profile, status={"wall_s": "modelled"})) for one in
+                 (told(100.0), told(after_s))]  # fmt: skip
+    assert compare_builds(simulated[:1], simulated[1:]).actual.beyond_noise is beyond_noise
+
+
+@pytest.mark.parametrize(
+    ("changed", "repeats", "undecided"),
+    [
+        ({}, False, True),
+        ({"beyond_noise": True}, False, False),
+        ({"beyond_noise": None}, False, False),
+        ({"noise_s": None}, False, False),
+        ({}, True, False),
+        ({"after_s": 100.9}, False, False),
+        ({"noise_s": 1.0}, False, False),
+    ],
+)
+def test_a_change_is_undecided_where_more_repeats_could_show_it(
+    changed: dict[str, object], repeats: bool, undecided: bool
+) -> None:
+    change = replace(Change("actual", 100.0, 102.0, 0.1, False), **changed)
+    found = Comparison("p", "a", "b", (2, 2), Change("actual", 100.0, 102.0, 0.1, False), (), repeats=repeats)
+    assert found.is_undecided(change) is undecided

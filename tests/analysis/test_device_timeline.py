@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from advisor.analysis.timeline import build_timeline
+from advisor.analysis.run_pictures import build_timeline
 from advisor.formats.chrome_trace import advisor_read
-from advisor.output.html.timeline_figure import build_timeline_figure
+from advisor.output.html.figures import build_timeline_figure
 from advisor.trace.devices import timeline as device_timeline
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))

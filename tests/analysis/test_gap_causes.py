@@ -8,6 +8,8 @@ from strategies import build
 
 from advisor.analysis import bounds, gaps
 from advisor.analysis.gaps.gap_causes import LIMIT
+from advisor.analysis.gaps.inner_waits import select_inner_waits, sum_by_region
+from advisor.analysis.loads import summarize_loads
 from advisor.model.records import CAUSE_CATEGORIES, Causes, Gap, Phase, Processor, Profile, Region
 
 KINDS = ("late sender", "barrier", "message", "file", "start-up", "collective", "thread start")
@@ -153,3 +155,48 @@ def test_only_the_largest_causes_are_listed() -> None:
     assert len(by_name(run(causes=causes))["L"].causes) == 2
     apart = replace(causes, phase=np.zeros(LIMIT + 20, dtype=np.int64), category=np.zeros(LIMIT + 20, dtype=np.int64))
     assert len(by_name(run(causes=apart))["C'"].causes) == LIMIT
+
+
+def phase_of(regions: list[int], closed_by: str | None) -> Phase:
+    work = {"cpu_s": np.ones((len(regions), 2, 1)), "wait_s": np.zeros((len(regions), 2, 1))}
+    return Phase("step", "parallel", np.array(regions), work, closed_by)
+
+
+@pytest.mark.parametrize(
+    ("row", "inner"),
+    [
+        (("wait", "late sender", 0, "MPI_Recv", 0, 0, 1.0), True),
+        (("wait", "barrier", 0, "MPI_Barrier", 0, 0, 1.0), False),
+        (("wait", "collective", 0, "MPI_Send", 0, 0, 1.0), True),
+        (("wait", "barrier", 1, "MPI_Barrier", 0, 0, 1.0), False),
+        (("wait", "late sender", 1, "MPI_Recv", 0, 0, 1.0), True),
+        (("wait", "barrier", 2, "MPI_Recv", 0, 0, 1.0), True),
+        (("wait", "late sender", 2, "MPI_Recv", 0, 0, 0.0), False),
+        (("wait", "start-up", -1, "MPI_Init", 0, 0, 1.0), False),
+        (("transfer", "message", 0, "MPI_Send", 0, 0, 1.0), False),
+    ],
+)
+def test_waiting_is_inside_a_phase_unless_in_the_call_that_closes_it(row: Row, inner: bool) -> None:
+    everything = [0, 1, 2, 3, 4, 5]
+    phases = [phase_of(everything, "MPI_Barrier"), phase_of(everything, None), phase_of(everything, "MPI_Waitall")]
+    profile = build(phases, regions=REGIONS, causes=rows(row))
+    assert select_inner_waits(profile, summarize_loads(profile), np.zeros(3)).tolist() == [inner]
+
+
+@pytest.mark.parametrize(
+    ("program", "phase", "caller", "shown"),
+    [
+        ("synthetic", 0, 0, [2.0, 0.0, 0.0, 0.0]),  # the function that calls
+        ("main", 0, 0, [0.0, 2.0, 0.0, 0.0]),  # the program itself says nothing
+        ("synthetic", 0, -1, [0.0, 2.0, 0.0, 0.0]),
+        ("synthetic", 1, 0, [0.0, 0.0, 0.0, 2.0]),  # main is not in this phase
+    ],
+)
+def test_waiting_inside_a_phase_stands_at_the_caller_if_the_phase_has_it(
+    program: str, phase: int, caller: int, shown: list[float]
+) -> None:
+    causes = rows(("wait", "late sender", phase, "MPI_Recv", caller, 0, 1.0))
+    phases = [phase_of([0, 1, 5], None), phase_of([1], None)]
+    profile = build(phases, program=program, regions=REGIONS, causes=causes)
+    found = sum_by_region(profile, summarize_loads(profile), np.array([True]), np.array([2.0, 2.0]))
+    assert found.tolist() == shown

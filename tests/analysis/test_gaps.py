@@ -285,3 +285,72 @@ def test_what_lies_outside_of_the_ranks_times_is_not_io() -> None:
     assert (gap.name, gap.seconds, gap.status) == ("O+X", 2.0, "measured")
     assert seconds(gap.regions) == {("the whole run", "region 1"): 1.0, (None, "rest"): 1.0}
     assert sum(share.seconds for share in gap.processors) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-4])
+def test_edges_that_are_longer_than_the_rest_of_the_run_explain_no_more_than_it(scale: float) -> None:
+    profile = serial_and_parallel()
+    phases = tuple(
+        replace(
+            each,
+            start_s=None,
+            duration_s=None if each.duration_s is None else each.duration_s * scale,
+            arrays={name: array * scale for name, array in each.arrays.items()},
+        )
+        for each in profile.phases
+    )
+    outside = {"start-up": np.array([6.0, 6.0]) * scale, "shutdown": np.array([3.0, 3.0]) * scale}
+    found = by_name(replace(profile, phases=phases, actual_s=16.0 * scale, outside=outside))["X"]
+    assert found.seconds == pytest.approx(2.25 * scale)
+    assert seconds(found.regions) == {(None, "start-up"): pytest.approx(1.5 * scale),
+                                      (None, "shutdown"): pytest.approx(0.75 * scale)}  # fmt: skip
+
+
+def test_a_merged_gap_names_each_bound_between_its_own_and_none_else() -> None:
+    gap = by_name(native.advisor_read(PROFILES / "fig4.json"))["S'+W+X"]
+    assert gap.reason == (
+        "without IPCOLMDS: the cost of synchronizing is not known; "
+        "without IPCOLMDSW: the times between synchronizations are not known"
+    )
+
+
+def test_of_three_merged_levels_none_is_blamed_for_a_negative_gap() -> None:
+    profile = native.advisor_read(PROFILES / "fig4.json")
+    gap = by_name(replace(profile, actual_s=profile.actual_s - 1.0))["S'+W+X"]
+    assert (gap.reason or "").endswith("negative: the times do not fit together")
+
+
+@pytest.mark.parametrize(("beyond_s", "negative"), [(4e-9, False), (4e-7, True)])
+def test_a_gap_is_negative_by_more_than_rounding(beyond_s: float, negative: bool) -> None:
+    profile = build([phase([[4.0, 4.0]], duration_s=np.array([4.0, 4.0]))], actual_s=8.0 - beyond_s, cores=1)
+    assert ("negative" in (by_name(profile)["X"].reason or "")) is negative
+
+
+def test_as_many_places_as_the_limit_allows_are_all_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("advisor.analysis.gaps.between_bounds.LIMIT", 4)
+    work = np.arange(1.0, 9.0)[:, np.newaxis] * np.ones((8, 10))
+    found = by_name(build([phase(work)]))["L"]
+    assert [share.name for share in found.processors] == ["rank 7", "rank 6", "rank 5", "rank 4"]
+
+
+def without_work() -> Profile:
+    first, second = np.array([[[3.0, 1.0], [5.0, 1.0]]]), np.array([[[1.0], [2.0]]])
+    phases = [
+        Phase(
+            "a",
+            "parallel",
+            np.array([0]),
+            {"cpu_s": first},
+            duration_s=np.array([6.0, 2.0]),
+            start_s=np.array([0.0, 6.0]),
+        ),
+        Phase("b", "parallel", np.array([1]), {"cpu_s": second}, duration_s=np.array([3.0]), start_s=np.array([8.0])),
+    ]
+    return build(phases, actual_s=12.0)
+
+
+@pytest.mark.parametrize("profile", [serial_and_parallel(), without_work()])
+def test_phase_shares_are_what_the_regions_of_each_phase_have(profile: Profile) -> None:
+    for gap in by_name(profile).values():
+        by_phase = [sum(share.seconds for share in gap.regions if share.phase == each.name) for each in profile.phases]
+        assert gaps.compute_phase_shares(profile, gap).tolist() == pytest.approx(by_phase)

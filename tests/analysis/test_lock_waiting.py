@@ -10,14 +10,14 @@ import pytest
 from strategies import build, phase
 
 from advisor.analysis.disturbance import LONGEST_DELAY, doubtful_seconds
-from advisor.analysis.locks import (
+from advisor.analysis.proven_imbalance import (
     ACQUISITIONS,
     CRITICAL_SECONDS,
     HANDOVER_S,
     predict_handovers,
+    prove_imbalance,
     prove_lock_waiting,
 )
-from advisor.analysis.proven_imbalance import prove_imbalance
 from advisor.model.records import CAUSE_CATEGORIES, Causes, Phase, Processor
 
 if TYPE_CHECKING:

@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from operation_counts import counted, table
 
@@ -10,8 +11,6 @@ from advisor.analysis import bounds, gaps
 from advisor.analysis.machines.records import FunctionalUnit, Machine, Number, NumberSource
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from advisor.model.records import Profile
 
 
@@ -89,3 +88,15 @@ def test_what_is_missing_is_named_with_a_command(machine: Machine | None, lackin
     assert found.seconds is None
     assert lacking in (found.reason or "")
     assert command in (found.collect or "")
+
+
+def test_their_gaps_follow_work_over_iterations_and_counts_over_processors() -> None:
+    profile = counted()
+    (whole,) = profile.phases
+    arrays = {name: np.concatenate((0.75 * array, 0.25 * array), axis=2) for name, array in whole.arrays.items()}
+    uneven = {name: rows * [1.5, 0.5] for name, rows in profile.counts.items()}
+    profile = replace(profile, phases=(replace(whole, arrays=arrays),), counts=uneven)
+    scheduled = gaps.attribute_gaps(profile, bounds.compute_bounds(profile, MACHINE), None, MACHINE)[2]
+    assert (scheduled.name, scheduled.seconds) == ("S", 10.0)
+    assert [share.seconds for share in scheduled.iterations] == pytest.approx([7.5, 2.5])
+    assert {share.name: share.seconds for share in scheduled.processors} == {"rank 0": 7.5, "rank 1": 2.5}

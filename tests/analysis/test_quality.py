@@ -218,3 +218,29 @@ def test_doubts_about_waiting_leave_computation_that_clocks_measured() -> None:
     assert grade(guessed).letter == "F"
     fatal = replace(timed, notes=(*doubts, Note("broken", "broken", 1.0)))
     assert grade(fatal).letter == "F"
+
+
+def test_the_longest_and_the_shortest_rank_are_named() -> None:
+    assert re.match(r"rank 0 was there for .*, rank 1 for ", notes(unlike())["ranks unlike"].text)
+
+
+def test_a_call_without_time_misses_no_partner() -> None:
+    lone = alone()
+    (whole,) = lone.phases
+    idle = {name: np.where([[[True]], [[False]]], 0.0, array) for name, array in whole.arrays.items()}
+    assert "partners missing" not in notes(replace(lone, phases=(replace(whole, arrays=idle),)))
+
+
+def test_instances_as_long_as_the_clock_can_resolve_are_long_enough() -> None:
+    shortest_s = policy.INSTANCE_RESOLUTIONS * policy.CLOCK_RESOLUTION_S
+    (whole,) = longer(1e-6).phases
+    assert "instances near the clock's resolution" in notes(longer(1e-6))
+    profile = replace(longer(1e-6), phases=(replace(whole, duration_s=np.full(4, shortest_s)),))
+    assert "instances near the clock's resolution" not in notes(profile)
+
+
+def test_one_region_is_noticed_in_a_run_of_less_than_a_second_of_work() -> None:
+    profile = one_region()
+    (whole,) = profile.phases
+    small = {name: array * 0.05 for name, array in whole.arrays.items()}
+    assert "one region" in notes(replace(profile, phases=(replace(whole, arrays=small),)))

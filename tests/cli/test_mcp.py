@@ -18,8 +18,7 @@ from mcp_client import Agent, connect
 import gapwatch
 from advisor.advice.explaining import explain_study
 from advisor.agents.advice_answers import build_advice_answer, build_comparison_answer, judge_change
-from advisor.agents.answers import LIMIT, count_tokens, encode_answer, quote_data
-from advisor.agents.explanation_answers import build_explanation_answer
+from advisor.agents.answers import LIMIT, build_explanation_answer, count_tokens, encode_answer, quote_data
 from advisor.agents.tools import TOOLS
 from advisor.analysis.comparison import Change, Comparison
 from advisor.model.records import OTHER_PROGRAMS, Note

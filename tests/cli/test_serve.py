@@ -21,8 +21,7 @@ pytest.importorskip("jinja2")
 pytest.importorskip("matplotlib")
 
 from advisor.cli.serve import read_token
-from advisor.cli.site.answers import HistoryAnswers
-from advisor.cli.site.application import build_application
+from advisor.cli.site.application import HistoryAnswers, build_application
 from advisor.history.program_views import HistoryViews
 from advisor.model.errors import UsageError
 

@@ -15,19 +15,20 @@ import pytest
 from simulated_programs import SimulatedProgram
 
 from advisor import cli
-from advisor.experiments.build_changes import describe_reconfiguration, write_makefile_patch
-from advisor.experiments.build_trees import _cmake_commands, build_tree
+from advisor.experiments.build_trees import _cmake_commands, build_tree, describe_reconfiguration, write_makefile_patch
 from advisor.experiments.candidates import ProgramFacts, describe_program, propose_settings
 from advisor.experiments.mpi_settings import find_costly_collective, iterate_bindings, iterate_mpi_variables
 from advisor.experiments.paired_test import Point, Timing, drop_disturbed, estimate_effects
-from advisor.experiments.program_uses import can_choose_schedule, uses_fortran_files, uses_mpi_files
 from advisor.experiments.settings import (
     Setting,
+    can_choose_schedule,
     combine_settings,
     describe_environment,
     describe_setting,
     fill_flags,
     identify_launcher,
+    uses_fortran_files,
+    uses_mpi_files,
 )
 from advisor.experiments.trials import Check, TrialRunner, find_different_lines, find_last_words, identify_work
 from advisor.experiments.tuning import REFERENCE, START, tune_command

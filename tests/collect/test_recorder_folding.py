@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from recorded_runs import compile_program, record_run
 
-from advisor.analysis.locks import ACQUISITIONS, CRITICAL_SECONDS
+from advisor.analysis.proven_imbalance import ACQUISITIONS, CRITICAL_SECONDS
 from advisor.formats import recording
 from advisor.trace import nesting
 from advisor.trace.recordings.layout import CALL, FOLDED, map_records

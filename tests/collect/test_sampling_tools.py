@@ -11,7 +11,8 @@ from sampled_runs import process, recording
 from advisor.collect import profiling_tools, table
 from advisor.collect.records import BlockedCall
 from advisor.collect.sampled_run import analyze_recording
-from advisor.model.records import Bound, Need, Note
+from advisor.model.recommendations import Need
+from advisor.model.records import Bound, Note
 from advisor.output.page import Page
 from advisor.output.report_text import render_report
 

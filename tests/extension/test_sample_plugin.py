@@ -12,7 +12,8 @@ from native_documents import PROFILES
 
 from advisor.extension import host
 from advisor.formats import native
-from advisor.model.records import Advice, Gap, Grade, Profile, Total
+from advisor.model.recommendations import Total
+from advisor.model.records import Advice, Gap, Grade, Profile
 from advisor.model.reports import Axis, Column, Line, Series, Table, Text
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import pytest
 from site_folder import load, plugin, problem
 
 from advisor.extension import host
-from advisor.extension.host import site_plugins
+from advisor.extension.host import discovery
 from advisor.model.errors import PluginError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def test_modules_and_packages_are_plugins_and_nothing_else(tmp_path: Path) -> No
     (tmp_path / "folder").mkdir(mode=0o755)
     (tmp_path / "folder.py").mkdir(mode=0o755)
     (tmp_path / "notes.txt").write_text("x", encoding="utf-8")
-    assert [entry.name for entry in site_plugins.find_candidates(tmp_path)] == ["a.py", "b.py", "pack"]
+    assert [entry.name for entry in discovery.find_candidates(tmp_path)] == ["a.py", "b.py", "pack"]
     loaded = host.load_plugins([tmp_path], entry_points=False)
     assert [(one.name, one.problem) for one in loaded.plugins] == [("a", None), ("b", None), ("pack", None)]
 
@@ -60,9 +60,9 @@ def test_a_parent_that_others_can_write_to_is_refused(tmp_path: Path) -> None:
     plugin(folder, "trap", "raise SystemExit")
     tmp_path.chmod(0o777)
     with pytest.raises(PluginError, match="others may write to"):
-        site_plugins.find_candidates(folder)
+        discovery.find_candidates(folder)
     tmp_path.chmod(0o1777)  # as /tmp: nobody can replace what is not theirs
-    assert [entry.name for entry in site_plugins.find_candidates(folder)] == ["trap.py"]
+    assert [entry.name for entry in discovery.find_candidates(folder)] == ["trap.py"]
 
 
 def test_a_file_that_others_can_write_to_is_refused_alone(tmp_path: Path) -> None:
@@ -107,4 +107,4 @@ def test_a_plugin_of_a_stranger_is_refused(tmp_path: Path, monkeypatch: pytest.M
     else:
         monkeypatch.setattr(os, "geteuid", lambda: 65534)
     with pytest.raises(PluginError, match="belongs to user"):
-        site_plugins.load_module(path)
+        discovery.load_module(path)

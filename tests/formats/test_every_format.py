@@ -25,7 +25,7 @@ from site_folder import beside_readers
 from advisor import cli, pipeline
 from advisor.advice.explaining import Explanation, explain_study
 from advisor.analysis import comparison
-from advisor.history import overview
+from advisor.history import program_views
 from advisor.model.records import Advice, Share
 from advisor.model.reports import Code, Column, Report, Table, Text
 from advisor.output import explanation_text, report_text, watch_screen
@@ -119,7 +119,7 @@ PAGES: dict[str, Callable[[str], str]] = {
     "advise": lambda name: render_advice_page(of_name(name)[1]),
     "report": lambda name: report_page.render_report_page(table(name)),
     "index": lambda name: index.render_index_page(
-        overview.group_by_program([overview.build_run_overview(of_name(name)[1], (), "run-0001.html")])
+        program_views.group_by_program([program_views.build_run_overview(of_name(name)[1], (), "run-0001.html")])
     ),
 }
 

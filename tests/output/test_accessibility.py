@@ -17,7 +17,7 @@ from report_samples import EVERYTHING
 from test_timeline import run
 
 from advisor.analysis.run_pictures import attach_pictures
-from advisor.history import overview
+from advisor.history import program_views
 from advisor.output.html import index, report_page
 from advisor.output.html.advice_page import render_advice_page
 
@@ -47,12 +47,12 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
 
 def list_pages() -> dict[str, str]:
     advice = attach_pictures(replace(samples.full(), profile=run(64, 8)))
-    runs = [overview.build_run_overview(samples.full(), (), "run.html")]
+    runs = [program_views.build_run_overview(samples.full(), (), "run.html")]
     return {
         "run": render_advice_page(advice, home="index.html"),
         "nothing": render_advice_page(samples.nothing()),
         "insufficient": render_advice_page(samples.insufficient()),
-        "index": index.render_index_page(overview.group_by_program(runs)),
+        "index": index.render_index_page(program_views.group_by_program(runs)),
         "report": report_page.render_report_page(EVERYTHING),
     }
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import advice_samples as samples
 
-from advisor.model.records import Need
+from advisor.model.recommendations import Need
 from advisor.output.job_lines import render_action_line, render_run_line
 
 

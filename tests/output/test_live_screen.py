@@ -133,7 +133,7 @@ def test_documents_are_one_a_line_and_problems_stand_elsewhere(screencast: Modul
 
 
 def test_a_backlog_says_how_long_it_takes() -> None:
-    from advisor.cli.live import _BacklogPace
+    from advisor.cli.watchers import _BacklogPace
 
     pace = _BacklogPace()
     assert pace.describe_time_left(1000, 0.0) is None

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor.model.records import BOUND_NAMES, Evidence
+from advisor.model.recommendations import Evidence
+from advisor.model.records import BOUND_NAMES
 from advisor.output.advice_document import build_advice_document, load_schema, to_json
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from report_samples import EVERYTHING
 
 from advisor.analysis import run_pictures
-from advisor.history import overview
+from advisor.history import program_views
 from advisor.model.records import Advice, Phase, Profile
 from advisor.model.reports import Axis, Bar, Bars, Code, Column, HeatMap, Line, Report, Series, Table, Text
 from advisor.output import numbers
@@ -74,11 +74,11 @@ def test_golden_pages(golden: Callable[[str, str], None], monkeypatch: pytest.Mo
     golden(render_advice_page(advice), "advice.html")
     later = replace(advice, profile=replace(advice.profile, build="8ab03d"))
     seen = [
-        overview.build_run_overview(advice, (), "run-0001.html"),
-        overview.build_run_overview(later, (advice,), "run-0002.html"),
+        program_views.build_run_overview(advice, (), "run-0001.html"),
+        program_views.build_run_overview(later, (advice,), "run-0002.html"),
     ]
     monkeypatch.setattr(figures, "draw_picture", lambda part, theme: "data:image/svg+xml;base64,")
-    golden(index.render_index_page(overview.group_by_program(seen), ("one is damaged",)), "index.html")
+    golden(index.render_index_page(program_views.group_by_program(seen), ("one is damaged",)), "index.html")
 
 
 def test_nothing_is_fetched_and_nothing_may_run() -> None:
@@ -339,18 +339,18 @@ def test_on_paper_everything_is_unfolded(shown: WebDriver) -> None:
 
 
 def test_the_index_has_no_column_of_changes_where_nothing_was_compared() -> None:
-    first = overview.build_run_overview(samples.full(), (), "run-0001.html")
-    page = index.render_index_page(overview.group_by_program([first]))
+    first = program_views.build_run_overview(samples.full(), (), "run-0001.html")
+    page = index.render_index_page(program_views.group_by_program([first]))
     assert ">to do first<" in page
     assert "since the build before" not in page
 
 
 def test_the_index_and_reports_load_as_well(browser: WebDriver, tmp_path: Path) -> None:
     runs = [
-        overview.build_run_overview(samples.full(), (), "run-0001.html"),
-        overview.build_run_overview(samples.nothing(), (), "run-0002.html"),
+        program_views.build_run_overview(samples.full(), (), "run-0001.html"),
+        program_views.build_run_overview(samples.nothing(), (), "run-0002.html"),
     ]
-    texts = {"index.html": index.render_index_page(overview.group_by_program(runs)),
+    texts = {"index.html": index.render_index_page(program_views.group_by_program(runs)),
     "report.html": report_page.render_report_page(EVERYTHING),
              "run-0001.html": render_advice_page(samples.full(), home="index.html")}  # fmt: skip
     for name, text in texts.items():

@@ -17,11 +17,11 @@ import pytest
 from browsers import start_chromium
 
 from advisor.analysis import run_pictures
-from advisor.analysis.timeline import ROWS, build_timeline
+from advisor.analysis.run_pictures import ROWS, build_timeline
 from advisor.model.records import Causes, Phase, Processor, Profile
 from advisor.model.timeline import KINDS
 from advisor.output.html.advice_page import render_advice_page
-from advisor.output.html.timeline_figure import ROW, WIDTH, build_timeline_figure
+from advisor.output.html.figures import ROW, WIDTH, build_timeline_figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

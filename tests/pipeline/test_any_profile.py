@@ -17,7 +17,7 @@ from profile_strategies import profiles
 
 from advisor import pipeline
 from advisor.advice.earlier_runs import EarlierRuns
-from advisor.cli import formats, gates
+from advisor.cli import advise, gates
 from advisor.cli.commands import COMMANDS
 from advisor.cli.parsers import build_command_parser
 from advisor.extension.host import load_plugins
@@ -56,9 +56,9 @@ def test_any_profile_has_its_advice_in_every_form(profile: Profile) -> None:
     packed = json.loads(json.dumps(record_json.pack_record(slim)))
     assert record_json.pack_record(record_json.unpack_record(Advice, packed)) == packed, "the history keeps it"
     parser = build_command_parser(COMMANDS["advise"])
-    for form in formats.FORMS:
+    for form in advise.FORMS:
         asked = parser.parse_args(["x", "--format", form])
-        shown = formats.render_advice(advice, EarlierRuns(profile, (), None), asked)
+        shown = advise.render_advice(advice, EarlierRuns(profile, (), None), asked)
         shown.encode("utf-8")
         if form in ("json", "sarif", "codequality"):
             json.loads(shown, parse_constant=refuse_constant)

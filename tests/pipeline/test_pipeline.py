@@ -14,7 +14,8 @@ from advisor import pipeline
 from advisor.analysis import quality
 from advisor.extension import host
 from advisor.model.errors import DocumentError, UsageError
-from advisor.model.records import Need, Note
+from advisor.model.recommendations import Need
+from advisor.model.records import Note
 
 FIG4 = Path(__file__).parents[1] / "profiles" / "fig4.json"
 

@@ -18,7 +18,7 @@ from advisor_processor.probe.benchmarks import build_machine, choose_measurement
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from advisor.analysis.machines.measurements import Measurement
+    from advisor.analysis.machines.records import Measurement
 
 LATENCY = """# OSU MPI Latency Test v5.6.2
 # Size          Latency (us)

@@ -13,7 +13,7 @@ from advisor.advice.rules.lint import check_rule_file, lint_book
 from advisor.advice.rules.matching import is_about_run, match_action
 from advisor.advice.rules.rule_loader import list_action_files
 from advisor.model.errors import DocumentError
-from advisor.model.records import Need
+from advisor.model.recommendations import Need
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from advisor.advice.ranking.drafts import Draft
     from advisor.advice.rules.records import Action
     from advisor.model.gap_parts import GapPart
-    from advisor.model.records import Evidence, Recommendation, Status
+    from advisor.model.recommendations import Evidence, Recommendation
+    from advisor.model.records import Status
 
 _CEILING: Final = (
     "of L, M' and D: the B + D of the phases, what making them even wins; of other gaps: what lies in the phases; "

@@ -11,7 +11,7 @@ from advisor.advice.facts.count_facts import sum_counts
 from advisor.advice.facts.source import compute_share
 from advisor.analysis.disturbance import disturbance_seconds
 from advisor.analysis.loads.computation import compute_stretch
-from advisor.analysis.locks import predict_handovers, prove_lock_waiting
+from advisor.analysis.proven_imbalance import predict_handovers, prove_lock_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Collection

@@ -19,7 +19,8 @@ from advisor.analysis.disturbance import REPEATED, disturbance_seconds, doubtful
 from advisor.analysis.loads import summarize_loads
 from advisor.analysis.measures import recording_command
 from advisor.model.errors import PluginError
-from advisor.model.records import GAP_NAMES, Need, find_adjacent_bounds
+from advisor.model.recommendations import Need
+from advisor.model.records import GAP_NAMES, find_adjacent_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

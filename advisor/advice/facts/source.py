@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from advisor.advice.facts.vocabulary import Value
     from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.machines import Machine
-    from advisor.model.records import FloatArray, Need, Profile
+    from advisor.model.recommendations import Need
+    from advisor.model.records import FloatArray, Profile
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from advisor.advice.ranking.ceilings import compute_ceiling, compute_confidence,
 from advisor.advice.ranking.effects import find_effects, find_spot, select_instructions, spot_code
 from advisor.analysis.loads.computation import find_sequential_regions
 from advisor.model import policy
-from advisor.model.records import RANKS_ADDED_UP, Recommendation
+from advisor.model.recommendations import Recommendation
+from advisor.model.records import RANKS_ADDED_UP
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from advisor.advice.facts.of_code import code_seconds
 from advisor.model import policy
-from advisor.model.records import Effect
+from advisor.model.recommendations import Effect
 from advisor.support.managed_runtimes import WITHOUT_OPENMP
 from advisor.trace.regions import BLOCKED_NAME, NO_CORE_NAME
 
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from advisor.advice.ranking.ceilings import GapBudget
     from advisor.advice.rules import RuleBook
     from advisor.advice.rules.records import Action
-    from advisor.model.records import Gap, HowTo, Profile, Share
+    from advisor.model.recommendations import HowTo
+    from advisor.model.records import Gap, Profile, Share
 
 #: Names that are no place in the program, though seconds are spent there.
 NOWHERE: Final = ("in no region", "others", NO_CORE_NAME, BLOCKED_NAME)

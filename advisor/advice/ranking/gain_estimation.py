@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from advisor.advice.ranking.similar_program_gain import Shares
     from advisor.model.devices import DeviceUse
-    from advisor.model.records import Recommendation
+    from advisor.model.recommendations import Recommendation
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from advisor.advice.ranking.effects import NOWHERE
 from advisor.advice.ranking.outlook import matters_later
 from advisor.advice.rules.matching import find_possible
 from advisor.model import policy
-from advisor.model.records import Dismissed
+from advisor.model.recommendations import Dismissed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable

@@ -20,7 +20,7 @@ from advisor.advice.ranking.gains import ExpectedGain
 from advisor.advice.ranking.judgement import judge_drafts, order_judgement
 from advisor.advice.ranking.outlook import Outlook, add_outlook, matters_later, sort_by_target
 from advisor.model import policy
-from advisor.model.records import Total
+from advisor.model.recommendations import Total
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from advisor.advice.ranking.judgement import Judge, Judgement
     from advisor.advice.rules import RuleBook, RuleMatches
     from advisor.model.gap_parts import GapAccount, GapPart
-    from advisor.model.records import Dismissed, Gap, Grade, Profile, Recommendation
+    from advisor.model.recommendations import Dismissed, Recommendation
+    from advisor.model.records import Gap, Grade, Profile
 
 
 class Ranking(NamedTuple):

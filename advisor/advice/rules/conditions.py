@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 from advisor.advice.facts.vocabulary import DIMENSIONS
 from advisor.advice.rules.comparisons import format_comparison, parse_comparison
 from advisor.advice.rules.names import FactName, GapName, current_names
-from advisor.model.records import Evidence
+from advisor.model.recommendations import Evidence
 from advisor.support.documents import FieldErrors, Mark
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from advisor.advice.facts.source import GapSpan
     from advisor.advice.facts.vocabulary import Fact, Unit, Value
     from advisor.advice.rules.comparisons import ThresholdComparison
-    from advisor.model.records import Need
+    from advisor.model.recommendations import Need
 
 
 class SiteFacts(Protocol):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from advisor.advice.facts.source import GapSpan
     from advisor.advice.facts.vocabulary import Fact
     from advisor.advice.rules.records import Action, RuleBook
-    from advisor.model.records import Evidence, Need
+    from advisor.model.recommendations import Evidence, Need
 
 
 #: The issue of actions against what the operating system takes: O holds I/O as well, which they do not shrink.

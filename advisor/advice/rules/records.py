@@ -18,7 +18,8 @@ from advisor.advice.rules.names import (
     StepNumber,
     current_names,
 )
-from advisor.model.records import GAP_NAMES, HowTo
+from advisor.model.recommendations import HowTo
+from advisor.model.records import GAP_NAMES
 from advisor.support.documents import Between, FieldErrors, Mark, former_key
 
 if TYPE_CHECKING:

@@ -83,7 +83,8 @@ def _list_program_files() -> tuple[Stamped, ...]:
     top = Path(__file__).parents[2]
     packages = ("advice/rules", "advice/facts", "support/documents")
     modules = (path for name in packages for path in (top / name).glob("*.py"))
-    return tuple(map(stamp_file, sorted((*modules, top / "model" / "records.py", top / "model" / "units.py"))))
+    records = (top / "model" / f"{name}.py" for name in ("recommendations", "records", "units"))
+    return tuple(map(stamp_file, sorted((*modules, *records))))
 
 
 def to_plain(value: object) -> object:

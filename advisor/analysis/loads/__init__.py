@@ -1,5 +1,5 @@
 """The load of each processor in each phase, in one pass over the arrays of a profile."""
 
-from advisor.analysis.loads.summary import ProfileLoads, SecondsSpread, summarize_loads
+from advisor.analysis.loads.phases import ProfileLoads, SecondsSpread, summarize_loads
 
 __all__ = ["ProfileLoads", "SecondsSpread", "summarize_loads"]

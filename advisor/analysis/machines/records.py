@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
 
 from advisor.model import units
 from advisor.support.documents import FieldErrors, scalars
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
+
 
 UnitName = Literal["fp_add", "fp_mul", "fp_fma", "fp_div", "load", "store", "int", "branch"]
 CacheName = Literal["L1", "L2", "L3", "L4"]
@@ -226,3 +228,12 @@ def iterate_numbers(record: object, path: KeyPath = ()) -> Iterator[tuple[KeyPat
     elif is_dataclass(record) and not isinstance(record, type):
         for each in fields(record):
             yield from iterate_numbers(getattr(record, each.name), (*path, each.name))
+
+
+class Measurement(NamedTuple):
+    """A number of a machine model: its field, the value in seconds or bytes per second, and what measured it where."""
+
+    field: str
+    value: float
+    tool: str
+    path: Path

@@ -1,12 +1,19 @@
-"""Which recordings belong to one run."""
+"""Which recordings belong to one run, and which say the same.
+
+Copies of a file, or a table that a program prints into its output and into its log, would pass for repeats without any
+noise if they were taken for two runs.
+"""
 
 from __future__ import annotations
 
 import math
 import re
 from datetime import datetime
+from hashlib import blake2b
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from advisor.analysis.measures import derive_quantities
 
@@ -15,7 +22,6 @@ if TYPE_CHECKING:
 
     from advisor.model.records import IntArray, Profile
 
-import numpy as np
 
 #: Names of programs are cut to this length by the system (``comm`` of a process), so as long a beginning is the name.
 _COMM: Final = 15
@@ -186,3 +192,17 @@ def _start_distance(one: Profile, other: Profile) -> float:
     except ValueError:
         return math.inf
     return abs((first - second).total_seconds())
+
+
+def describe_content(profile: Profile, name: str) -> bytes:
+    """Return what recordings that say the same have in common; ``name`` is that of the file, in which copies differ."""
+    total = blake2b(digest_size=16)
+    run = "" if profile.run == name else profile.run
+    about = (profile.reader, profile.program, run, profile.build, profile.started, profile.actual_s, profile.machine)
+    parts = (about, sorted(profile.parameters.items()), profile.processors, profile.regions, sorted(profile.status))
+    total.update(repr(parts).encode("utf-8", "surrogateescape"))
+    arrays = {f"{n} {key}": values for n, phase in enumerate(profile.phases) for key, values in phase.arrays.items()}
+    for key, values in sorted({**arrays, **profile.outside, **profile.counts}.items()):
+        total.update(f"{key} {values.shape}".encode())
+        total.update(np.ascontiguousarray(values).tobytes())
+    return total.digest()

@@ -17,8 +17,8 @@ from textual.widgets import DataTable, Footer, Input, Static, TabbedContent, Tab
 from textual.worker import get_current_worker
 
 from advisor.cli.screen import tables
-from advisor.cli.screen.item_table import ItemTable
 from advisor.cli.screen.page_view import PageView
+from advisor.cli.screen.tables import ItemTable
 from advisor.model.errors import AdvisorError
 from advisor.output import program_text
 from advisor.output.history_series import build_history_series

@@ -1,30 +1,40 @@
-"""Finding plugins and loading each by itself, so that one that is broken is a line in a list and nothing more."""
+"""Finding plugins and loading each by itself, so that one that is broken is a line in a list and nothing more.
+
+Plugins may be plain files in a site's directory. Their code runs with the rights of whoever starts gapwatch, so nobody
+else may be able to put it there: every file, its directory and all directories above belong to the user or to root, and
+nobody else may write to them. A directory with the sticky bit, such as /tmp, may stand above: there nobody can replace
+what is not theirs.
+"""
 
 from __future__ import annotations
 
 import inspect
 import os
+import stat
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pluggy
 
 from advisor.extension import hookspecs, installed_plugins
 from advisor.extension.hookspecs import API_VERSION, GROUP
-from advisor.extension.host import site_plugins
 from advisor.model.errors import AdvisorError, PluginError
 from advisor.support.documents.scalars import suggest_word
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
-    from pathlib import Path
+    from types import ModuleType
+
 
 #: Is told which plugin is asked for what (a hook, ``import``, ``command``), and of nobody ("") once it has answered.
 Asking = Callable[[str, str], None]
 
-_PREFIX: Final = "advisor_"
+_HOOK_PREFIX: Final = "advisor_"
 _TEXT_LIMIT: Final = 300
 
 
@@ -128,12 +138,12 @@ def _installed_candidates() -> list[_Candidate | LoadedPlugin]:
 
 def _folder_candidates(folder: Path) -> Iterator[_Candidate | LoadedPlugin]:
     try:
-        entries = site_plugins.find_candidates(folder)
+        entries = find_candidates(folder)
     except PluginError as error:
         yield LoadedPlugin(folder.name, str(folder), None, explain_error(error))
         return
     for entry in entries:
-        yield _Candidate(entry.stem, str(entry), None, partial(site_plugins.load_module, entry))
+        yield _Candidate(entry.stem, str(entry), None, partial(load_module, entry))
 
 
 def _register_candidate(manager: pluggy.PluginManager, candidate: _Candidate, origins: dict[str, str]) -> LoadedPlugin:
@@ -164,7 +174,9 @@ def _refuse_other_version(plugin: object) -> None:
 @cache
 def _published_hooks() -> frozenset[str]:
     """Return the names of the hooks that plugins may implement."""
-    return frozenset(name for name, _ in inspect.getmembers(hookspecs, inspect.isfunction) if name.startswith(_PREFIX))
+    return frozenset(
+        name for name, _ in inspect.getmembers(hookspecs, inspect.isfunction) if name.startswith(_HOOK_PREFIX)
+    )
 
 
 def _register_hooks(manager: pluggy.PluginManager, plugin: object, name: str) -> tuple[str, ...]:
@@ -201,3 +213,77 @@ def _refuse_partial_readers(hooks: set[str]) -> None:
         raise PluginError("a reader implements both advisor_sniff and advisor_read")
     if "advisor_trace" in hooks and "advisor_read" not in hooks:
         raise PluginError("only a reader implements advisor_trace")
+
+
+_PREFIX: Final = "_advisor_site_"  # flat, since a dotted name would make Python look for a parent package
+
+
+def find_candidates(folder: Path) -> tuple[Path, ...]:
+    """Return the modules and packages in ``folder`` by name, without those whose name begins with ``_`` or ``.``.
+
+    Raises ``PluginError`` where the directory is missing or others could have written to it.
+    """
+    try:
+        _refuse_untrusted(folder)
+        found = sorted(entry for entry in folder.resolve().iterdir() if _is_plugin(entry))
+    except OSError as error:
+        raise PluginError(f"{folder}: {error.strerror}") from error
+    return tuple(found)
+
+
+def _is_plugin(entry: Path) -> bool:
+    module = entry.suffix == ".py" and entry.is_file()
+    return (module or (entry / "__init__.py").is_file()) and not entry.name.startswith(("_", "."))
+
+
+def load_module(entry: Path) -> ModuleType:
+    """Return the module or package at ``entry``; raises ``PluginError`` where others could have written it."""
+    for path in _iterate_files(entry):
+        _refuse_untrusted(path)
+    package = entry.is_dir()
+    if not entry.stem.isidentifier() or (package and entry.suffix):
+        raise PluginError(f"{entry.name!r} is not a valid module name; rename it")
+    name = _PREFIX + entry.stem
+    spec = spec_from_file_location(
+        name,
+        entry / "__init__.py" if package else entry,
+        submodule_search_locations=[str(entry)] if package else None,
+    )
+    if spec is None or spec.loader is None:
+        raise PluginError(f"{entry} is not a Python module")
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _iterate_files(entry: Path) -> Iterator[Path]:
+    """Yield everything that importing ``entry`` may execute, compiled files included."""
+    tops = [entry, entry.parent / "__pycache__"]
+    for top in filter(Path.exists, tops):
+        yield top
+        for folder, folders, files in os.walk(top):
+            yield from (Path(folder, name) for name in (*folders, *files))
+
+
+def _refuse_untrusted(path: Path) -> None:
+    """Raise ``PluginError`` where somebody else could have written ``path``; symbolic links are followed as well."""
+    for start in (path.absolute(), path.resolve(strict=True)):
+        for step in (start, *start.parents):
+            _refuse_writable(path, step, is_parent=step != start)
+
+
+def _refuse_writable(path: Path, step: Path, *, is_parent: bool) -> None:
+    link, target = step.lstat(), step.stat()
+    for status in (link, target):
+        if status.st_uid not in (0, os.geteuid()):
+            raise PluginError(
+                f"{path} is not loaded: {step} belongs to user {status.st_uid}, neither to you nor to root"
+            )
+    writable = target.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    if writable and not (is_parent and target.st_mode & stat.S_ISVTX):
+        raise PluginError(f"{path} is not loaded: others may write to {step}; check its contents and chmod go-w it")

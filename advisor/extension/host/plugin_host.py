@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from advisor.analysis.machines import Machine
     from advisor.extension.commands import CommandServices
     from advisor.extension.host.discovery import Asking
-    from advisor.model.records import Advice, Bound, Finding, Gap, KnownDocument, Profile, Recommendation
+    from advisor.model.recommendations import Recommendation
+    from advisor.model.records import Advice, Bound, Finding, Gap, KnownDocument, Profile
     from advisor.model.reports import Report
     from advisor.trace.events import Trace
 

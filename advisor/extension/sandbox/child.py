@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.extension.sandbox import frames
+from advisor.extension.sandbox import worker
 from advisor.extension.sandbox.worker import UNHURRIED
 from advisor.model.errors import AdvisorError
 from advisor.support import containment, file_access
@@ -47,14 +47,14 @@ def main(name: str, memory_B: int, cpu_s: int, places: Sequence[Path] = ()) -> N
     containment.deny_network(local=False)
     file_access.confine_process(places)
     resource.setrlimit(resource.RLIMIT_AS, (memory_B, memory_B))
-    frames.send_frame(answers, {"ready": os.getpid()})
+    worker.send_frame(answers, {"ready": os.getpid()})
     while True:
         try:
-            task = frames.receive_frame(tasks)
-        except frames.FrameError:
+            task = worker.receive_frame(tasks)
+        except worker.FrameError:
             return
         _allow_cpu_time(cpu_s)
-        frames.send_frame(answers, _answer_task(module, task, _Announcer(tasks, answers)))
+        worker.send_frame(answers, _answer_task(module, task, _Announcer(tasks, answers)))
 
 
 class _Announcer:
@@ -67,17 +67,17 @@ class _Announcer:
     def __call__(self, name: str, what: str = "") -> None:
         """Say that ``name`` is asked; nobody any more for ''."""
         self._guard.close()
-        frames.send_frame(self._answers, {"at": name, "what": what})
+        worker.send_frame(self._answers, {"at": name, "what": what})
         if name and what:
             self._guard.enter_context(containment.limit_plugin(hurried=what not in UNHURRIED))
 
-    def ask_parent(self, question: frames.Document) -> frames.Document:
+    def ask_parent(self, question: worker.Document) -> worker.Document:
         """Return the answer of the parent to a question."""
-        frames.send_frame(self._answers, {"question": question})
-        return frames.receive_frame(self._tasks)
+        worker.send_frame(self._answers, {"question": question})
+        return worker.receive_frame(self._tasks)
 
 
-def _answer_task(module: ModuleType, task: frames.Document, at: Callable[..., None]) -> frames.Document:
+def _answer_task(module: ModuleType, task: worker.Document, at: Callable[..., None]) -> worker.Document:
     """Return what the task gives, or how it failed; only errors of ours are anything but faults."""
     try:
         return {"result": module.handle(task, at)}

@@ -1,10 +1,16 @@
-"""The parent's side: a worker starts its child when needed, asks it, and replaces it after a fault or many tasks."""
+"""The parent's side: a worker starts its child when needed, asks it, and replaces it after a fault or many tasks.
+
+Tasks and answers are JSON documents on a pipe: four bytes of length, most significant first, then the text.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import resource
+import select
 import signal
+import struct
 import subprocess
 import sys
 from collections import deque
@@ -16,14 +22,68 @@ from threading import Thread
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Final, Literal
 
-from advisor.extension.sandbox import frames
 from advisor.model.errors import AdvisorError
 from advisor.support import containment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Answerer = Callable[[object], frames.Document]
+
+LENGTH: Final = struct.Struct(">I")
+#: Longer documents are refused by who receives them.
+MOST_BYTES: Final = 64 << 20
+
+Document = dict[str, object]
+
+
+class FrameError(Exception):
+    """What came through the pipe is no frame."""
+
+
+class LateError(FrameError):
+    """No frame came in time."""
+
+
+class EndedError(FrameError):
+    """The other end is gone."""
+
+
+def send_frame(descriptor: int, document: Document) -> None:
+    """Write ``document``; raises ``OSError`` where nobody reads any more."""
+    text = json.dumps(document).encode("ascii")
+    rest = memoryview(LENGTH.pack(len(text)) + text)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def receive_frame(descriptor: int, seconds: float | None = None) -> Document:
+    """Return the next document; raises ``FrameError``, also when it is not complete within ``seconds``."""
+    end = None if seconds is None else monotonic() + seconds
+    (length,) = LENGTH.unpack(_read_bytes(descriptor, LENGTH.size, end))
+    if length > MOST_BYTES:
+        raise FrameError(f"an answer of {length:,} bytes; at most {MOST_BYTES:,} are taken")
+    try:
+        document = json.loads(_read_bytes(descriptor, length, end))
+    except (ValueError, RecursionError) as error:
+        raise FrameError("an answer that is not JSON") from error
+    if not isinstance(document, dict):
+        raise FrameError("an answer that is not a JSON object")
+    return document
+
+
+def _read_bytes(descriptor: int, size: int, end: float | None) -> bytes:
+    parts = bytearray()
+    while len(parts) < size:
+        if end is not None and not select.select([descriptor], [], [], max(end - monotonic(), 0.0))[0]:
+            raise LateError("no answer in time")
+        part = os.read(descriptor, min(size - len(parts), 1 << 16))
+        if not part:
+            raise EndedError("the process ended without an answer")
+        parts += part
+    return bytes(parts)
+
+
+Answerer = Callable[[object], Document]
 #: How much of what a child prints is kept, and how long it may take to start.
 _TAIL_BYTES: Final = 8 << 10
 _START_S: Final = 60.0
@@ -99,20 +159,20 @@ class Worker:
         self._allowed_s = limits.wall_s
         self._closed = False
 
-    def run_task(self, task: frames.Document, answer_question: Answerer | None = None) -> object:
+    def run_task(self, task: Document, answer_question: Answerer | None = None) -> object:
         """Return the result of a task; raises ``TaskFailed``. After a fault the next task gets a new child.
 
         What the child asks meanwhile is answered by ``answer_question``; whatever that raises ends the task.
         """
         child = self._ready_child()
         try:
-            frames.send_frame(_file_descriptor(child.stdin), task)
+            send_frame(_file_descriptor(child.stdin), task)
             answer = self._receive_answer(child, monotonic() + self._limits.wall_s, answer_question)
-        except frames.LateError as error:
+        except LateError as error:
             raise self._fail_task(f"took more than {self._allowed_s:g} s", late=True) from error
-        except (frames.EndedError, OSError) as error:
+        except (EndedError, OSError) as error:
             raise self._fail_task(_describe_exit(child) or str(error)) from error
-        except frames.FrameError as error:
+        except FrameError as error:
             raise self._fail_task(str(error)) from error
         except AdvisorError:  # there is no answer to a question
             self.stop_child()
@@ -126,16 +186,14 @@ class Worker:
         self.stop_child()
         raise TaskFailed("fault", str(answer.get("fault", "an answer without a result")), asked=frozenset(self._asked))
 
-    def _receive_answer(
-        self, child: subprocess.Popen[bytes], end: float, answer_question: Answerer | None
-    ) -> frames.Document:
+    def _receive_answer(self, child: subprocess.Popen[bytes], end: float, answer_question: Answerer | None) -> Document:
         """Return the answer to the task at hand, noting on the way what it is about."""
         self._at, due, self._allowed_s = None, end, self._limits.wall_s
         self._asked.clear()
         while True:
-            answer = frames.receive_frame(_file_descriptor(child.stdout), max(due - monotonic(), 0.0))
+            answer = receive_frame(_file_descriptor(child.stdout), max(due - monotonic(), 0.0))
             if answer.keys() == {"question"} and answer_question is not None:
-                frames.send_frame(_file_descriptor(child.stdin), answer_question(answer["question"]))
+                send_frame(_file_descriptor(child.stdin), answer_question(answer["question"]))
                 continue
             if answer.keys() != {"at", "what"}:
                 return answer
@@ -201,8 +259,8 @@ class Worker:
         if self._closed:  # by another thread, which may have found no child yet
             raise self._fail_task("was stopped")
         try:
-            frames.receive_frame(_file_descriptor(child.stdout), _START_S)
-        except frames.FrameError as error:
+            receive_frame(_file_descriptor(child.stdout), _START_S)
+        except FrameError as error:
             raise self._fail_task("did not start") from error
 
     def _fail_task(self, reason: str, *, late: bool = False) -> TaskFailed:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.analysis.locks import ACQUISITIONS, CRITICAL_SECONDS
+from advisor.analysis.proven_imbalance import ACQUISITIONS, CRITICAL_SECONDS
 from advisor.formats.recording.call_rows import CallRows
 from advisor.formats.recording.recorded_threads import calls_of, count_calls
 from advisor.model.records import Note

@@ -9,9 +9,9 @@ from advisor.model.gap_parts import describe_cause
 from advisor.model.records import WAITING_UNKNOWN
 from advisor.output import numbers
 from advisor.output.clean import clean_text
-from advisor.output.explained import select_parts
+from advisor.output.explanation_text import select_parts
 from advisor.output.history_series import build_history_series
-from advisor.output.html import figures, templates, timeline_figure
+from advisor.output.html import figures, templates
 from advisor.output.html.grids import Grid, build_gap_grids, build_grid, clean_and_shorten, find_long_names
 from advisor.output.recommendation_text import describe_expected_gain, describe_total
 from advisor.output.wording import (
@@ -31,7 +31,8 @@ from advisor.output.wording import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.model.records import Advice, Bound, Gap, HowTo, Recommendation
+    from advisor.model.recommendations import HowTo, Recommendation
+    from advisor.model.records import Advice, Bound, Gap
     from advisor.model.reports import Picture
 
 #: Width of a bar's picture, in its own units, and the least width that can be seen.
@@ -90,7 +91,7 @@ def _build_timeline(advice: Advice) -> dict[str, Any] | None:
     """Return the run over time, where its profile told when the phases were."""
     if advice.timeline is None:
         return None
-    drawn = timeline_figure.build_timeline_figure(advice.timeline)
+    drawn = figures.build_timeline_figure(advice.timeline)
     paths = [(css, name, templates.mark_safe(path)) for css, name, path in drawn.paths]
     return {field.name: getattr(drawn, field.name) for field in fields(drawn)} | {
         "paths": paths, "data": templates.mark_safe(drawn.data),

@@ -13,7 +13,7 @@ from advisor.output.html.grids import clean_and_shorten
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from advisor.history.overview import ProgramRuns, RunOverview
+    from advisor.history.program_views import ProgramRuns, RunOverview
     from advisor.model.records import Advice
 
 _HEADS: Final = (

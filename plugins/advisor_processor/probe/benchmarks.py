@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from advisor.analysis.machines.measurements import Measurement
+    from advisor.analysis.machines.records import Measurement
 
 #: Measurements of one number that lie further apart are of different machines.
 _APART: Final = 1.5

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 
 from capstone import CS_ARCH_ARM64, CS_MODE_ARM, Cs, arm64_const
 
-from advisor_similarity.classes import FINE_INDEX
 from advisor_similarity.instructions.capstone_types import UNKNOWN, class_or_unknown, first_instruction, hide_locations
 from advisor_similarity.steps import (
     CARRY,
+    FINE_INDEX,
     FP_CONTROL,
     GENERAL,
     LOAD,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from advisor_similarity.classes import FINE_INDEX
-from advisor_similarity.steps import OPERATE, Step, Template
+from advisor_similarity.steps import FINE_INDEX, OPERATE, Step, Template
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,20 +13,21 @@ from typing import TYPE_CHECKING, Final
 
 from capstone import CS_AC_READ, CS_AC_WRITE, CS_ARCH_X86, CS_MODE_64, Cs, x86_const
 
-from advisor_similarity.classes import FINE_INDEX
 from advisor_similarity.instructions.capstone_types import UNKNOWN, class_or_unknown, first_instruction, hide_locations
-from advisor_similarity.instructions.x86_groups import NOTHING, fine_class
-from advisor_similarity.instructions.x86_registers import (
+from advisor_similarity.instructions.x86_tables import (
     EXTENDED,
     FLAG_READS,
     FLAG_WRITES,
     IMPLIED_READS,
     IMPLIED_WRITES,
     LOCATIONS,
+    NOTHING,
+    fine_class,
 )
 from advisor_similarity.steps import (
     CARRY,
     DIRECTION,
+    FINE_INDEX,
     GENERAL,
     LOAD,
     LOADED,

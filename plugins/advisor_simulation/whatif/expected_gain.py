@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from advisor.analysis.machines import Machine
-    from advisor.model.records import Profile, Recommendation
+    from advisor.model.recommendations import Recommendation
+    from advisor.model.records import Profile
     from advisor.trace.events import Trace
     from advisor_simulation.whatif.named_model import NamedModel
 

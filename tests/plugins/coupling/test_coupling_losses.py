@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from coupling_data import made_up
 
-from advisor_coupling import arrangements, formulas, losses
+from advisor_coupling import arrangements, forecasts, losses
 from advisor_coupling.model import build_case_model
 from advisor_coupling.results import CacheRecord, ExperimentDocument
 
@@ -134,8 +134,8 @@ def test_a_pair_that_was_not_measured_widens_the_doubt() -> None:
 def test_own_formulas_are_composed_by_the_couplings() -> None:
     case = replace(made_up([0.01, 0.02], {2: [1.5]}, noise=0.001), parameters={"N": 100.0})
     document = replace(DOCUMENT, kernels=("a", "b"), formulas={"a": "1e-4 * N", "b": "2e-6 * N^2"})
-    (found,) = formulas.predict_by_formulas([build_case_model(case)], document, 2)
+    (found,) = forecasts.predict_by_formulas([build_case_model(case)], document, 2)
     assert found.summation == pytest.approx(100 * 0.03)
     assert found.composed == pytest.approx(100 * 0.045, rel=0.01)
     assert found.measured == pytest.approx(100 * 0.045, rel=0.01)
-    assert formulas.predict_by_formulas([build_case_model(case)], replace(document, formulas={"a": "1"}), 2) == ()
+    assert forecasts.predict_by_formulas([build_case_model(case)], replace(document, formulas={"a": "1"}), 2) == ()

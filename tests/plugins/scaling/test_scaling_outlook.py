@@ -18,7 +18,8 @@ from advisor.advice.rules.lint import check_rule_file
 from advisor.analysis import bounds, gaps
 from advisor.extension import host
 from advisor.model.errors import UsageError
-from advisor.model.records import Advice, Grade, Total
+from advisor.model.recommendations import Total
+from advisor.model.records import Advice, Grade
 from advisor_scaling import advisor_facts, advisor_findings, advisor_rules, advisor_services, target_findings
 
 if TYPE_CHECKING:

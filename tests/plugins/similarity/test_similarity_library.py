@@ -18,12 +18,10 @@ from advisor.extension import host
 from advisor.history.run_packing import strip_arrays
 from advisor.model.errors import InputError, UsageError
 from advisor_similarity import library, measures
-from advisor_similarity.experience import TriedActions, find_experience
 from advisor_similarity.features import advice_features, compute_distances, compute_features
-from advisor_similarity.findings import build_findings
-from advisor_similarity.library import LibraryEntry
-from advisor_similarity.neighbours import compute_pairwise_distances, find_nearest
-from advisor_similarity.suite import choose_representatives, compute_coverage, find_redundant
+from advisor_similarity.library import LibraryEntry, TriedActions, find_experience
+from advisor_similarity.neighbours import build_findings, compute_pairwise_distances, find_nearest
+from advisor_similarity.suite_command import choose_representatives, compute_coverage, find_redundant
 
 EVEN = [[1.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0]]
 SKEWED = [[4.0, 1.0, 1.0, 1.0], [2.0, 2.0, 2.0, 2.0]]

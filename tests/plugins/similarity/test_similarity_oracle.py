@@ -12,9 +12,19 @@ from hypothesis import strategies as st
 from oracle_reference import Access, ReferenceSchedule
 
 from advisor.support.native_tools import compile_library, find_compiler
-from advisor_similarity.classes import COARSE_OF, FINE_INDEX
 from advisor_similarity.qemu_tracing import make_options
-from advisor_similarity.steps import LOAD, LOADED, OPERATE, SECOND_BYTE, STORE, Step, Template, encode_template
+from advisor_similarity.steps import (
+    COARSE_OF,
+    FINE_INDEX,
+    LOAD,
+    LOADED,
+    OPERATE,
+    SECOND_BYTE,
+    STORE,
+    Step,
+    Template,
+    encode_template,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,8 +16,8 @@ from advisor.analysis.machines.records import FunctionalUnit
 from advisor.model.errors import UsageError
 from advisor_similarity.library import LibraryEntry, load_starter
 from advisor_similarity.machine_units import balance_units
+from advisor_similarity.parallelism_command import measure_cpu_seconds
 from advisor_similarity.performance import OPERATIONS, compare_performance, predict_known, predict_seconds
-from advisor_similarity.timing import measure_cpu_seconds
 from advisor_similarity.workload import Workload
 
 

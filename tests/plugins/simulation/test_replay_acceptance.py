@@ -10,7 +10,8 @@ import pytest
 from replay_programs import Do, halo, program
 
 from advisor.model.errors import UsageError
-from advisor.model.records import Advice, Grade, Total
+from advisor.model.recommendations import Total
+from advisor.model.records import Advice, Grade
 from advisor.trace.profile import from_trace
 from advisor_simulation.replay import acceptance, conversion, engine, network_demand, rank_models, rebuilding
 from advisor_simulation.replay.network import Network
