@@ -21,6 +21,7 @@ from lab.loads import Load
 from lab.one_sided import OneSided
 from lab.patterns import Phase
 from lab.servers import Served
+from lab.shapes import build
 from lab.teams import Team
 from lab.world import Code
 
@@ -125,3 +126,10 @@ def test_a_slow_core_wins_no_more_than_the_ceiling() -> None:
     first = case.items[0]
     assert first.action == "A-28"
     assert first.ceiling_s == pytest.approx(first.gain_s)
+
+
+def test_work_that_only_noise_makes_uneven_is_not_handed_out() -> None:
+    """Phases judge one-sided epochs; that a schedule wins nothing there is known, and no item without a number."""
+    case = judge(build(13283))
+    assert case.shape == "one_sided_halo"
+    assert case.items == []
