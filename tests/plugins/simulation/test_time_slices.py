@@ -22,7 +22,7 @@ from lab.world import Code, Noise, run
 
 from advisor import pipeline
 from advisor.extension import host
-from advisor_simulation.whatif.traced.time_slices import _leave_noise, compute_ends
+from advisor_simulation.whatif.traced.time_slices import compute_ends
 
 if TYPE_CHECKING:
     from advisor.model.records import Advice
@@ -86,20 +86,3 @@ def test_uneven_work_on_cores_enough_is_no_turns(kind: str, tmp_path: Path) -> N
     advice = advise(replace(ON_TWO, machine=Machine(ranks_per_host=5), phases=(uneven,)), tmp_path)
     assert not [one for one in advice.findings if one.kind == "shared cores"]
     assert advice.recommendations[0].action in ("A-28", "A-29", "A-38")
-
-
-@pytest.mark.parametrize(("cores", "shared"), [(7, True), (None, False)])
-def test_turns_are_told_beside_noise_if_ranks_change_places(cores: int | None, shared: bool, tmp_path: Path) -> None:
-    """Two ranks on each core, and noise of a fifth of a slice; or half of the ranks with a little more to do."""
-    load = Load() if shared else Load("quarter", 0.05, 2)
-    sweep = replace(SWEEP, work_s=0.0229, load=load)
-    machine = Machine(ranks_per_host=14, cores=cores)
-    code = Code(3, "stencil", 28, 20, (sweep,), machine=machine, noise=Noise(jitter=0.008))
-    found = [one for one in advise(code, tmp_path).findings if one.kind == "shared cores"]
-    assert bool(found) is shared
-
-
-def test_what_noise_leaves_of_turns() -> None:
-    ends = np.repeat([1.0, 2.0], 7) + np.tile(np.linspace(-0.2, 0.2, 7), 2)
-    assert _leave_noise(ends, np.repeat([1.0, 2.0], 7)) < 0.1
-    assert _leave_noise(ends, np.repeat([1.0, 1.5], 7)) > 0.3

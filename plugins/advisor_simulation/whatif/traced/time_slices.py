@@ -8,12 +8,9 @@ how a host's ranks differ, with the slice of a scheduler in use, they take turns
 from __future__ import annotations
 
 from collections import defaultdict
-from statistics import NormalDist
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
-
-from advisor_simulation.whatif.traced.stretches import group_means
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -41,12 +38,6 @@ UNEXPLAINED_ALONE: Final = 0.02
 #: Ends apart by this part of the whole range are on different levels; three of them are no two kinds of ranks.
 LEVEL: Final = 0.1
 LEVELS: Final = 3
-#: Ends that differ by less than this part of the range are equal; up to this part of the scatter may be noise, if so
-#: many ranks end early in this part of the passes at least, and late in as many.
-EQUAL: Final = 0.02
-NOISY: Final = 0.5
-LEAST_EXCHANGED: Final = 2
-EXCHANGED: Final = 0.1
 #: Numbers of cores that are tried, about.
 TRIES: Final = 12
 
@@ -66,8 +57,7 @@ class Turns(NamedTuple):
 class _Fit(NamedTuple):
     """How well turns on ``cores`` in slices of ``slice_s`` explain the ends of a host's ranks, ``left`` of 1.
 
-    The cores are ``used`` for this part of the time until the last one ends, ``last_s``. ``first`` ranks end first,
-    and ``noisy`` says that they scatter by more than the turns leave elsewhere.
+    The cores are ``used`` for this part of the time until the last one ends, ``last_s``.
     """
 
     left: float
@@ -76,8 +66,6 @@ class _Fit(NamedTuple):
     levels: int
     used: float
     last_s: float
-    first: int = 0
-    noisy: bool = False
 
 
 class _Group(NamedTuple):
@@ -152,19 +140,8 @@ def _fit_groups(groups: Sequence[_Group]) -> list[tuple[_Group, _Fit]]:
     fits: list[tuple[_Group, _Fit]] = []
     for same in usual.values():  # groups of as many ranks at once
         found = _fit_slices(np.stack([ends for _, ends in same], axis=1))
-        fits += [
-            (group, fit)
-            for (group, _), fit in zip(same, found, strict=True)
-            if fit is not None and (not fit.noisy or _are_exchanged(group.ends, fit.first))
-        ]
+        fits += [(group, fit) for (group, _), fit in zip(same, found, strict=True) if fit is not None]
     return fits
-
-
-def _are_exchanged(ends: FloatArray, first: int) -> bool:
-    """Return whether ranks are now among the ``first`` ones to end and now not; of uneven work the same ones are."""
-    early = ends <= np.sort(ends, axis=0)[first - 1]
-    share = early.mean(axis=1)
-    return int(((share >= EXCHANGED) & (share <= 1.0 - EXCHANGED)).sum()) >= LEAST_EXCHANGED
 
 
 def _fit_slices(ends: FloatArray) -> list[_Fit | None]:
@@ -176,39 +153,16 @@ def _fit_slices(ends: FloatArray) -> list[_Fit | None]:
     likely = apart[group] <= 2 * slices
     slices, tries, group = slices[likely], tries[likely], group[likely]
     work_s = _find_work(ranks, tries, slices, last_s[group])
-    turns = compute_ends(ranks, tries, slices, work_s)
-    away_s = np.sqrt(np.mean((ends[:, group] - turns) ** 2, axis=0))
+    away_s = np.sqrt(np.mean((ends[:, group] - compute_ends(ranks, tries, slices, work_s)) ** 2, axis=0))
     best: list[_Fit | None] = [None] * groups
     for one in np.argsort(away_s, kind="stable")[::-1].tolist():  # the best one of each group comes last
         at = int(group[one])
-        noisy = away_s[one] >= UNEXPLAINED * scatter[at]
-        if away_s[one] >= NOISY * scatter[at]:
-            continue
-        left = _leave_noise(ends[:, at], turns[:, one]) if noisy else float(away_s[one] / scatter[at])
-        if left < UNEXPLAINED:
+        if away_s[one] < UNEXPLAINED * scatter[at]:
             levels = 1 + int((np.diff(ends[:, at]) > LEVEL * apart[at]).sum())
             used = float(ranks * work_s[one] / (tries[one] * last_s[at]))
-            first = int((turns[:, one] <= turns[0, one] + EQUAL * apart[at]).sum())
-            best[at] = _Fit(
-                left, int(tries[one]), float(slices[one]), levels, used, float(last_s[at]), first, bool(noisy)
-            )
+            left = float(away_s[one] / scatter[at])
+            best[at] = _Fit(left, int(tries[one]), float(slices[one]), levels, used, float(last_s[at]))
     return best
-
-
-def _leave_noise(ends: FloatArray, turns: FloatArray) -> float:
-    """Return what part of the scatter of ends (ranks,) is left by ``turns`` and noise.
-
-    Equal ends that scatter normally are, sorted, apart by the expectations of order statistics (Blom 1958).
-    """
-    level = np.cumsum((np.diff(turns, prepend=turns[0]) > EQUAL * np.ptp(ends)).astype(np.int64))
-    mean = group_means(ends, level, int(level[-1]) + 1)[level]
-    normal, scores = NormalDist(), np.zeros(len(ends))
-    for number, count in enumerate(np.bincount(level)):
-        scores[level == number] = [normal.inv_cdf((n - 0.375) / (count + 0.25)) for n in range(1, count + 1)]
-    size = float((scores * (ends - mean)).sum() / max(float((scores**2).sum()), 1e-12))
-    steps = group_means(turns, level, int(level[-1]) + 1)[level]
-    shift = float((mean - steps).mean())
-    return float((ends - steps - shift - size * scores).std() / ends.std())
 
 
 def _find_work(ranks: int, cores: IntArray, slice_s: FloatArray, last_s: FloatArray) -> FloatArray:
