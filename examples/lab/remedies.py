@@ -49,7 +49,7 @@ def balance(code: Code, phase: Phase) -> Phase | None:
     if isinstance(phase, Ensemble) and phase.costs.strength and phase.assigned == "equally":
         return replace(phase, assigned="measured")
     if isinstance(phase, Served) and not phase.works:
-        return replace(phase, works=True)
+        return _let_servers_work(code, phase)
     if isinstance(phase, Tasks):
         if phase.mode == "static":
             return replace(phase, mode="measured", works=True)
@@ -57,6 +57,15 @@ def balance(code: Code, phase: Phase) -> Phase | None:
     total = work_of(code, phase).sum(axis=1)
     uneven = total.mean() > 0 and total.max() > total.mean() * (1 + EVEN)
     return replace(phase, load=replace(phase.load, remedy="measured")) if uneven else None
+
+
+def _let_servers_work(code: Code, phase: Served) -> Phase | None:
+    """Let those who only write compute what they have time for; nothing where writing takes as long as computing."""
+    storage, served = code.machine.storage, phase.find_clients(code.ranks)
+    once_s = storage.operation_s + phase.size_B / storage.bandwidth
+    busy_s = once_s * max(max(map(len, served.values())), (code.ranks - len(served)) / storage.servers)
+    part = 1.0 - busy_s / phase.work_s
+    return replace(phase, works=part) if part > 0 else None
 
 
 def schedule_on_demand(code: Code, phase: Phase) -> Phase | None:
@@ -199,7 +208,9 @@ def use_private_copies(_code: Code, phase: Phase) -> Phase | None:
 
 
 def write_large_blocks(_code: Code, phase: Phase) -> Phase | None:
-    """Buffer small operations."""
+    """Buffer small operations; who writes for others puts their data together."""
+    if isinstance(phase, Served):
+        return None if phase.gathered else replace(phase, gathered=True)
     return replace(phase, pieces=1) if isinstance(phase, Output) and phase.pieces > 1 else None
 
 

@@ -6,6 +6,8 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from lab.operations import Collective, Enter, Isend, Leave, Recv, Send, Transfer, Wait
 from lab.patterns import Phase, computing
 
@@ -24,8 +26,8 @@ class Served(Phase):
     """Work, and output that one rank of ``clients`` + 1 receives and writes for the others in each iteration.
 
     Those who compute add something up before they hand their output over. With ``buffers`` 1 they go on when their data
-    are written, with 2 when the buffer before that is free. With ``works`` those who write compute their part as well,
-    and write then.
+    are written, with 2 when the buffer before that is free. Those who write compute as well, the part ``works`` of what
+    the others do, and write then. With ``gathered`` they write what they have of all in one piece.
     """
 
     serve: str = "serve_output"
@@ -33,7 +35,8 @@ class Served(Phase):
     clients: int = 7
     size_B: int = 1 << 15
     buffers: int = 2
-    works: bool = False
+    works: float = 0.0
+    gathered: bool = False
 
     def regions(self) -> tuple[str, ...]:
         """Return the regions that compute, hand over and write."""
@@ -41,12 +44,13 @@ class Served(Phase):
 
     def body(self, world: World, rank: int, iteration: int) -> Program:
         """Yield the part of a rank."""
-        served = self._clients(world.ranks)
+        served = self.find_clients(world.ranks)
         server = next(each for each, clients in served.items() if rank == each or rank in clients)
         working = tuple(each for each in range(world.ranks) if self.works or each not in served)
         own = world.work_s[self.name][:, iteration]
+        part = np.array([self.works if each in served else 1.0 for each in range(world.ranks)])
         if rank in working:
-            yield from computing(self.name, float(own[rank] * own.sum() / own[list(working)].sum()))
+            yield from computing(self.name, float(own[rank] * part[rank] * own.sum() / (own * part).sum()))
             yield Collective("MPI_Allreduce", 8, -1, working)
         if rank == server:
             yield from self._write(served[rank], rank)
@@ -63,7 +67,7 @@ class Served(Phase):
                 yield Wait((_SENT,), "MPI_Wait")
         yield Leave(self.hand_over)
 
-    def _clients(self, ranks: int) -> dict[int, range]:
+    def find_clients(self, ranks: int) -> dict[int, range]:
         """Return whom each server serves: the last one those before it who are left."""
         groups = max(round(ranks / (self.clients + 1)), 1)
         limits = [ranks * group // groups for group in range(groups + 1)]
@@ -73,7 +77,10 @@ class Served(Phase):
         yield Enter(self.serve)
         for client in clients:
             yield Recv(client, _DATA)
-            yield Transfer("write", f"out.{rank}", self.size_B)
-            if self.buffers == 1:
+            if not self.gathered or client == clients[-1]:
+                yield Transfer("write", f"out.{rank}", self.size_B * (len(clients) if self.gathered else 1))
+            if self.buffers == 1 and not self.gathered:
                 yield Send(client, 8, _RECEIPT)
+        for client in clients if self.buffers == 1 and self.gathered else ():
+            yield Send(client, 8, _RECEIPT)
         yield Leave(self.serve)

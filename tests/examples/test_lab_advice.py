@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING
 
 from lab.costs import Network
 from lab.engine import Machine
-from lab.exchanges import Exchange
+from lab.exchanges import Exchange, Wavefront
 from lab.groups import Coupled
 from lab.judge import judge
 from lab.loads import Load
 from lab.one_sided import OneSided
+from lab.patterns import Phase
+from lab.servers import Served
+from lab.shapes import build
 from lab.teams import Team
 from lab.world import Code
 
@@ -26,7 +29,6 @@ from advisor_simulation.whatif.traced.ceilings import _least_even
 from advisor_simulation.whatif.traced.side_by_side import divide_ranks
 
 if TYPE_CHECKING:
-    from lab.patterns import Phase
     from lab.scores import Case
 
 
@@ -89,6 +91,21 @@ def test_waiting_for_a_lock_is_won_by_no_earlier_message() -> None:
     assert lock.expected_s == pytest.approx(lock.gain_s, rel=0.05)
 
 
+def test_who_only_serves_shows_nothing_of_when_others_can_send() -> None:
+    """Ranks that wait until their large blocks are written: neither earlier messages nor larger blocks help."""
+    case = advise(Served(name="compute", work_s=0.02, buffers=1, size_B=1 << 21), ranks=16, iterations=12)
+    assert case.items[0].action in ("G-20", "G-22")
+    assert {"G-4", "G-17", "G-18"}.isdisjoint(item.action for item in case.items)
+
+
+def test_a_pipeline_of_two_ranks_is_cut_finer_and_not_sent_early() -> None:
+    sweep = Wavefront(name="sweep", work_s=0.02, blocks=8)
+    source = Phase(name="update", work_s=0.005, close="MPI_Allreduce")
+    case = advise(sweep, source, ranks=2, eager_B=65536)
+    assert [item.action for item in case.items] == ["G-6"]
+    assert case.items[0].expected_s == pytest.approx(case.items[0].gain_s, rel=0.1)
+
+
 def test_ranks_are_divided_so_that_codes_end_together() -> None:
     assert divide_ranks(np.array([6.0, 2.0]), 8) == [6, 2]
     assert divide_ranks(np.array([1.0, 1.0, 1.0]), 4) in ([2, 1, 1], [1, 2, 1], [1, 1, 2])
@@ -109,3 +126,10 @@ def test_a_slow_core_wins_no_more_than_the_ceiling() -> None:
     first = case.items[0]
     assert first.action == "A-28"
     assert first.ceiling_s == pytest.approx(first.gain_s)
+
+
+def test_work_that_only_noise_makes_uneven_is_not_handed_out() -> None:
+    """Phases judge one-sided epochs; that a schedule wins nothing there is known, and no item without a number."""
+    case = judge(build(13283))
+    assert case.shape == "one_sided_halo"
+    assert case.items == []

@@ -288,3 +288,15 @@ def test_a_wandering_load_keeps_its_mean(tmp_path: Path) -> None:
     work = work_of(Code(1, "p", 6, 12, (phase,)), phase)
     assert work.mean(axis=0) == pytest.approx(0.01)
     assert work.max(axis=0) == pytest.approx(0.015)
+
+
+def test_who_writes_for_others_computes_beside_it_and_writes_once() -> None:
+    code = small("io_servers")
+    shared, gathered = apply(code, "balance"), apply(code, "write_large_blocks")
+    assert shared is not None
+    assert run(shared).wall_s < 0.95 * run(code).wall_s
+    assert gathered is not None
+    log = run(gathered, record=True).log
+    assert sum(what == "enter" and "write" in details for one in log for _, what, details in one) == code.iterations
+    served = replace(code.phases[0], work_s=1e-5)
+    assert apply(code.changed(served.name, served), "balance") is None

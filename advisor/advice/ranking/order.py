@@ -240,6 +240,8 @@ def _is_worth_it(draft: Draft, profile: Profile) -> bool:
         return _is_enough(made.expected_s or 0.0, profile)
     if made.basis == "simulation" and made.interval_s is not None and not _is_enough(made.interval_s[1], profile):
         return False  # nobody changes a program for that
+    if made.basis == "simulation" and made.expected_s == 0.0:
+        return False
     return _is_enough(draft.recommendation.ceiling_s, profile)
 
 

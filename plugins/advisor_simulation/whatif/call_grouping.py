@@ -28,6 +28,10 @@ FLUSHING: Final = ("fsync", "fdatasync", "MPI_File_sync", "msync")
 FORCED_RATIO: Final = 1.1
 #: Bytes a second of a message that nothing slows down; messages never become faster than that.
 FASTEST: Final = 10e9
+#: File operations up to the size of a page take their time for the call, those of a file system's largest request
+#: (a MiB in Lustre and NFS) for their bytes.
+PAGE_B: Final = 4096
+LARGE_B: Final = 1 << 20
 
 
 def _cause_mask(causes: Causes, category: str, phase: PhaseRun) -> npt.NDArray[np.bool_]:
@@ -66,12 +70,24 @@ def _saved_seconds(
         made = np.flatnonzero(rows & (causes.processor >= 0) & (causes.count > needed))
         seconds = causes.seconds[made]
         least = np.minimum(causes.bytes[made] / FASTEST, seconds)
+        if category == "io":
+            least = np.maximum(least, seconds * _share_of_bytes(causes.bytes[made] / causes.count[made]))
         left = np.maximum(seconds * needed[made] / causes.count[made], least)
         spent: FloatArray = np.zeros(run.processors)
         np.add.at(spent, causes.processor[made], seconds - left)
         if spent.any():
             saved[phase.number] = spent
     return saved
+
+
+def _share_of_bytes(size_B: FloatArray) -> FloatArray:
+    """Return the part of a file operation's time that its bytes take: none up to a page, all in large ones.
+
+    Where all operations are alike no recording tells it; in between it goes by the logarithm of the size.
+    """
+    log = np.log2(np.maximum(size_B, PAGE_B) / PAGE_B) / np.log2(LARGE_B / PAGE_B)
+    found: FloatArray = np.minimum(log, 1.0)
+    return found
 
 
 def _count_partners(causes: Causes, phase: int, category: str, processors: int) -> IntArray:

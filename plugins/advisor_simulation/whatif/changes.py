@@ -77,13 +77,18 @@ def decompose_by_work(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
         return run
     if len(phases) == 1:
         return run.with_phases([_balance_phase(run, phases[0])])
-    total = mean_by_rank(run, np.sum([phase.work.sum(axis=1) for phase in phases], axis=0))
+    total = np.sum([_sum_by_rank(run, phase) for phase in phases], axis=0)
     factor = _divide_loads(np.full_like(total, total.mean()), total)[:, None]
     return run.with_phases([_scale_phase(phase, factor) for phase in phases])
 
 
+def _sum_by_rank(run: MeasuredRun, phase: PhaseRun) -> FloatArray:
+    """Return the work of each processor's rank in all instances, a mean over its threads, without disturbances."""
+    return mean_by_rank(run, _find_structure(phase.work).sum(axis=1))
+
+
 def _is_uneven(run: MeasuredRun, phase: PhaseRun) -> bool:
-    total = mean_by_rank(run, phase.work.sum(axis=1))
+    total = _sum_by_rank(run, phase)
     return float(total.max()) > UNEVEN * float(total.mean())
 
 
@@ -94,7 +99,7 @@ def balance_each_phase(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None
 
 def _balance_phase(run: MeasuredRun, phase: PhaseRun) -> PhaseRun:
     """Return a phase in which each rank has the same total; who had nothing to do gets its part of each iteration."""
-    total = mean_by_rank(run, phase.work.sum(axis=1))
+    total = _sum_by_rank(run, phase)
     if (total < EMPTY * total.max()).any():
         return replace(phase, work=np.broadcast_to(phase.work.mean(axis=0), phase.work.shape).copy())
     return _scale_phase(phase, _divide_loads(np.full_like(total, total.mean()), total)[:, None])

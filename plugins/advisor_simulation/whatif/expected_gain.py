@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice import rules
-from advisor_simulation.whatif.gains import try_change
+from advisor_simulation.whatif.gains import MOVING, try_change
 from advisor_simulation.whatif.trial import Trial, find_trial
 from advisor_simulation.whatif.work_budget import WorkBudget
 
@@ -46,7 +46,8 @@ def estimate_gain(
 ) -> tuple[float, float, float] | None:
     """Return expected, lowest and highest gain in seconds (80 %); None where the change can't be simulated.
 
-    By the model that the run names, else by the run itself.
+    By the model that the run names, else by the run itself. That a change of who computes what wins nothing is known as
+    well; of other changes phases may not hold what they are about.
     """
     words = load_changes().get(recommendation.action)
     if words is None or not profile.has_run_time:
@@ -56,9 +57,9 @@ def estimate_gain(
     if found is None and trial is not None and _Latest.budget.can_afford(trial):
         _Latest.budget.spend_on(trial)
         found = find_best_gain(trial, words, find_phases(profile, recommendation.phase, words))
-    if found is None or found[0] <= 0.0:
+    if found is None or (found[0] <= 0.0 and MOVING.isdisjoint(words)):
         return None
-    return found[0], max(found[1], 0.0), max(found[2], 0.0)
+    return max(found[0], 0.0), max(found[1], 0.0), max(found[2], 0.0)
 
 
 def _find_trial(profile: Profile, machine: Machine | None, trace: Trace | None) -> Trial | None:

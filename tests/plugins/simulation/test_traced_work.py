@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor_simulation.whatif import changes
+from advisor_simulation.whatif.call_grouping import _share_of_bytes
 from advisor_simulation.whatif.measured_run import MeasuredRun, PhaseRun
-from advisor_simulation.whatif.traced.work import count_positions, split_noise, split_noise_by_position
+from advisor_simulation.whatif.traced.work import Unit, count_positions, split_noise, split_noise_by_position
 
 RANKS, PASSES = 12, 20
 
@@ -63,6 +64,32 @@ def test_work_spread_evenly_has_no_tail() -> None:
     structure, noise = split_noise(seconds, PASSES)
     assert noise < 0
     assert structure[7, 3] < 1.3
+
+
+def test_one_disturbance_may_last_for_several_passes() -> None:
+    """A rank is half as fast in three passes in a row, which is no trend; one that slows down more and more is."""
+    seconds = np.random.default_rng(5).normal(1.0, 0.002, (RANKS, PASSES))
+    seconds[4, 7:10] += 1.0
+    structure, noise = split_noise(seconds, PASSES)
+    assert noise < 0
+    assert structure.max() < 1.01
+    grown = np.random.default_rng(5).normal(1.0, 0.002, (RANKS, PASSES))
+    grown[4] += np.linspace(0.0, 1.0, PASSES)
+    assert split_noise(grown, PASSES)[0] == pytest.approx(grown, abs=0.01)
+
+
+def test_who_writes_gets_as_much_work_as_it_has_time_for() -> None:
+    """Three ranks compute 10 s each, the fourth writes for 6 s: it has time for 4 s, and the others for 26 / 3 s."""
+    seconds = np.array([[10.0], [10.0], [10.0], [0.0]])
+    none = np.full(4, -1)
+    unit = Unit(0, none, none, seconds, seconds, 0.0, 0 * seconds, -1, 1, none, spare_s=np.array([10.0, 10, 10, 4]))
+    assert unit.stretch * 7.5 == pytest.approx(26 / 3)
+    assert replace(unit, spare_s=np.full(4, 10.0)).stretch == 1.0
+
+
+def test_large_file_operations_take_their_time_for_their_bytes() -> None:
+    share = _share_of_bytes(np.array([8.0, 4096, 1 << 16, 1 << 20, 1 << 30]))
+    assert share == pytest.approx([0.0, 0.0, 0.5, 1.0, 1.0])
 
 
 @given(

@@ -127,6 +127,33 @@ def test_a_pipeline_in_finer_pieces_fills_sooner() -> None:
     assert 2 + 2 + 8 < time_of(pieces) <= 2 + 2 + 8 + 12 * send
 
 
+def test_only_what_is_passed_on_is_cut_in_a_pipeline() -> None:
+    """The second rank goes on with something else behind the last block: pieces of that do not hold up the first."""
+    blocks = [each for link in range(4) for each in (burst(8), Do(Op.SEND, 0, link))]
+    behind = [each for link in range(4) for each in (Do(Op.RECV, 0, link), burst(8))]
+    made = recorded([[*blocks, burst(20)], [*behind, burst(20)]], [(0, 1)] * 4)
+    last = np.flatnonzero(made.op_mask(Op.BURST) & (made.value == 20))
+    region = np.zeros(len(made), dtype=made.region.dtype)
+    region[last] = 1
+    named = replace(made, region=region)
+    cut = pipelines.refine_pipelines(named, everywhere(named))
+    assert cut is not None
+    assert (cut.value[cut.op_mask(Op.BURST)] == 20).sum() == 2
+    assert (cut.value[cut.op_mask(Op.BURST)] == 2).sum() == 4 * pipelines.PIECES * 2
+
+
+def test_a_send_that_ends_as_its_receive_is_posted_waited_for_nothing() -> None:
+    """The first message is gone long before it is received; so the second, as large, had no need to wait either."""
+    ranks = [
+        [Do(Op.SEND, 2, 0), burst(10), Do(Op.SEND, 2, 1)],
+        [burst(8), Do(Op.RECV, 0, 0), burst(2.5), Do(Op.RECV, 0, 1)],
+    ]
+    made = recorded(ranks, [(0, 1)] * 2)
+    sends = np.flatnonzero(made.op_mask(Op.SEND))
+    assert (made.awaits[sends] == -1).all()
+    assert time_of(made) == pytest.approx(float(made.program.end_s.max()) if made.program.end_s is not None else 0.0)
+
+
 def test_an_exchange_is_no_pipeline() -> None:
     one = [burst(8), Do(Op.SEND, 0, 0), Do(Op.RECV, 0, 1), burst(8)]
     other = [burst(8), Do(Op.RECV, 0, 0), Do(Op.SEND, 0, 1), burst(8)]

@@ -15,8 +15,9 @@ import numpy as np
 from advisor_simulation.replay.program import RECEIVED, SENDING, Op
 from advisor_simulation.whatif.traced import messages
 from advisor_simulation.whatif.traced.background import cut_rows
+from advisor_simulation.whatif.traced.pipelines import are_in_pipelines
 from advisor_simulation.whatif.traced.stretches import group_medians
-from advisor_simulation.whatif.traced.work import main_region, number_passes
+from advisor_simulation.whatif.traced.work import computing_mask, main_region, number_passes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,11 +39,11 @@ def send_early(rows: ReplayRows, place: tuple[Numbers, Numbers], chosen: Mask) -
     """Send as soon as other ranks do, and post receives early; None where nothing shows that it can be done.
 
     Where those that receive send nothing themselves, no other rank can show it: all of the work before the send is
-    then taken for independent, unless it follows a receive.
+    then taken for independent, unless it follows a receive, or block after block is computed and passed on.
     """
     moves = list(_moves(rows, place[0], place[1], chosen))
     if not moves:
-        one_way = chosen & _one_way(rows)
+        one_way = chosen & _one_way(rows) & ~are_in_pipelines(rows, chosen)
         return messages.send_early(rows, one_way) if (one_way & rows.op_mask(*SENDING)).any() else None
     cut, share, sends, of_move = (np.concatenate(each) for each in zip(*_numbered(moves), strict=True))
     posted = messages.post_early(rows, chosen)
@@ -72,10 +73,12 @@ def _moves(
     ranks = rows.program.ranks
     for number in np.unique(phase[chosen & rows.op_mask(*SENDING) & (phase >= 0)]):
         at = np.flatnonzero((phase == number) & (rows.line < ranks))
-        bursts = rows.op_mask(Op.BURST)[at]
-        if not bursts.any():
+        bursts, computing = rows.op_mask(Op.BURST)[at], computing_mask(rows)[at]
+        if not computing.any():
             continue
-        main = bursts & (rows.region[at] == main_region(rows.region[at[bursts]], rows.seconds[at[bursts]]))
+        main = computing & (rows.region[at] == main_region(rows.region[at[computing]], rows.seconds[at[computing]]))
+        taking_part = np.isin(rows.line[at], rows.line[at[main]])  # who only serves shows nothing of the others
+        at, bursts, main = at[taking_part], bursts[taking_part], main[taking_part]
         turn = number_passes(rows.line[at], instance[at], main)
         found = _of_phase(rows, at, rows.line[at] * (int(turn.max()) + 1) + turn, bursts)
         if found is not None:

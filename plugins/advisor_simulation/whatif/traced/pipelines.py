@@ -1,5 +1,7 @@
 """Finer pieces in a pipeline: what is received, computed and sent on at once is cut into ``PIECES``.
 
+What the last rank goes on with, in regions from which nothing is passed on, is no part of the pipeline.
+
 A message belongs to a pipeline if it is sent behind a computation and received in front of one, with no meeting in
 between, and its two ranks do not exchange: the sender gets nothing from the receiver in that stretch of calls, and the
 receiver sends nothing back before it computes. Between two meetings there have to be several that depend on each other:
@@ -44,7 +46,8 @@ def refine_pipelines(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     before, behind = parts.find_previous(parts.number[sent]), parts.find_next(parts.number[got])
     outgoing = rows.op_mask(*_OUT)[mine]
     begin[mine] = rows.key[parts.first[np.where(outgoing, before[rows.link[mine]], behind[rows.link[mine]])]]
-    cut = np.isin(parts.number, np.r_[before[found], behind[found]])
+    passing = rows.op_mask(Op.BURST) & np.isin(parts.number, before[found])
+    cut = np.isin(parts.number, np.r_[before[found], behind[found]]) & np.isin(rows.region, rows.region[passing])
     begin[cut] = rows.key[parts.first[parts.number[cut]]]
     place = np.where(cut, _COMPUTES, np.where(rows.op_mask(*_OUT), _SENDS, _RECEIVES))
     made = _add_messages(rows, found)

@@ -137,13 +137,40 @@ def build_rows(program: Program) -> ReplayRows:
         program.link, program.call, program.region, np.full(len(program.op), -1, dtype=np.int32), tells,
         steps.value[1::RECORDED].copy(), awaits, steps.value[RECORDED - 1 :: RECORDED].copy(),
     )  # fmt: skip
-    return _delay_last_joins(_add_causality(made))
+    return _delay_last_joins(_free_eager_sends(_add_causality(made)))
 
 
 def _add_causality(rows: ReplayRows) -> ReplayRows:
     """Let receives that found their message there wait for its send, which changes nothing yet."""
     free = rows.op_mask(*RECEIVED) & (rows.awaits == -1)
     return replace(rows, awaits=np.where(free, 2 * rows.link, rows.awaits))
+
+
+def _free_eager_sends(rows: ReplayRows) -> ReplayRows:
+    """Let sends not wait for their receives where as large ones to the same rank were done before these were posted.
+
+    In lockstep a send often ends when its receive is posted, by chance. One that takes longer than those that waited
+    for nobody does wait.
+    """
+    program = rows.program
+    if program.end_s is None or not len(program.source):
+        return rows
+    begun = operation_starts(program, program.end_s)
+    posted = np.full(len(program.source), -np.inf)
+    posts = rows.op_mask(*POSTING)
+    posted[rows.link[posts]] = begun[posts]
+    sends = np.flatnonzero(rows.op_mask(Op.SEND))
+    link, lasted = rows.link[sends], program.end_s[sends] - begun[sends]
+    _, pair = np.unique(np.stack([program.source[link], program.target[link]]), axis=1, return_inverse=True)
+    pair = pair.ravel()
+    alone = program.end_s[sends] < posted[link]
+    largest, longest = np.full((2, int(pair.max(initial=0)) + 1), -1.0)
+    np.maximum.at(largest, pair[alone], rows.value[sends[alone]])
+    np.maximum.at(longest, pair[alone], lasted[alone])
+    freed = (rows.awaits[sends] >= 0) & (rows.value[sends] <= largest[pair]) & (lasted <= longest[pair])
+    seconds, wait_s, awaits = rows.seconds.copy(), rows.wait_s.copy(), rows.awaits.copy()
+    seconds[sends[freed]], wait_s[sends[freed]], awaits[sends[freed]] = lasted[freed], 0.0, -1
+    return replace(rows, seconds=seconds, wait_s=wait_s, awaits=awaits)
 
 
 def _delay_last_joins(rows: ReplayRows) -> ReplayRows:

@@ -125,11 +125,12 @@ def _by_rank(found: Sequence[Unit]) -> Sequence[FloatArray]:
     several = {place: _cut_unit(found[place]) for place in uneven if (found[place].codes >= 0).any()}
     single = [place for place in uneven if place not in several]
     together = np.sum([uneven[place] for place in single], axis=0)
-    return _spread(found, several | dict.fromkeys(single, _towards(together.mean(), together) if single else together))
+    even_s = sum(found[place].stretch * float(uneven[place].mean()) for place in single)
+    return _spread(found, several | dict.fromkeys(single, _towards(even_s, together) if single else together))
 
 
 def _cut_unit(unit: Unit) -> FloatArray:
-    return _towards(share_by_ranks(unit.codes, unit.totals[:, None])[:, 0], unit.totals)
+    return _towards(unit.stretch * share_by_ranks(unit.codes, unit.totals[:, None])[:, 0], unit.totals)
 
 
 def _by_phase(found: Sequence[Unit]) -> Sequence[FloatArray]:
@@ -154,7 +155,7 @@ def _fetched(unit: Unit) -> FloatArray:
     ranks, count = unit.structure.shape
     apart = np.linspace(-0.5, 0.5, ranks) / RANK_PIECES if ranks > 1 else np.zeros(1)
     turns = np.stack([np.roll(apart, turn) for turn in range(count)], axis=1)
-    factor = _towards(share_by_codes(unit.codes, unit.structure), unit.structure)
+    factor = _towards(unit.stretch * share_by_codes(unit.codes, unit.structure), unit.structure)
     return factor * (1.0 + turns)
 
 
@@ -167,7 +168,7 @@ def _again(found: Sequence[Unit]) -> Sequence[FloatArray]:
         limits = np.unique(np.linspace(0, count, PERIODS + 1).round().astype(int))
         for before, begin, end in zip(limits[:-2], limits[1:-1], limits[2:], strict=True):
             past = unit.structure[:, before:begin].sum(axis=1, keepdims=True)
-            factor[:, begin:end] = _towards(share_by_ranks(unit.codes, past), past)
+            factor[:, begin:end] = _towards(unit.stretch * share_by_ranks(unit.codes, past), past)
         made.append(factor)
     return made
 

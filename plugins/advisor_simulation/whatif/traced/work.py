@@ -40,6 +40,8 @@ LEAST_FAR: Final = 0.1
 #: Where so large a part of the passes holds something far out, or so much is far out, that is how the program works.
 REGULAR: Final = 0.6
 OFTEN: Final = 0.05
+#: A disturbance of a rank lasts for no more than this part of the passes, all of its disturbances together.
+SHORT: Final = 0.25
 #: The part of the passes in which as many ranks have as much more, up to this scatter, where that is how work wanders.
 EACH_PASS: Final = 0.9
 AS_MUCH: Final = 0.2
@@ -89,7 +91,8 @@ class Unit:
     where it comes once: passes of one instance are disturbed alike. ``structure`` is what of the seconds comes again,
     ``noise`` the relative standard deviation of the rest, ``disturbed`` the seconds (ranks, passes) that are
     disturbance. ``codes`` (ranks,) is the main region of each rank where ranks run several codes side by side, each
-    its own, else -1. ``served`` units are handed out by a hub piece after piece, to whoever asks.
+    its own, else -1. ``served`` units are handed out by a hub piece after piece, to whoever asks. ``spare_s`` (ranks,)
+    is how long each rank computes, reads and writes nothing else in the phase while the busiest one does.
     """
 
     phase: int
@@ -103,6 +106,22 @@ class Unit:
     repeats: int
     codes: IntArray
     served: bool = False
+    spare_s: FloatArray | None = None
+
+    @property
+    def stretch(self) -> float:
+        """How many times the mean work of all the others get where who has none of it can't take so much in between."""
+        each = self.structure.sum(axis=1)
+        even_s = whole_s = float(each.mean())
+        if self.spare_s is None or even_s <= 0:
+            return 1.0
+        most = np.where(each > IDLE * even_s, np.inf, self.spare_s)
+        for _ in range(len(each)):  # who has less time than an even part takes that, the others the rest
+            full = most < even_s
+            even_s = (whole_s * len(each) - most[full].sum()) / max(len(each) - full.sum(), 1)
+            if (most[~full] >= even_s).all():
+                break
+        return even_s / whole_s
 
     def divide_passes(self, values: FloatArray) -> list[FloatArray]:
         """Return values (ranks, passes) by the position of the passes in their instance, all in one if those differ."""
@@ -142,12 +161,15 @@ def find_units(
         if rows.seconds[at[serves]].sum() > BUSY * rows.seconds[at[~serves]].sum() / ranks:
             continue
         region = np.where(region < 0, -1 - region, region)
+        busy = rows.op_mask(Op.BURST) & (phase == number) & (rows.line < ranks)
+        busy_s = np.bincount(rows.line[busy], rows.seconds[busy], minlength=ranks)
         for one in np.unique(region):
             mine = (region == one) & ~serves
             if mine.any():
                 unit = _build_unit(rows, number, at[mine], instance, int(one) - 1, levels)
                 asked = _count_answers(rows, phase, number, center[number]) if number in center else 0.0
-                yield replace(unit, served=asked >= PIECEWISE * unit.seconds.shape[1])
+                spare_s = busy_s.max() - (busy_s - unit.seconds.sum(axis=1))
+                yield replace(unit, served=asked >= PIECEWISE * unit.seconds.shape[1], spare_s=spare_s)
 
 
 def computing_mask(rows: ReplayRows) -> Mask:
@@ -349,7 +371,7 @@ def split_noise(seconds: FloatArray, repeats: int) -> tuple[FloatArray, float]:
     away = (work - fit) / work.mean()
     far = np.abs(away) > _far_limit(away)
     trends = _follow_trend(rest, repeats)
-    far &= ~trends
+    far &= ~trends | _has_episodes(rest, far)
     structure = seconds.copy()
     if far.any() and (float(far.any(axis=0).mean()) >= REGULAR or float(far.mean()) > OFTEN):
         beyond = _find_extremes(away, far)
@@ -413,6 +435,16 @@ def _shrink_scatter(seconds: FloatArray, noise: float) -> FloatArray:
     by_chance = (noise * center) ** 2
     kept = np.maximum(1.0 - np.divide(by_chance, between, out=np.ones_like(between), where=between > 0), 0.0)
     return np.where(working[:, None], center + kept * (seconds - center), seconds)
+
+
+def _has_episodes(rest: FloatArray, far: Mask) -> Mask:
+    """Return which ranks (ranks, 1) go on as before but for few passes far out: one disturbance may last for several.
+
+    Work that grows, or wanders over the ranks, leaves more than noise in the other passes, or lasts longer.
+    """
+    left = np.where(far, 1.0, rest).std(axis=1, keepdims=True)
+    found: Mask = (far.mean(axis=1, keepdims=True) <= SHORT) & (left <= NOISE)
+    return found
 
 
 def _smooth_rest(rest: FloatArray, trends: Mask) -> FloatArray:
