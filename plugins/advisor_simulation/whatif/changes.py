@@ -150,7 +150,7 @@ def schedule_dynamically(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | No
 
 def _find_structure(work: FloatArray) -> FloatArray:
     """Return what of work (Q, I) comes again; noise stays with who had it, whoever does the work."""
-    from advisor_simulation.whatif.traced.work import split_noise  # and nothing that replays traces before
+    from advisor_simulation.whatif.traced.noise import split_noise  # and nothing that replays traces before
 
     return split_noise(work, work.shape[1])[0]
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from advisor_simulation.whatif import changes
 from advisor_simulation.whatif.call_grouping import _share_of_bytes
 from advisor_simulation.whatif.measured_run import MeasuredRun, PhaseRun
-from advisor_simulation.whatif.traced.work import Unit, count_positions, split_noise, split_noise_by_position
+from advisor_simulation.whatif.traced.noise import count_positions, split_noise, split_noise_by_position
+from advisor_simulation.whatif.traced.work import Unit
 
 RANKS, PASSES = 12, 20
 

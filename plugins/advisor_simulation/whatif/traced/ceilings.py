@@ -15,9 +15,10 @@ import numpy as np
 from advisor.trace.events import Role
 from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.traced.background import barrier_mask, role_mask
+from advisor_simulation.whatif.traced.noise import IDLE
 from advisor_simulation.whatif.traced.rows import message_mask
 from advisor_simulation.whatif.traced.sharing import ALONE
-from advisor_simulation.whatif.traced.work import IDLE, NoiseLevels, computing_mask, file_mask, find_hubs, find_units
+from advisor_simulation.whatif.traced.work import NoiseLevels, computing_mask, file_mask, find_hubs, find_units
 
 if TYPE_CHECKING:
     import numpy.typing as npt

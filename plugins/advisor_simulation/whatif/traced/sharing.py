@@ -12,8 +12,9 @@ import numpy as np
 
 from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.changes import RANK_PIECES, UNEVEN
+from advisor_simulation.whatif.traced.noise import IDLE
 from advisor_simulation.whatif.traced.side_by_side import share_by_codes, share_by_ranks
-from advisor_simulation.whatif.traced.work import IDLE, Unit, computing_mask
+from advisor_simulation.whatif.traced.work import Unit, computing_mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,10 +1,8 @@
-"""The computation of ranks in passes that come again, and what of it is structure and what is noise.
+"""The computation of ranks in passes that come again.
 
 A unit is what one region computes in a phase, and what few ranks compute beside the main one. The passes are the
 instances of the phase; where the ranks go through the region several times in each of them (a loop that never meets),
-those count. Seconds (ranks, passes) are a rank's share, times the size of the pass, times a rest. The rest is noise if
-it is small and does not stay with a rank: balancing does not remove it. A few that are much longer than the others of
-their kind are disturbances, and no work at all.
+those count.
 """
 
 from __future__ import annotations
@@ -19,6 +17,17 @@ from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 from advisor_simulation.replay.program import SENDING, Op
 from advisor_simulation.whatif.traced import side_by_side
+from advisor_simulation.whatif.traced.noise import (
+    ENOUGH,
+    FAR,
+    IDLE,
+    LEAST_FAR,
+    NOISE,
+    OFTEN,
+    count_positions,
+    shrink_scatter,
+    split_noise_by_position,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,28 +39,6 @@ if TYPE_CHECKING:
 
     Mask = npt.NDArray[np.bool_]
 
-#: A rest of this relative standard deviation is what noise can be; real unevenness of this size can't be told from it.
-NOISE: Final = 0.025
-#: Up to this ratio of the scatter of differences to the scatter the rest of a rank follows a trend (von Neumann 1941).
-TREND: Final = 0.4
-#: A rest is far out beyond so many standard deviations, and this share of the work.
-FAR: Final = 5.0
-LEAST_FAR: Final = 0.1
-#: Where so large a part of the passes holds something far out, or so much is far out, that is how the program works.
-REGULAR: Final = 0.6
-OFTEN: Final = 0.05
-#: A disturbance of a rank lasts for no more than this part of the passes, all of its disturbances together.
-SHORT: Final = 0.25
-#: The part of the passes in which as many ranks have as much more, up to this scatter, where that is how work wanders.
-EACH_PASS: Final = 0.9
-AS_MUCH: Final = 0.2
-LEAST_MORE: Final = 0.02
-#: Passes of an instance that differ in size by more than this factor are not alike.
-UNLIKE: Final = 2.0
-#: Instances from which on a rest can be told from the rank's share.
-ENOUGH: Final = 4
-#: A rank with less than this share of the mean work has nothing to do.
-IDLE: Final = 0.005
 #: A region with less than this share of a phase is no unit of its own.
 SMALL: Final = 0.01
 #: A hub that serves for more than this share of the mean work of a rank decides how fast the others are.
@@ -60,8 +47,6 @@ BUSY: Final = 0.5
 LEAST_PARTNERS: Final = 3
 #: A hub that answers each of the others so many times in a pass hands out pieces on demand.
 PIECEWISE: Final = 2.0
-_SCALE: Final = 1.4826
-_WIDE: Final = 1.96
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +123,7 @@ class Unit:
         totals: FloatArray = self.structure.sum(axis=1)
         if self.repeats < ENOUGH:
             return totals
-        return _shrink_scatter(totals[:, None], self.noise / np.sqrt(self.repeats))[:, 0]
+        return shrink_scatter(totals[:, None], self.noise / np.sqrt(self.repeats))[:, 0]
 
 
 def find_units(
@@ -199,7 +184,7 @@ def _build_unit(
         noise = levels.find_level(region)
         usual = _drop_outliers(seconds, levels.shares.get(region, levels.usual_shares.get(region)), noise)
         disturbed = np.maximum(seconds - usual, 0.0)
-        structure = _shrink_scatter(usual, noise)
+        structure = shrink_scatter(usual, noise)
         return Unit(number, at, turn, seconds, structure, noise, disturbed, region, repeats, codes)
     outlying = np.maximum(seconds - structure, 0.0)
     size = seconds.mean()
@@ -325,139 +310,3 @@ def _usual_shares(rows: ReplayRows, phase: Numbers, instance: Numbers) -> dict[i
 def main_region(region: npt.NDArray[np.int32], seconds: FloatArray) -> int:
     """Return the region that takes most of the ``seconds``; -1 is what lies in none."""
     return int(np.bincount(region + 1, seconds).argmax()) - 1
-
-
-def count_positions(seconds: FloatArray, repeats: int) -> int:
-    """Return how many passes (ranks, passes) each of ``repeats`` instances has, 1 where they are of like size."""
-    passes = seconds.shape[1] // repeats
-    if passes * repeats != seconds.shape[1] or repeats < ENOUGH:
-        return 1
-    usual = np.median(np.median(seconds, axis=0).reshape(repeats, passes), axis=0)
-    return passes if usual.max() > UNLIKE * usual.min() else 1
-
-
-def split_noise_by_position(seconds: FloatArray, repeats: int) -> tuple[FloatArray, float]:
-    """Return what ``split_noise`` does, of each pass of an instance by itself where these are of different sizes.
-
-    A long computation and a short one of the same region have their own shares, and their own noise.
-    """
-    passes = count_positions(seconds, repeats)
-    if passes == 1:
-        return split_noise(seconds, repeats)
-    usual = np.median(np.median(seconds, axis=0).reshape(repeats, passes), axis=0)
-    structure, squares, disturbed = seconds.copy(), 0.0, False
-    for place, size in enumerate(usual.tolist()):
-        structure[:, place::passes], noise = split_noise(seconds[:, place::passes], repeats)
-        squares += (noise * size) ** 2
-        disturbed |= noise < 0
-    noise = float(np.sqrt(squares) / usual.sum())
-    return structure, -noise if disturbed else noise
-
-
-def split_noise(seconds: FloatArray, repeats: int) -> tuple[FloatArray, float]:
-    """Return the structure of seconds (ranks, passes), and the relative standard deviation of the rest.
-
-    That is negative where disturbances were taken out. The passes are those of so many instances, which decide whether
-    a rest follows a trend.
-    """
-    working = seconds.sum(axis=1) > IDLE * seconds.sum(axis=1).mean()
-    work = seconds[working]
-    if work.shape[0] < 2 or work.shape[1] < ENOUGH or not (np.median(work, axis=0) > 0).all():
-        return seconds, 0.0
-    size = np.median(work, axis=0)
-    share = np.median(work / size, axis=1)
-    fit = share[:, None] * size
-    rest = np.divide(work, fit, out=np.ones_like(work), where=fit > 0)
-    away = (work - fit) / work.mean()
-    far = np.abs(away) > _far_limit(away)
-    trends = _follow_trend(rest, repeats)
-    far &= ~trends | _has_episodes(rest, far)
-    structure = seconds.copy()
-    if far.any() and (float(far.any(axis=0).mean()) >= REGULAR or float(far.mean()) > OFTEN):
-        beyond = _find_extremes(away, far)
-        structure[working] = np.where(beyond, fit, work)
-        noise = float(away[~beyond].std())
-        return structure, -noise if beyond.any() else noise
-    noise = float(away[~far].std())
-    if not far.any() and _is_handed_around(away):
-        return structure, noise
-    structure[working] = (
-        fit * _smooth_rest(np.where(far, 1.0, rest), trends) if noise <= NOISE else np.where(far, fit, work)
-    )
-    return structure, -noise if far.any() else noise
-
-
-def _far_limit(away: FloatArray) -> float:
-    """Return from which distance on something is far out: for normal noise ``FAR`` standard deviations.
-
-    By the median, and by the 95th percentile: work that is spread evenly has a wide middle and no tail.
-    """
-    size = np.abs(away)
-    middle, wide = FAR * _SCALE * float(np.median(size)), FAR * float(np.quantile(size, 0.95)) / _WIDE
-    return max(min(middle, wide), LEAST_FAR)
-
-
-def _find_extremes(away: FloatArray, far: Mask) -> Mask:
-    """Return what is disturbance where it is usual that some have more: few that are more than twice as far as those.
-
-    ``away`` (ranks, passes) is what lies above the usual, relative to the mean, ``far`` where it lies far above.
-    """
-    more = away[far & (away > 0)]
-    if len(more) < ENOUGH:
-        return np.zeros_like(far)
-    usual = float(np.median(more))
-    scatter = FAR * _SCALE * float(np.median(np.abs(more - usual)))
-    found: Mask = far & (away > usual + max(usual, scatter, LEAST_FAR))
-    few = found.any(axis=0).mean() < 1.0 - REGULAR and found.mean() <= OFTEN
-    return found if few else np.zeros_like(far)
-
-
-def _is_handed_around(away: FloatArray) -> bool:
-    """Return whether in each pass as many ranks have as much more than usual.
-
-    Noise hits now none and now some, now harder. ``away`` (ranks, passes) is what lies above the usual, relative to the
-    mean.
-    """
-    more = away > max(FAR * _SCALE * float(np.median(np.abs(away))), LEAST_MORE)
-    counts = np.bincount(more.sum(axis=0))
-    if counts.argmax() == 0 or counts.max() < EACH_PASS * more.shape[1]:
-        return False
-    return bool(away[more].std() <= AS_MUCH * away[more].mean())
-
-
-def _shrink_scatter(seconds: FloatArray, noise: float) -> FloatArray:
-    """Return seconds (ranks, n) drawn towards the mean of each pass, as far as noise explains how ranks differ."""
-    working = seconds.sum(axis=1) > IDLE * seconds.sum(axis=1).mean()
-    if working.sum() < 2:
-        return seconds
-    center = seconds[working].mean(axis=0)
-    between = seconds[working].var(axis=0, ddof=1)
-    by_chance = (noise * center) ** 2
-    kept = np.maximum(1.0 - np.divide(by_chance, between, out=np.ones_like(between), where=between > 0), 0.0)
-    return np.where(working[:, None], center + kept * (seconds - center), seconds)
-
-
-def _has_episodes(rest: FloatArray, far: Mask) -> Mask:
-    """Return which ranks (ranks, 1) go on as before but for few passes far out: one disturbance may last for several.
-
-    Work that grows, or wanders over the ranks, leaves more than noise in the other passes, or lasts longer.
-    """
-    left = np.where(far, 1.0, rest).std(axis=1, keepdims=True)
-    found: Mask = (far.mean(axis=1, keepdims=True) <= SHORT) & (left <= NOISE)
-    return found
-
-
-def _smooth_rest(rest: FloatArray, trends: Mask) -> FloatArray:
-    """Return the rest without noise: as it is for ranks whose rest follows a trend, else its mean."""
-    found: FloatArray = np.where(trends, rest, rest.mean(axis=1, keepdims=True))
-    return found
-
-
-def _follow_trend(rest: FloatArray, repeats: int) -> Mask:
-    """Return which ranks' rests (ranks, 1) change slowly between instances: that is work that grows or shrinks."""
-    each = rest.reshape(len(rest), repeats, -1).mean(axis=2) if rest.shape[1] % repeats == 0 else rest
-    if each.shape[1] < ENOUGH:
-        return np.zeros((len(rest), 1), dtype=bool)
-    steps = (np.diff(each, axis=1) ** 2).mean(axis=1) / 2
-    found: Mask = (steps < TREND * each.var(axis=1))[:, None]
-    return found
