@@ -113,7 +113,7 @@ def _choose_frame(frames: Sequence[Frame], source: Path | None) -> tuple[str | N
 
 
 def _hands_on(frame: Frame, source: Path | None) -> bool:
-    """Return whether what a line allocates is returned, by it or below it in its function: that only wraps ``malloc``."""
+    """Return whether what a line allocates is returned, there or below: its function only wraps ``malloc``."""
     file = _find_source(frame.file, source)
     if file is None or not frame.line:
         return False

@@ -152,7 +152,8 @@ def compare_misses(
 ) -> list[Comparison]:
     """Return the misses of each array in a first cache, simulated by the model and by valgrind.
 
-    valgrind lets the threads of a process share one cache: such programs are compared at one thread. Empty where the
+    valgrind lets the threads of a process share one cache: such programs are compared at one thread, also those that
+    ask for more. Raises ``UsageError`` where that fails. Empty where the
     model holds for no other number of threads. valgrind counts by instruction; where one goes to several arrays, what
     the tracer saw says how its misses are shared. ``scratch`` takes files, ``user_cache`` what is compiled.
     """
@@ -161,7 +162,7 @@ def compare_misses(
     if not traced.ranked and model.processors not in (None, 1):
         return []
     names, log = simulate_plain(model, folder, processors, cache)
-    variables = {**traced.variables, "OMP_NUM_THREADS": "1"}
+    variables = {**traced.variables, "OMP_NUM_THREADS": "1", "OMP_THREAD_LIMIT": "1"}
     counted = count_misses(command, traced.image.path, cache, scratch, variables)
     alone = traced
     if not traced.ranked and folded.processors > 1:
