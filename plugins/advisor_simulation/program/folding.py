@@ -249,9 +249,7 @@ def _works_unseen(events: _Events, executed: FloatArray) -> bool:
     return bool(executed[~seen].sum() > _LITTLE_WORK * executed.sum())
 
 
-def _find_indices(
-    events: _Events, paths: Sequence[tuple[int, ...]], processors: int
-) -> tuple[IntArray, int] | None:
+def _find_indices(events: _Events, paths: Sequence[tuple[int, ...]], processors: int) -> tuple[IntArray, int] | None:
     """Return each processor's first index in a loop and the step of the index, from a reference that tells.
 
     Such a reference moves by the same stride on all processors, and their places together leave no gaps.

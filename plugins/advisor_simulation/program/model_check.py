@@ -87,16 +87,30 @@ def find_false_sharing(
 
     Parts that meet within a line share it too, but seldom touch it.
     """
-    references: Counter[str] = Counter()
-    for number, times in Counter(folded.order).items():
-        for step in folded.folded[number].steps:
-            for use in iterate_in_loops(step.body, (len(step.owner),)):
-                references[traced.names[use.reference.data]] += use.reference.count * times
+    references = _count_references(traced, folded)
     counts = np.zeros(len(names), dtype=np.int64)
     if log.transactions is not None:
         counts = log.transactions[:, :, KINDS.index("false sharing")].sum(axis=1)
     found = [SharedLines(name, int(count), references[name]) for name, count in zip(names, counts, strict=True)]
     return sorted((one for one in found if one.share >= SHARED), key=lambda one: -one.transactions)
+
+
+def _count_references(traced: TracedProgram, folded: FoldedProgram) -> Counter[str]:
+    """Return the references to each array that were traced."""
+    references: Counter[str] = Counter()
+    for number, times in Counter(folded.order).items():
+        for step in folded.folded[number].steps:
+            for use in iterate_in_loops(step.body, (len(step.owner),)):
+                references[traced.names[use.reference.data]] += use.reference.count * times
+    return references
+
+
+def compare_references(
+    names: Sequence[str], log: SimulationLog, traced: TracedProgram, folded: FoldedProgram
+) -> Comparison:
+    """Return the references to arrays; a loop that is entered anew within one turn of that around it loses some."""
+    references = _count_references(traced, folded)
+    return Comparison("references to arrays", log.references, sum(references[name] for name in names))
 
 
 def compare_loads(log: SimulationLog, folded: FoldedProgram) -> list[Comparison]:

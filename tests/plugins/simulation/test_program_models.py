@@ -27,6 +27,7 @@ from advisor_simulation.program.model_check import (
     Comparison,
     compare_loads,
     compare_misses,
+    compare_references,
     compute_error,
     find_false_sharing,
     simulate_plain,
@@ -172,8 +173,10 @@ def test_arrays_are_named_where_what_was_allocated_is_kept(tmp_path: Path, monke
 def test_a_loop_in_which_only_some_processors_access_arrays_keeps_its_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, _, folded, _ = make_model(tmp_path, monkeypatch, ALLOCATORS, 4)
-    loads = compare_loads(simulate_plain(found, tmp_path, 4)[1], folded)
+    found, traced, folded, _ = make_model(tmp_path, monkeypatch, ALLOCATORS, 4)
+    names, log = simulate_plain(found, tmp_path, 4)
+    assert compare_references(names, log, traced, folded).error == 0
+    loads = compare_loads(log, folded)
     assert len(loads) == 4
     assert max(abs(row.error) for row in loads) < 0.02
 
