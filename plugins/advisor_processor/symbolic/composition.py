@@ -8,7 +8,6 @@ symbol: the iterations of a loop that data end, the share of a branch that data 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import sympy
@@ -16,84 +15,30 @@ import sympy
 from advisor_processor.source.records import Assignment, Branch, CallSite, Leave, LoopEntry, Rest
 from advisor_processor.symbolic import integers
 from advisor_processor.symbolic.call_graph import CallGraph
-from advisor_processor.symbolic.integer_functions import IntegerFunction, Step, make_integer
+from advisor_processor.symbolic.integer_functions import make_integer
+from advisor_processor.symbolic.library_names import ALLOCATING, CONSTANTS, HARMLESS, NUMBERS, UNCHANGED
 from advisor_processor.symbolic.loop_trips import find_trips
 from advisor_processor.symbolic.sums import SumRules
+from advisor_processor.symbolic.walk_records import (
+    RANK,
+    RANKS,
+    CallRecord,
+    Frame,
+    Memory,
+    Opaque,
+    TooLargeError,
+    merge_variables,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
 
     from advisor_processor.source.records import Block, Loop, Source, Statement
     from advisor_processor.symbolic.sums import Range
+    from advisor_processor.symbolic.walk_records import Key, MeasuredValues
 
-#: The ranks of a program, and one of them.
-RANKS: Final = sympy.Symbol("P", integer=True, positive=True)
-RANK: Final = sympy.Symbol("rank", integer=True, nonnegative=True)
 #: Blocks that are walked, calls followed, at most: beyond, the formulas would be too many to be of use.
 _BUDGET: Final = 20_000
-_CONSTANTS: Final = {"MPI_PROC_NULL": -2, "mpi_proc_null": -2, "NULL": 0, "true": 1, "false": 0, "nullptr": 0}
-_NUMBERS: Final = frozenset({"atoi", "atol", "atoll", "strtol", "strtoll", "strtoul", "strtoull", "stoi", "stol"})
-
-#: A file by its place, and a block of it by its number.
-Key = tuple[int, int]
-
-
-class Memory(IntegerFunction):
-    """The value of a pointer to so many bytes, which is not null."""
-
-    nargs = 1
-    is_positive = True
-
-
-class TooLargeError(Exception):
-    """A program has more contexts of calls than are walked."""
-
-
-@dataclass(frozen=True, slots=True)
-class Opaque:
-    """What a symbol stands for that only a run tells: ``part`` executions for one of ``whole``."""
-
-    part: Key
-    whole: Key | None
-
-
-@dataclass(frozen=True, slots=True)
-class MeasuredValues:
-    """What runs tell about values: ``shares`` of branches that were the same in all, names with one value a run.
-
-    ``holds`` says whether an integer was zero or more in every run.
-    """
-
-    arguments: int
-    shares: Mapping[Key, int]
-    singles: frozenset[tuple[int, str, str]]
-    holds: Callable[[Any], bool]
-
-
-@dataclass(frozen=True, slots=True)
-class CallRecord:
-    """A call of a library: the formulas of its arguments, None where not known.
-
-    ``sum_calls(x)`` is the sum of ``x`` over all times that it is made on a rank, ``is_nonnegative(x)`` 1 or 0 there.
-    """
-
-    name: str
-    written: tuple[str, ...]
-    arguments: tuple[Any, ...]
-    place: str
-    sum_calls: Callable[[Any], Any] = field(repr=False)
-    is_nonnegative: Callable[[Any], Any] = field(repr=False)
-
-
-@dataclass(slots=True)
-class _Frame:
-    """A function that is walked: where it is, and its variables."""
-
-    source: int
-    function: str
-    variables: dict[str, Any] = field(default_factory=dict)
-    result: Any = None
-    returned: bool = False
 
 
 class Composition:
@@ -111,7 +56,7 @@ class Composition:
         self._graph = CallGraph(sources)
         self._globals: dict[str, Any] = {}
         self._loops: list[Range] = []
-        self._frames: list[_Frame] = []
+        self._frames: list[Frame] = []
         self._results: dict[tuple[str, tuple[str, ...]], Any] = {}
         self._budget = _BUDGET
         self._macros: dict[str, integers.Macro] = {}
@@ -165,8 +110,8 @@ class Composition:
         if name.partition(".")[0].lstrip("*") not in self._sources[frame.source].declared.get(frame.function, ()):
             if name in self._globals:
                 return self._globals[name]
-            if name in _CONSTANTS:
-                return sympy.Integer(_CONSTANTS[name])
+            if name in CONSTANTS:
+                return sympy.Integer(CONSTANTS[name])
             for source in self._sources:
                 if name in source.values:
                     return self._parse(source.values[name])
@@ -176,7 +121,7 @@ class Composition:
 
     def call_value(self, name: str, arguments: Sequence[Any], written: Sequence[str]) -> Any:  # noqa: ANN401
         """Return what a call gives: a number of the command line, memory, or what a walked function returned."""
-        if name in _NUMBERS and written and (found := re.fullmatch(r"(\w+) ?\[ ?(\d+) ?\]", written[0])):
+        if name in NUMBERS and written and (found := re.fullmatch(r"(\w+) ?\[ ?(\d+) ?\]", written[0])):
             names = self._sources[self._frames[-1].source].parameters.get(self._frames[-1].function, ())
             return make_integer(f"argv{found[2]}") if len(names) > 1 and found[1] == names[1] else None
         if name == "gapwatch_read":
@@ -186,7 +131,7 @@ class Composition:
             size = self._sources[frame.source].sizes.get((frame.function, written[0]), 8)
             known = None not in arguments[1:]
             return Memory(sympy.expand(size * sympy.prod(arguments[1:]))) if known else None
-        wanted = _ALLOCATING.get(name)
+        wanted = ALLOCATING.get(name)
         if wanted is not None and len(arguments) >= wanted[-1] + 1:
             sizes = [arguments[at] for at in wanted]
             return None if None in sizes else Memory(sympy.expand(sympy.prod(sizes)))
@@ -303,8 +248,8 @@ class Composition:
             remaining = sympy.expand(remaining * (1 - condition))
         if remaining != 0:
             ends.append((None if None in values else left, before, shared))
-        frame.variables = _merge([(share, each) for share, each, _ in ends]) if ends else before
-        self._globals = _merge([(share, each) for share, _, each in ends]) if ends else shared
+        frame.variables = merge_variables([(share, each) for share, each, _ in ends]) if ends else before
+        self._globals = merge_variables([(share, each) for share, _, each in ends]) if ends else shared
         return sympy.expand(after + remaining)
 
     def _parent_of(self, block: Block) -> int:
@@ -350,12 +295,11 @@ class Composition:
 
     def _run_call(self, call: CallSite, block: Block, guard: Any) -> None:  # noqa: ANN401
         key = (call.name, tuple(re.sub(r"\s", "", each) for each in call.arguments))
+        values = tuple(self._parse(each) for each in call.arguments)
         if call.name in self._graph.places and call.name not in self._graph.recursive:
-            values = tuple(self._parse(each) for each in call.arguments)
             self._results[key] = self._run_function(call.name, call.arguments, values, guard)
             return
         frame = self._frames[-1]
-        values = tuple(self._parse(each) for each in call.arguments)
         loops = tuple(self._loops)
 
         def sum_calls(x: Any) -> Any:  # noqa: ANN401
@@ -386,17 +330,14 @@ class Composition:
             value = (RANK if name == "mpi_comm_rank" else RANKS) if world else None
             self._set(given[1].lstrip("&").replace("->", "."), value)
             return
-        if name == "mpi_bcast" or name in _HARMLESS or call.is_function:
+        if name == "mpi_bcast" or name in HARMLESS or call.is_function:
             return
         if name.startswith("mpi_"):
-            given = tuple(each for at, each in enumerate(given) if at not in _UNCHANGED.get(name[4:], (1,)))
+            given = tuple(each for at, each in enumerate(given) if at not in UNCHANGED.get(name[4:], (1,)))
         for each in given:
             plain = each.lstrip("&").replace("->", ".")
-            if (
-                (each.startswith("&") or fortran)
-                and re.fullmatch(r"[A-Za-z_][\w.]*", plain)
-                and not plain.lower().startswith("mpi_")
-            ):
+            named = re.fullmatch(r"[A-Za-z_][\w.]*", plain) and not plain.lower().startswith("mpi_")
+            if named and (each.startswith("&") or fortran):
                 self._set(plain, None)
 
     def _run_function(
@@ -410,7 +351,7 @@ class Composition:
         """Walk a function with what it is given; return what it returns, None where that is not known."""
         place, entry = self._graph.places[name]
         source = self._sources[place]
-        frame = _Frame(place, name)
+        frame = Frame(place, name)
         names = source.parameters.get(name, ())
         caller = self._frames[-1] if self._frames else None
         for parameter, text, value in zip(names, written, values, strict=False):
@@ -429,7 +370,7 @@ class Composition:
                 self._hand_back(frame, parameter, text, source.language)
         return frame.result
 
-    def _hand_over(self, frame: _Frame, parameter: str, text: str, value: Any, caller: _Frame | None) -> None:  # noqa: ANN401
+    def _hand_over(self, frame: Frame, parameter: str, text: str, value: Any, caller: Frame | None) -> None:  # noqa: ANN401
         """Give a parameter its value, and the members of a structure or what a pointer points at."""
         frame.variables[parameter] = value
         if caller is None:
@@ -442,7 +383,7 @@ class Composition:
             if name.startswith(plain + "."):
                 frame.variables[parameter + name.removeprefix(plain)] = each
 
-    def _hand_back(self, frame: _Frame, parameter: str, text: str, language: str) -> None:
+    def _hand_back(self, frame: Frame, parameter: str, text: str, language: str) -> None:
         """Set what a function changed through a pointer, a structure or, in Fortran, any argument."""
         plain = text.lstrip("&").replace("->", ".")
         if not re.fullmatch(r"[A-Za-z_][\w.]*", plain):
@@ -456,41 +397,3 @@ class Composition:
         for name, each in frame.variables.items():
             if name.startswith(parameter + "."):
                 self._set(plain + name.removeprefix(parameter), each)
-
-
-#: Functions that allocate, with the places of what is multiplied.
-_ALLOCATING: Final[Mapping[str, tuple[int, ...]]] = {
-    "malloc": (0,), "calloc": (0, 1), "realloc": (1,), "aligned_alloc": (1,), "gapwatch_vector": (0, 1),
-}  # fmt: skip
-#: Arguments of calls of MPI that these only read, in Fortran, where any argument might be changed; else the second.
-_UNCHANGED: Final[Mapping[str, tuple[int, ...]]] = {
-    "send": (0, 1, 3, 4), "isend": (0, 1, 3, 4), "recv": (1, 3, 4), "irecv": (1, 3, 4), "reduce": (0, 2, 5),
-    "allreduce": (0, 2), "sendrecv": (0, 1, 3, 4, 6, 8, 9), "sendrecv_replace": (1, 3, 4, 5, 6),
-    "alltoall": (0, 1, 4), "allgather": (0, 1, 4), "gather": (0, 1, 4, 6), "scatter": (0, 1, 4, 6),
-}  # fmt: skip
-_HARMLESS: Final = frozenset({"mpi_init", "free", "printf", "fprintf", "mpi_barrier", "mpi_finalize"})
-
-
-def _merge(ends: Sequence[tuple[Any, dict[str, Any]]]) -> dict[str, Any]:
-    """Return the variables behind a branch: what all ends agree on, else the value by the condition of each."""
-    if len(ends) == 1:
-        return ends[0][1]
-    merged: dict[str, Any] = {}
-    for name in dict.fromkeys(name for _, each in ends for name in each):
-        held = [(share, each[name]) for share, each in ends if name in each]
-        values = [value for _, value in held]
-        if all(value == values[0] for value in values):
-            merged[name] = values[0]
-        elif (
-            None in values
-            or len(held) < len(ends)
-            or any(share is None for share, _ in held)
-            or any(isinstance(value, Memory) for value in values)
-        ):
-            merged[name] = None
-        else:
-            merged[name] = sympy.expand(sum(share * value for share, value in held))
-    return merged
-
-
-__all__ = ["RANK", "RANKS", "Composition", "MeasuredValues", "Memory", "Step", "TooLargeError"]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 import sympy
 
 from advisor_processor.source import instrumented_run, model
-from advisor_processor.symbolic.composition import TooLargeError
 from advisor_processor.symbolic.integer_functions import Doublings, Quotient, Remainder, Step
 from advisor_processor.symbolic.program_formulas import derive_formulas
+from advisor_processor.symbolic.walk_records import TooLargeError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

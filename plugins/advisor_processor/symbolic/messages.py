@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import sympy
 
-from advisor_processor.symbolic.composition import RANKS
 from advisor_processor.symbolic.integer_functions import Doublings
+from advisor_processor.symbolic.walk_records import RANKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from advisor_processor.symbolic.composition import CallRecord
+    from advisor_processor.symbolic.walk_records import CallRecord
 
 #: Sends: where the number of values stands, and the rank they go to; persistent ones are counted where they are made.
 _SENDS: Final = {

@@ -10,16 +10,17 @@ import sympy
 
 from advisor_processor.source.essential_accesses import count_essential_accesses
 from advisor_processor.symbolic import messages
-from advisor_processor.symbolic.composition import RANK, RANKS, Composition, MeasuredValues
+from advisor_processor.symbolic.composition import Composition
 from advisor_processor.symbolic.integer_functions import evaluate_exactly
 from advisor_processor.symbolic.sums import SumRules
+from advisor_processor.symbolic.walk_records import RANK, RANKS, MeasuredValues
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from advisor_processor.source.instrumented_run import SourceCounts
     from advisor_processor.source.records import Block, Loop, Source
-    from advisor_processor.symbolic.composition import Key, Opaque
+    from advisor_processor.symbolic.walk_records import Key, Opaque
 
 #: Operations of arithmetic, and how many each is.
 ARITHMETIC: Final = {"fp_add": 1, "fp_mul": 1, "fp_fma": 2, "fp_div": 1}

@@ -54,13 +54,16 @@ def iterate_in_loops(body: Iterable[FoldedItem], most: tuple[int, ...]) -> Itera
             yield ReferenceInLoops(item, most)
 
 
-def lay_out_arrays(objects: Sequence[DataObject], uses: Sequence[Sequence[ReferenceInLoops]]) -> list[ArrayLayout]:
-    """Return the layout of each object, from the references to it."""
+def lay_out_arrays(
+    objects: Sequence[DataObject], uses: Sequence[Sequence[ReferenceInLoops]], processors: int
+) -> list[ArrayLayout]:
+    """Return the layout of each object, from the references to it by so many processors."""
     places = _place_objects(objects)
     found = []
     for one, mine, at in zip(objects, uses, places, strict=True):
         element = _find_element(one, mine)
-        row_B = one.row_B if one.row_B and one.row_B % element == 0 else _find_row(one, mine, element)
+        known = one.row_B and one.row_B % element == 0 and _stay_in_rows(mine, one.row_B, element, processors)
+        row_B = one.row_B if known else _find_row(one, mine, element, processors)
         items = max(row_B // element, 1)
         if items == 1 and any(use.reference.size > element for use in mine):
             found.append(ArrayLayout(one.name, element, -(-one.size // element), 1, at, flat=True))
@@ -101,12 +104,32 @@ def _find_element(one: DataObject, uses: Sequence[ReferenceInLoops]) -> int:
     return max(min(found, _LARGEST_ITEM_B), 1)
 
 
-def _find_row(one: DataObject, uses: Sequence[ReferenceInLoops], element: int) -> int:
+def _stay_in_rows(uses: Sequence[ReferenceInLoops], row_B: int, element: int, processors: int) -> bool:
+    """Return whether no access to several items begins in one row and ends in another."""
+    items = row_B // element
+    for use in uses:
+        width, offset = use.reference.size // element, use.reference.offset
+        if width <= 1:
+            continue
+        if isinstance(offset, LinearForm):
+            begins = np.array([offset.constant // element % items])
+            for factor, count in zip(offset.factors, (*use.most, processors), strict=True):
+                if factor % row_B:
+                    steps = factor // element * np.arange(min(count, items))
+                    begins = np.unique((begins[:, None] + steps) % items)
+        else:
+            begins = np.unique(offset.values // element % items)
+        if (begins + width > items).any():
+            return False
+    return True
+
+
+def _find_row(one: DataObject, uses: Sequence[ReferenceInLoops], element: int, processors: int) -> int:
     """Return the smallest stride that references fill with smaller steps or with several places, else one item."""
     forms = [(use, use.reference.offset) for use in uses if isinstance(use.reference.offset, LinearForm)]
     strides = {abs(factor) for use, form in forms for factor in form.factors if abs(factor) >= 2 * use.reference.size}
     for stride in sorted(strides):
-        if stride % element or stride > one.size:
+        if stride % element or stride > one.size or not _stay_in_rows(uses, stride, element, processors):
             continue
         starts = {form.constant % stride for _, form in forms if any(abs(factor) == stride for factor in form.factors)}
         steps = any(

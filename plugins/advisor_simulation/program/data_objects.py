@@ -5,6 +5,7 @@ An allocated array is called what the line of the source that allocates it assig
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -35,6 +36,7 @@ _LARGEST_B: Final = 64 << 20
 _FORTRAN: Final = frozenset({0x07, 0x08, 0x0E, 0x22, 0x23})
 _PEELED: Final = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_atomic_type")
 _ASSIGNED: Final = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)?=(?!=)")
+_ALIGNED: Final = re.compile(r"posix_memalign\s*\(\s*(?:\([\w\s*]+\)\s*)?&?\s*(\w+)")
 _CONSTRUCTED: Final = re.compile(r"(?:>|\bauto)\s*&?\s*(\w+)\s*[({]|,\s*(\w+)\s*[({]")
 _ALLOCATED: Final = re.compile(r"\ballocate\s*\((.*)\)", re.IGNORECASE)
 _FORTRAN_NAME: Final = re.compile(r"(?:^|,)\s*([\w%]+)\s*\(")
@@ -93,7 +95,7 @@ def name_allocations(image: ElfImage, process: TracedProcess, source: Path | Non
         inside = [at for at in frames if image.find_function(at - process.base - 1) is not None]
         if not inside:
             continue  # an allocation of a library is none of the program's arrays
-        place = _choose_frame([frame for one in named for frame in one.frames])
+        place = _choose_frame([frame for one in named for frame in one.frames], source)
         known[place] += 1
         file, line, function = place
         name = _allocated_name(_find_source(file, source), line, known[place] - 1, function)
@@ -101,11 +103,27 @@ def name_allocations(image: ElfImage, process: TracedProcess, source: Path | Non
     return found
 
 
-def _choose_frame(frames: Sequence[Frame]) -> tuple[str | None, int | None, str]:
-    """Return file, line and function of the innermost caller that is the program's own."""
+def _choose_frame(frames: Sequence[Frame], source: Path | None) -> tuple[str | None, int | None, str]:
+    """Return file, line and function of the innermost caller that is the program's own and allocates for itself."""
     own = [one for one in frames if one.file is not None and not is_system_source(one.file)]
+    while len(own) > 1 and _hands_on(own[0], source):
+        own = own[1:]
     chosen = own[0] if own else next(iter(frames), None)
     return (chosen.file, chosen.line, chosen.function or "") if chosen is not None else (None, None, "")
+
+
+def _hands_on(frame: Frame, source: Path | None) -> bool:
+    """Return whether what a line allocates is returned, there or below: its function only wraps ``malloc``."""
+    file = _find_source(frame.file, source)
+    if file is None or not frame.line:
+        return False
+    text = _read_line(file, frame.line)
+    if re.search(r"\breturn\b", text):
+        return True
+    names = _ALIGNED.findall(text) or [name for name in _ASSIGNED.findall(text) if "[" not in text.partition("=")[0]]
+    below = itertools.takewhile(lambda line: not line.startswith("}"), _read_lines(file)[frame.line :])
+    returned = [re.search(r"\breturn\s*\(?\s*(?:\([\w\s*]+\)\s*)?(\w+)\s*\)?\s*;", line) for line in below]
+    return any(one is not None and one[1] in names for one in returned)
 
 
 def _find_source(file: str | None, folder: Path | None) -> Path | None:
@@ -123,18 +141,22 @@ def _allocated_name(file: Path | None, line: int | None, turn: int, function: st
         names = [name.rpartition("%")[2] for name in _FORTRAN_NAME.findall(allocated[1])]
     else:
         names = [one[0] or one[1] for one in _CONSTRUCTED.findall(text) if one[0] or one[1]] if "<" in text else []
-        names = _ASSIGNED.findall(text) or names
+        names = _ALIGNED.findall(text) or _ASSIGNED.findall(text) or names
     if names:
         return str(names[turn % len(names)])
     plain = re.sub(r"\W+", "_", function).strip("_")
     return f"{plain}_{line}" if line else plain
 
 
-def _read_line(file: Path, line: int) -> str:
+def _read_lines(file: Path) -> list[str]:
     try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        return file.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return ""
+        return []
+
+
+def _read_line(file: Path, line: int) -> str:
+    lines = _read_lines(file)
     text = lines[line - 1] if line <= len(lines) else ""
     while text.rstrip().endswith("&") and line < len(lines):  # a statement of Fortran goes on
         text, line = text.rstrip()[:-1] + lines[line].lstrip(" &"), line + 1
@@ -155,7 +177,8 @@ def read_static_objects(path: Path) -> list[DataObject]:
         for section in elf.iter_sections():
             if isinstance(section, SymbolTableSection) and section["sh_type"] == "SHT_SYMTAB":
                 for symbol in section.iter_symbols():
-                    inside = symbol["st_shndx"] in writable
+                    # a name with a version is a library's, of which the program holds a copy, such as std::cout
+                    inside = symbol["st_shndx"] in writable and "@" not in symbol.name
                     if symbol["st_info"]["type"] == "STT_OBJECT" and symbol["st_size"] >= 4 and inside:
                         name = _plain_name(symbol.name)
                         found[symbol["st_value"]] = DataObject(name, symbol["st_value"], symbol["st_size"])

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 NO_LOOP = -1
 #: Instructions that repeat themselves are loops with numbers from here on.
 _REPEATED = 1 << 20
+#: This share of a loop's instructions is a test of its condition.
+_LITTLE_WORK = 0.01
 #: So few lines of memory without a name for each processor are scalars of frames.
 _FEW_LINES, _LINE_B = 64, 64
 
@@ -205,14 +207,16 @@ def _fold_top(
     shared: bool,
 ) -> FoldedStep:
     processors = max(located) + 1
-    indices = _find_indices(events, paths) if top != NO_LOOP and shared else None
+    executed = _count_instructions(located, paths, top)
+    counted = top != NO_LOOP and shared and not _works_unseen(events, executed)
+    indices = _find_indices(events, paths, processors) if counted else None
     recovered = indices is not None
     turns = events.turns.copy()
     if indices is not None:
         begin, stride = indices
         turns[:, 0] = begin[events.processor] + stride * turns[:, 0]
         size = int(turns[:, 0].max()) + 1
-        owner = np.zeros(size, dtype=np.int64)
+        owner = np.full(size, events.processor[0])  # of one processor, which may have no access in some indices
         owner[turns[:, 0]] = events.processor
         prefix: tuple[int, ...] = (top,)
     else:
@@ -222,19 +226,34 @@ def _fold_top(
                     events.place)  # fmt: skip
     space = _Space(np.arange(size, dtype=np.int64)[:, None], owner, size)
     body = _fold_body(moved, prefix, space, paths, sizes, 1 - len(prefix))
-    if weighed is None:
-        weight = _weigh_indices(located, paths, top, indices, size)
-    else:
+    if weighed is not None:
         weight = (weighed / np.maximum(np.bincount(owner, minlength=processors), 1))[owner]
+    else:
+        weight = executed if indices is None else _weigh_indices(located, paths, top, indices, owner)
     return FoldedStep(top, owner, weight, body, recovered)
 
 
-def _find_indices(events: _Events, paths: Sequence[tuple[int, ...]]) -> tuple[IntArray, int] | None:
+def _count_instructions(located: Mapping[int, PlacedEvents], paths: Sequence[tuple[int, ...]], top: int) -> FloatArray:
+    """Return what each processor executes in an outermost loop."""
+    executed = np.zeros(max(located) + 1)
+    mine = np.array([bool(path) and path[0] == top for path in paths])
+    for q, one in located.items():
+        head = one.located
+        executed[q] = np.diff(np.r_[head.head_count, one.end_count])[mine[head.head_path]].sum()
+    return executed
+
+
+def _works_unseen(events: _Events, executed: FloatArray) -> bool:
+    """Return whether processors without an access in a loop, which tell no index, do a part of its work."""
+    seen = np.bincount(events.processor, minlength=len(executed)) > 0
+    return bool(executed[~seen].sum() > _LITTLE_WORK * executed.sum())
+
+
+def _find_indices(events: _Events, paths: Sequence[tuple[int, ...]], processors: int) -> tuple[IntArray, int] | None:
     """Return each processor's first index in a loop and the step of the index, from a reference that tells.
 
     Such a reference moves by the same stride on all processors, and their places together leave no gaps.
     """
-    processors = int(events.processor.max()) + 1
     present = np.unique(events.processor)
     turns = np.zeros(processors, dtype=np.int64)
     np.maximum.at(turns, events.processor, events.turns[:, 0] + 1)
@@ -348,22 +367,19 @@ def _weigh_indices(
     located: Mapping[int, PlacedEvents],
     paths: Sequence[tuple[int, ...]],
     top: int,
-    indices: tuple[IntArray, int] | None,
-    size: int,
+    indices: tuple[IntArray, int],
+    owner: IntArray,
 ) -> FloatArray:
     """Return the instructions of each index of a loop, from where its iterations begin to where the next thing does."""
+    size = len(owner)
     weight = np.zeros(size)
-    if top == NO_LOOP:
-        return weight
-    for q, one in located.items():
-        head = one.located
-        mine = np.array([bool(path) and path[0] == top for path in paths])[head.head_path]
-        counts = np.diff(np.r_[head.head_count, one.end_count])
-        if indices is None:
-            weight[q] += counts[mine].sum()
-        else:
-            begin, stride = indices
-            index = begin[q] + stride * head.head_turn[mine].astype(np.int64)
-            inside = (index >= 0) & (index < size)  # the last test of a loop is no iteration
-            np.add.at(weight, index[inside], counts[mine][inside])
+    begin, stride = indices
+    mine = np.array([bool(path) and path[0] == top for path in paths])
+    for q in np.unique(owner).tolist():
+        head = located[q].located
+        rows = mine[head.head_path]
+        counts = np.diff(np.r_[head.head_count, located[q].end_count])
+        index = begin[q] + stride * head.head_turn[rows].astype(np.int64)
+        inside = (index >= 0) & (index < size)  # the last test of a loop is no iteration
+        np.add.at(weight, index[inside], counts[rows][inside])
     return weight

@@ -87,16 +87,30 @@ def find_false_sharing(
 
     Parts that meet within a line share it too, but seldom touch it.
     """
-    references: Counter[str] = Counter()
-    for number, times in Counter(folded.order).items():
-        for step in folded.folded[number].steps:
-            for use in iterate_in_loops(step.body, (len(step.owner),)):
-                references[traced.names[use.reference.data]] += use.reference.count * times
+    references = _count_references(traced, folded)
     counts = np.zeros(len(names), dtype=np.int64)
     if log.transactions is not None:
         counts = log.transactions[:, :, KINDS.index("false sharing")].sum(axis=1)
     found = [SharedLines(name, int(count), references[name]) for name, count in zip(names, counts, strict=True)]
     return sorted((one for one in found if one.share >= SHARED), key=lambda one: -one.transactions)
+
+
+def _count_references(traced: TracedProgram, folded: FoldedProgram) -> Counter[str]:
+    """Return the references to each array that were traced."""
+    references: Counter[str] = Counter()
+    for number, times in Counter(folded.order).items():
+        for step in folded.folded[number].steps:
+            for use in iterate_in_loops(step.body, (len(step.owner),)):
+                references[traced.names[use.reference.data]] += use.reference.count * times
+    return references
+
+
+def compare_references(
+    names: Sequence[str], log: SimulationLog, traced: TracedProgram, folded: FoldedProgram
+) -> Comparison:
+    """Return the references to arrays; a loop that is entered anew within one turn of that around it loses some."""
+    references = _count_references(traced, folded)
+    return Comparison("references to arrays", log.references, sum(references[name] for name in names))
 
 
 def compare_loads(log: SimulationLog, folded: FoldedProgram) -> list[Comparison]:
@@ -152,7 +166,8 @@ def compare_misses(
 ) -> list[Comparison]:
     """Return the misses of each array in a first cache, simulated by the model and by valgrind.
 
-    valgrind lets the threads of a process share one cache: such programs are compared at one thread. Empty where the
+    valgrind lets the threads of a process share one cache: such programs are compared at one thread, also those that
+    ask for more. Raises ``UsageError`` where that fails. Empty where the
     model holds for no other number of threads. valgrind counts by instruction; where one goes to several arrays, what
     the tracer saw says how its misses are shared. ``scratch`` takes files, ``user_cache`` what is compiled.
     """
@@ -161,7 +176,7 @@ def compare_misses(
     if not traced.ranked and model.processors not in (None, 1):
         return []
     names, log = simulate_plain(model, folder, processors, cache)
-    variables = {**traced.variables, "OMP_NUM_THREADS": "1"}
+    variables = {**traced.variables, "OMP_NUM_THREADS": "1", "OMP_THREAD_LIMIT": "1"}
     counted = count_misses(command, traced.image.path, cache, scratch, variables)
     alone = traced
     if not traced.ranked and folded.processors > 1:

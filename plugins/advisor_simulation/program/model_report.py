@@ -19,6 +19,7 @@ from advisor_simulation.program.model_check import (
     compare_loads,
     compare_messages,
     compare_misses,
+    compare_references,
     compute_error,
     find_false_sharing,
     simulate_plain,
@@ -59,7 +60,7 @@ def build_report(
             model = read_model(place)
             names, log = simulate_plain(model, place.parent, folded.processors)
             parts: list[Part] = [_describe_program(traced.image.path.name, folded.processors, log)]
-            rows = compare_loads(log, folded)
+            rows = [compare_references(names, log, traced, folded), *compare_loads(log, folded)]
             if trace is not None:
                 rows += compare_messages(log, trace, folded.processors)
             if not args.unchecked:

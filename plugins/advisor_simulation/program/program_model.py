@@ -122,7 +122,10 @@ def retrace_program(
 def fold_program(traced: TracedProgram, cache: Path) -> FoldedProgram:
     """Return the phases of a traced run."""
     locator = EventLocator(traced.code, cache)
-    placers = [_ObjectFinder(found, traced.names) for found in traced.objects]
+    placers = [
+        _ObjectFinder(found, traced.names, one.sizes)
+        for found, one in zip(traced.objects, traced.processes, strict=True)
+    ]
     held: dict[int, bytes] = {}
     known: dict[str, int] = {}
     phases: list[ProgramPhase] = []
@@ -173,18 +176,24 @@ def _split_phases(traced: TracedProgram) -> Iterator[ProgramPhase]:
 class _ObjectFinder:
     """Finds the objects that addresses of a process lie in."""
 
-    def __init__(self, objects: Sequence[DataObject], names: Sequence[str]) -> None:
+    def __init__(self, objects: Sequence[DataObject], names: Sequence[str], sizes: Mapping[int, int]) -> None:
         self._begin = np.array([one.address for one in objects], dtype=np.int64)
         self._end = np.array([one.end for one in objects], dtype=np.int64)
         number = {name: place for place, name in enumerate(names)}
         self._number = np.array([number[one.name] for one in objects], dtype=np.int64)
+        self._size = np.ones(max(sizes, default=0) + 1, dtype=np.int64)
+        self._size[list(sizes)] = list(sizes.values())
 
     def place_events(self, events: LocatedEvents) -> tuple[IntArray, IntArray]:
-        """Return the object of each access (-1 for none), and the offset in it, bytes."""
+        """Return the object of each access (-1 for none), and the offset in it, bytes.
+
+        What ends outside of an object is none of its items: what lay there before, or more than a string's bytes.
+        """
         if not len(self._begin):
             return np.full(len(events.address), -1), events.address
         place = np.maximum(np.searchsorted(self._begin, events.address, "right") - 1, 0)
-        inside = (events.address >= self._begin[place]) & (events.address < self._end[place])
+        last = events.address + self._size[events.number]
+        inside = (events.address >= self._begin[place]) & (last <= self._end[place])
         return np.where(inside, self._number[place], -1), events.address - np.where(inside, self._begin[place], 0)
 
 
@@ -206,7 +215,7 @@ def write_program_model(traced: TracedProgram, folded: FoldedProgram, target: Pa
         ]
         for number in kept
     ]
-    layouts = lay_out_arrays(objects, uses)
+    layouts = lay_out_arrays(objects, uses, folded.processors)
     arrays = dict(zip(kept, layouts, strict=True))
     writer = ModelWriter(
         traced.image.path.name, folded.processors, arrays, traced.ranked, target.parent / f"{target.stem}.tables"

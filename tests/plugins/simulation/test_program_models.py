@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,12 +18,16 @@ from advisor_simulation.mds.nests import build_nest_stream
 from advisor_simulation.model.checks import read_model
 from advisor_simulation.model.records import Parallel
 from advisor_simulation.model.world import build_world
+from advisor_simulation.program.array_layout import ReferenceInLoops, lay_out_arrays
 from advisor_simulation.program.code_loops import read_program_code
+from advisor_simulation.program.data_objects import DataObject, read_static_objects
 from advisor_simulation.program.fitting import LinearForm, fit_linear
+from advisor_simulation.program.folded_phases import FoldedReference
 from advisor_simulation.program.model_check import (
     Comparison,
     compare_loads,
     compare_misses,
+    compare_references,
     compute_error,
     find_false_sharing,
     simulate_plain,
@@ -74,6 +79,30 @@ int main(void) {
       if (key[i] < 4) *(volatile long *)&hits[me].count += 1;
   }
   return hits[0].count == 0;
+}
+"""
+
+#: Arrays from functions that only allocate; a loop in which only the first thread finds anything to read.
+ALLOCATORS = """\
+#include <stdlib.h>
+static inline void *get_aligned(size_t size) {
+  void *block = NULL;
+  int failed = posix_memalign(&block, 64, size);
+  if (failed) block = NULL;
+  return block;
+}
+static void *get_zeroed(size_t n, size_t size) { return calloc(n, size); }
+int main(void) {
+  int n = 4000;
+  double *mass = get_aligned(sizeof *mass * n);
+  int *cell = get_zeroed(n, sizeof *cell);
+  long seen = 0;
+#pragma omp parallel for reduction(+ : seen)
+  for (int i = 0; i < n; i++) {
+    if (i < n / 4) mass[i] = cell[i];
+    else for (int k = 0; k < 5; k++) seen += i % (k + 3);
+  }
+  return seen == 1;
 }
 """
 
@@ -132,6 +161,41 @@ def test_false_sharing_is_found_where_it_is(
     lines = counts["hits"][KINDS.index("false sharing")]
     assert lines > 1000 if shares else lines == 0
     assert [one.array for one in find_false_sharing(names, log, traced, folded)] == (["hits"] if shares else [])
+
+
+def test_arrays_are_named_where_what_was_allocated_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, traced, *_ = make_model(tmp_path, monkeypatch, ALLOCATORS, 4)
+    sizes = {one.name: one.size for one in traced.objects[0] if one.allocated}
+    assert sizes["mass"] == 32000
+    assert sizes["cell"] == 16000
+
+
+def test_a_loop_in_which_only_some_processors_access_arrays_keeps_its_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, traced, folded, _ = make_model(tmp_path, monkeypatch, ALLOCATORS, 4)
+    names, log = simulate_plain(found, tmp_path, 4)
+    assert compare_references(names, log, traced, folded).error == 0
+    loads = compare_loads(log, folded)
+    assert len(loads) == 4
+    assert max(abs(row.error) for row in loads) < 0.02
+
+
+def test_copies_of_what_libraries_hold_are_no_arrays_of_a_program(tmp_path: Path) -> None:
+    source = "#include <iostream>\nint table[64];\nint main() { std::cout << table[3]; }\n"
+    program = compile_program(tmp_path, "g++", source, "-O2", "-g", suffix=".cpp")
+    assert [one.name for one in read_static_objects(program)] == ["table"]
+
+
+def test_rows_hold_all_items_of_an_access() -> None:
+    sweep = ReferenceInLoops(FoldedReference(0, 0, 8, False, LinearForm((128, 8, 0), 0), 512), (32, 16))
+    beside = replace(sweep, reference=replace(sweep.reference, size=16, offset=LinearForm((128, 8, 0), 0)))
+    block = DataObject("block", 4096, 4096)
+    assert (lay_out_arrays([block], [[sweep]], 1)[0].items, lay_out_arrays([block], [[sweep]], 1)[0].rows) == (16, 32)
+    crossed = lay_out_arrays([block], [[sweep, beside]], 1)[0]
+    assert (crossed.items, crossed.flat) == (512, True), "the last access of a row reads on in the next one"
+    known = lay_out_arrays([replace(block, row_B=128, element_B=8)], [[beside]], 1)[0]
+    assert known.flat, "and also where a type says what a row is"
 
 
 def test_loops_are_found_in_code_with_their_nesting(tmp_path: Path) -> None:
