@@ -25,6 +25,8 @@ def parse(text: PlainText) -> TimingTable:
         raise InputError(text.path, "holds no table of TimerOutput")
     title = titles[-1]
     cells = text.lines[title].strip().strip("|").split("|")
+    if len(cells) < 2:
+        raise text.make_error(title, "no line of a table of TimerOutput")
     over_ranks = "since start" not in text.lines[title]
     wall_s = _parse_seconds(text, cells[-1 if over_ranks else 1], title)
     head = text.find_line(_RULE, title)
