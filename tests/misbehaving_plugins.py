@@ -67,7 +67,7 @@ AFTERMATHS: Final = {
     "alarm_later": "[signal.setitimer(one, 0.05) for one in (signal.ITIMER_PROF, signal.ITIMER_VIRTUAL)]; return []",
     "exit_later": "threading.Timer(0.05, os._exit, (0,)).start(); return []",
     "kill_later": "threading.Timer(0.05, os.kill, (os.getpid(), 9)).start(); return []",
-    "file_size": "resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)); return []",
+    "file_size": "kind = resource.RLIMIT_FSIZE; resource.setrlimit(kind, (0, resource.getrlimit(kind)[1])); return []",
     "cpu_time": "resource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile True: pass",
     "close_all": "os.closerange(0, 256); return []",
     "rubbish_everywhere": "[os.write(n, b'?') for n in range(3, 9) if os.path.exists(f'/proc/self/fd/{n}')]; return []",

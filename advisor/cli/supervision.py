@@ -99,19 +99,24 @@ def confine_process(prepare: Callable[[], None], places: Callable[[], Iterable[P
 
 @contextmanager
 def _divert_output() -> Iterator[None]:
-    """Send what is written meanwhile past Python, to the descriptor of standard output, to standard error."""
+    """Send what is written meanwhile past Python, to the descriptor of standard output, to standard error.
+
+    Both are as before afterwards, also where somebody closed them.
+    """
+    kept: dict[int, int] = {}
+    for stream in (1, 2):
+        with suppress(OSError):  # it is closed
+            kept[stream] = os.dup(stream)
     try:
-        kept = os.dup(1)
-    except OSError:  # it is closed
-        yield
-        return
-    try:
-        with suppress(OSError):
-            os.dup2(2, 1)
+        if 1 in kept:
+            with suppress(OSError):
+                os.dup2(2, 1)
         yield
     finally:
-        os.dup2(kept, 1)
-        os.close(kept)
+        for stream, copy in kept.items():
+            with suppress(OSError):  # who closed everything closed these, too
+                os.dup2(copy, stream)
+                os.close(copy)
 
 
 def announce_delivery() -> None:

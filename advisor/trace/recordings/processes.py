@@ -176,7 +176,7 @@ def _take_numbers(process: Process, rest: str) -> None:
 
 
 def _take_rank(process: Process, rest: str) -> None:
-    process.rank, process.ranks = (int(word) for word in rest.split())
+    process.rank, process.ranks = (_small(word) for word in rest.split())
 
 
 def _take_time(process: Process, rest: str) -> None:
@@ -215,7 +215,7 @@ def _members(words: list[str]) -> Iterator[int]:
 
 def _take_thread(process: Process, rest: str) -> None:
     number, _, begin, cpu = rest.split()
-    process.threads[int(number)] = ThreadSpan(int(number), _nanoseconds(begin), _nanoseconds(cpu))
+    process.threads[_small(number)] = ThreadSpan(_small(number), _nanoseconds(begin), _nanoseconds(cpu))
 
 
 def _take_thread_end(process: Process, rest: str) -> None:
