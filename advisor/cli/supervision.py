@@ -196,6 +196,8 @@ def _run_child(task: Callable[[], int], state: _ChildState) -> NoReturn:
             with suppress(OSError, ValueError, AttributeError):
                 stream.flush()
     finally:
+        with suppress(Exception):  # before the result is told: from then on this process may be ended
+            containment.kill_descendants()
         if code is not None:
             with suppress(OSError):
                 _send(state.pipe, {"exit": code})

@@ -174,6 +174,19 @@ def kill_tree(top: int) -> None:
             kill(top, signal.SIGKILL)
 
 
+def kill_descendants() -> None:
+    """Kill all that this process started, also what left its session: it adopts its orphans (``tie_to_parent``)."""
+    end = monotonic() + _PATIENCE_S
+    while monotonic() < end:
+        with suppress(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+            for process in _find_descendants(os.getpid()):
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(process, signal.SIGKILL)
+            continue
+        return
+
+
 def _find_descendants(top: int) -> list[int]:
     """Return the processes below one that have not ended, those that were started last first."""
     parents: dict[int, list[int]] = {}
