@@ -1,5 +1,6 @@
 """Read inputs that are nearly right, by every reader of which there is a recording, and advise on what they accept:
-``python tests/fuzz.py SECONDS [READER…]``.
+``python tests/fuzz.py SECONDS [READER…] [DIRECTORY…]``, with further recordings below the directories. Formats of which
+only tests write recordings are reached by these: ``pytest --basetemp DIRECTORY tests/formats``.
 
 An input may be refused with ``InputError``, and nothing else: no other exception, no crash, no more than 1 GiB of
 memory, no more than ten seconds. What gives an answer that none before gave is changed further, and the smallest of
@@ -32,15 +33,16 @@ from advisor.output.markdown import render_comment
 from advisor.support.contract import ContractError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from multiprocessing.sharedctypes import Synchronized
 
     from advisor.extension.host import PluginHost
 
 HERE: Final = Path(__file__).parent
 CORPUS: Final = HERE / "corpus"
-#: A seed has at most so many bytes in all its files; so much of a reader's inputs is kept.
+#: A seed has at most so many bytes, and a reader so many seeds; so much of a reader's inputs is kept.
 _SEED_B: Final = 200_000
+_SEEDS: Final = 8
 _KEPT_B: Final = 24_000
 _KEPT: Final = 24
 _MEMORY_B: Final = 1 << 30
@@ -58,10 +60,10 @@ class HangError(BaseException):
     """An input took too long."""
 
 
-def find_seeds(host: PluginHost) -> dict[str, list[Input]]:
-    """Return the smallest recordings of each reader, at most eight."""
+def find_seeds(host: PluginHost, more: Sequence[Path] = ()) -> dict[str, list[Input]]:
+    """Return recordings of each reader, small and larger ones, at most eight, also of those below directories."""
     found: dict[str, list[Input]] = {}
-    for top in sorted((HERE / "profiles").iterdir()):
+    for top in sorted([*(HERE / "profiles").iterdir(), *(each for place in more for each in place.iterdir())]):
         try:
             profiles = host.find_profiles(top)
         except InputError:
@@ -72,8 +74,10 @@ def find_seeds(host: PluginHost) -> dict[str, list[Input]]:
             if sum(path.stat().st_size for path in files) <= _SEED_B:
                 names = [path.name if path == one.path else str(path.relative_to(one.path)) for path in files]
                 content = {name: path.read_bytes() for name, path in zip(names, files, strict=True)}
-                found.setdefault(one.reader, []).append(content if one.path.is_file() else {"": b"", **content})
-    return {reader: sorted(seeds, key=size_B)[:8] for reader, seeds in found.items()}
+                seed = content if one.path.is_file() else {"": b"", **content}
+                known = found.setdefault(one.reader, [])
+                known += [seed] if seed not in known else []
+    return {reader: sorted(seeds, key=size_B)[:: -(-len(seeds) // _SEEDS)] for reader, seeds in found.items()}
 
 
 def size_B(files: Input) -> int:
@@ -97,7 +101,8 @@ def try_input(host: PluginHost, reader: str, path: Path, *, advise: bool = True)
     """Read, and ``advise``; return what came of it, without details. Raises whatever is an error of ours."""
     implementation = dict(host._implementations("advisor_read"))[reader]
     try:
-        host.sniff_all(path, {reader})
+        if reader not in dict(host.sniff_all(path, {reader})):
+            return "not recognized"
         profile = answers.require_profile(implementation.function(path))
     except (InputError, ContractError) as error:
         return _DETAILS.sub("#", f"{type(error).__name__}: {getattr(error, 'reason', error)}")[:200]
@@ -192,7 +197,8 @@ def _run_quietly(
 
 
 if __name__ == "__main__":
-    recordings = find_seeds(load_plugins())
-    for each in sys.argv[2:] or sorted(recordings):
+    further = [Path(word) for word in sys.argv[2:] if Path(word).is_dir()]
+    recordings = find_seeds(load_plugins(), further)
+    for each in [word for word in sys.argv[2:] if Path(word) not in further] or sorted(recordings):
         for line in fuzz_reader(each, recordings[each] + read_corpus(each), float(sys.argv[1]), time.time_ns()):
             print(line, flush=True)

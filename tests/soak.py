@@ -1,9 +1,12 @@
-"""Take the power from writers and daemons, seed after seed, until it is stopped: ``make soak`` (from ``SEED``)."""
+"""Let every plugin misbehave in every command, then take the power from writers and daemons, seed after seed, until it
+is stopped: ``make soak`` (from ``SEED``).
+"""
 
 from __future__ import annotations
 
 import itertools
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -16,6 +19,9 @@ from stored_runs import kill_repeatedly
 from test_crashing_daemon import crash_daemons
 
 if __name__ == "__main__":
+    deeds = Path(__file__).parent / "extension" / "test_misbehaving_plugin.py"
+    command = [sys.executable, "-m", "pytest", "-q", str(deeds)]
+    subprocess.run(command, env={**os.environ, "GAPWATCH_DEEDS": "all"}, check=True)
     for seed in itertools.count(int(os.environ.get("SEED", "0"))):
         with tempfile.TemporaryDirectory() as name:
             top = Path(name)

@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from time import monotonic
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from advisor.extension.suspects import Suspects
 from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
@@ -33,17 +34,18 @@ _GRACE_S: Final = 2.0
 #: How commands end that failed for a reason of ours, and that the user interrupted.
 INTERNAL: Final = 3
 INTERRUPTED: Final = 130
+#: Codes of children that are a plugin's doing: the user interrupts this process, which tells its child.
+_NO_RESULT: Final = {INTERNAL: "failed with an internal error", INTERRUPTED: "was interrupted, but not by the user"}
 
 
 class ChildLost(AdvisorError):
     """The child that ran the command ended before the command was done; ``plugin`` is whom it asked then.
 
-    Where it asked nobody, all whom it had ``asked`` are suspects: one may have left a thread or a signal behind.
+    Where it asked nobody, those whom it had ``asked`` are suspects: one may have left a thread or a signal behind.
     """
 
-    def __init__(self, reason: str, plugin: str | None, asked: frozenset[str], *, delivering: bool) -> None:
-        self.reason, self.plugin, self.delivering = reason, plugin, delivering
-        self.suspects = {plugin} if plugin else asked
+    def __init__(self, reason: str, plugin: str | None, asked: tuple[str, ...], *, delivering: bool) -> None:
+        self.reason, self.plugin, self.asked, self.delivering = reason, plugin, asked, delivering
         whose = f" while the plugin {plugin!r} was asked" if plugin else ""
         super().__init__(f"the command ended before it was done, without a result: its process {reason}{whose}")
 
@@ -97,19 +99,24 @@ def confine_process(prepare: Callable[[], None], places: Callable[[], Iterable[P
 
 @contextmanager
 def _divert_output() -> Iterator[None]:
-    """Send what is written meanwhile past Python, to the descriptor of standard output, to standard error."""
+    """Send what is written meanwhile past Python, to the descriptor of standard output, to standard error.
+
+    Both are as before afterwards, also where somebody closed them.
+    """
+    kept: dict[int, int] = {}
+    for stream in (1, 2):
+        with suppress(OSError):  # it is closed
+            kept[stream] = os.dup(stream)
     try:
-        kept = os.dup(1)
-    except OSError:  # it is closed
-        yield
-        return
-    try:
-        with suppress(OSError):
-            os.dup2(2, 1)
+        if 1 in kept:
+            with suppress(OSError):
+                os.dup2(2, 1)
         yield
     finally:
-        os.dup2(kept, 1)
-        os.close(kept)
+        for stream, copy in kept.items():
+            with suppress(OSError):  # who closed everything closed these, too
+                os.dup2(copy, stream)
+                os.close(copy)
 
 
 def announce_delivery() -> None:
@@ -136,15 +143,17 @@ def run_supervised(task: Callable[[], int], *, offline: bool = False, confines: 
     An ``offline`` task, and all that it starts, reaches no network; one that ``confines`` itself (``confine_process``)
     does so until then, before it asks any plugin.
     """
-    left_out: dict[str, str] = {}
+    suspects, reasons = Suspects(), dict[str, str]()
     while True:
         try:
-            return _run_once(task, _ChildState(dict(left_out), offline, confines))
+            left_out = {name: reasons[name] for name in sorted(suspects.left_out)}
+            return _run_once(task, _ChildState(left_out, offline, confines))
         except ChildLost as lost:
-            if lost.delivering or not lost.suspects - left_out.keys():
+            if lost.delivering or not suspects.record_loss(lost.plugin, lost.asked):
                 raise
             when = "when" if lost.plugin else "after"
-            left_out |= dict.fromkeys(lost.suspects, f"left out: the process {lost.reason} {when} it was asked")
+            for name in suspects.left_out - reasons.keys():
+                reasons[name] = f"left out: the process {lost.reason} {when} it was asked"
 
 
 def _run_once(task: Callable[[], int], state: _ChildState) -> int:
@@ -187,6 +196,8 @@ def _run_child(task: Callable[[], int], state: _ChildState) -> NoReturn:
             with suppress(OSError, ValueError, AttributeError):
                 stream.flush()
     finally:
+        with suppress(Exception):  # before the result is told: from then on this process may be ended
+            containment.kill_descendants()
         if code is not None:
             with suppress(OSError):
                 _send(state.pipe, {"exit": code})
@@ -205,7 +216,7 @@ class _Wait:
         self._buffer = b""
         self._ended: int | None = None
         self._plugin: str | None = None
-        self._asked: set[str] = set()
+        self._asked: dict[str, None] = {}
         self._due: float | None = None
         self._delivering = self._done = False
         self._limit_s = _plugin_seconds()
@@ -221,8 +232,8 @@ class _Wait:
                 for line in lines:
                     if (code := self._take_message(line)) is None:
                         continue
-                    if code == INTERNAL and self._asked and not self._delivering:
-                        raise self._make_loss("failed with an internal error")
+                    if code in _NO_RESULT and self._asked and not self._delivering:
+                        raise self._make_loss(_NO_RESULT[code])
                     return code
             elif self._has_ended():
                 raise self._make_loss(self._describe_end())
@@ -238,14 +249,16 @@ class _Wait:
             raise self._make_loss("wrote into what is not its own") from None
         if isinstance(plugin, str):
             self._plugin = plugin or None
-            self._asked |= {plugin} if plugin else set()
+            if plugin:
+                self._asked.pop(plugin, None)  # in the order in which they were asked last
+                self._asked[plugin] = None
             self._due = monotonic() + self._limit_s if plugin and what not in UNHURRIED else None
         self._delivering |= "delivering" in message
         self._done = isinstance(code, int)
         return code if isinstance(code, int) else None
 
     def _make_loss(self, reason: str) -> ChildLost:
-        return ChildLost(reason, self._plugin, frozenset(self._asked), delivering=self._delivering)
+        return ChildLost(reason, self._plugin, tuple(self._asked), delivering=self._delivering)
 
     def _has_ended(self) -> bool:
         if self._ended is None:

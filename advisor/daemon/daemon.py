@@ -6,6 +6,7 @@ files still wait, and the next process goes on with them.
 
 from __future__ import annotations
 
+import os
 from contextlib import suppress
 from threading import Event as Flag
 from time import monotonic
@@ -118,10 +119,10 @@ class Daemon:
         self._retention.drop_excess_runs()
 
     def _load_waiting_files(self) -> None:
-        """Let files settle that the ledger knows to be waiting, as many as there is room for."""
+        """Let files settle that the ledger knows to be waiting below the roots, as many as there is room for."""
         self._settling.overflowed = False
         with self._writer.lend_connection() as connection:
-            waiting = FileStates(connection).waiting_files(2 * self._settling.room)
+            waiting = FileStates(connection).waiting_files(self._config.roots, 2 * self._settling.room)
         for folder, name, signature in waiting:
             self._settling.observe_files(folder, {name: signature}, monotonic())
 
@@ -182,16 +183,18 @@ class Daemon:
         self._readers = ReaderPool(config, self._writer, self._settling)
         self._retention = HistoryRetention(self._writer, config)
         self._serving.clear()
+        self._settling.forget_all()
         self._settling.quiet_time_s = config.quiet_s
         self._pace.max_load = config.max_load
         self._config = config
+        self._load_waiting_files()
         self._watch_roots(config.roots)
         self._publish_remark("the configuration was read again")
 
     def _compute_pause(self) -> float:
-        settled = self._settling.next_due()
         scan = min(self._due.values(), default=0.0)
-        moment = scan if settled is None or self._serving else min(scan, max(settled, self._pace.resting_until))
+        settled = None if self._serving else self._settling.next_due()
+        moment = scan if settled is None else min(scan, max(settled, self._pace.resting_until))
         return min(max(moment - monotonic(), 0.01), _TURN_S)
 
     def _scan_due_roots(self, once: bool) -> None:
@@ -204,8 +207,10 @@ class Daemon:
         for root, looker in self._lookers.items():
             if (problem := looker.take_problem()) is not None:
                 raise problem
+            if failure := looker.take_failure():
+                self._report_unread_root(root, f"was not looked at in full: {failure}", once)
             if looker.busy_s > _HANGS_S:
-                self._remark_once(f"{root} has not answered for {_HANGS_S:g} s; everything else goes on")
+                self._report_unread_root(root, f"has not answered for {_HANGS_S:g} s; everything else goes on", once)
                 self._due[root] = monotonic() + self._config.poll_s
             elif self._anew or self._due[root] <= monotonic():
                 hears = root not in self._announced.silent
@@ -229,9 +234,18 @@ class Daemon:
         gone = {root for root, looker in self._lookers.items() if looker.identity is None}
         for root in sorted(gone - self._gone):
             self._publish_remark(f"{root} is not there" + ("" if once else "; it is waited for"))
+            if once:
+                self._tell(FileSettled(root, "waiting", "is not there"))
         for root in sorted((self._gone & self._lookers.keys()) - gone):
             self._publish_remark(f"{root} is there again")
         self._gone = gone
+
+    def _report_unread_root(self, root: Path, reason: str, once: bool) -> None:
+        """Tell once that not all of a root could be looked at; with ``once`` nobody will look again."""
+        text = f"{root} {reason}"
+        if once and text not in self._said:
+            self._tell(FileSettled(root, "waiting", reason))
+        self._remark_once(text)
 
     def _find_root(self, folder: Path) -> Path | None:
         return next((root for root in self._config.roots if root == folder or root in folder.parents), None)
@@ -239,8 +253,11 @@ class Daemon:
     def _submit_ready_files(self, once: bool) -> None:
         """Have the directories read in which everything is quiet; of a backlog less where others need the machine.
 
-        With ``once``, and for a few files, somebody waits for what comes of them.
+        With ``once``, and for a few files, somebody waits for what comes of them. While the readers have enough to do,
+        nothing is looked for: that takes the longer the more files wait.
         """
+        if len(self._serving) > _PARTS // 2:
+            return
         backlog = not once and len(self._settling) > throttling.FEW
         if backlog and not self._pace.allows_part(bool(self._serving), self._config.jobs + 1):
             return
@@ -249,7 +266,8 @@ class Daemon:
             handed[folder] = handed.get(folder, set()) | names
         for folder, files in self._settling.ready_folders(monotonic()):
             root = self._find_root(folder)
-            if root is None:
+            if root is None:  # it was watched until the configuration changed
+                self._settling.forget_files(folder, files)
                 continue
             empty = {name: signature for name, signature in files.items() if not signature.size}
             if empty:
@@ -275,6 +293,11 @@ class Daemon:
                 for name in names:
                     self._settling.postpone_file(folder, name, monotonic() + _AGAIN * self._config.quiet_s)
                 raise
+            except Exception as error:  # nobody expected it; else one file would end the daemon, again and again
+                there = self._settling.files_in(folder)
+                files = {name: there[name] for name in names & there.keys()}
+                self._postpone_files(folder, files, f"reading failed: {type(error).__name__}: {error}", once)
+                continue
             self._settling.forget_files(folder, served.settled)
             left = served.files.keys() - served.settled.keys()
             for unit, outcome in served.units:
@@ -318,6 +341,8 @@ class Daemon:
             FileStates(connection).store_files(folder, files, "waiting", reason)
         if leave:
             self._settling.forget_files(folder, files)
+            for name in files:
+                self._tell(FileSettled(folder / os.fsdecode(name), "waiting", reason))
         now = monotonic()
         for name in files:
             longer = min(self._settling.quiet_s(folder, name, now) / 2, self._config.scan_s)

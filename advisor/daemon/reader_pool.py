@@ -16,6 +16,7 @@ from advisor.daemon.breaker import TRIES, PluginBreaker
 from advisor.daemon.intake import UnitIntake, UnitOutcome, identify_units
 from advisor.extension.host.discovery import plugin_versions
 from advisor.extension.sandbox import Limits, TaskFailed, Worker
+from advisor.extension.suspects import Suspects
 from advisor.history import access
 from advisor.history.child_reads import answer_question
 from advisor.history.file_states import FileStates
@@ -111,25 +112,32 @@ class ReaderPool:
     def _ask_without_killers(self, worker: Worker, task: dict[str, object]) -> object:
         """Ask a child; where a plugin ends it, ask again without that plugin, which is left out for good in the end.
 
-        Where nobody was asked just then, whoever was asked before may have done it: all of them are left out this once.
+        Where nobody was asked just then, it may be what an earlier task left behind: it is tried in a fresh child, then
+        without each that was asked there.
         """
         if not hasattr(self._own, "lost"):
             self._own.lost = set()
-        blocked = self._own.lost  # those that ended a child over this unit: one is enough
-        blocked |= self._breaker.blocked_plugins
+        lost: set[str] = self._own.lost  # those that ended a child over this unit: one is enough
+        suspects, reason = Suspects(lost | self._breaker.blocked_plugins), ""
         while True:
             try:
-                answer = worker.run_task({**task, "blocked": sorted(blocked)}, self._answer_question)
+                answer = worker.run_task({**task, "blocked": sorted(suspects.left_out)}, self._answer_question)
             except TaskFailed as failed:
                 if self._closed:
                     raise _make_closed_failure() from failed
-                suspects = {failed.at} if failed.at else failed.asked
-                if failed.kind not in ("killed", "fault") or not suspects - blocked:
+                if failed.kind not in ("killed", "fault"):
+                    raise
+                if not failed.at and not failed.fresh:
+                    continue
+                if not suspects.record_loss(failed.at, failed.asked):
                     raise
                 if failed.at:
                     self._breaker.record_death(failed.at, failed.reason, late=failed.late)
-                blocked |= suspects
+                reason = failed.reason
                 continue
+            for one in suspects.tried if len(suspects.tried) == 1 else ():
+                self._breaker.record_death(one, reason)
+            lost |= suspects.left_out
             if isinstance(answer, dict) and isinstance(answer.get("failed"), dict):
                 self._breaker.record_answer({str(name): str(why) for name, why in answer["failed"].items()})
             return answer

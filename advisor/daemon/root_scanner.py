@@ -62,6 +62,7 @@ class RootScanner:
         self._closed: Closed = set()
         self._since: float | None = None
         self._problem: StoreError | None = None
+        self._failure = ""
         Thread(target=self._run_thread, name=f"look at {root}", daemon=True).start()
 
     def request_scan(self) -> None:
@@ -111,6 +112,15 @@ class RootScanner:
             problem, self._problem = self._problem, None
         return problem
 
+    def take_failure(self) -> str:
+        """Return what went wrong in the last looks that nobody expected, once; '' where nothing did.
+
+        What they did not get to is found by the next look at the whole root.
+        """
+        with self._told:
+            failure, self._failure = self._failure, ""
+        return failure
+
     def _run_thread(self) -> None:
         while True:
             with self._told:
@@ -130,12 +140,18 @@ class RootScanner:
         except StoreError as error:
             with self._told:
                 self._problem = error
+        except Exception as error:  # else this thread would end, and with it every look at this root
+            self._note_failure(self.root, error)
         for folder, name in closed:
             self._settling.advance_file(folder, name, monotonic() + _CLOSED_S)
         with self._told:
             self._since = None
         if whole or folders or files:
             self._done()
+
+    def _note_failure(self, place: Path, error: Exception) -> None:
+        with self._told:
+            self._failure = f"looking at {place} failed: {type(error).__name__}: {error}"
 
     def _scan_requested(self, whole: bool, folders: set[Path], files: Files) -> None:
         self.identity = root_identity(self.root)
@@ -186,8 +202,14 @@ class RootScanner:
             with self._told:
                 self._since = monotonic()
             seen[folder.path] = not folder.closed
-            if not folder.closed:
+            if folder.closed:
+                continue
+            try:
                 self._record_folder(folder)
+            except StoreError:
+                raise
+            except Exception as error:  # one directory; the others are looked at
+                self._note_failure(folder.path, error)
         return seen
 
     def _record_folder(self, folder: scan.FolderScan, names: Collection[bytes] | None = None) -> None:

@@ -87,14 +87,19 @@ class FileStates:
         below = top.rstrip(b"/") + b"/"
         return {Path(self._decode(path)) for (path,) in rows if path == top or path.startswith(below)}
 
-    def waiting_files(self, most: int = _ALL) -> list[tuple[Path, bytes, FileSignature]]:
-        """Return our own files whose fate is still open, at most so many, those of one directory together."""
-        own, values = dialect.select_own_folders(self._connection, "folder")
+    def waiting_files(self, roots: Iterable[Path], most: int = _ALL) -> list[tuple[Path, bytes, FileSignature]]:
+        """Return the files below ``roots`` whose fate is still open, at most so many, those of one directory together.
+
+        What waits elsewhere is left to whoever watches it: nobody here would ever read it.
+        """
+        tops = [dialect.encode_path(self._connection, root).rstrip(b"/") for root in roots]
+        # What is below a directory is from "TOP/" up to "TOP0", the character after the slash.
+        below = " OR ".join(["path = ? OR (path >= ? AND path < ?)"] * len(tops)) or "1 = 0"
         rows = self._connection.execute(
             "SELECT path, name, device, inode, size, mtime_ns, ctime_ns FROM "
-            f"(SELECT * FROM files WHERE state = 'waiting'{own} ORDER BY folder, name LIMIT ?) AS waiting "
-            "JOIN folders ON folders.id = folder",
-            (*values, most),
+            f"(SELECT * FROM files WHERE state = 'waiting' AND folder IN (SELECT id FROM folders WHERE {below}) "
+            "ORDER BY folder, name LIMIT ?) AS waiting JOIN folders ON folders.id = folder",
+            (*(value for top in tops for value in (top, top + b"/", top + b"0")), most),
         )
         return [(Path(self._decode(path)), name, FileSignature(*numbers)) for path, name, *numbers in rows]
 

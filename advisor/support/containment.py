@@ -5,6 +5,7 @@ Everything here is asked of the system by numbers of its calls; where a system l
 
 from __future__ import annotations
 
+import builtins
 import ctypes
 import errno
 import os
@@ -38,7 +39,7 @@ _X32: Final = 0x40000000
 #: Sockets that reach nothing outside of this machine.
 _LOCAL_FAMILIES: Final = (0, 1, 16)
 #: Limits that are as they were once a plugin has answered.
-_GUARDED: Final = (resource.RLIMIT_AS, resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE)
+_GUARDED: Final = (resource.RLIMIT_AS, resource.RLIMIT_NPROC, resource.RLIMIT_NOFILE, resource.RLIMIT_FSIZE)
 #: A plugin may start so many processes, and take so much memory beside what is there (bytes) or this share of all.
 _PROCESSES: Final = 64
 _MEMORY_B: Final = 4 << 30
@@ -102,8 +103,10 @@ def deny_network(*, local: bool = True) -> bool:
 def limit_plugin(*, hurried: bool = True) -> Iterator[None]:
     """Let what runs meanwhile start few processes (root: any) and take some memory, if ``hurried``.
 
-    What it does to this process in passing is undone afterwards: directory, mask, streams, limits, alarms.
+    What it does to this process in passing is undone afterwards: names of Python itself, directory, mask, streams,
+    limits, alarms.
     """
+    names = dict(vars(builtins))
     before = {which: resource.getrlimit(which) for which in _GUARDED}
     here, mask, streams = _current_folder(), os.umask(0o77), (sys.stdout, sys.stderr)
     os.umask(mask)
@@ -113,6 +116,7 @@ def limit_plugin(*, hurried: bool = True) -> Iterator[None]:
     try:
         yield
     finally:
+        vars(builtins).update(names)
         for which, limits in before.items():
             with suppress(OSError, ValueError):
                 resource.setrlimit(which, limits)
@@ -121,7 +125,8 @@ def limit_plugin(*, hurried: bool = True) -> Iterator[None]:
                 os.chdir(here)
         os.umask(mask)
         sys.stdout, sys.stderr = streams
-        signal.setitimer(signal.ITIMER_REAL, 0.0)
+        for clock in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
+            signal.setitimer(clock, 0.0)
 
 
 def _current_folder() -> str | None:
@@ -167,6 +172,19 @@ def kill_tree(top: int) -> None:
     for kill in (os.killpg, os.kill):
         with suppress(ProcessLookupError, PermissionError):
             kill(top, signal.SIGKILL)
+
+
+def kill_descendants() -> None:
+    """Kill all that this process started, also what left its session: it adopts its orphans (``tie_to_parent``)."""
+    end = monotonic() + _PATIENCE_S
+    while monotonic() < end:
+        with suppress(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+            for process in _find_descendants(os.getpid()):
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(process, signal.SIGKILL)
+            continue
+        return
 
 
 def _find_descendants(top: int) -> list[int]:

@@ -17,10 +17,10 @@ def signature(size: int = 1) -> FileSignature:
 def test_a_file_is_due_when_nobody_changed_it_for_the_quiet_time() -> None:
     settling = FileDebouncer(2.0)
     settling.observe_files(HERE, {b"a": signature(1)}, now=10.0)
-    assert settling.ready_folders(11.9) == []
+    assert not list(settling.ready_folders(11.9))
     settling.observe_files(HERE, {b"a": signature(2)}, now=11.9)
-    assert settling.ready_folders(13.8) == []
-    assert settling.ready_folders(13.9) == [(HERE, {b"a": signature(2)})]
+    assert not list(settling.ready_folders(13.8))
+    assert list(settling.ready_folders(13.9)) == [(HERE, {b"a": signature(2)})]
     assert settling.quiet_s(HERE, b"a", 14.9) == 3.0
 
 
@@ -46,7 +46,7 @@ def test_a_closed_file_need_not_wait_and_an_incomplete_one_must() -> None:
     settling = FileDebouncer(2.0)
     settling.observe_files(HERE, {b"a": signature()}, now=0.0)
     settling.advance_file(HERE, b"a", until=0.1)
-    assert settling.ready_folders(0.1)
+    assert list(settling.ready_folders(0.1))
     settling.postpone_file(HERE, b"a", until=9.0)
     assert settling.next_due() == 9.0
     settling.advance_file(HERE, b"a", until=20.0)
@@ -59,7 +59,7 @@ def test_what_found_its_state_is_forgotten() -> None:
     settling.forget_files(HERE, {b"a"})
     assert len(settling) == 1
     settling.forget_files(HERE, {b"b"})
-    assert (len(settling), settling.next_due(), settling.ready_folders(99.0)) == (0, None, [])
+    assert (len(settling), settling.next_due(), list(settling.ready_folders(99.0))) == (0, None, [])
     assert settling.quiet_s(HERE, b"a", 99.0) == 0.0
 
 

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from advisor.analysis import gaps, soundness
 from advisor.analysis.bounds import compute_bounds
 from advisor.formats import tau
-from advisor.formats.tau import function_names, layout, sheet
+from advisor.formats.tau import checks, function_names, layout, sheet, tree
 from advisor.model.errors import InputError
 from advisor.model.records import Profile
 from advisor.support import contract
@@ -607,3 +607,12 @@ def test_sniffing_imports_nothing_heavy() -> None:
     code = "import sys, advisor.formats.tau; sys.exit(bool({'numpy', 'defusedxml', 'numba'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     assert layout.detect_layout(IMBALANCE) == "profile"
+
+
+def test_numbers_whose_squares_are_beyond_all_numbers_are_a_contradiction_and_no_error() -> None:
+    assert not checks._is_possible(sheet.UserEvent(b"bytes", 2.0, 1e200, 1.0, 2.0, 1.0))
+
+
+def test_a_sample_whose_context_is_only_part_of_a_name_belongs_to_no_timer() -> None:
+    names = [f"main => not {function_names.CONTEXT} main => {function_names.SAMPLE} solve"]
+    assert len(tree.build_tree(names, [()]).sampled) == 0

@@ -201,9 +201,9 @@ def test_each_daemon_keeps_its_own_files(postgres: PostgresServer, database: str
                 RemarkStore(connection).add_remark("said")
         states = FileStates(first.connection)
         assert states.known_files(folder) == {b"a": (SIGNATURE, "waiting")}
-        assert [path for path, *_ in states.waiting_files()] == [folder]
+        assert [path for path, *_ in states.waiting_files([folder])] == [folder]
         assert states.known_folders(Path("/")) == {folder}
-        assert FileStates(second.connection).waiting_files() == []
+        assert FileStates(second.connection).waiting_files([folder]) == []
         assert {path for path, *_ in states.find_troubles()} == {"/scratch/a", "two:/scratch/a"}
         with first.transaction() as connection:
             FileStates(connection).retry_refused_files("why")

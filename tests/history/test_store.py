@@ -236,7 +236,7 @@ def test_every_file_is_in_exactly_one_state(any_writer: Writer) -> None:
     ledger = FileStates(any_writer.connection)
     assert ledger.known_files(folder) == {b"a": (SIGNATURE, "quarantined"), strange: (SIGNATURE, "waiting")}
     assert ledger.count_states() == {"waiting": 1, "ingested": 0, "duplicate": 0, "quarantined": 1, "ignored": 1}
-    assert ledger.waiting_files() == [(folder, strange, SIGNATURE)]
+    assert ledger.waiting_files([folder]) == [(folder, strange, SIGNATURE)]
     assert ledger.find_troubles() == [("/data/a", "quarantined", "damaged: byte 3")]
     with any_writer.transaction():
         ledger.forget_files(folder, [strange])

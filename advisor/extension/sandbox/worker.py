@@ -115,7 +115,8 @@ class TaskFailed(Exception):
     ``fault`` of its code, or ``killed`` for its limits.
 
     ``at`` names what the task was about when its child was lost, as far as the task said, ``asked`` all that it had
-    been about; ``late`` tells that it was lost because that took too long.
+    been about, in that order; ``late`` tells that it was lost because that took too long, ``fresh`` that its child had
+    done nothing else before.
     """
 
     def __init__(
@@ -124,10 +125,12 @@ class TaskFailed(Exception):
         reason: str,
         at: str | None = None,
         *,
-        asked: frozenset[str] = frozenset(),
+        asked: tuple[str, ...] = (),
         late: bool = False,
+        fresh: bool = True,
     ) -> None:
         self.asked = asked
+        self.fresh = fresh
         self.kind = kind
         self.reason = reason
         self.at = at
@@ -155,7 +158,7 @@ class Worker:
         self._reader: Thread | None = None
         self._served = 0
         self._at: str | None = None
-        self._asked: set[str] = set()
+        self._asked: dict[str, None] = {}
         self._allowed_s = limits.wall_s
         self._closed = False
 
@@ -177,14 +180,15 @@ class Worker:
         except AdvisorError:  # there is no answer to a question
             self.stop_child()
             raise
-        self._served += 1
+        fresh, self._served = not self._served, self._served + 1
         if "result" in answer:
             return answer["result"]
         for kind in ("refused", "unreachable"):
             if kind in answer:
                 raise TaskFailed(kind, str(answer[kind]))
         self.stop_child()
-        raise TaskFailed("fault", str(answer.get("fault", "an answer without a result")), asked=frozenset(self._asked))
+        reason = str(answer.get("fault", "an answer without a result"))
+        raise TaskFailed("fault", reason, asked=tuple(self._asked), fresh=fresh)
 
     def _receive_answer(self, child: subprocess.Popen[bytes], end: float, answer_question: Answerer | None) -> Document:
         """Return the answer to the task at hand, noting on the way what it is about."""
@@ -198,7 +202,9 @@ class Worker:
             if answer.keys() != {"at", "what"}:
                 return answer
             self._at, due, self._allowed_s = str(answer["at"]) or None, end, self._limits.wall_s
-            self._asked |= {self._at} if self._at else set()
+            if self._at:
+                self._asked.pop(self._at, None)  # in the order in which they were asked last
+                self._asked[self._at] = None
             if self._at and answer["what"] and answer["what"] not in UNHURRIED:
                 due, self._allowed_s = min(end, monotonic() + self._limits.plugin_s), self._limits.plugin_s
 
@@ -273,8 +279,9 @@ class Worker:
             "killed",
             f"{reason}{f' ({said[-300:]})' if said else ''}",
             self._at,
-            asked=frozenset(self._asked),
+            asked=tuple(self._asked),
             late=late,
+            fresh=not self._served,
         )
 
 

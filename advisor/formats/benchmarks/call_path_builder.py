@@ -6,6 +6,7 @@ are those of one and the same number of calls of each: 1, 1000, a million … as
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -58,7 +59,7 @@ def _describe_suite(suite: MeasuredSuite, calls: int) -> Iterator[Note]:
     yield Note(
         "suite of benchmarks", f"seconds of {calls:,} calls of each benchmark, from the {suite.middle} of {suite.tool}"
     )
-    noisy = [(b.spread, b.name) for b in suite.benchmarks if b.spread is not None and b.spread > _NOISY]
+    noisy = [(b.spread, b.name) for b in suite.benchmarks if b.spread is not None and _NOISY < b.spread < math.inf]
     if noisy:
         spread, name = max(noisy)
         text = f"{len(noisy)} of {len(suite.benchmarks)} benchmarks vary by more than {format_share(_NOISY)}; "

@@ -106,6 +106,9 @@ def read_pyperf(root: JsonNode) -> MeasuredSuite:
 
 
 def _compute_spread(values: Sequence[float]) -> float | None:
-    """Return the standard deviation over the mean; None of a single value."""
-    mean = float(np.mean(values)) if values else 0.0
-    return float(np.std(values, ddof=1)) / mean if len(values) > 1 and mean > 0 else None
+    """Return the standard deviation over the mean, of any numbers; None of a single value."""
+    most = max(values, default=0.0)
+    if len(values) < 2 or not most > 0:
+        return None
+    shares = np.asarray(values) / most  # squares of the values themselves may be beyond all numbers
+    return float(np.std(shares, ddof=1) / np.mean(shares))

@@ -76,7 +76,7 @@ class ProfileReader:
 
     def _check_contexts(self, block: ProfileBlock, context: IntArray, start: IntArray) -> None:
         place = f"byte {block.indices}"
-        if len(start) and (start[0] != 0 or (np.diff(start) < 0).any() or start[-1] > block.value_count):
+        if len(start) and (start[0] != 0 or (start[1:] < start[:-1]).any() or start[-1] > block.value_count):
             raise InputError(self.path, "values of contexts are out of order", place)
         if not len(start) and block.value_count:
             raise InputError(self.path, "values of no context", place)

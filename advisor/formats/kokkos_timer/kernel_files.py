@@ -116,7 +116,8 @@ def _are_squares_possible(seconds: float, squares: float, calls: int) -> bool:
 
 
 def _parse_json(path: Path, content: bytes) -> Process:
-    fields = strict_json.parse_json(path, content).require_fields()["kokkos-kernel-data"].require_fields()
+    document = strict_json.parse_json(path, content).require_members("kokkos-kernel-data")
+    fields = document["kokkos-kernel-data"].require_fields()
     missing = {"total-app-time", "total-kernel-times", "kernel-perf-info"} - fields.keys()
     if missing:
         raise InputError(path, f"{min(missing)!r} is missing", "kokkos-kernel-data")

@@ -127,10 +127,13 @@ def profile_kernels(kernels: Sequence[CountedKernel], path: Path) -> Profile:
     builder.begin_process()
     at = 0
     for kernel in kernels:
-        took = max(round(kernel.values["length"] * 1e9), 1)
         known = kernel.values.get("units", 0.0) > 0 and "grid" in kernel.values
         fill = kernel.values["grid"] / kernel.values["units"] if known else -1.0
-        builder.add_activity(at, at + took, 0, 0, Activity.COMPUTE, kernel.name, blocks_per_sm=fill)
+        try:
+            took = max(round(kernel.values["length"] * 1e9), 1)
+            builder.add_activity(at, at + took, 0, 0, Activity.COMPUTE, kernel.name, blocks_per_sm=fill)
+        except (OverflowError, ValueError) as error:
+            raise InputError(path, f"a number of the kernel {kernel.name[:80]!r} is out of range") from error
         at += took
     builder.end_process(0, None, 0, path)
     profile = profile_devices(builder.build_trace(path, "", "Nsight Compute"), path, "ncu")

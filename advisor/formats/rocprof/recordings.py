@@ -24,6 +24,8 @@ _COLUMNS: Final = ("Start_Timestamp", "End_Timestamp")
 _PAUSE_NS: Final = 60e9
 _TIMES: Final = 10.0
 
+#: What has more digits is no time, and is refused when the table is read.
+_DIGITS: Final = 18
 Window = tuple[int, int]
 
 
@@ -71,7 +73,7 @@ def read_window(path: Path) -> Window | None:
     try:
         for row in reader:
             start, end = (row.get(column) or "" for column in _COLUMNS)
-            if start.isdecimal() and end.isdecimal():
+            if start.isdecimal() and end.isdecimal() and max(len(start), len(end)) <= _DIGITS:
                 starts.append(int(start))
                 ends.append(int(end))
     except csv.Error:

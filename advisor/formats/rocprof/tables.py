@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
     from advisor.trace.devices.events import DeviceTrace
 
+#: Columns of whole numbers, and what none of them reaches.
+_NUMBERS: Final = ("Start_Timestamp", "End_Timestamp", "Correlation_Id")
+_MOST: Final = 1 << 62
 _API: Final = ("hip_api", "hsa_api", "rccl_api")
 
 
@@ -79,7 +82,8 @@ def _iterate_rows(path: Path | None, *columns: str) -> Iterator[dict[str, str]]:
             for row in reader:
                 if None in row or None in row.values():
                     raise ValueError("a row of another length")
-                int(row["Start_Timestamp"]), int(row["End_Timestamp"]), int(row["Correlation_Id"])
+                if not all(-_MOST < int(row[column]) < _MOST for column in _NUMBERS):
+                    raise ValueError("a number is out of range")
                 yield row
         except (KeyError, TypeError, ValueError, OverflowError, csv.Error) as error:
             raise InputError(path, f"damaged or cut off: {error}", f"line {reader.line_num}") from error

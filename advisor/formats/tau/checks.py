@@ -75,7 +75,9 @@ def check_events(sheet: ProfileSheet, other: ProfileSheet | None) -> Iterator[st
 def _is_possible(event: UserEvent) -> bool:
     """Return whether mean, extremes and sum of squares of an event can be those of the same numbers."""
     slack = _ROUNDING * max(abs(event.most), abs(event.least))
-    least, most = event.number * event.mean**2, event.number * max(event.most**2, event.least**2)
+    # Products, as they may be infinite, where a power of so large a number is an error.
+    least = event.number * event.mean * event.mean
+    most = event.number * max(event.most * event.most, event.least * event.least)
     return bool(
         event.least - slack <= event.mean <= event.most + slack
         and least * (1 - _ROUNDING) <= event.squares <= most * (1 + _ROUNDING)

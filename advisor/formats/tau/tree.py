@@ -133,9 +133,7 @@ class _TreeBuilder:
 
     def add_sample(self, name: int, path: Path) -> tuple[int, int, int] | None:
         """Return a sample's name, node and timer; None where no working timer is around it."""
-        if naming.CONTEXT not in "".join(path):
-            return None
-        begin = next(n for n, part in enumerate(path) if part.startswith(naming.CONTEXT))
+        begin = next((n for n, part in enumerate(path) if part.startswith(naming.CONTEXT)), 0)
         if not begin:
             return None
         timer = self.require_node(path[:begin])

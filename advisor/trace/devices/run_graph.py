@@ -260,6 +260,8 @@ def _find_awaited(
     blocking = np.isin(role, (CallRole.SYNCHRONIZE, CallRole.COPY, CallRole.ALLOCATE)) | full
     for each in np.unique(rank).tolist():
         acts = np.flatnonzero(act_rank == each)
+        if not len(acts):  # a rank that calls the runtime and runs nothing on a device waits for none
+            continue
         by_end = acts[np.argsort(act_end[acts], kind="stable")]
         mine = np.flatnonzero((rank == each) & blocking)
         place = np.searchsorted(act_end[by_end], end[mine], side="right") - 1

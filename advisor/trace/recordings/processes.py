@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 #: Functions, files, communicators and ranks are fewer than this.
 _MOST: Final = 1 << 24
+#: No clock says more nanoseconds: of sums of two there is room left.
+_MOST_NS: Final = 1 << 61
 _ESCAPE: Final = re.compile(r"\\x([0-9a-f]{2})")
 
 
@@ -158,6 +160,14 @@ def _small(text: str) -> int:
     return number
 
 
+def _nanoseconds(text: str) -> int:
+    """Return a time that differences and offsets of times have room for; raises ``ValueError`` for others."""
+    number = int(text)
+    if not 0 <= number < _MOST_NS:
+        raise ValueError(f"{number} is out of range")
+    return number
+
+
 def _take_text(name: str) -> Callable[[Process, str], None]:
     return lambda process, rest: setattr(process, name, _text(rest))
 
@@ -167,11 +177,13 @@ def _take_numbers(process: Process, rest: str) -> None:
 
 
 def _take_rank(process: Process, rest: str) -> None:
-    process.rank, process.ranks = (int(word) for word in rest.split())
+    process.rank, process.ranks = (_small(word) for word in rest.split())
 
 
 def _take_time(process: Process, rest: str) -> None:
-    process.real_s, process.monotonic_s = (float(word) for word in rest.split())
+    process.real_s, process.monotonic_s = times = tuple(float(word) for word in rest.split())
+    if not all(0 <= time < _MOST_NS / 1e9 for time in times):
+        raise ValueError("a time is out of range")
 
 
 def _take_python(process: Process, rest: str) -> None:
@@ -182,6 +194,8 @@ def _take_python(process: Process, rest: str) -> None:
 def _take_object(process: Process, rest: str) -> None:
     begin, end, offset, path = rest.split(" ", 3)
     found = MappedObject(int(begin, 16), int(end, 16), int(offset, 16), path)
+    if not 0 <= found.begin <= found.end < 1 << 64:
+        raise ValueError("addresses are out of range")
     process.objects[found.begin] = found
 
 
@@ -201,14 +215,14 @@ def _members(words: list[str]) -> Iterator[int]:
 
 
 def _take_thread(process: Process, rest: str) -> None:
-    number, _, begin, cpu = (int(word) for word in rest.split())
-    process.threads[number] = ThreadSpan(number, begin, cpu)
+    number, _, begin, cpu = rest.split()
+    process.threads[_small(number)] = ThreadSpan(_small(number), _nanoseconds(begin), _nanoseconds(cpu))
 
 
 def _take_thread_end(process: Process, rest: str) -> None:
-    number, end, cpu = (int(word) for word in rest.split())
-    span = process.threads[number]
-    process.threads[number] = replace(span, end_ns=end, end_cpu_ns=cpu)
+    number, end, cpu = rest.split()
+    span = process.threads[int(number)]
+    process.threads[int(number)] = replace(span, end_ns=_nanoseconds(end), end_cpu_ns=_nanoseconds(cpu))
 
 
 def _take_stored(process: Process, rest: str) -> None:
@@ -244,7 +258,7 @@ def _take_prices(process: Process, rest: str) -> None:
 
 def _take_full(process: Process, rest: str) -> None:
     why, time = rest.split()
-    process.full = process.full or (why, int(time))
+    process.full = process.full or (why, _nanoseconds(time))
 
 
 _LINES: Final[dict[str, Callable[[Process, str], None]]] = {

@@ -1,0 +1,44 @@
+"""Whom the next child does without where one was lost, so that a plugin costs nobody but itself its result.
+
+Whoever was asked then did it. Where nobody was, somebody who had answered before left a thread, a signal or a changed
+library behind: each is left out in turn, the last one first, and only where none of them did it alone, all are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+#: So many are tried one at a time.
+_TRIED: Final = 8
+
+
+class Suspects:
+    """The plugins that are left out: the ``guilty``, and ``tried``, without whom it is tried just now."""
+
+    def __init__(self, guilty: Iterable[str] = ()) -> None:
+        self.guilty = set(guilty)
+        self.tried: frozenset[str] = frozenset()
+        self._trials: list[frozenset[str]] | None = None
+
+    @property
+    def left_out(self) -> frozenset[str]:
+        """All that the next child does without."""
+        return self.tried | self.guilty
+
+    def record_loss(self, plugin: str | None, asked: Sequence[str]) -> bool:
+        """Note that a child was lost while it asked ``plugin``, or after it had asked some; return whether to go on."""
+        if plugin:
+            known = plugin in self.left_out
+            self.guilty.add(plugin)
+            return not known
+        if self._trials is None:
+            several = [one for one in reversed(dict.fromkeys(asked)) if one not in self.left_out]
+            single = [frozenset((one,)) for one in several[:_TRIED]]
+            self._trials = single if len(several) < 2 else [*single, frozenset(several)]
+        if not self._trials:
+            return False
+        self.tried = self._trials.pop(0)
+        return True
