@@ -68,6 +68,20 @@ def test_every_message_has_both_ends(tmp_path: Path, library: str) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
+def test_no_message_arrives_before_it_is_sent(tmp_path: Path, library: str) -> None:
+    """MPI_Waitsome and MPI_Testall complete messages at their end, however long they have waited."""
+    compiler, _, launcher, _ = LIBRARIES[library]
+    program = compile_program(tmp_path, (compiler,), "late_arrivals.c")
+    folder, _, err = record_run(tmp_path, *launcher, "-n", "2", str(program))
+    assert "recorded into" in err, err
+    trace = recording.read_trace(folder)
+    sent = np.sort(trace.time_s[trace.kind == Kind.SEND])
+    received = np.sort(trace.time_s[trace.kind == Kind.IRECV])
+    assert len(sent) == len(received) == 4
+    assert (received > sent).all()
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("binding", ["mpifh", "mpi", "f08"])
 def test_fortran_is_recorded_at_its_lines(tmp_path: Path, library: str, binding: str) -> None:
     _, compiler, launcher, _ = LIBRARIES[library]

@@ -26,6 +26,7 @@ def test_functions_and_lines_of_python(tmp_path: Path, version: str) -> None:
     assert "recorded into" in err, err
     assert int(out.split()[0]) == 12 * sum(i * i for i in range(200000))
     assert [process.interpreter for process in read_recording(folder).processes] == [f"Python {version} lines"]
+    assert not list(folder.glob("*.program")), "neither an interpreter nor what scripts around it start"
     profile = recording.advisor_read(folder)
     assert profile.program == "loops.py"
     sampled = {region.name: region for n, region in enumerate(profile.regions) if profile.counts["samples"][n].any()}
@@ -46,4 +47,5 @@ def test_a_compiled_program_has_no_interpreter(tmp_path: Path) -> None:
     folder, _, err = record_run(tmp_path, str(program))
     assert "recorded into" in err, err
     assert [process.interpreter for process in read_recording(folder).processes] == [""]
+    assert (folder / "prints.program").is_file()
     assert "code.interpreted_s" not in recording.advisor_read(folder).counts

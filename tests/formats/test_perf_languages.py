@@ -35,6 +35,13 @@ def test_collectors_and_compilers_of_java_are_no_processors(tmp_path: Path) -> N
     assert "helper threads" in {note.name for note in profile.notes}
 
 
+def test_threads_in_the_interpreter_of_python_are_the_program(tmp_path: Path) -> None:
+    interpreter = (("_PyEval_EvalFrameDefault", "/usr/bin/python3.11"), ("start_thread", "/lib/libc.so.6"))
+    numeric = (("dgemm", "/lib/libopenblas.so.0"), *interpreter)
+    profile = perf.advisor_read(write_samples(tmp_path / "python.txt", {101: numeric, 102: interpreter}))
+    assert (profile.language, len(profile.processors)) == ("python", 2)
+
+
 def test_a_program_of_which_only_the_runtime_is_seen_keeps_its_threads(tmp_path: Path) -> None:
     profile = perf.advisor_read(write_samples(tmp_path / "node.txt", {101: (("v8::Invoke", "/usr/bin/node"),)}))
     assert (profile.language, len(profile.processors)) == ("javascript", 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,14 +11,18 @@ from damage import bit_flips, every_prefix
 from advisor.analysis import bounds, gaps, loads
 from advisor.formats import timing_tables
 from advisor.formats.plain_text import PlainText
+from advisor.formats.timing_tables.known_forms import FORMS
+from advisor.formats.timing_tables.table_reading import parse_table
 from advisor.formats.timing_tables.templates import compile_template, find_digits, parse_time
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from advisor.formats.timing_tables.table_forms import TableForm
     from advisor.model.records import Profile
 
+_LONG = 50_000
 _CPMD = """ SUBROUTINE       CALLS             SELF TIME          TOTAL TIME
                             AVERAGE   MAXIMUM   AVERAGE   MAXIMUM
  cpmd                 1        0.50      0.60     20.00     20.00
@@ -264,7 +269,26 @@ def test_blanks_of_a_template_stand_for_any_number() -> None:
     assert pattern.match("|      List time   x.08 (99.68% of Nonbo)") is None
 
 
-@pytest.mark.parametrize(("number", "digit"), [("1.25", 0.01), ("7", 1.0), ("2.00E+01", 0.1), ("1 h 2 min", 1.0)])
+@pytest.mark.parametrize("words", ["12 ns", "3 furlongs", "1 s 5 ns"])
+def test_a_unit_that_is_not_known_is_refused(words: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no unit of time"):
+        parse_time(PlainText(tmp_path, (words,)), words, 0)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.tool)
+@pytest.mark.parametrize("line", ["1" * _LONG, "a " + "1" * _LONG + "x", " " * _LONG + "x", "a 1.0 " * (_LONG // 6)])
+def test_a_long_line_takes_no_more_than_its_length(form: TableForm, line: str) -> None:
+    """A pattern that tries all ways to split such a line takes minutes of CPU time."""
+    begin = time.process_time()
+    for template in (*form.rows, *form.besides, form.begin, form.end or "{blank}"):
+        compile_template(template).match(line)
+    assert time.process_time() - begin < 20.0
+
+
+@pytest.mark.parametrize(
+    ("number", "digit"),
+    [("1.25", 0.01), ("7", 1.0), ("2.00E+01", 0.1), ("1 h 2 min", 1.0), ("0E999", float("inf")), ("0.0E-999", 0.0)],
+)
 def test_the_last_digit_of_a_number(number: str, digit: float) -> None:
     assert find_digits(number) == pytest.approx(digit)
 
@@ -272,6 +296,17 @@ def test_the_last_digit_of_a_number(number: str, digit: float) -> None:
 def test_the_row_in_which_ranks_differ_most_is_named(tmp_path: Path) -> None:
     told = {note.name: note.text for note in read_sample(_OPENMX, tmp_path).notes}
     assert any("they differ most in Set_Hamiltonian: 20.0 s to 40.0 s" in text for text in told.values())
+
+
+def test_rows_that_are_called_once_keep_their_number(tmp_path: Path) -> None:
+    text = PlainText(tmp_path, tuple(_CPMD.replace("  51  ", "  11  ").split("\n")))
+    table = parse_table(text, next(form for form in FORMS if form.tool == "CPMD"))
+    assert {row.name: row.calls for row in table.rows} == {"cpmd": 1.0, "forces": 11.0, "mp_sum": 157.0}
+
+
+def test_statistics_of_eztrace_without_a_process_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no process"):
+        read_sample(_EZTRACE.replace("Thread P#", "Process "), tmp_path)
 
 
 def test_each_process_of_eztrace_is_a_rank(tmp_path: Path) -> None:

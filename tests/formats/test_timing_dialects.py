@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -167,6 +168,15 @@ def test_gptl_of_a_program_that_times_its_run(tmp_path: Path) -> None:
     assert "timers contain each other" in {note.name for note in profile.notes}
     assert names & {"a:phys_run", "a:dyn_run"}
     assert "Total" not in names
+
+
+def test_a_line_of_brackets_behind_the_timers_of_gptl_is_no_timer(tmp_path: Path) -> None:
+    """To look for a timer in it must not take the cube of its length."""
+    text = (HERE / "gptl" / "model_timing_stats").read_text().rstrip()
+    begin = time.process_time()
+    profile = read_text(f"{text}\n{'(1' * 5000}\n", tmp_path, "model_timing_stats")
+    assert profile.ranks == 8
+    assert time.process_time() - begin < 20.0
 
 
 def test_gptl_does_not_use_the_file_of_a_rank_of_another_run(tmp_path: Path) -> None:

@@ -160,9 +160,9 @@ def find_inner_loops(code: Sequence[Instruction], sampled: Mapping[int, int] | N
     absorbed: set[tuple[int, int]] = set()
     for begin, end in ordered:
         within = [other for other in inner if begin <= other[0] and other[1] <= end]
-        crosses = any(begin < other[1] and other[0] < end for other in inner if other not in within)
-        if within and not crosses and _spends_around(code, (begin, end), within, sampled or {}):
-            inner = [other for other in inner if other not in within]
+        touched = [other for other in inner if begin < other[1] and other[0] < end]
+        if sampled and within and touched == within and _spends_around(code, (begin, end), within, sampled):
+            inner = [other for other in inner if not (begin <= other[0] and other[1] <= end)]
             absorbed.add((begin, end))
             within = []
         if not within:

@@ -17,6 +17,7 @@ static void *pmpi(void **place, const char *name) { return *place ? *place : (*p
 #define PMPI(name) __extension__({ static void *place; (__typeof__(&P##name))pmpi(&place, "P" #name); })
 
 static MPI_Group world_group;
+static int world_known; /* not the same as gw_on: recording may have begun before, without the ranks */
 static MPI_Datatype byte_type;
 static MPI_Request no_request;
 static char table_lock;
@@ -259,6 +260,7 @@ static int64_t sum_each(const void *counts, int wide, int n, const MPI_Datatype 
 /* Begin recording once the ranks of the world are known, by `world_group`. */
 static void begin_mpi(void) {
   int rank = 0, ranks = 1, length = 0;
+  world_known = 1;
   no_request = MPI_REQUEST_NULL;
   byte_type = MPI_BYTE;
   PMPI(MPI_Group_rank)(world_group, &rank);
@@ -281,7 +283,7 @@ static void begin_world(void) {
 
 #ifdef MPI_SESSION_NULL /* of MPI 4: programs may do without MPI_Init and the communicator of the world */
 static void begin_session(MPI_Session session) {
-  if (gw_on || PMPI(MPI_Group_from_session_pset)(session, "mpi://WORLD", &world_group)) return;
+  if (world_known || PMPI(MPI_Group_from_session_pset)(session, "mpi://WORLD", &world_group)) return;
   begin_mpi();
 }
 #endif

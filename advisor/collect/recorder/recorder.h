@@ -130,7 +130,7 @@ extern unsigned char gw_named[];
 struct gw_record *gw_enter_at(unsigned function, const void *caller, const void *frame);
 #define gw_enter(function, caller) gw_enter_at(function, caller, __builtin_frame_address(0))
 void gw_leave(struct gw_record *record);
-/* Read the clock behind a call that notes messages before it is left: one reading for all of them. */
+/* Read the clock when a call has returned: one reading for the messages that it completed and for its own end. */
 void gw_returned(struct gw_record *record);
 void gw_leave_returned(struct gw_record *record);
 /* The same for calls that may be brief and many: equal ones become one record once a thread makes too many of them.
@@ -149,7 +149,7 @@ void gw_close(struct gw_record *record);
 void gw_close_brief(struct gw_record *record);
 /* Record something else that happens now, inside of a call or not. */
 struct gw_record *gw_note(unsigned kind, unsigned event);
-/* End a call that brought nothing and joins the one before, if that was the same and just over. */
+/* End a call that has returned and brought nothing: it joins the one before, if that was the same and just over. */
 void gw_leave_idle(struct gw_record *record);
 
 /* A call that waits for a lock: whether another thread holds it, that this thread has it now, that it gives it back. */

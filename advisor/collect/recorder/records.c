@@ -180,10 +180,8 @@ void gw_leave_returned(struct gw_record *record) {
   if (record) leave(record, record->start_ns, ++gw_self->last_ns);
 }
 
-struct gw_record *gw_leave_brief(struct gw_record *record) {
+static struct gw_record *leave_brief(struct gw_record *record, uint64_t now) {
   struct gw_thread *t = gw_self;
-  if (!record) return NULL;
-  uint64_t now = rising(t);
   int alone = now - record->start_ns > LONG_CALL_NS || (record->cpu_start_ns && t->lost_ns > LONG_CALL_NS) ||
               (char *)(record + 1) != t->records.base + t->records.used;
   struct gw_record *folded = alone ? NULL : gw_fold(t, record, now);
@@ -196,9 +194,14 @@ struct gw_record *gw_leave_brief(struct gw_record *record) {
   return folded;
 }
 
+struct gw_record *gw_leave_brief(struct gw_record *record) {
+  return record ? leave_brief(record, rising(gw_self)) : NULL;
+}
+
 void gw_leave_idle(struct gw_record *record) {
   if (!record) return;
   struct gw_thread *t = gw_self;
+  uint64_t now = ++t->last_ns;
   struct gw_record *before = record - 1;
   if (t->previous == before && before->kind == GW_CALL && before->function == record->function &&
       before->caller == record->caller && !before->event && (char *)record == t->records.base + t->records.used - 64 &&
@@ -208,8 +211,8 @@ void gw_leave_idle(struct gw_record *record) {
     record->kind = 0;
     memset(record, 0, sizeof *record);
     t->records.used -= sizeof *record;
-    leave(before, since, rising(t));
-  } else gw_leave_brief(record);
+    leave(before, since, now);
+  } else leave_brief(record, now);
 }
 
 struct gw_record *gw_open(unsigned function, const void *caller) {

@@ -85,10 +85,20 @@ def finish_session(session: Session) -> str | None:
     for process in processes:
         if ranked and process.rank is None:
             _remove(process.stem)
-        else:
-            keep_program(Path(process.program), session.folder)
+    _keep_programs(processes, session.folder)
     name_addresses(session.folder)
     return None
+
+
+def _keep_programs(processes: Sequence[Process], folder: Path) -> None:
+    """Keep the files of the ranks' programs, without ranks that of the busiest process: a script starts many others.
+
+    Nobody builds the interpreter of Python anew.
+    """
+    ranked = [one for one in processes if one.rank is not None]
+    for process in ranked or [max(processes, key=lambda one: one.used_s)]:
+        if not (process.interpreter and Path(process.program).name.startswith("python")):
+            keep_program(Path(process.program), folder)
 
 
 def _remove(stem: Path) -> None:

@@ -45,6 +45,7 @@ _WRAPPER: Final = """int {name}({declaration}) {{
   void *caller = CALLER;
   struct gw_record *r = {enter}({number}, caller);
 {before}  int code = call({arguments});
+  gw_returned(r);
 {after}  {leave}
   return code;
 }}
@@ -119,17 +120,16 @@ def _wrapper(function: Prototype, number: str) -> str:
     meaning = meaning_of(function.name, function.parameters)
     brief = "idle" in meaning.after
     parts["enter"] = "gw_enter_brief" if brief else "gw_enter"
-    parts["leave"] = "if (idle) gw_leave_idle(r); else gw_leave(r);" if brief else "gw_leave_returned(r);"
+    parts["leave"] = "if (idle) gw_leave_idle(r); else gw_leave_returned(r);" if brief else "gw_leave_returned(r);"
     before, after = (_in_c(text) for text in (meaning.before, meaning.after))
     first = "  int idle = 0;\n" if brief else ""
-    behind = "" if brief else "  gw_returned(r);\n"
     if meaning.status is not None:
         own = (
             f"MPI_Status own_status; if (r && a{meaning.status} == MPI_STATUS_IGNORE) a{meaning.status} = &own_status;"
         )
         before = f"  {own}\n{before}"
     done = f"  if (r && !code) {{\n  {after}  }}\n" if after else ""
-    return _WRAPPER.format(**parts, before=first + before, after=behind + done)
+    return _WRAPPER.format(**parts, before=first + before, after=done)
 
 
 def _in_c(text: str) -> str:

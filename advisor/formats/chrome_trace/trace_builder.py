@@ -10,7 +10,7 @@ from advisor.formats.chrome_trace.stream import OPEN_ENDED, Event, EventArgs, Ev
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.trace.devices import naming
-from advisor.trace.devices.builder import DeviceTraceBuilder
+from advisor.trace.devices.builder import CALL_COLUMNS, DeviceTraceBuilder
 from advisor.trace.devices.events import Activity, CallRole
 
 if TYPE_CHECKING:
@@ -47,7 +47,6 @@ _MATRIX_UNITS: Final = 7
 _MOST_RANKS: Final = 10_000_000
 _US: Final = 1000  # nanoseconds in the unit of the times
 _LATEST_US, _LATEST_LINK = float(1 << 50), 1 << 61  # what is beyond is looked at more closely
-_CALL_FIELDS: Final = 6  # of a call in ``DeviceTraceBuilder.add_usual_calls``
 _NO_ARGS: Final = EventArgs()
 
 
@@ -128,7 +127,7 @@ class _RankReader:
                     sound = type(link) is int and -_LATEST_LINK < link < _LATEST_LINK
                     if sound and 0.0 <= length < _LATEST_US and 0.0 <= start < _LATEST_US:
                         if known[2]:
-                            own.append(before + len(rows) // _CALL_FIELDS)
+                            own.append(before + len(rows) // len(CALL_COLUMNS))
                         begin = round(start * _US)
                         rows += (begin, begin + round(length * _US), thread, known[0], known[1], link)
                         continue
@@ -140,7 +139,7 @@ class _RankReader:
         return bad
 
     def _flush_rows(self) -> None:
-        self._builder.add_usual_calls(self._rows)
+        self._builder.add_call_rows(self._rows)
         self._rows.clear()
 
     def _add_event(self, event: Event) -> None:

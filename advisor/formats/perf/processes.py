@@ -142,10 +142,13 @@ def _main_comm(thread: SampledThread) -> str:
 
 
 def _serves_runtime(script: PerfScript, thread: SampledThread) -> bool:
-    """Return whether a thread runs nothing but a runtime, such as that of Java, and the system."""
+    """Return whether a thread runs nothing but a runtime, such as that of Java, and the system.
+
+    What runs nothing but Python may be the program: its interpreter has no threads of its own.
+    """
     places = {place for _, stack in thread.weight for place in stack}
     frames = [frame for frame in (script.frames[place] for place in places) if not frame.kernel]
-    return any(find_language(None, frame.object) for frame in frames) and all(
+    return any(find_language(None, frame.object) not in {None, "python"} for frame in frames) and all(
         is_of_runtime(frame.object) for frame in frames if frame.object is not None
     )
 

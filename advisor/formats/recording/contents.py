@@ -58,7 +58,8 @@ def read_recording(path: Path) -> Recording:
     threads = tuple(_until_full(working))
     if not any(len(thread.records) for thread in threads):
         raise InputError(path, "the recording holds no events: no process got so far")
-    others = tuple(process for process in everything if process not in chosen)
+    ours = {id(process) for process in chosen}
+    others = tuple(process for process in everything if id(process) not in ours)
     return Recording(path, tuple(chosen), threads, read_places(path), others, read_command(path), tuple(helpers))
 
 

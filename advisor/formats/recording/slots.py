@@ -80,8 +80,10 @@ def _find_births(threads: Sequence[RecordedThread]) -> dict[int, int]:
     They are two processors all the same, and what they lose is no imbalance.
     """
     found: dict[int, int] = {}
-    for process in {id(one.process) for one in threads}:
-        mine = [one for one in threads if id(one.process) == process]
+    together: dict[int, list[RecordedThread]] = {}
+    for one in threads:
+        together.setdefault(id(one.process), []).append(one)
+    for mine in together.values():
         created = np.sort(np.concatenate([one.records["start_ns"][calls_of(one, "pthread_create")] for one in mine]))
         others = sorted((one for one in mine if one.span.number), key=lambda one: one.span.begin_ns)
         if len(created) == len(others) and all(

@@ -196,7 +196,7 @@ def _make_row(text: PlainText, form: TableForm, line: _Line, ranks: int) -> Timi
     return TimingRow(
         line.name, mean * on / ranks, least if on == ranks else 0.0, most, role=role,
         least_at=line.find_count("least_at", -1) if on == ranks else -1, most_at=line.find_count("most_at", -1),
-        calls=text.parse_number(calls, line.number) * on / ranks if calls.strip("*-1") else math.nan,
+        calls=math.nan if calls.strip("*") in {"", "-1"} else text.parse_number(calls, line.number) * on / ranks,
     )  # fmt: skip
 
 

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
 
 _FIELD: Final = re.compile(r"\{(\w+)(?::(\w+))?\}")
-_NUMBER: Final = r"(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?"
+#: Digits in one way only: a line of many would take the square of their number otherwise.
+_NUMBER: Final = r"(?:\d+(?:\.\d*)?|\.\d+)(?:[eEdD][-+]?\d+)?"
 _KINDS: Final = {
     "indent": r"[ \t]*", "blank": "", "dots": r"[ .]*", "_": r"\S+", "name": r"\S(?:.{0,200}?\S)??", "word": r"\S+",
     "text": r"\S.*?", "time": r"\d[\w .:]*?", "count": r"\d{1,18}", "hits": r"(?:\d{1,18}|\*+)",
@@ -30,7 +31,6 @@ _UNITS: Final = (
     ("h", 3600.0),
     ("m", 60.0),
     ("s", 1.0),
-    ("", 1.0),
 )
 
 
@@ -38,7 +38,7 @@ _UNITS: Final = (
 def compile_template(template: str) -> re.Pattern[str]:
     """Return the pattern of the lines that ``template`` stands for (see ``table_forms``)."""
     pieces = _FIELD.split(template.removesuffix("…"))  # text, field, kind, text, …
-    parts = [] if template.startswith("{indent}") else [r"\s*"]
+    parts = [] if template.startswith("{indent}") else [r"\s*+"]  # never given back: a field follows, or a word
     for number, piece in enumerate(pieces[0::3]):
         parts.append(_escape(piece, at_begin=number == 0, at_end=3 * number + 1 == len(pieces)))
         if 3 * number + 1 < len(pieces):
@@ -66,14 +66,18 @@ def parse_time(text: PlainText, words: str, line: int) -> float:
     parts = _PART.findall(words)
     if not parts:
         raise text.make_error(line, f"{words[:80]!r} is no time")
-    return sum(text.parse_number(number, line) * _find_unit(unit) for number, unit in parts)
+    return sum(text.parse_number(number, line) * _parse_unit(text, unit, line) for number, unit in parts)
 
 
-def _find_unit(unit: str) -> float:
-    return next(seconds for begin, seconds in _UNITS if unit.lower().startswith(begin))
+def _parse_unit(text: PlainText, unit: str, line: int) -> float:
+    """Return the seconds of a unit, of none one; raises ``InputError`` for others."""
+    seconds = next((seconds for begin, seconds in _UNITS if unit.lower().startswith(begin)), None if unit else 1.0)
+    if seconds is None:
+        raise text.make_error(line, f"{unit[:80]!r} is no unit of time")
+    return seconds
 
 
 def find_digits(number: str) -> float:
     """Return what the last digit of ``number`` stands for: 0.01 in ``1.25`` and in ``2.00E+00``; else a second."""
     found = _PLAIN.fullmatch(number)
-    return float(10.0 ** (int(found[2] or 0) - len(found[1] or ""))) if found else 1.0
+    return float(f"1e{int(found[2] or 0) - len(found[1] or '')}") if found else 1.0  # a power may be out of range

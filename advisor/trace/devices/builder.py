@@ -31,7 +31,8 @@ _ACTIVITY_COLUMNS = (
     "start", "end", "device", "stream", "kind", "name", "link", "bytes", "direction", "pageable", "channel",
     "fill", "occupancy", "local",
 )  # fmt: skip
-_CALL_COLUMNS = ("start", "end", "thread", "role", "name", "link")
+#: A call of ``add_call_rows`` has these, one after the other.
+CALL_COLUMNS = ("start", "end", "thread", "role", "name", "link")
 
 
 #: Names of kernels may be whole type expressions; more than this is not kept of them.
@@ -109,15 +110,15 @@ class DeviceTraceBuilder:
     @property
     def call_count(self) -> int:
         """How many calls the process has so far."""
-        return len(self._call) // len(_CALL_COLUMNS)
+        return len(self._call) // len(CALL_COLUMNS)
 
-    def add_usual_calls(self, rows: list[int]) -> None:
-        """Add calls in range, of each begin, end, thread (``find_thread``), role, name (``find_name``) and link."""
+    def add_call_rows(self, rows: list[int]) -> None:
+        """Add calls, of each its ``CALL_COLUMNS``; the caller has checked their range and found thread and name."""
         self._call.fromlist(rows)
 
     def list_calls(self, numbers: Sequence[int]) -> list[tuple[int, int, int, str]]:
         """Return begin, end, thread and name of some calls of the process."""
-        names, width = tuple(self._names), len(_CALL_COLUMNS)
+        names, width = tuple(self._names), len(CALL_COLUMNS)
         rows = (self._call[number * width : (number + 1) * width] for number in numbers)
         return [(row[0], row[1], row[2], names[row[4]]) for row in rows]
 
@@ -142,7 +143,7 @@ class DeviceTraceBuilder:
         for start, end, kind, name in work or ():
             group = name if kind == Activity.COMMUNICATION else ""
             self.add_activity(start, end, "host", int(kind), kind, name, group=group, is_host=True)
-        acts, calls = _split_columns(self._act, _ACTIVITY_COLUMNS), _split_columns(self._call, _CALL_COLUMNS)
+        acts, calls = _split_columns(self._act, _ACTIVITY_COLUMNS), _split_columns(self._call, CALL_COLUMNS)
         if not len(acts["start"]) and not len(calls["start"]):
             return False
         if any(device.rank == rank for device in self._devices):
@@ -170,7 +171,7 @@ class DeviceTraceBuilder:
         if not self._activities:
             raise InputError(file, "the trace holds nothing that takes time")
         acts = {n: np.concatenate([t[n] for t in self._activities]) for n in (*_ACTIVITY_COLUMNS, "call")}
-        calls = {n: np.concatenate([t[n] for t in self._calls]) for n in _CALL_COLUMNS}
+        calls = {n: np.concatenate([t[n] for t in self._calls]) for n in CALL_COLUMNS}
         times = np.concatenate([acts["start"], calls["start"], acts["end"], calls["end"]])
         if not len(times) or times.max() <= times.min():
             raise InputError(file, "the trace holds nothing that takes time")

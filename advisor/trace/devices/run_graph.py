@@ -37,10 +37,10 @@ _PASSES: Final = 50
 _INSTANT_S: Final = 1e-10
 #: Recorded times may be wrong by this much.
 _RESOLUTION_S: Final = 1e-6
-
-
-#: A process waited for a communication in which it computed nothing for this share, with at most that share left.
-_AWAITED, _LEFT = 0.5, 0.2
+#: A process that computed nothing for this share of a communication waited for it …
+_AWAITED: Final = 0.5
+#: … if at most this share is left when it goes on: with more left it goes on for another reason.
+_LEFT: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,9 @@ def parse(text: PlainText) -> TimingTable:
     calls_ms: dict[str, dict[int, float]] = {}
     counts: dict[str, float] = {}
     found = list(text.find_matches(_PROCESS))
-    if text.find_line(_END, found[-1][0] if found else 0, len(text.lines) - 1) is None:
+    if not found:
+        raise InputError(text.path, "holds no process of EZTrace's statistics")
+    if text.find_line(_END, found[-1][0], len(text.lines) - 1) is None:
         raise InputError(text.path, "the statistics of EZTrace do not reach their end")
     for line, cells in found:
         rank, wall_ms, mpi_ms, percent = int(cells[1]), *(text.parse_number(cells[n], line) for n in (2, 3, 4))

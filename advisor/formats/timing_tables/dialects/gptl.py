@@ -34,7 +34,8 @@ _ROW: Final = re.compile(
     rf" +(?P<count>\S+) +(?P<total>\S+) +(?P<most>\S+) +{_PLACE.format('most_at')} +(?P<least>\S+)"
     rf" +{_PLACE.format('least_at')}"
 )
-_ANY_PLACE: Final = re.compile(r".*\(.*\d.*\).*\(")
+#: Two places, as all lines of timers have; a line of brackets is passed through once.
+_ANY_PLACES: Final = re.compile(r"\([^()\d]*\d[^()]*\)[^(]*\(")
 #: What the run as a whole is called, and what the driver of E3SM and CESM does, one after the other.
 _WHOLE: Final = "Total"
 _DRIVER: Final = ("CPL:INIT", "CPL:RUN_LOOP", "CPL:FINAL")
@@ -95,7 +96,7 @@ def _parse_timers(text: PlainText, head: int, ranks: int) -> dict[str, TimingRow
         if cells is not None and cells["ranks"] != "0":  # 0: never stopped
             timer = _parse_timer(text, line, cells, ranks)
             timers[timer.name] = timer
-        elif cells is None and _ANY_PLACE.match(text.lines[line]):
+        elif cells is None and _ANY_PLACES.search(text.lines[line]):
             raise text.make_error(line, "no line of the timers")
         elif cells is None:  # other output may follow at once
             break
