@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -53,7 +54,7 @@ def do_exit(task: dict[str, Any]) -> None:
 
 
 def do_crash(task: dict[str, Any]) -> None:
-    os.abort()
+    os.kill(os.getpid(), task.get("signal", signal.SIGABRT))
 
 
 def do_hang(task: dict[str, Any]) -> None:

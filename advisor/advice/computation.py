@@ -174,8 +174,8 @@ def _build_part(profile: Profile, fact: str, seconds: float) -> GapPart:
 def _code_shares(profile: Profile) -> dict[str, float] | None:
     """Return the shares of the computation in code of each kind; None where its functions are not told apart.
 
-    One loop can be of several kinds: where those of a region are more than all of it, a kind counts for what those
-    before it have left.
+    One loop can be of several kinds: where those of a region add up to more than all of it, a kind counts for what it
+    has more than those before it, as though it held them all.
     """
     everything, known = (profile.counts.get(f"code.{name}_s") for name in ("all", "known"))
     if everything is None or known is None or everything.sum() <= 0:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.cli import gates, history_location, output, progress, report_output, user_folders
+from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
     import argparse
@@ -41,8 +43,7 @@ def run_command(args: argparse.Namespace) -> int:
     """Compare and show; returns the exit code."""
     from advisor.advice.earlier_runs import ComparisonBase
 
-    paths = Path(args.before), Path(args.after)
-    compared = _compare_paths(*paths) if any(path.exists() for path in paths) else _compare_history(args)
+    compared = _compare(args)
     first, second, found = compared.before, compared.after, compared.comparison
     if args.form == "markdown":
         from advisor.output.markdown import render_comment
@@ -52,6 +53,16 @@ def run_command(args: argparse.Namespace) -> int:
         report_output.show_report(build_comparison_report(found), args)
     gates.check_gates(args.fail_on, second[-1], lambda: ComparisonBase(tuple(first), found))
     return 0
+
+
+def _compare(args: argparse.Namespace) -> BuildComparison:
+    """Compare two paths, else what the history knows by these names; a build may be called like a directory."""
+    paths = Path(args.before), Path(args.after)
+    there = [path for path in paths if path.exists()]
+    if len(there) == 1:
+        with suppress(AdvisorError):
+            return _compare_history(args)
+    return _compare_paths(*paths) if there else _compare_history(args)
 
 
 def _compare_history(args: argparse.Namespace) -> BuildComparison:

@@ -274,7 +274,9 @@ class _Wait:
         if self._ended is None:
             return "closed what it speaks through"
         if self._ended < 0:
-            return f"was ended by {signal.Signals(-self._ended).name}"
+            from advisor.support.child_process import name_signal
+
+            return f"was ended by {name_signal(-self._ended)}"
         return f"ended with exit code {self._ended}"
 
     def interrupt_child(self) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 from typing import TYPE_CHECKING, Final
 
 from advisor.analysis.quality import HIDDEN
 from advisor.collect.thread_time_breakdown import find_blocking_call
 from advisor.model.records import Note
 from advisor.model.units import format_seconds, format_share
+from advisor.support.child_process import name_signal
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -149,7 +149,4 @@ def describe_exit_status(code: int) -> str:
     """Return in words how a program ended."""
     if code >= 0:
         return f"the program ended with exit status {code}"
-    try:
-        return f"the program was ended by the signal {signal.Signals(-code).name}"
-    except ValueError:
-        return f"the program was ended by the signal {-code}"
+    return f"the program was ended by {name_signal(-code)}"

@@ -120,9 +120,9 @@ class Daemon:
 
     def _load_waiting_files(self) -> None:
         """Let files settle that the ledger knows to be waiting below the roots, as many as there is room for."""
-        self._settling.overflowed = False
         with self._writer.lend_connection() as connection:
             waiting = FileStates(connection).waiting_files(self._config.roots, 2 * self._settling.room)
+        self._settling.overflowed = False
         for folder, name, signature in waiting:
             self._settling.observe_files(folder, {name: signature}, monotonic())
 
@@ -187,7 +187,6 @@ class Daemon:
         self._settling.quiet_time_s = config.quiet_s
         self._pace.max_load = config.max_load
         self._config = config
-        self._load_waiting_files()
         self._watch_roots(config.roots)
         self._publish_remark("the configuration was read again")
 

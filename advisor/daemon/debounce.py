@@ -118,10 +118,11 @@ class FileDebouncer:
                 del self._folders[folder]
 
     def forget_all(self) -> None:
-        """Forget every file: the ledger knows which of them wait."""
+        """Forget every file; ``overflowed`` has those that still wait loaded from the ledger."""
         with self._lock:
             self._folders.clear()
             self._count = 0
+            self.overflowed = True
 
     def ready_folders(self, now: float) -> Iterator[tuple[Path, dict[bytes, FileSignature]]]:
         """Yield the directories in which every waiting file is due, with these files, in the order of their writing.

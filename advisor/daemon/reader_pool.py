@@ -129,7 +129,7 @@ class ReaderPool:
                     raise
                 if not failed.at and not failed.fresh:
                     continue
-                if not suspects.record_loss(failed.at, failed.asked):
+                if not suspects.record_loss(failed.at, failed.asked, late=failed.late):
                     raise
                 if failed.at:
                     self._breaker.record_death(failed.at, failed.reason, late=failed.late)

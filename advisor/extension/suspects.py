@@ -1,7 +1,8 @@
 """Whom the next child does without where one was lost, so that a plugin costs nobody but itself its result.
 
 Whoever was asked then did it. Where nobody was, somebody who had answered before left a thread, a signal or a changed
-library behind: each is left out in turn, the last one first, and only where none of them did it alone, all are.
+library behind: each is left out in turn, the last one first, and only where none of them did it alone, all are. Where
+a task took too long all are at once: each further try would take as long.
 """
 
 from __future__ import annotations
@@ -28,16 +29,19 @@ class Suspects:
         """All that the next child does without."""
         return self.tried | self.guilty
 
-    def record_loss(self, plugin: str | None, asked: Sequence[str]) -> bool:
-        """Note that a child was lost while it asked ``plugin``, or after it had asked some; return whether to go on."""
+    def record_loss(self, plugin: str | None, asked: Sequence[str], *, late: bool = False) -> bool:
+        """Note that a child was lost while it asked ``plugin``, or after it had asked some; return whether to go on.
+
+        ``late``: because its task took too long.
+        """
         if plugin:
             known = plugin in self.left_out
             self.guilty.add(plugin)
             return not known
         if self._trials is None:
             several = [one for one in reversed(dict.fromkeys(asked)) if one not in self.left_out]
-            single = [frozenset((one,)) for one in several[:_TRIED]]
-            self._trials = single if len(several) < 2 else [*single, frozenset(several)]
+            single = [] if late or len(several) < 2 else [frozenset((one,)) for one in several[:_TRIED]]
+            self._trials = [*single, frozenset(several)] if several else []
         if not self._trials:
             return False
         self.tried = self._trials.pop(0)

@@ -41,6 +41,14 @@ class ChildResult:
         return self.errors.decode("utf-8", "replace")
 
 
+def name_signal(number: int) -> str:
+    """Return how a signal is called: ``SIGKILL``, or ``signal 40`` for one without a name, as most real-time ones."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 def run_child(
     words: Sequence[str],
     limit_s: float | None,

@@ -107,9 +107,11 @@ def test_builds_are_compared_against_their_noise(place: Path, capsys: pytest.Cap
     assert run(capsys, "compare", "v2", "v1", "--fail-on", "regression").code == 0
     assert run(capsys, "compare", "v1", "v2", "--fail-on", "new", "--fail-on", "M' > 50 %").code == 0
     assert run(capsys, "compare", "v1", "v2", "--fail-on", "M' > 1 %").err.startswith("gapwatch: gate crossed: M' is")
+    (place / "v1").mkdir()  # no reason to take v2 for a directory, too
     comment = run(capsys, "compare", "v1", "v2", "--as", "markdown").out
     assert comment.startswith("<!-- gapwatch: fig4 -->\n")
     assert "**Since build `v1`**: run time +5.00 s" in comment
+    (place / "v1").rmdir()
     assert (
         "no run or build named 'v3'; the last builds are v1, v2; runs have the numbers 1 to 6"
         in run(capsys, "compare", "v1", "v3").err

@@ -175,7 +175,7 @@ def test_what_was_not_seen_is_said() -> None:
     )  # fmt: skip
     notes = {note.name: note.text for note in made(run).notes}
     assert notes["few samples"].startswith("only 7 samples")
-    assert notes["program failed"] == "the program was ended by the signal SIGKILL, so the run may be incomplete"
+    assert notes["program failed"] == "the program was ended by SIGKILL, so the run may be incomplete"
     assert notes["processes missed"].startswith("1.90 s of CPU time")
     assert notes["launchers"].endswith(": mpirun")
     assert "grew to" in notes["cost of sampling"]

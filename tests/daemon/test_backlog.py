@@ -17,6 +17,7 @@ from advisor.daemon.intake import UnitIntake
 from advisor.daemon.root_scanner import RootScanner
 from advisor.history.database import HistoryWriter
 from advisor.history.file_states import FileSignature, FileStates
+from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,6 +79,24 @@ def test_pr15_what_waits_below_other_directories_is_left_to_who_watches_them(tmp
         again.until(lambda: [one.path.name for one in again.runs] == ["b.json"])
 
 
+def test_pr15_waiting_files_that_could_not_be_looked_up_on_a_reload_are_looked_up_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    profile(other / "b.json")
+    with closing(HistoryWriter(tmp_path / "state")) as writer, writer.transaction() as connection:
+        there = (other / "b.json").stat()  # a look at the directory does not find what has not changed since
+        signature = FileSignature(there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns, there.st_ctime_ns)
+        FileStates(connection).store_files(other, {b"b.json": signature}, "waiting")
+    with Watch(tmp_path) as watch:
+        profile(watch.root / "a.json")
+        watch.until(lambda: len(watch.runs) == 1)
+        fails = _fail_once(FileStates.waiting_files, StoreError("disk I/O error"))
+        monkeypatch.setattr(FileStates, "waiting_files", fails)
+        watch.daemon.reload_config(lambda: replace(CONFIG, roots=(watch.root, other)))
+        watch.until(lambda: [one.path.name for one in watch.runs] == ["a.json", "b.json"])
+
+
 @pytest.mark.parametrize("name", ["_record_folder", "_scan_requested"])
 def test_pr16_a_look_that_fails_in_an_unexpected_way_is_told_and_done_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
@@ -134,9 +153,9 @@ def test_pr18_a_directory_that_is_not_there_leaves_a_gate_without_a_verdict(tmp_
     assert b"bad could not be read (is not there)" in made.stderr
 
 
-def _fail_once(real: Callable[..., object]) -> Callable[..., object]:
+def _fail_once(real: Callable[..., object], error: Exception | None = None) -> Callable[..., object]:
     """What does the same, but for the first time."""
-    failures = [TypeError("nobody thought of it")]
+    failures = [error or TypeError("nobody thought of it")]
 
     def fail(*arguments: object) -> object:
         if failures:

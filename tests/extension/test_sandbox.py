@@ -67,6 +67,7 @@ def test_what_is_refused_says_why_and_costs_no_child(serving: Worker) -> None:
         ({"do": "exit"}, "killed", "the process ended without an answer (about to leave)"),
         ({"do": "exit", "code": 3}, "killed", "ended with exit code 3 (about to leave)"),
         ({"do": "crash"}, "killed", "was ended by SIGABRT"),
+        ({"do": "crash", "signal": 40}, "killed", "was ended by signal 40"),
         ({"do": "eat"}, "fault", "ran out of memory"),
         ({"do": "flood"}, "killed", "bytes; at most"),
     ],
@@ -77,6 +78,15 @@ def test_what_fails_loses_its_own_result(serving: Worker, task: dict[str, object
     assert failed.kind == kind
     assert failed.at == (task["do"] if kind == "killed" else None)
     assert reason in failed.reason
+
+
+def test_a_child_that_does_not_start_is_nobodys_doing(serving: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert failure(serving, do="crash").at == "crash"
+    monkeypatch.setattr(serving, "_command", [sys.executable, "-c", "pass"])
+    serving.stop_child()
+    with pytest.raises(TaskFailed, match="did not start") as caught:
+        serving.run_task({"do": "echo"})
+    assert (caught.value.at, caught.value.asked) == (None, ())
 
 
 def test_a_task_that_hangs_is_ended(tmp_path: Path) -> None:

@@ -20,5 +20,12 @@ def test_of_those_that_were_asked_before_each_is_left_out_alone_before_all_are()
     assert tried == [*alone, {"old", "first", "second", "third"}]
 
 
+def test_all_are_left_out_at_once_where_a_task_took_too_long() -> None:
+    suspects = Suspects(["old"])
+    assert suspects.record_loss(None, ("old", "first", "second"), late=True)
+    assert suspects.left_out == {"old", "first", "second"}
+    assert not suspects.record_loss(None, (), late=True)
+
+
 def test_nobody_is_left_out_where_nobody_was_asked() -> None:
     assert not Suspects().record_loss(None, ())

@@ -24,6 +24,7 @@ from typing import IO, TYPE_CHECKING, Final, Literal
 
 from advisor.model.errors import AdvisorError
 from advisor.support import containment
+from advisor.support.child_process import name_signal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -167,6 +168,8 @@ class Worker:
 
         What the child asks meanwhile is answered by ``answer_question``; whatever that raises ends the task.
         """
+        self._at = None
+        self._asked.clear()  # a child that does not start, or ended since, was lost over nobody who was asked before
         child = self._ready_child()
         try:
             send_frame(_file_descriptor(child.stdin), task)
@@ -192,8 +195,7 @@ class Worker:
 
     def _receive_answer(self, child: subprocess.Popen[bytes], end: float, answer_question: Answerer | None) -> Document:
         """Return the answer to the task at hand, noting on the way what it is about."""
-        self._at, due, self._allowed_s = None, end, self._limits.wall_s
-        self._asked.clear()
+        due, self._allowed_s = end, self._limits.wall_s
         while True:
             answer = receive_frame(_file_descriptor(child.stdout), max(due - monotonic(), 0.0))
             if answer.keys() == {"question"} and answer_question is not None:
@@ -300,7 +302,7 @@ def _describe_exit(child: subprocess.Popen[bytes]) -> str | None:
     except subprocess.TimeoutExpired:
         return None
     if code < 0:
-        return f"was ended by {signal.Signals(-code).name}"
+        return f"was ended by {name_signal(-code)}"
     return f"ended with exit code {code}" if code else None
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import marshal
-import signal
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -15,6 +14,7 @@ import numpy as np
 
 from advisor.formats.darshan import container
 from advisor.model.errors import InputError
+from advisor.support.child_process import name_signal
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def _run_child(path: Path) -> LogContents:
     except subprocess.TimeoutExpired as error:
         raise InputError(path, f"libdarshan-util did not end in {PATIENCE_S:.0f} s: the log is damaged") from error
     if done.returncode < 0:
-        died = signal.Signals(-done.returncode).name
+        died = name_signal(-done.returncode)
         raise InputError(path, f"libdarshan-util crashed ({died}): the log is damaged")
     if done.returncode:
         lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason given"]

@@ -140,7 +140,7 @@ def _find_predecessors(trace: DeviceTrace, issued: FloatArray) -> tuple[IntArray
     acts = trace.activities
     previous = find_previous_in_stream(acts)
     several = _are_on_host(trace) & (previous >= 0) & (acts.end_s[previous] > acts.start_s + _RESOLUTION_S)
-    previous = np.where(several, -1, previous)  # threads of a host communicate at a time
+    previous = np.where(several, -1, previous)  # threads of a host communicate concurrently
     ready = np.maximum(issued, np.where(previous >= 0, acts.end_s[previous], -np.inf))
     ready = np.minimum(ready, acts.start_s)
     other: IntArray = np.full(len(previous), -1, dtype=np.int64)
@@ -196,7 +196,7 @@ def _end_awaited_communications(trace: DeviceTrace) -> DeviceTrace:
 def _keep_sound_operations(trace: DeviceTrace, group: IntArray) -> IntArray:
     """Return the operations without those that a member leaves before another enters: they are matched wrongly.
 
-    Several threads of a process communicate at a time, so their order may differ between processes.
+    Several threads of a process communicate concurrently, so their order may differ between processes.
     """
     acts = trace.activities
     members = group >= 0

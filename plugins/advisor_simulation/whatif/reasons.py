@@ -71,7 +71,7 @@ OF_RUNS: Final[Mapping[Words, str]] = {
     **{("devices", word): _DEVICES for word in (
         "accumulate", "allocations", "batch", "batched", "binding", "buckets", "bytes", "communication", "concurrent",
         "copies", "data", "divergence", "fusion", "gpu_aware", "grids", "half", "host", "host_work", "imbalance",
-        "launches", "matrix_units", "occupancy", "optimizer", "order", "own_device", "pinned", "pipeline", "prefetch",
-        "reads", "registers", "resident", "route", "shapes", "startup", "streams", "synchronizations",
+        "launches", "lead", "matrix_units", "occupancy", "optimizer", "order", "own_device", "pinned", "pipeline",
+        "prefetch", "reads", "registers", "resident", "route", "shapes", "startup", "streams", "synchronizations",
     )},
 }  # fmt: skip

@@ -108,7 +108,7 @@ def _computed_alone(rows: ReplayRows, phase: Numbers, chosen: Mask) -> Mask:
     ranks, count = rows.program.ranks, len(rows.program.names) + 1
     if not len(at):
         return found
-    kind = phase[at] * count + rows.region[at] + 1
+    kind = phase[at].astype(np.int64) * count + rows.region[at] + 1
     _, number = np.unique(kind, return_inverse=True)
     each = np.bincount(number * ranks + rows.line[at], rows.seconds[at], minlength=ranks * (int(number.max()) + 1))
     each = each.reshape(-1, ranks)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
+from advisor.support.grouping import group_rows
 from advisor.trace.events import Role
 from advisor_simulation.replay.program import POSTING, RECEIVED, SENDING, Op, Program
 from advisor_simulation.replay.recording import build_recorded_steps
@@ -161,8 +162,7 @@ def _free_eager_sends(rows: ReplayRows) -> ReplayRows:
     posted[rows.link[posts]] = begun[posts]
     sends = np.flatnonzero(rows.op_mask(Op.SEND))
     link, lasted = rows.link[sends], program.end_s[sends] - begun[sends]
-    _, pair = np.unique(np.stack([program.source[link], program.target[link]]), axis=1, return_inverse=True)
-    pair = pair.ravel()
+    pair, _ = group_rows((program.source[link], program.target[link]))
     alone = program.end_s[sends] < posted[link]
     largest, longest = np.full((2, int(pair.max(initial=0)) + 1), -1.0)
     np.maximum.at(largest, pair[alone], rows.value[sends[alone]])
