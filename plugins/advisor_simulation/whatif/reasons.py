@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     Words = tuple[str, str]
 
 _MODEL: Final = "no recording tells where data lie; try it on a model that says what loops read and write"
-_COMPILED: Final = "what a compiler makes of a loop stands in no recording and no model; gapwatch loops looks at that"
+_COMPILED: Final = "what a compiler makes of a loop stands in no recording and no model; gapwatch incore looks at that"
 _CACHES: Final = "the order of references within a loop, which this changes, stands in no recording and no model"
 _NODES: Final = "nodes to map to have to be named (--ranks-per-node, with a trace); a model can tell, too"
 
