@@ -83,9 +83,9 @@ def test_a_gate_without_a_verdict_ends_in_2(tmp_path: Path, when: str) -> None:
         """
     else:
         body = """
-        import advisor.cli.formats as formats
+        import advisor.cli.advise as advise
         import os
-        formats.render_advice = lambda *_: os._exit(0)
+        advise.render_advice = lambda *_: os._exit(0)
         @hookimpl
         def advisor_facts():
             return []
@@ -106,8 +106,8 @@ def test_a_gate_without_a_verdict_ends_in_2(tmp_path: Path, when: str) -> None:
 def test_a_process_that_ends_without_having_asked_anybody_has_no_verdict(tmp_path: Path) -> None:
     code = (
         "import os, sys\n"
-        "from advisor.cli import main, formats\n"
-        "formats.render_advice = lambda *_: os._exit(0)\n"
+        "from advisor.cli import advise, main\n"
+        "advise.render_advice = lambda *_: os._exit(0)\n"
         "sys.exit(main())"
     )
     made = run("advise", FIG4, "--fail-on", "L > 99 %", home=tmp_path, code=code)
