@@ -117,7 +117,17 @@ def test_damaged_records_are_refused_with_their_place(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["rank one 2", "communicator 1 0-99999999999", "thread 0", "object 1 2 3", "file -7 x"]
+    "line",
+    [
+        "rank one 2",
+        "communicator 1 0-99999999999",
+        "communicator 1 0-2",
+        "thread 0",
+        "object 1 2 3",
+        "file -7 x",
+        "children nan",
+        "time -1 0",
+    ],
 )
 def test_damaged_lines_are_refused_with_their_number(tmp_path: Path, line: str) -> None:
     write_rank(tmp_path, 0)

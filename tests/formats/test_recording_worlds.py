@@ -71,7 +71,12 @@ def test_of_several_runs_the_one_that_computed_most_is_read(tmp_path: Path) -> N
 
 def start_child(folder: Path, pid: int, parent: int, used_s: float, children_s: float = 0.0) -> None:
     """A recorded process of another program, that ``parent`` started."""
-    text = PROCESS.replace("rank {rank} 2\n", "").replace("pid 10 1", f"pid {pid} {parent}").replace("/app", "/helper")
+    text = (
+        PROCESS.replace("rank {rank} 2\n", "")
+        .replace("communicator 1 0-1\n", "")
+        .replace("pid 10 1", f"pid {pid} {parent}")
+        .replace("/app", "/helper")
+    )
     text = text.replace("thread-end 0 9000 5100", f"thread-end 0 9000 {100 + round(used_s * 1e9)}")
     (folder / f"node.{pid}.process").write_text(
         text.replace("end\n", f"children {children_s}\nend\n"), encoding="ascii"

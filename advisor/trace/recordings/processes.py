@@ -168,6 +168,14 @@ def _nanoseconds(text: str) -> int:
     return number
 
 
+def _seconds(text: str) -> float:
+    """Return the same in seconds."""
+    seconds = float(text)
+    if not 0 <= seconds < _MOST_NS / 1e9:
+        raise ValueError(f"{seconds} is out of range")
+    return seconds
+
+
 def _take_text(name: str) -> Callable[[Process, str], None]:
     return lambda process, rest: setattr(process, name, _text(rest))
 
@@ -181,9 +189,7 @@ def _take_rank(process: Process, rest: str) -> None:
 
 
 def _take_time(process: Process, rest: str) -> None:
-    process.real_s, process.monotonic_s = times = tuple(float(word) for word in rest.split())
-    if not all(0 <= time < _MOST_NS / 1e9 for time in times):
-        raise ValueError("a time is out of range")
+    process.real_s, process.monotonic_s = (_seconds(word) for word in rest.split())
 
 
 def _take_python(process: Process, rest: str) -> None:
@@ -203,20 +209,25 @@ def _take_members(of: str) -> Callable[[Process, str], None]:
     def add_members(process: Process, rest: str) -> None:
         number, *words = rest.split()
         members = process.remotes if of == "remotes" else process.communicators
-        members.setdefault(_small(number), []).extend(_members(words))
+        members.setdefault(_small(number), []).extend(_members(words, process.ranks))
 
     return add_members
 
 
-def _members(words: list[str]) -> Iterator[int]:
+def _members(words: list[str], ranks: int) -> Iterator[int]:
+    """Yield ranks; raises ``ValueError`` for a span of more than there are: it would take memory without end."""
     for word in words:
         first, dash, last = word.partition("-") if not word.startswith("-") else (word, "", "")
-        yield from range(_small(first), _small(last if dash else first) + 1)
+        span = range(_small(first), _small(last if dash else first) + 1)
+        if len(span) > ranks:
+            raise ValueError(f"{word} are more than {ranks} ranks")
+        yield from span
 
 
 def _take_thread(process: Process, rest: str) -> None:
-    number, _, begin, cpu = rest.split()
-    process.threads[_small(number)] = ThreadSpan(_small(number), _nanoseconds(begin), _nanoseconds(cpu))
+    word, _, begin, cpu = rest.split()
+    number = _small(word)
+    process.threads[number] = ThreadSpan(number, _nanoseconds(begin), _nanoseconds(cpu))
 
 
 def _take_thread_end(process: Process, rest: str) -> None:
@@ -286,7 +297,7 @@ _LINES: Final[dict[str, Callable[[Process, str], None]]] = {
     "usage": _take_usage,
     "sampling": lambda process, rest: setattr(process, "samples_per_s", int(rest)),
     "machine": _take_machine,
-    "children": lambda process, rest: setattr(process, "children_s", float(rest)),
+    "children": lambda process, rest: setattr(process, "children_s", _seconds(rest)),
     "prices": _take_prices,
     "full": _take_full,
     "end": lambda process, rest: setattr(process, "ended", True),
