@@ -141,7 +141,7 @@ def _group_runs(
         problems += failed
         for profile, found in read:
             alone = len(paths) == len(read) == 1
-            first = found if alone else seen.setdefault(_describe_content(profile, found), found)
+            first = found if alone else seen.setdefault(merging.describe_content(profile, found.path.name), found)
             if first is found:
                 recordings.append(profile)
                 places[id(profile)] = found
@@ -155,12 +155,6 @@ def _group_runs(
         described = attach_executable(merged, options.binary, folders, [one.path for one in sources])
         runs.append((described, sources))
     return sorted(runs, key=lambda one: listed_runs.run_order(one[0], one[1])), tuple(problems)
-
-
-def _describe_content(profile: Profile, found: FoundProfile) -> bytes:
-    from advisor.analysis.merging.runs import describe_content  # most runs are alone
-
-    return describe_content(profile, found.path.name)
 
 
 def _find_folders(paths: Sequence[Path], places: Mapping[int, FoundProfile]) -> dict[int, Path]:

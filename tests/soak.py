@@ -19,7 +19,7 @@ from stored_runs import kill_repeatedly
 from test_crashing_daemon import crash_daemons
 
 if __name__ == "__main__":
-    deeds = Path(__file__).parent / "extension" / "test_misbehaving_plugin.py"
+    deeds = Path(__file__).parent / "extension" / "test_single_misbehaviours.py"
     command = [sys.executable, "-m", "pytest", "-q", str(deeds)]
     subprocess.run(command, env={**os.environ, "GAPWATCH_DEEDS": "all"}, check=True)
     for seed in itertools.count(int(os.environ.get("SEED", "0"))):

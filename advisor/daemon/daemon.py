@@ -165,7 +165,10 @@ class Daemon:
         self._submit_ready_files(once)
         self._tell(Backlog(len(self._settling), sum(len(names) for _, names in self._serving.values())))
         looking = any(0.0 < looker.busy_s <= self._config.task_s for looker in self._lookers.values())
-        return once and not (looking or len(self._settling) or self._serving or self._settling.overflowed)
+        done = once and not (looking or len(self._settling) or self._serving or self._settling.overflowed)
+        if done:
+            self._report_failed_looks(once)  # a look may have ended since they were told
+        return done
 
     def _apply_reload(self) -> None:
         """Take over a change of the configuration; a broken one changes nothing."""
@@ -203,11 +206,8 @@ class Daemon:
             self._announced.incomplete, self._anew = False, True
             self._remark_once("more happened at once than the system can announce; everything is looked at again")
         self._report_missing_roots(once)
+        self._report_failed_looks(once)
         for root, looker in self._lookers.items():
-            if (problem := looker.take_problem()) is not None:
-                raise problem
-            if failure := looker.take_failure():
-                self._report_unread_root(root, f"was not looked at in full: {failure}", once)
             if looker.busy_s > _HANGS_S:
                 self._report_unread_root(root, f"has not answered for {_HANGS_S:g} s; everything else goes on", once)
                 self._due[root] = monotonic() + self._config.poll_s
@@ -238,6 +238,14 @@ class Daemon:
         for root in sorted((self._gone & self._lookers.keys()) - gone):
             self._publish_remark(f"{root} is there again")
         self._gone = gone
+
+    def _report_failed_looks(self, once: bool) -> None:
+        """Tell what went wrong in looks that ended; raises ``StoreError`` where what was found could not be noted."""
+        for root, looker in self._lookers.items():
+            if (problem := looker.take_problem()) is not None:
+                raise problem
+            if failure := looker.take_failure():
+                self._report_unread_root(root, f"was not looked at in full: {failure}", once)
 
     def _report_unread_root(self, root: Path, reason: str, once: bool) -> None:
         """Tell once that not all of a root could be looked at; with ``once`` nobody will look again."""

@@ -75,7 +75,7 @@ def test_a_communication_behind_computation_is_not_waited_for() -> None:
 
 
 def test_operations_that_were_matched_wrongly_do_not_stop_the_replay() -> None:
-    """Two threads communicate at a time: the order of two operations differs between the processes."""
+    """Two threads communicate concurrently: the order of two operations differs between the processes."""
     ranks: list[list[Work]] = [[], []]
     for step in range(40):
         at = step * 5 * MS
@@ -88,7 +88,7 @@ def test_operations_that_were_matched_wrongly_do_not_stop_the_replay() -> None:
     assert replay(trace) == pytest.approx(trace.length_s, rel=1e-9)
 
 
-def test_threads_of_a_process_communicate_at_a_time() -> None:
+def test_threads_of_a_process_communicate_concurrently() -> None:
     ranks: list[list[Work]] = [[], []]
     for step in range(20):
         at = step * 5 * MS

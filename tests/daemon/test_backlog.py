@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 from command_line import run
 from daemon_runs import CONFIG, Watch, profile
+from patience import wait_until
 
 from advisor.daemon import debounce
+from advisor.daemon.daemon import Daemon
 from advisor.daemon.debounce import FileDebouncer
 from advisor.daemon.intake import UnitIntake
 from advisor.daemon.root_scanner import RootScanner
@@ -121,6 +123,21 @@ def test_pr17_reading_that_fails_in_an_unexpected_way_ends_no_daemon(
     with watch:
         watch.until(lambda: watch.tried("a.json") is not None)
         watch.until(lambda: len(watch.runs) == 1)
+
+
+def test_pr18_what_goes_wrong_in_the_last_look_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scan = Daemon._scan_due_roots
+
+    def scan_to_the_end(daemon: Daemon, once: bool) -> None:
+        scan(daemon, once)
+        wait_until(lambda: not any(looker.busy_s for looker in daemon._lookers.values()))
+
+    monkeypatch.setattr(Daemon, "_scan_due_roots", scan_to_the_end)
+    monkeypatch.setattr(RootScanner, "_record_folder", _fail_once(RootScanner._record_folder))
+    watch = Watch(tmp_path)
+    profile(watch.root / "a.json")
+    watch.once()
+    assert any("was not looked at in full" in text for text in watch.remarks)
 
 
 @pytest.mark.parametrize("name", ["_record_folder", "ingest_unit"])
