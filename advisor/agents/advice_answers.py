@@ -191,7 +191,8 @@ def _build_item(item: Recommendation, language: str | None, *, whole: bool) -> J
         answer |= {
             "why": _shorten_words(item.why, _REASON),
             "evidence": [
-                f"{piece.fact} is {quote_value(piece.value)} {piece.unit}".rstrip() + f", threshold {piece.condition}"
+                f"{piece.fact} {piece.relation} {quote_value(piece.value)} {piece.unit}".rstrip()
+                + f", threshold {piece.condition}"
                 for piece in item.evidence[:3]
             ],
             "may_hurt": [effect.gap for effect in item.may_hurt],

@@ -55,7 +55,8 @@ class Comparison:
 
     Of the ``runs`` of each build so many were ``disturbed`` and left out. ``network`` is what changed in what the
     builds ask of a network; those counts are of all runs, since nothing disturbs them. ``repeats`` says that both sides
-    are runs of one build, started alike: nothing was changed, and no difference is more than noise.
+    are runs of one build, started alike: nothing was changed, and no difference is more than noise. ``processors`` are
+    the numbers of processors that the runs of each build had.
     """
 
     program: str
@@ -67,6 +68,7 @@ class Comparison:
     disturbed: tuple[int, int] = (0, 0)
     network: tuple[CountChange, ...] = ()
     repeats: bool = False
+    processors: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
     def as_repeats(self) -> Comparison:
         """Return the comparison of runs between which nothing was changed."""
@@ -146,9 +148,8 @@ def compare_builds(
         )
         for n, (name, first, second) in enumerate(zip(names, *means, strict=True))
     )
-    profile = after[-1].profile
     return Comparison(
-        profile.program,
+        after[-1].profile.program,
         _build_name(before),
         _build_name(after),
         all_runs,
@@ -156,7 +157,12 @@ def compare_builds(
         changes[1:],
         (all_runs[0] - len(before), all_runs[1] - len(after)),
         network,
+        processors=(_count_processors(before), _count_processors(after)),
     )
+
+
+def _count_processors(runs: Sequence[Advice]) -> tuple[int, ...]:
+    return tuple(sorted({len(run.profile.processors) for run in runs}))
 
 
 def select_undisturbed(groups: Sequence[Sequence[Advice]]) -> list[list[Advice]]:

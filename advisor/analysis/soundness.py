@@ -81,7 +81,9 @@ def _check_phase(profile: Profile, phase: Phase, place: str) -> None:
         _require_condition(
             series is None or series.shape == expected[2:], f"{place}.{name}", "expected one value per iteration"
         )
-    _require_condition(phase.duration_s is None or phase.duration_s.min() >= 0, f"{place}.duration_s", "is negative")
+    _require_condition(
+        phase.duration_s is None or bool(phase.duration_s.min() >= 0), f"{place}.duration_s", "is negative"
+    )
 
 
 def _check_per_processor(profile: Profile) -> None:

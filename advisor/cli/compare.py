@@ -147,7 +147,14 @@ def _describe_result(found: Comparison) -> str:
 
     more = found.added_traffic
     traffic = f" {found.after} adds {describe_added_traffic(more[0])}, whatever the times say." if more else ""
-    return _describe_times(found) + traffic
+    return _describe_times(found) + traffic + _describe_processors(found)
+
+
+def _describe_processors(found: Comparison) -> str:
+    before, after = (" or ".join(map(str, counts)) for counts in found.processors)
+    if before == after:
+        return ""
+    return f" {found.before} ran on {before} processors and {found.after} on {after}, which changes times as well."
 
 
 def _describe_times(found: Comparison) -> str:

@@ -112,7 +112,8 @@ def check_gates(gates: Sequence[Gate | ChangeGate], advice: Advice, base: Callab
 def _find_changes(gate: ChangeGate, advice: Advice, base: ComparisonBase | None) -> Iterator[str]:
     """Yield how the run crosses a gate on what changed; raises ``UsageError`` where that can't be told."""
     if base is None:
-        raise UsageError(f"gate {gate.text!r} cannot be judged: no earlier run of another build is known")
+        unnamed = "" if advice.profile.build else "; name the builds: gapwatch stamp DIR --build NAME"
+        raise UsageError(f"gate {gate.text!r} cannot be judged: no earlier run of another build is known{unnamed}")
     if gate.text == "new":
         yield from _find_new_items(advice, base)
     elif gate.text == "network":

@@ -108,6 +108,8 @@ def run_command(args: argparse.Namespace) -> int:
     _flush_streams()
     if args.deep and args.from_outside:
         raise UsageError("--deep needs a recording, which --from-outside does not make")
+    if args.profile is not None:
+        _refuse_unwritable(args.profile, as_folder=not args.from_outside)
     session = None if args.from_outside else _session(command, args)
     recording = record_program(command, args.interval, session.variables if session else None)
     from advisor.collect import notes  # only now, as what follows: the program had the machine for itself
@@ -130,6 +132,15 @@ def _session(command: Sequence[str], args: argparse.Namespace) -> Session | None
     except AdvisorError as error:
         output.write_messages(f"not recorded, only sampled from outside: {error}")
         return None
+
+
+def _refuse_unwritable(wanted: Path, *, as_folder: bool) -> None:
+    """Raise ``UsageError`` if nothing can be written where the user wants it: before the program runs for nothing."""
+    if wanted.exists() and (as_folder or wanted.is_dir()):
+        raise UsageError(f"--profile: {wanted} is there already; name a new {'directory' if as_folder else 'file'}")
+    above = next(folder for folder in wanted.absolute().parents if folder.exists())
+    if not (above.is_dir() and os.access(above, os.W_OK)) or (not as_folder and above != wanted.absolute().parent):
+        raise UsageError(f"--profile: can't write {wanted}")
 
 
 def _folder(command: Sequence[str], wanted: Path | None) -> Path:

@@ -8,13 +8,18 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One condition that was met: the fact, its value, the threshold, and how the fact is computed."""
+    """One condition that was met: the fact, its value, the threshold, and how the fact is computed.
+
+    Of a gap of which only limits are known ``value`` is the one that the condition was met with: ``relation`` says how
+    the gap stands to it.
+    """
 
     fact: str
     value: float | str | bool
     unit: str
     condition: str
     formula: str
+    relation: Literal["=", ">=", "<="] = "="
 
 
 @dataclass(frozen=True, slots=True)

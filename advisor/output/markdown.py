@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.output import numbers
 from advisor.output.clean import clean_text
 from advisor.output.explanation_text import describe_part, select_parts
-from advisor.output.recommendation_text import describe_expected_gain
+from advisor.output.recommendation_text import describe_expected_gain, format_evidence_value
 from advisor.output.text_cells import shorten_text
 from advisor.output.wording import (
     describe_added_traffic,
@@ -148,8 +148,7 @@ def _describe_place(item: Recommendation) -> str:
 
 def _render_details(item: Recommendation) -> str:
     rows = [
-        (_format_code(piece.fact, in_table=True), _format_code(numbers.format_value(piece.value, piece.unit),
-        in_table=True),
+        (_format_code(piece.fact, in_table=True), _format_code(format_evidence_value(piece), in_table=True),
          _format_code(piece.condition, in_table=True), _escape_markdown(piece.formula))
         for piece in item.evidence
     ]  # fmt: skip

@@ -210,7 +210,13 @@ def _format_evidence(piece: Evidence, item: Recommendation) -> str:
     """Return name and value; a gap is what lies in the phase, which may be little of what lies in the run."""
     which = "the first phase" if item.more_phases else "this phase"
     here = f" in {which}" if item.phase and piece.fact in GAPS else ""
-    return f"{piece.fact}{here} = {numbers.format_value(piece.value, piece.unit)}"
+    return f"{piece.fact}{here} {piece.relation} {numbers.format_value(piece.value, piece.unit)}"
+
+
+def format_evidence_value(piece: Evidence) -> str:
+    """Return the value in a column of its own, with ``>=`` or ``<=`` where it is a limit."""
+    limit = "" if piece.relation == "=" else f"{piece.relation} "
+    return limit + numbers.format_value(piece.value, piece.unit)
 
 
 def describe_effects(verb: str, items: Sequence[Effect], page: Page) -> str:

@@ -98,12 +98,12 @@ def _build_result(item: Recommendation, rule: int, advice: Advice, tree: SourceT
 def describe_item(item: Recommendation) -> str:
     """Return in a sentence what to do, where, and what it can win."""
     where = f" in {item.region}" if item.region else ""
-    wins = f"wins at most {numbers.format_duration(item.ceiling_s)}"
+    wins = f"wins at most {numbers.format_duration(item.ceiling_s)} of gap {'+'.join(item.gaps)}"
     if item.target is not None:
         wins += f" ({numbers.format_duration(item.target.seconds)} at {item.target.point})"
     if item.expected_s is not None:
         wins += f", about {numbers.format_duration(item.expected_s)} {BASES.get(item.basis or '', '')}"
-    return f"{item.title}{where}: {wins} of gap {'+'.join(item.gaps)}. {item.why}"
+    return f"{item.title}{where}: {wins}. {item.why}"
 
 
 def _build_location(item: Recommendation, tree: SourceTree) -> Json:

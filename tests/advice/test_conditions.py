@@ -165,6 +165,14 @@ def test_evidence_names_value_threshold_and_formula() -> None:
     assert piece.condition == "not == true"
 
 
+@pytest.mark.parametrize(("text", "value", "relation"), [(">= 3 %", 0.05, ">="), ("< 80 %", 0.70, "<=")])
+def test_evidence_of_a_gap_between_limits_says_which_of_them_it_is(text: str, value: float, relation: str) -> None:
+    (piece,) = evaluate_condition(share("L", text), Somewhere(gaps={"L": (5.0, 70.0)})).evidence
+    assert (piece.value, piece.relation) == (pytest.approx(value), relation)
+    (negated,) = evaluate_condition(not_(share("L", text)), Somewhere(gaps={"L": (5.0, 70.0)})).evidence
+    assert negated.relation == relation
+
+
 def test_evidence_of_alternatives_is_what_was_met() -> None:
     both = any_of(fact("phase.imbalance", ">= 1.10"), fact("phase.is_serial", "true"))
     assert [piece.fact for piece in evaluate_condition(both, BALANCED).evidence] == ["phase.imbalance"]

@@ -15,9 +15,11 @@ from advisor.analysis.bounds import compute_bounds
 from advisor.analysis.comparison import Change, Comparison, compare_builds
 from advisor.analysis.gaps import attribute_gaps
 from advisor.analysis.loads import summarize_loads
+from advisor.cli.compare import build_comparison_report
 from advisor.extension.host import load_plugins
 from advisor.formats import native
 from advisor.model.records import Advice, Phase, Processor, Profile, Region
+from advisor.model.reports import Text
 from advisor.pipeline import Options, study_run
 
 WHOLE = study_run(native.advisor_read(PROFILES / "fig4.json"), Options(), load_plugins()).advice
@@ -183,3 +185,18 @@ def test_a_change_is_undecided_where_more_repeats_could_show_it(
     change = replace(Change("actual", 100.0, 102.0, 0.1, False), **changed)
     found = Comparison("p", "a", "b", (2, 2), Change("actual", 100.0, 102.0, 0.1, False), (), repeats=repeats)
     assert found.is_undecided(change) is undecided
+
+
+def test_runs_on_other_numbers_of_processors_are_told_apart() -> None:
+    found = compare_builds([WHOLE], [WHOLE])
+    assert found.processors == ((2,), (2,))
+    assert "processors" not in result_of(found)
+    assert "fig4 ran on 2 processors and big on 3 or 4, which" in result_of(
+        replace(found, before="fig4", after="big", processors=((2,), (3, 4)))
+    )
+
+
+def result_of(found: Comparison) -> str:
+    text = build_comparison_report(found).parts[-1]
+    assert isinstance(text, Text)
+    return text.text

@@ -127,6 +127,12 @@ def test_the_first_build_has_no_verdict(gate: str, earlier: tuple[Advice, ...]) 
     assert str(unjudged.value) == f"gate '{gate}' cannot be judged: no earlier run of another build is known"
 
 
+def test_runs_of_no_named_build_are_told_how_to_name_it() -> None:
+    unnamed = replace(build("v1"), profile=replace(build("v1").profile, build=None))
+    with pytest.raises(UsageError, match=r"is known; name the builds: gapwatch stamp DIR --build NAME$"):
+        judge("new", unnamed)
+
+
 @pytest.mark.parametrize(
     ("gate", "earlier", "why"),
     [

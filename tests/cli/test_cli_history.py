@@ -208,6 +208,8 @@ def test_compare_takes_directories_with_the_runs_of_each_build(user: User) -> No
     assert gate.startswith("gapwatch: gate crossed: L grew by 174 ms")
     assert user.asks("compare", "v1", "v3", code=2) == "gapwatch: v3: No such file or directory\n"
     profile(user.runs / "one.json")
+    (user.top / "none").mkdir()
+    assert user.asks("compare", "v1", "none", code=2) == "gapwatch: none: is an empty directory\n"
     complaint = user.asks("compare", "v1", "runs", code=2)
     assert complaint == "gapwatch: these are runs of different programs: fig4, galaxy\n"
 

@@ -220,10 +220,24 @@ def test_which_program(tmp_path: Path) -> None:
     assert b"no program given" in done.stderr
 
 
-def test_a_profile_that_cannot_be_written(tmp_path: Path) -> None:
-    done = run("run", "--from-outside", "--profile", "missing/run.json", "--", "true", home=tmp_path)
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--from-outside", "--profile", "missing/run.json"], "--profile: can't write missing/run.json"),
+        (["--from-outside", "--profile", "folder"], "--profile: folder is there already; name a new file"),
+        (["--profile", "folder"], "--profile: folder is there already; name a new directory"),
+        (["--profile", "file/run"], "--profile: can't write file/run"),
+    ],
+)
+def test_a_profile_that_cannot_be_written_is_refused_before_the_program_runs(
+    options: list[str], message: str, tmp_path: Path
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("")
+    done = run("run", *options, "--", "touch", "started", home=tmp_path)
     assert done.returncode == 2
-    assert b"No such file or directory" in done.stderr
+    assert done.stderr.decode() == f"gapwatch: {message}\n"
+    assert not (tmp_path / "started").exists()
 
 
 def heed_interrupts() -> None:

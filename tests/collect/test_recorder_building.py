@@ -58,3 +58,13 @@ def test_a_script_of_the_shell_says_which_library_is_meant(
 def test_what_no_shell_would_execute_says_nothing(site: Path, script: str, command: tuple[str, ...]) -> None:
     (site / "run.sh").write_text(script, encoding="utf-8")
     assert building.find_compiler(command) is None
+
+
+def test_who_cannot_write_a_home_records_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))  # nothing can be made below a file
+    monkeypatch.setattr(building, "_compile", lambda command, generated, target, library: target.write_text(""))
+    monkeypatch.setattr(building, "_plain_compiler", lambda: "cc")
+    library = building.build_recorder(None)
+    assert library.exists()
+    assert not library.is_relative_to(tmp_path)

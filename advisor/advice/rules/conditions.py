@@ -14,8 +14,8 @@ executed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from advisor.advice.facts.vocabulary import DIMENSIONS
 from advisor.advice.rules.comparisons import format_comparison, parse_comparison
@@ -206,10 +206,7 @@ def _join_outcomes(parts: list[Outcome], *, deciding: bool) -> Outcome:
 
 def _negate_outcome(outcome: Outcome) -> Outcome:
     truth = None if outcome.truth is None else not outcome.truth
-    evidence = tuple(
-        Evidence(piece.fact, piece.value, piece.unit, f"not {piece.condition}", piece.formula)
-        for piece in outcome.evidence
-    )
+    evidence = tuple(replace(piece, condition=f"not {piece.condition}") for piece in outcome.evidence)
     return Outcome(truth, evidence, outcome.needs, outcome.surety)
 
 
@@ -248,5 +245,6 @@ def _evaluate_gap(when: GapShare | GapSeconds, place: SiteFacts) -> Outcome:
     of_share = isinstance(when, GapShare)
     text = when.share if isinstance(when, GapShare) else when.seconds
     formula = f"({span.formula}) / run time" if of_share else span.formula
-    evidence = Evidence(when.gap, nearest, "share" if of_share else "s", text, formula)
+    relation: Literal["=", ">=", "<="] = "=" if low == high else ">=" if nearest == low else "<="
+    evidence = Evidence(when.gap, nearest, "share" if of_share else "s", text, formula, relation)
     return Outcome(holds, (evidence,), (), test.compute_clearness(nearest))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import re
 import shlex
 import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -70,9 +72,21 @@ def build_recorder(compiler: Compiler | None) -> Path:
     digest = hashlib.sha256(repr((own, generated, command, _FLAGS)).encode()).hexdigest()
     target = folder / f"{digest[:20]}.so"
     if not target.exists():
+        target = _make_folder(folder) / target.name
         _compile(command, generated, target, compiler.library if compiler else "")
     disk_cache.store_cached("recorder", command, state, target.name)
     return target
+
+
+def _make_folder(kept: Path) -> Path:
+    """Return the folder to keep built recorders in; where the user can't write it, one until this process ends."""
+    with suppress(OSError):
+        kept.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if os.access(kept, os.W_OK):
+        return kept
+    made = tempfile.mkdtemp(prefix="gapwatch-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Path(made)
 
 
 def _plain_compiler() -> str:
@@ -122,7 +136,6 @@ def _compile(command: str, generated: dict[str, str], target: Path, library: str
         definitions = [f'-DGW_MPI_LIBRARY="{library}"']
         if "wrappers.c" in generated:
             definitions += ["-include", str(Path(folder, "bindings.h"))]
-        target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with atomic_write(target) as partial:
             _run([*_without_libraries(command), *_FLAGS, *definitions, f"-I{SOURCES}", f"-I{folder}",
                   "-o", str(partial), *parts, "-ldl", "-lpthread", "-lrt"])  # fmt: skip

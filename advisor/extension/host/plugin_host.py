@@ -128,6 +128,8 @@ class PluginHost:
         if search.is_exhausted:
             self._failures[f"{path}: only the first {search.seen:,} files and directories were looked at"] = None
         if not found:
+            if path.is_dir() and not any(path.iterdir()):
+                raise UnknownFormatError(path, "is an empty directory")
             known = sorted(plugin.name for plugin in self.plugins if "advisor_read" in plugin.hooks)
             reason = f"is in no format that is known here: {', '.join(known) or 'there is none'}"
             raise UnknownFormatError(path, reason + describe_unknown(path))

@@ -93,7 +93,8 @@ class DarshanLog:
 
 def _explain_missing_package() -> str:
     """Return what is said where the package that reads logs is missing: there is none for newer versions of Python."""
-    if sys.version_info >= (3, 13):
+    exists = sys.version_info < (3, 13)
+    if not exists:
         return "the package darshan, which reads such logs, exists up to Python 3.12 only: install gapwatch there"
     return f"the package darshan reads such logs: {install_line('cluster')}"
 

@@ -13,7 +13,7 @@ from advisor.output.explanation_text import select_parts
 from advisor.output.history_series import build_history_series
 from advisor.output.html import figures, templates
 from advisor.output.html.grids import Grid, build_gap_grids, build_grid, clean_and_shorten, find_long_names
-from advisor.output.recommendation_text import describe_expected_gain, describe_total
+from advisor.output.recommendation_text import describe_expected_gain, describe_total, format_evidence_value
 from advisor.output.wording import (
     BOUNDS,
     COUNTS,
@@ -185,7 +185,7 @@ def _build_item(item: Recommendation) -> dict[str, Any]:
         "facts": facts,
         "hows": [_build_instruction(how) for how in item.how],
         "evidence": build_grid("", ("fact", "value", "condition", "formula"), [
-            (piece.fact, numbers.format_value(piece.value, piece.unit), piece.condition, piece.formula)
+            (piece.fact, format_evidence_value(piece), piece.condition, piece.formula)
             for piece in item.evidence
         ]),
     }  # fmt: skip

@@ -111,8 +111,8 @@ def _computed_alone(rows: ReplayRows, phase: Numbers, chosen: Mask) -> Mask:
     kind = phase[at].astype(np.int64) * count + rows.region[at] + 1
     _, number = np.unique(kind, return_inverse=True)
     each = np.bincount(number * ranks + rows.line[at], rows.seconds[at], minlength=ranks * (int(number.max()) + 1))
-    each = each.reshape(-1, ranks)
-    found[at] = (each.max(axis=1) >= ALONE * each.sum(axis=1))[number]
+    of_rank = each.reshape(-1, ranks)
+    found[at] = (of_rank.max(axis=1) >= ALONE * of_rank.sum(axis=1))[number]
     return found
 
 
