@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import psutil
 
 from advisor.model.errors import UsageError
 from advisor.support.child_process import run_child
+from advisor.support.launchers import count_ranks
 from advisor.support.native_tools import compile_library, find_plugin_version, find_qemu
 
 if TYPE_CHECKING:
@@ -24,8 +26,11 @@ if TYPE_CHECKING:
 
     Words = npt.NDArray[np.uint64]
 
-#: Words that a process may write unless the user says otherwise: 1 GiB.
-DEFAULT_LIMIT: Final = 1 << 27
+#: Words that a process may write unless the user says otherwise, where memory allows it: 1 GiB.
+MOST_WORDS: Final = 1 << 27
+#: What folding takes for each word at its peak, measured, and the part of the memory that is free it may take.
+FOLDING_B: Final = 300
+FREE_PART: Final = 0.5
 #: A run under the tracer takes 50 to 200 times as long.
 LIMIT_S: Final = 3600.0
 #: The number of a record of the preloaded library, in the upper bits of its word, and the words that follow.
@@ -64,6 +69,13 @@ def compile_part(source: str, cache: Path, definitions: Sequence[str] = ()) -> P
     return compile_library("advisor_simulation.program", source, cache, ("-O2", *definitions))
 
 
+def choose_limit(command: Sequence[str]) -> int:
+    """Return how many words each process of a command may write so that folding them does not exhaust the memory."""
+    free_B = psutil.virtual_memory().available
+    words = int(FREE_PART * free_B / FOLDING_B / max(count_ranks(command), 1))
+    return min(max(words, 1 << 20), MOST_WORDS)
+
+
 def trace_addresses(
     command: Sequence[str],
     program: Path,
@@ -71,13 +83,13 @@ def trace_addresses(
     places: str,
     cache: Path,
     folder: Path,
-    limit: int = DEFAULT_LIMIT,
+    limit: int | None = None,
     variables: Mapping[str, str] | None = None,
 ) -> tuple[TracedProcess, ...]:
     """Run a command with its ``program`` under the tracer; ``folder`` takes the files of the run.
 
     ``first`` is the program's first address as linked, ``places`` what is watched; ``variables`` are set beside
-    those of this process.
+    those of this process. Each process may write ``limit`` words, None for as many as memory allows.
 
     Raises ``UsageError`` where that can't be done or the program fails.
     """
@@ -85,8 +97,8 @@ def trace_addresses(
     tracer = compile_part("tracer.c", cache, (f"-DQEMU_PLUGIN_API={find_plugin_version(qemu)}",))
     telling = compile_part("telling.c", cache)
     (folder / "places").write_text(places, encoding="ascii")
-    options = {"places": folder / "places", "program": program.resolve(), "folder": folder, "limit": limit}
-    options |= {"first": f"{first:x}"}
+    options: dict[str, object] = {"places": folder / "places", "program": program.resolve(), "folder": folder}
+    options |= {"first": f"{first:x}", "limit": limit or choose_limit(command)}
     for path in (tracer, folder, program.resolve()):
         if "," in str(path):
             raise UsageError(f"{path}: qemu can't be given a path with a comma")

@@ -14,7 +14,6 @@ from advisor.support.child_process import run_child
 from advisor_simulation.mds.coherence import KINDS
 from advisor_simulation.mds.report import describe_missing_inputs
 from advisor_simulation.model.checks import read_model
-from advisor_simulation.program.address_trace import DEFAULT_LIMIT
 from advisor_simulation.program.model_check import (
     compare_loads,
     compare_messages,
@@ -49,7 +48,7 @@ def build_report(
     cache = services.user_folder("cache")
     with tempfile.TemporaryDirectory(prefix="gapwatch-") as scratch:
         folder = Path(scratch)
-        traced = trace_program(command, program, cache, folder, args.limit or DEFAULT_LIMIT, args.source, variables)
+        traced = trace_program(command, program, cache, folder, args.limit, args.source, variables)
         folded = fold_program(traced, cache)
         target = args.save or folder / f"{program.name}.yaml"
         trace = _record_messages(command, args, services, folder) if traced.ranked else None

@@ -12,7 +12,7 @@ import numpy as np
 from advisor.collect.binaries.addresses import find_lines
 from advisor.collect.binaries.elf_files import read_elf
 from advisor_simulation.model.records import MissingInput
-from advisor_simulation.program.address_trace import DEFAULT_LIMIT, trace_addresses
+from advisor_simulation.program.address_trace import trace_addresses
 from advisor_simulation.program.array_layout import iterate_in_loops, lay_out_arrays
 from advisor_simulation.program.code_loops import read_program_code
 from advisor_simulation.program.data_objects import DataObject, find_objects
@@ -79,7 +79,7 @@ def trace_program(
     program: Path,
     cache: Path,
     folder: Path,
-    limit: int = DEFAULT_LIMIT,
+    limit: int | None = None,
     source: Path | None = None,
     variables: Mapping[str, str] | None = None,
 ) -> TracedProgram:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +19,7 @@ from advisor_simulation.mds.nests import build_nest_stream
 from advisor_simulation.model.checks import read_model
 from advisor_simulation.model.records import Parallel
 from advisor_simulation.model.world import build_world
+from advisor_simulation.program import address_trace
 from advisor_simulation.program.array_layout import ReferenceInLoops, lay_out_arrays
 from advisor_simulation.program.code_loops import read_program_code
 from advisor_simulation.program.data_objects import DataObject, read_static_objects
@@ -274,3 +276,20 @@ def test_lists_are_read_on_by_an_entry_at_each_execution(tmp_path: Path) -> None
         for place in [(4 * i, True), *((4 * row[j] + j, False) for j in range(len(row)))]
     ]
     assert seen == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "free_B", "words"),
+    [
+        ("./app", 6 << 30, 10_737_418),
+        ("mpirun -n 4 ./app", 6 << 30, 2_684_354),
+        ("./app", 1 << 20, 1 << 20),
+        ("./app", 1 << 50, 1 << 27),
+    ],
+)
+def test_a_trace_is_no_longer_than_memory_can_fold(
+    monkeypatch: pytest.MonkeyPatch, command: str, free_B: int, words: int
+) -> None:
+    """Folding takes 300 B a word: half of the free memory is for all processes together."""
+    monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=free_B))
+    assert address_trace.choose_limit(command.split()) == words
