@@ -169,7 +169,8 @@ def test_a_thread_that_only_waits_for_others_is_no_processor(tmp_path: Path) -> 
     assert "recorded into" in err, err
     profile = recording.advisor_read(folder)
     first, second = (processor.thread for processor in profile.processors)
-    assert (first, second) in ((0, 1), (0, 2)), "one of the two is in the place of the first thread, which waits"
+    # One of the two may be in the place of the first thread, which waits; it is left out where both begin at once.
+    assert (first, second) in ((0, 1), (0, 2), (1, 2))
     assert closed_accounts(profile)
     assert all(region.threaded for region in profile.regions if region.name == "usleep")
     coded = attach_executable(profile, None, [tmp_path])
@@ -257,7 +258,9 @@ def test_work_of_forked_processes_is_missed_aloud(tmp_path: Path) -> None:
     shutil.copy(SOURCES / "forks.py", tmp_path)
     folder, _, err = record_run(tmp_path, sys.executable, str(tmp_path / "forks.py"), "3")
     assert "recorded into" in err, err
-    [told] = [note for note in recording.advisor_read(folder).notes if note.name == "forked processes"]
+    profile = recording.advisor_read(folder)
+    assert profile.language == "python"
+    [told] = [note for note in profile.notes if note.name == "forked processes"]
     assert told.penalty == 1.0
     assert told.collect == "gapwatch run --from-outside -- ./PROGRAM"
     advice = (tmp_path / "home" / "advice.txt").read_text(encoding="utf-8")

@@ -48,7 +48,7 @@ def is_serial(work: float = 0.96, closing: float = 0.6, time: float = 0.95) -> b
 
 def run(actual_s: float, build: str = "a") -> Advice:
     profile = SimpleNamespace(
-        actual_s=actual_s, build=build, run="1", program="p", devices=None, is_simulated=False
+        actual_s=actual_s, build=build, run="1", program="p", devices=None, is_simulated=False, processors=()
     )  # fmt: skip
     levels = [
         SimpleNamespace(name=BOUND_NAMES[-2], seconds=50.0),

@@ -41,6 +41,7 @@ def complete_profile(profile: Profile, recording: Recording) -> Profile:
             **count_formatting(profile, recording),
             **count_locks(profile, recording),
         },
+        language="python" if first.interpreter.startswith("Python") else profile.language,
         executable=first.program if program_name(first) == PurePath(first.program).name else None,
         started=_started(first),
         parameters={**profile.parameters, **_parameters(recording)},

@@ -223,4 +223,4 @@ def test_seconds_at_the_target_are_told_wherever_an_item_is(tmp_path: Path) -> N
     paths = [written(tmp_path, 512, ranks, 0.025 * ranks) for ranks in (1, 2, 4, 8)]
     done = cli.run("advise", *map(str, paths), "--target", "P=512", "--as", "sarif", home=tmp_path)
     (found,) = json.loads(done.stdout)["runs"][0]["results"]
-    assert " s at P=512) of gap C'" in found["message"]["text"]
+    assert " of gap C' (1.33 s at P=512)" in found["message"]["text"]
