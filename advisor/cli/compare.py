@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from advisor.analysis.comparison import Change, Comparison
+    from advisor.extension.host import PluginHost
     from advisor.history.build_comparison import BuildComparison
     from advisor.model.records import Advice
     from advisor.model.reports import Report, Table
@@ -78,18 +79,19 @@ def _compare_paths(before: Path, after: Path) -> BuildComparison:
     from advisor.analysis.comparison import check_comparable, compare_builds
     from advisor.history.build_comparison import BuildComparison
 
-    first, second = _advise_on(before), _advise_on(after)
+    host = user_folders.load_host()
+    first, second = _advise_on(before, host), _advise_on(after, host)
     check_comparable((first, second))
     return BuildComparison(first, second, replace(compare_builds(first, second), before=str(before), after=str(after)))
 
 
-def _advise_on(path: Path) -> tuple[Advice, ...]:
+def _advise_on(path: Path, host: PluginHost) -> tuple[Advice, ...]:
     """Return the advice on each run at a path, the oldest first."""
     from advisor import pipeline
 
     with progress.show_stages(f"reading {path}") as stage:
         options = pipeline.Options(rules=user_folders.rule_files(), stage=stage)
-        return tuple(study.advice for study in pipeline.iterate_studies([path], options, user_folders.load_host()))
+        return tuple(study.advice for study in pipeline.iterate_studies([path], options, host))
 
 
 def build_comparison_report(found: Comparison) -> Report:
