@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 from advisor.cli import output, report_output, user_folders
 from advisor.cli.commands import COMMANDS
 from advisor.model.errors import GateCrossed, UsageError
+from advisor.support.descriptors import has_input
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +74,7 @@ def _send_command_list(sending: int, told: Sequence[str]) -> None:
 
 def _receive_bytes(receiving: int) -> bytes:
     parts = []
-    while select.select([receiving], [], [], _PATIENCE)[0]:
+    while has_input(receiving, _PATIENCE):
         parts.append(os.read(receiving, 65536))
         if not parts[-1]:
             break

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import json
 import os
-import select
 import signal
 import sys
 from contextlib import ExitStack, contextmanager, suppress
-from time import monotonic
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from advisor.extension.suspects import Suspects
 from advisor.model.errors import AdvisorError
+from advisor.support.descriptors import has_input
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -224,7 +224,7 @@ class _Wait:
     def receive_result(self) -> int:
         """Return the exit code that the child says; raises ``ChildLost``."""
         while True:
-            if select.select([self._pipe], [], [], _TICK_S)[0]:
+            if has_input(self._pipe, _TICK_S):
                 part = os.read(self._pipe, 1 << 16)
                 if not part:
                     raise self._make_loss(self._describe_end())
@@ -270,7 +270,7 @@ class _Wait:
     def _describe_end(self) -> str:
         end = monotonic() + _GRACE_S
         while not self._has_ended() and monotonic() < end:
-            select.select([], [], [], 0.005)
+            sleep(0.005)
         if self._ended is None:
             return "closed what it speaks through"
         if self._ended < 0:
@@ -285,7 +285,7 @@ class _Wait:
             os.killpg(self._child, signal.SIGINT)
         end = monotonic() + _GRACE_S
         while not self._has_ended() and monotonic() < end:
-            select.select([], [], [], 0.02)
+            sleep(0.02)
         return self._has_ended()
 
     def end_child(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import select
 from functools import lru_cache
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
@@ -13,6 +12,7 @@ from psycopg import errors
 
 from advisor.history.dialect import StoreLost
 from advisor.history.postgres_schema import READERS, SCHEMA, VERSION, WRITERS, render_schema
+from advisor.support.descriptors import has_input
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -140,7 +140,7 @@ class PostgresConnection:
 
     def is_alive(self) -> bool:
         """Return whether nothing is known to be wrong: an idle server that says something says that it ends."""
-        return not self._raw.closed and not select.select([self._raw.pgconn.socket], [], [], 0)[0]
+        return not self._raw.closed and not has_input(self._raw.pgconn.socket, 0)
 
     def close(self) -> None:
         """Close the connection."""

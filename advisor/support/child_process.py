@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 import signal
 import subprocess
 import time
@@ -11,14 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Final
 
+from advisor.support.descriptors import LONGEST_S, has_input
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
 #: A program that was asked to end gets so long before it is killed (seconds).
 GRACE_S: Final = 5.0
-#: The longest wait that the system takes (seconds).
-_LONGEST_S: Final = 1e7
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +113,7 @@ def run_program(
         env={**os.environ, **(extra or {})}, start_new_session=True,
     )  # fmt: skip
     try:
-        ended = _await_end(process, _LONGEST_S if limit_s is None else min(max(0.0, limit_s), _LONGEST_S))
+        ended = _await_end(process, LONGEST_S if limit_s is None else limit_s)
         seconds = time.perf_counter() - started
         status = process.poll() if ended else None
     finally:
@@ -134,7 +133,7 @@ def _await_end(process: subprocess.Popen[bytes], limit_s: float) -> bool:
             process.wait(limit_s)
         return process.returncode is not None
     try:
-        return bool(select.select([handle], [], [], limit_s)[0])
+        return has_input(handle, limit_s)
     finally:
         os.close(handle)
 

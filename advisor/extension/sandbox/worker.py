@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import resource
-import select
 import signal
 import struct
 import subprocess
@@ -25,6 +24,7 @@ from typing import IO, TYPE_CHECKING, Final, Literal
 from advisor.model.errors import AdvisorError
 from advisor.support import containment
 from advisor.support.child_process import name_signal
+from advisor.support.descriptors import has_input
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,7 +75,7 @@ def receive_frame(descriptor: int, seconds: float | None = None) -> Document:
 def _read_bytes(descriptor: int, size: int, end: float | None) -> bytes:
     parts = bytearray()
     while len(parts) < size:
-        if end is not None and not select.select([descriptor], [], [], max(end - monotonic(), 0.0))[0]:
+        if end is not None and not has_input(descriptor, end - monotonic()):
             raise LateError("no answer in time")
         part = os.read(descriptor, min(size - len(parts), 1 << 16))
         if not part:
