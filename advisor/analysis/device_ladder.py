@@ -12,7 +12,7 @@ import numpy as np
 
 from advisor.model.devices import DEVICE_LEVELS
 from advisor.model.records import Bound, Gap, Note, Share
-from advisor.model.units import format_seconds
+from advisor.model.units import format_count, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -107,7 +107,12 @@ def find_device_doubts(profile: Profile, use: DeviceUse) -> Iterator[Note]:
         words = "iterations are not marked: changes between them do not show"
         yield Note("iterations unknown", words, 0.05, "mark them: NVTX or roctx ranges, torch.profiler's step()")
     elif iterations < FEWEST_ITERATIONS:
-        yield Note("few iterations", f"only {iterations} iterations were recorded", 0.05, "record more iterations")
+        yield Note(
+            "few iterations",
+            f"the profile holds only {format_count(iterations, 'iteration')}",
+            0.05,
+            "record more iterations",
+        )
     estimated = [level for level, status in use.status.items() if status == "estimated"]
     if estimated:
         words = f"estimated: {', '.join(estimated)}; {use.reasons.get(estimated[0], '')}".rstrip("; ")

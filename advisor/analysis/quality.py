@@ -113,7 +113,7 @@ def _check_processors(profile: Profile) -> Iterator[Note]:
     if expected is not None and ranks < expected:
         name = "processors missing" if 2 * ranks >= expected else "most processors missing"
         yield _make_note(
-            name, f"{ranks} of {expected} ranks are in the profile", "copy the files of all ranks, or run again"
+            name, f"the profile holds {ranks} of {expected} ranks", "copy the files of all ranks, or run again"
         )
     yield from _of_ranks(profile)
     cores = profile.cores
@@ -129,9 +129,7 @@ def _of_ranks(profile: Profile) -> Iterator[Note]:
     if profile.ranks_expected is None:
         highest = max(processor.rank for processor in profile.processors)
         if profile.ranks <= highest:
-            yield _make_note(
-                "processors missing", f"{profile.ranks} of {highest + 1} ranks are in the profile", missing
-            )
+            yield _make_note("processors missing", f"the profile holds {profile.ranks} of {highest + 1} ranks", missing)
         elif highest == 0 and not profile.has_phases and (call := _message_call(profile)):
             yield _make_note(
                 "partners missing", f"the only rank calls {call}: the ranks it talks to are not here", missing

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.analysis.quality import HIDDEN
 from advisor.collect.thread_time_breakdown import find_blocking_call
 from advisor.model.records import Note
-from advisor.model.units import format_seconds, format_share
+from advisor.model.units import format_count, format_seconds, format_share
 from advisor.support.child_process import name_signal
 
 if TYPE_CHECKING:
@@ -87,13 +87,13 @@ def _describe_displacement(run: SampledRun) -> Iterator[Note]:
 def _describe_visibility(run: SampledRun) -> Iterator[Note]:
     recording = run.recording
     if recording.samples < FEW:
-        text = f"only {recording.samples} samples were taken, so what blocked processes waited for is a guess"
+        text = f"with only {format_count(recording.samples, 'sample')}, what blocked processes waited for is a guess"
         yield _make_note("few samples", text, "run a larger problem, or sample with a shorter --interval")
     if not recording.sees_calls:
         yield _make_note("calls not seen", "the kernel does not tell here in which call a process is blocked")
     unknown = [lane for lane in run.lanes if id(lane.process) not in run.counters]
     if unknown:
-        text = f"what {len(unknown)} of {len(run.lanes)} processes read and wrote may not be seen"
+        text = f"processes whose reads and writes may be unseen: {len(unknown)} of {len(run.lanes)}"
         yield _make_note("files not seen", text)
 
 
@@ -107,14 +107,16 @@ def _describe_processes(run: SampledRun) -> Iterator[Note]:
         yield _make_note("launchers", f"not counted, as they start the others or hardly do anything: {text}")
     helping = sum(len(process.threads) for process in recording.processes if id(process) in chosen) - len(run.lanes)
     if helping > 0:
-        yield _make_note("helper threads", f"{helping} threads that hardly worked are not counted")
+        yield _make_note("helper threads", f"threads that hardly worked, not counted: {helping}")
     threads = [thread for process in recording.processes for thread in process.threads.values()]
     missed = recording.used_s - sum(thread.cpu_s * thread.tail_factor for thread in threads)
     if missed > MISSED * recording.used_s and missed > 0.01:
         text = f"{format_seconds(missed)} of CPU time went to processes that were too short to be seen"
         yield _make_note("processes missed", text, "sample with a shorter --interval")
     if recording.left_running:
-        yield _make_note("still running", f"{recording.left_running} processes went on after the program had ended")
+        yield _make_note(
+            "still running", f"processes still running after the program had ended: {recording.left_running}"
+        )
 
 
 def _describe_idleness(run: SampledRun) -> Iterator[Note]:

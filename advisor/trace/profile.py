@@ -254,16 +254,16 @@ def _collect_notes(trace: Trace, correction: ClockCorrection, found: RunSurvey, 
     of_clocks = clocks.describe_clocks(correction, np.unique(locations.ranks_of_locations(trace)))
     notes = [*trace.notes, *filter(None, (of_clocks, late_starts.note_late_starts(trace)))]
     if found.lost_collectives:
-        text = f"{found.lost_collectives} calls of collectives without all their partners; their waiting is estimated"
+        text = f"collective calls without all their partners: {found.lost_collectives:,}; their waiting is estimated"
         notes.append(Note("unmatched collectives", text, 0.05))
     if found.lost_messages:
-        text = f"{found.lost_messages} ends of messages without a partner in the trace; their waiting is estimated"
+        text = f"sends and receives without a partner: {found.lost_messages:,}; their waiting is estimated"
         notes.append(Note("unmatched messages", text, 0.05))
     if not phases.is_shutdown_recorded(trace):
         text = "MPI_Finalize is not recorded; what comes after the last recorded call counts as shutdown"
         notes.append(Note("shutdown", text))
     if unobserved:
-        text = f"{unobserved} threads without recorded events are not counted"
+        text = f"threads without recorded events, not counted: {unobserved:,}"
         how = "record threads, for example with Score-P (scorep --thread=omp)"
         notes.append(Note("unobserved threads", text, 0.1, how))
     return tuple(notes)

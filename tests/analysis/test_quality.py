@@ -151,13 +151,13 @@ def test_a_fatal_doubt_is_insufficient_evidence_and_comes_first() -> None:
 
 
 def test_missing_ranks_are_counted() -> None:
-    assert notes(sound(ranks_expected=3))["processors missing"].text.startswith("2 of 3 ranks")
+    assert notes(sound(ranks_expected=3))["processors missing"].text == "the profile holds 2 of 3 ranks"
 
 
 def test_without_a_stated_number_the_highest_rank_tells_how_many_there_were() -> None:
     first, second = sound().processors
     found = notes(sound(ranks_expected=None, processors=(first, replace(second, rank=2))))
-    assert found["processors missing"].text == "2 of 3 ranks are in the profile"
+    assert found["processors missing"].text == "the profile holds 2 of 3 ranks"
     assert "processors missing" not in notes(sound(ranks_expected=None))
 
 

@@ -122,7 +122,7 @@ def test_missing_ranks_are_missed() -> None:
     assert profile.ranks_expected == 4
     levels = bounds.compute_bounds(profile)
     notes = quality.grade_profile(profile, levels, gaps.attribute_gaps(profile, levels)).notes
-    assert "2 of 4 ranks are in the profile" in [note.text for note in notes]
+    assert "the profile holds 2 of 4 ranks" in [note.text for note in notes]
 
 
 def test_pipes_are_input_to_one_process_and_waiting_among_several() -> None:
@@ -174,7 +174,7 @@ def test_what_was_not_seen_is_said() -> None:
         sees_calls=False, left=2, longest=4.0,
     )  # fmt: skip
     notes = {note.name: note.text for note in made(run).notes}
-    assert notes["few samples"].startswith("only 7 samples")
+    assert notes["few samples"].startswith("with only 7 samples")
     assert notes["program failed"] == "the program was ended by SIGKILL, so the run may be incomplete"
     assert notes["processes missed"].startswith("1.90 s of CPU time")
     assert notes["launchers"].endswith(": mpirun")

@@ -171,7 +171,7 @@ def test_threads_of_a_process(tmp_path: Path) -> None:
     profile = callgrind.advisor_read(tmp_path)
     assert profile.processors == (Processor(0, 0), Processor(0, 1))
     assert profile.counts["instructions"].sum(axis=0).tolist() == [1000, 900]
-    assert "1 threads" in text_of(profile, "helper threads")
+    assert "1 thread that" in text_of(profile, "helper threads")
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ def test_every_kind_of_event_keeps_its_data(tmp_path: Path, order: Order) -> Non
     ]
     assert trace.files == ("restart.dat",)
     assert {trace.communicators[number] for number in trace.comm.tolist() if number >= 0} == {(0, 1)}
-    assert [note.text for note in trace.notes] == ["left out: 2 metrics, 1 parameters"]
+    assert [note.text for note in trace.notes] == ["ignored: 2 metrics, 1 parameters"]
 
 
 def write_every_kind(path: Path, order: Order = "little") -> None:

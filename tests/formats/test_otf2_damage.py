@@ -132,7 +132,7 @@ def test_a_missing_event_file_is_counted_and_its_rank_kept(archive: Path) -> Non
     assert trace.first[:2].tolist() == [0, 0]
     assert trace.first[2] > 300
     assert [(note.name, note.text) for note in trace.notes] == [
-        ("event files missing", "1 of 2 locations have no event file")
+        ("event files missing", "locations without an event file: 1 of 2")
     ]
     assert (0, 1) in {trace.communicators[number] for number in trace.comm.tolist() if number >= 0}
 
@@ -174,7 +174,7 @@ def test_events_of_undefined_regions_are_kept_and_counted(archive: Path) -> None
     flip(archive / FIRST, 4220, 5)
     trace = read_trace(archive)
     assert "undefined region" in {trace.regions[number].name for number in trace.region.tolist() if number >= 0}
-    assert [note.text for note in trace.notes] == ["1 events belong to regions without definition"]
+    assert [note.text for note in trace.notes] == ["events of undefined regions: 1"]
 
 
 def test_event_files_of_several_chunks_are_counted_in_full(tmp_path: Path) -> None:

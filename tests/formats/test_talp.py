@@ -181,7 +181,7 @@ def test_of_several_runs_in_a_table_the_last_is_read(tmp_path: Path) -> None:
     (tmp_path / "talp-process.csv").write_text("".join([*lines, *again]))
     profile = talp.advisor_read(tmp_path / "talp-process.csv")
     assert profile.actual_s == 0.538988080
-    assert "1 runs before" in notes(profile)["several runs in one file"]
+    assert "not the 1 run before it" in notes(profile)["several runs in one file"]
 
 
 def test_the_report_may_stand_between_other_output(tmp_path: Path) -> None:

@@ -62,11 +62,11 @@ def _describe_suite(suite: MeasuredSuite, calls: int) -> Iterator[Note]:
     noisy = [(b.spread, b.name) for b in suite.benchmarks if b.spread is not None and _NOISY < b.spread < math.inf]
     if noisy:
         spread, name = max(noisy)
-        text = f"{len(noisy)} of {len(suite.benchmarks)} benchmarks vary by more than {format_share(_NOISY)}; "
+        text = f"benchmarks that vary by more than {format_share(_NOISY)}: {len(noisy)} of {len(suite.benchmarks)}; "
         yield Note("noisy benchmarks", f"{text}most {name[:80]}, by {format_share(spread)}", 0.1, "repeat more often")
     nothing = [benchmark.name for benchmark in suite.benchmarks if not benchmark.wall_s > 0]
     if nothing:
-        text = f"{len(nothing)} of {len(suite.benchmarks)} benchmarks took less than is printed: {nothing[0][:80]}"
+        text = f"benchmarks with a time of zero: {len(nothing)} of {len(suite.benchmarks)}, such as {nothing[0][:80]}"
         yield Note("benchmarks without time", text, 0.1, "make a call longer, or see that it is not optimized away")
     waited = [(b.cpu_s / b.wall_s, b.name) for b in suite.benchmarks if b.cpu_s is not None and b.wall_s > 0]
     if waited and min(waited)[0] < _RUNNING:
@@ -75,4 +75,4 @@ def _describe_suite(suite: MeasuredSuite, calls: int) -> Iterator[Note]:
         yield Note("benchmarks without a core", text, 0.2, "measure on an idle machine")
     if suite.failed:
         names = ", ".join(suite.failed[:3])
-        yield Note("benchmarks failed", f"{len(suite.failed)} benchmarks failed and are left out: {names[:200]}", 0.1)
+        yield Note("benchmarks failed", f"left out because they failed ({len(suite.failed)}): {names[:200]}", 0.1)

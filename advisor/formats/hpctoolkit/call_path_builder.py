@@ -113,7 +113,7 @@ def _build_notes(database: Database, folded: int) -> Iterator[Note]:
         shown = "; ".join(database.doubts[:_SHOWN]) + ("; …" if len(database.doubts) > _SHOWN else "")
         yield Note("contradictions in the database", f"{len(database.doubts)}: {shown}", 0.3)
     if database.accelerator_streams:
-        yield Note("accelerators left out", f"{database.accelerator_streams} streams of accelerators are not read")
+        yield Note("accelerators left out", f"accelerator streams ignored: {database.accelerator_streams:,}")
     if "wall" not in database.inclusive:
         yield _CPU_TIME_ONLY
     if folded:

@@ -40,42 +40,40 @@ def build_notes(flaws: ArchiveFlaws) -> tuple[Note, ...]:
             flaws.missing_files,
             0.45,
             "event files missing",
-            f"{flaws.missing_files} of {flaws.locations} locations have no event file",
+            f"locations without an event file: {flaws.missing_files} of {flaws.locations}",
         ),
         (
             flaws.foreign_files,
             0.5,
             "event files of other locations",
-            f"the event files of {flaws.foreign_files} locations hold other numbers of events than their definitions "
-            "say: they are of another location or run",
+            f"event files with more or fewer events than defined, so of another location or run: {flaws.foreign_files}",
         ),
-        (flaws.copied_files, 0.5, "the same file twice", f"{flaws.copied_files} event files are copies of others"),
+        (flaws.copied_files, 0.5, "the same file twice", f"copies of other event files: {flaws.copied_files}"),
         (
             flaws.undefined_events,
             0.1,
             "regions undefined",
-            f"{flaws.undefined_events} events belong to regions without definition",
+            f"events of undefined regions: {flaws.undefined_events:,}",
         ),
         (
             flaws.unknown_partners,
             0.05,
             "partners unknown",
-            f"{flaws.unknown_partners} operations have no known partner",
+            f"messages and collectives whose partners are unknown: {flaws.unknown_partners:,}",
         ),
         (
             flaws.uncertain_communicators,
             0.05,
             "communicators uncertain",
-            f"the members of {flaws.uncertain_communicators} communicators recorded different numbers "
-            f"of collective operations",
+            f"communicators whose members recorded different numbers of collectives: {flaws.uncertain_communicators:,}",
         ),
         (
             contexts,
             0.2,
             "calling contexts not read",
-            f"{contexts} events of sampling or unwinding were left out; regions may be missing",
+            f"sampling and unwinding events are ignored ({contexts:,}); regions may be missing",
         ),
-        (flaws.other_locations, 0.0, "locations left out", f"{flaws.other_locations} locations are no CPU threads"),
-        (len(unused), 0.0, "events not used", f"left out: {unused}"),
+        (flaws.other_locations, 0.0, "locations left out", f"other than CPU threads: {flaws.other_locations:,}"),
+        (len(unused), 0.0, "events not used", f"ignored: {unused}"),
     )
     return tuple(Note(name, text, penalty) for count, penalty, name, text in found if count)

@@ -39,10 +39,8 @@ class TraceFlaws:
     missing_communicators: int
 
 
-_UNNAMED: Final = (
-    "no .pcf file beside the trace names its calls; they are told from the states of the threads, without phases"
-)
-_SIMULATED: Final = "states that only a simulator writes: the times are those of a simulated machine"
+_UNNAMED: Final = "no .pcf file names the calls; they are inferred from thread states, without phases"
+_SIMULATED: Final = "only a simulator writes these states, so the times are of a simulated machine"
 
 
 def build_notes(flaws: TraceFlaws) -> tuple[Note, ...]:
@@ -50,41 +48,40 @@ def build_notes(flaws: TraceFlaws) -> tuple[Note, ...]:
     crossing = ", ".join(flaws.crossing_types)
     found = (
         (flaws.by_states, 0.3, "calls not named", _UNNAMED),
-        (flaws.names_cut, 0.1, "names cut off", "the .pcf file with the names is not complete"),
-        (flaws.short_s > 0, 0.4, "trace cut off", f"the last {flaws.short_s:.6f} s of the trace are missing"),
-        (flaws.running_threads, 0.2, "ends missing", f"{flaws.running_threads} threads start, but do not end"),
-        (flaws.undefined_calls, 0.1, "names missing", f"{flaws.undefined_calls} calls have no name in the .pcf file"),
+        (flaws.names_cut, 0.1, "names cut off", "the .pcf file that names the calls is truncated"),
+        (flaws.short_s > 0, 0.4, "trace cut off", f"the trace lacks its last {flaws.short_s:.6f} s"),
+        (flaws.running_threads, 0.2, "ends missing", f"threads that start but never end: {flaws.running_threads:,}"),
+        (flaws.undefined_calls, 0.1, "names missing", f"calls missing in the .pcf file: {flaws.undefined_calls:,}"),
         (
             0 if flaws.by_states else flaws.unlisted_events, 0.05, "types missing",
-            f"{flaws.unlisted_events} events are of types that the .pcf file does not list",
+            f"events of types that the .pcf file does not list: {flaws.unlisted_events:,}",
         ),
         (
             flaws.unopened_calls + flaws.unclosed_calls, 0.1, "calls not whole",
-            f"{flaws.unopened_calls} ends of calls without a beginning, {flaws.unclosed_calls} "
-            "beginnings without an end",
+            f"calls without a begin event: {flaws.unopened_calls:,}, without an end event: {flaws.unclosed_calls:,}",
         ),
         (
             flaws.stray_messages, 0.05, "messages outside of calls",
-            f"{flaws.stray_messages} ends of messages lie in no call",
+            f"sends and receives outside any call: {flaws.stray_messages:,}",
         ),
         (
             flaws.unknown_communicators, 0.05, "communicators unknown",
-            f"{flaws.unknown_communicators} collectives belong to communicators that are not defined",
+            f"collectives on undefined communicators: {flaws.unknown_communicators:,}",
         ),
         (
             flaws.missing_communicators, 0.1, "communicators missing",
-            f"{flaws.missing_communicators} communicators are announced, but not defined",
+            f"communicators announced but not defined: {flaws.missing_communicators:,}",
         ),
         (
             flaws.unlike_threads, 0.1, "states and calls disagree",
-            f"{flaws.unlike_threads} threads spend other times in calls by their states than by their events",
+            f"threads whose states and events disagree on the time in calls: {flaws.unlike_threads:,}",
         ),
-        (len(crossing), 0.0, "events not used", f"these events do not enclose calls, and are left out: {crossing}"),
+        (len(crossing), 0.0, "events not used", f"ignored, because they do not enclose calls: {crossing}"),
         (
             flaws.counter_values, 0.0, "counters not used",
-            f"{flaws.counter_values} values of hardware counters are left out",
+            f"hardware counter values ignored: {flaws.counter_values:,}",
         ),
-        (flaws.other_records, 0.0, "records not used", f"{flaws.other_records} records of other kinds are left out"),
+        (flaws.other_records, 0.0, "records not used", f"records of other kinds ignored: {flaws.other_records:,}"),
         (flaws.simulated, 0.1, "simulated", _SIMULATED),
     )  # fmt: skip
     return tuple(Note(name, text, penalty) for count, penalty, name, text in found if count)

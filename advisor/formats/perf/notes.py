@@ -11,7 +11,7 @@ from advisor.formats.perf.events import is_clock
 from advisor.formats.perf.processes import count_samples
 from advisor.formats.perf.sites import MPI_LIBRARY
 from advisor.model.records import Note
-from advisor.model.units import format_seconds, format_share
+from advisor.model.units import format_count, format_seconds, format_share
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _note_samples(found: SampledRun) -> Iterator[Note]:
         )
         yield _make_note("sampled", how + f"of a thread is known to some {format_share(min(tenth, 1.0))} of itself")
     if number < _FEW * each:
-        how = f"only {number:,} samples of {each} threads"
+        how = f"only {format_count(number, 'sample')} of {format_count(each, 'thread')}"
         name = "few samples" if number >= _HARDLY * each else "hardly any samples"
         yield _make_note(name, how, "perf record -F 999, and a larger problem")
     clock = any(map(is_clock, found.timing)) and all(script.has_periods for script in found.scripts)
@@ -133,8 +133,10 @@ def _note_processes(found: SampledRun) -> Iterator[Note]:
         )
     idle = sum(script.idle_samples for script in found.scripts)
     if idle:
-        yield _make_note("idle processors", f"{idle:,} samples of processors without work are left out")
+        yield _make_note("idle processors", f"samples of idle processors, left out: {idle:,}")
     if processes.helper_threads:
         yield _make_note(
-            "helper threads", f"{processes.helper_threads} threads with {processes.helper_samples} samples are left out"
+            "helper threads",
+            f"left out: {format_count(processes.helper_threads, 'thread')} "
+            f"with {format_count(processes.helper_samples, 'sample')}",
         )

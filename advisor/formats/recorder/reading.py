@@ -155,9 +155,7 @@ class _EventBuilder:
             notes.append(Note("ranks missing", text, 0.2))
         notes += note_lengths(self.lengths_s)
         if self.crossing:
-            text = (
-                f"{self.crossing} calls end after the call that they are in, or begin before the one before has ended"
-            )
+            text = f"calls that overlap the call before or around them: {self.crossing:,}"
             notes.append(Note("contradictory times", text, 0.3))
         inside = sum(self.mpi_s.values()) / max(len(self.mpi_s), 1)
         if inside > 0:

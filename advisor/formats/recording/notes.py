@@ -63,7 +63,7 @@ def _of_limit(recording: Recording) -> Iterator[Note]:
     if full:
         disk = any(process.full and process.full[0] == "disk" for process in full)
         why = "the disk was full" if disk else "the size limit was reached"
-        text = f"{why}: {len(full)} of {len(recording.processes)} processes are recorded in part only"
+        text = f"{why}: processes recorded only in part: {len(full)} of {len(recording.processes)}"
         yield Note("recording cut short", text, 0.2, "record a shorter run, or allow more (gapwatch run --limit 10GB)")
 
 
@@ -71,7 +71,7 @@ def _of_missing_ranks(recording: Recording) -> Iterator[Note]:
     wanted = max(process.ranks for process in recording.processes)
     there = len({process.rank for process in recording.processes})
     if wanted > there:
-        yield Note("ranks missing", f"{wanted - there} of {wanted} ranks left no recording", 0.3)
+        yield Note("ranks missing", f"ranks without a recording: {wanted - there} of {wanted}", 0.3)
 
 
 def _of_children(recording: Recording) -> Iterator[Note]:

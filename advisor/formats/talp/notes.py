@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.formats.talp.checks import find_contradictions
 from advisor.model.records import Note
+from advisor.model.units import format_count
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -38,7 +39,7 @@ def _note_file(recording: TalpRecording) -> Iterator[Note]:
         shown = "; ".join(wrong[:_SHOWN]) + ("; …" if len(wrong) > _SHOWN else "")
         yield Note("contradictions in TALP's numbers", f"{len(wrong)}: {shown}", 0.3)
     if recording.earlier_runs:
-        text = f"the file holds {recording.earlier_runs} runs before the last one, which alone is read"
+        text = f"only the last run in the file is read, not the {format_count(recording.earlier_runs, 'run')} before it"
         yield Note("several runs in one file", text, 0.05)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from advisor.formats.valgrind import counts
 from advisor.formats.valgrind.functions import UNKNOWN
 from advisor.model.records import Note
-from advisor.model.units import format_share
+from advisor.model.units import format_count, format_share
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -78,7 +78,7 @@ def _note_ranks(processes: ProgramProcesses) -> Iterator[Note]:
         )
         yield _make_note("other programs", f"processes of other programs are left out: {names}")
     if processes.helper_threads:
-        how = f"{processes.helper_threads} threads that executed hardly anything are left out"
+        how = f"left out: {format_count(processes.helper_threads, 'thread')} that executed next to nothing"
         yield _make_note("helper threads", f"{how} ({processes.helper_instructions:,.0f} instructions)")
 
 

@@ -249,11 +249,13 @@ def _collect_notes(trace: DeviceTrace, operations: MatchedOperations, shift: Flo
     ranks = trace.rank_count
     if trace.ranks_expected is not None and ranks < trace.ranks_expected:
         text = (
-            f"{ranks} of {trace.ranks_expected} ranks are in the traces: waiting for the others counts as communication"
+            f"the traces hold {ranks} of {trace.ranks_expected} ranks: waiting for the others counts as communication"
         )
         notes.append(Note("ranks missing", text, 0.15, "put the traces of all ranks into one directory and name that"))
     if operations.unmatched:
-        text = f"{operations.unmatched} communications have other numbers of partners; their waiting is not told apart"
+        text = (
+            f"collectives whose number of partners differs: {operations.unmatched:,}; their waiting is not told apart"
+        )
         notes.append(Note("communications unmatched", text, 0.05))
     if shift.any():
         text = f"the clocks of ranks differ by up to {format_seconds(float(np.ptp(shift)))}; aligned by communication"
