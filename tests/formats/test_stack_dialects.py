@@ -165,3 +165,64 @@ def test_austin_that_is_damaged_is_refused(old: str, new: str, reason: str, tmp_
     path.write_text(AUSTIN.replace(old, new))
     with pytest.raises(InputError, match=reason):
         call_stacks.advisor_read(path)
+
+
+RPROF = """memory profiling: line profiling: sample.interval=20000
+#File 1: fit.R
+:100:20:3000:5:1#7 "solve" 1#3 "fit" "main"
+:100:20:3000:5:"<GC>" "fit" "main"
+:100:20:3000:5:"fit" "main"
+"""
+
+
+def test_samples_of_r(tmp_path: Path) -> None:
+    for text in (RPROF, RPROF.replace(":100:20:3000:5:", "").replace("memory profiling: ", "")):
+        profile = read_text(tmp_path / "Rprof.out", text)
+        assert (profile.program, profile.language, profile.has_run_time) == ("R", "r", False)
+        cpu = profile.phases[0].arrays["cpu_s"]
+        assert cpu.sum() == pytest.approx(0.06)
+        assert [region.name for region in profile.regions if region.name == "solve"]
+    cut = read_text(tmp_path / "cut.out", RPROF[:-5])
+    assert cut.phases[0].arrays["cpu_s"].sum() == pytest.approx(0.04)
+    assert "file may be cut off" in {note.name for note in cut.notes}
+    for text, reason in ((RPROF.replace('"fit"', "fit"), "no stack"), (RPROF.split("#")[0], "no samples")):
+        with pytest.raises(InputError, match=reason):
+            read_text(tmp_path / "Rprof.out", text)
+
+
+PERF_REPORT = """# Samples: 2K of event 'cycles:u'
+# Event count (approx.): 1000000
+#
+# Children      Self  Command  Shared Object     Symbol
+# ........  ........  .......  ................  ..............................
+#
+    97.00%     0.00%  heat     heat              [.] main
+            |
+            ---main
+               |
+               |--60.00%--solve(double const&, int)
+    60.00%    60.00%  heat     heat              [.] solve(double const&, int)
+    37.00%    36.50%  heat     libm-2.31.so      [.] exp
+
+# Samples: 5  of event 'branches'
+# Event count (approx.): 10
+#
+# Overhead  Command  Shared Object  Symbol
+# ........  .......  .............  ......
+#
+   100.00%  heat     heat           [.] other
+"""
+
+
+def test_shares_of_a_report_of_perf(tmp_path: Path) -> None:
+    profile = read_text(tmp_path / "report.txt", PERF_REPORT)
+    assert (profile.program, profile.has_run_time) == ("heat", False)
+    found = dict(zip((r.name for r in profile.regions), profile.counts["samples"].sum(axis=1), strict=True))
+    assert {name: count for name, count in found.items() if count} == pytest.approx(
+        {"solve(double const&, int)": 1200, "exp": 730, "functions that are not listed": 70}
+    )
+    flat = PERF_REPORT.split("\n\n", 1)[1]
+    assert read_text(tmp_path / "flat.txt", flat).counts["samples"].sum() == 5
+    for text, reason in ((PERF_REPORT.replace("36.50%", "46.50%"), "add up"), (PERF_REPORT[:250], "cut off")):
+        with pytest.raises(InputError, match=reason):
+            read_text(tmp_path / "report.txt", text)

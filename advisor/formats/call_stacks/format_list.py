@@ -28,6 +28,9 @@ _CPROFILE: Final = b"ncalls  tottime  percall  cumtime  percall filename:lineno(
 _LENGTH: Final = 2
 _PPROF_FIELDS: Final = {n: _LENGTH if n in (1, 2, 3, 4, 5, 6, 11) else 0 for n in range(1, 16)}
 _LONGEST_KIND: Final = 8
+_FLIGHT: Final = b"FLR\0"
+_RPROF: Final = re.compile(rb"(?:(?:memory|GC|line) profiling: )*sample\.interval=\d+\r?\n")
+_PERF_REPORT: Final = re.compile(rb"^# (?:Children +Self|Overhead) +(?:Samples +)?Command +Shared Object +Symbol", re.M)
 #: Statistics of cProfile: a dictionary whose first key is a tuple of three, the first of them a text.
 _DICT, _TUPLE, _TEXTS = b"{", b")\x03", b"zZaAu"
 
@@ -104,6 +107,9 @@ FORMATS: Final = (
     StackFormat("cprofile_text", lambda ends: _CPROFILE in ends, 0.9),
     StackFormat("pstats", _begins_with_statistics, 0.8),
     StackFormat("pprof", _begins_with_profile, 0.8),
+    StackFormat("jfr", lambda ends: ends.startswith(_FLIGHT), 1.0),
+    StackFormat("rprof", lambda ends: _RPROF.match(ends) is not None, 1.0),
+    StackFormat("perf_report", lambda ends: _PERF_REPORT.search(ends) is not None, 0.9),
     StackFormat("austin", lambda ends: ends.startswith(b"# austin: "), 1.0),
     StackFormat("folded", _begins_with_stacks, 0.6),
 )

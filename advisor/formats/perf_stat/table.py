@@ -46,11 +46,12 @@ class CountRow:
 
 @dataclass(frozen=True, slots=True)
 class CountTable:
-    """A file: its rows, and when perf started, as it says."""
+    """A file: its rows, when perf started, as it says, and what it counted, where it says so."""
 
     path: Path
     rows: tuple[CountRow, ...]
     started: str | None
+    command: str = ""
 
 
 def read_table(path: Path, form: str) -> CountTable:
