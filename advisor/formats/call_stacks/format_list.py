@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from advisor.formats.call_stacks.stacks import StackProfile
 
 #: A folded stack and its number; a semicolon before the number is one of a table.
-STACK_LINE: Final = re.compile(r"(\S.*?)(?<!;) +(\d{1,18}(?:\.\d{1,9})?)$")
+STACK_LINE: Final = re.compile(r"(\S[^\r]*?)(?<!;) +(\d{1,18}(?:\.\d{1,9})?)$")
 #: How many lines are looked at for folded stacks, and how many must be there.
 _GLANCE: Final = 200
 _ENOUGH: Final = 3
