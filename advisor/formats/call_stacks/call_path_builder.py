@@ -40,6 +40,11 @@ _WAITING: Final = {
     "multiprocessing/synchronize": frozenset({"acquire", "wait", "__enter__"}),
     "multiprocessing/connection": frozenset({"wait", "_recv"}),
 }
+#: Functions of Go's library in which a thread is in the kernel.
+_GO_SYSTEM: Final = re.compile(
+    r"(?:(?:internal/)?runtime/(?:internal/)?)?syscall\.(?:Raw)?[Ss]yscall\w*"
+    r"|runtime\.(?:futex|epollwait|usleep|nanosleep|madvise|mmap|munmap|sysM\w+|sysUn\w+|kevent|pthread_cond\w*_wait|semasleep)"
+)
 #: Files that pyinstrument and cProfile name for functions that have none.
 _NO_FILE: Final = frozenset({"~", "<built-in>", ""})
 
@@ -131,11 +136,13 @@ def _describe_cut(nodes: tuple[CallPathNode, ...]) -> Iterator[Note]:
 def classify_frame(frame: Frame) -> Role:
     """Return what the function does: calls of MPI, locks, sleeping and I/O by the names of built-in functions.
 
-    Functions of Python's library that do nothing but wait sleep.
+    Functions of Python's library that do nothing but wait sleep; what Go calls of the kernel is the system's.
     """
     found = _BUILT_IN.match(frame.name)
     library = _LIBRARY.match(frame.file or "")
     if library is not None and frame.name in _WAITING.get(library[1], ()):
+        return Role.OS
+    if (frame.file or "").endswith((".go", ".s")) and _GO_SYSTEM.fullmatch(frame.name):
         return Role.OS
     if found is None and frame.file not in _NO_FILE:
         return Role.USER if frame.file else classify_region(frame.name)[1]
