@@ -226,3 +226,27 @@ def test_shares_of_a_report_of_perf(tmp_path: Path) -> None:
     for text, reason in ((PERF_REPORT.replace("36.50%", "46.50%"), "add up"), (PERF_REPORT[:250], "cut off")):
         with pytest.raises(InputError, match=reason):
             read_text(tmp_path / "report.txt", text)
+
+
+def v8_profile() -> dict[str, Any]:
+    def node(number: int, name: str, children: list[int], url: str = "file:///home/me/run.js") -> dict[str, Any]:
+        call = {"functionName": name, "scriptId": "1", "url": url, "lineNumber": number, "columnNumber": 0}
+        return {"id": number, "callFrame": call, "hitCount": 1, "children": children}
+
+    nodes = [node(1, "(root)", [2, 4], ""), node(2, "main", [3]), node(3, "solve", []), node(4, "(idle)", [], "")]
+    return {
+        "nodes": nodes, "startTime": 5_000_000, "endTime": 6_000_000,
+        "samples": [2, 3, 3, 4], "timeDeltas": [10_000, 200_000, 300_000, 200_000],
+    }  # fmt: skip
+
+
+def test_profiles_of_v8(tmp_path: Path) -> None:
+    profile = read_text(tmp_path / "a.cpuprofile", json.dumps(v8_profile()))
+    assert (profile.program, profile.language, profile.actual_s) == ("run.js", "javascript", 1.0)
+    assert seconds(profile) == pytest.approx({"main": 0.2, "solve": 0.5, "sleep": 0.2})
+    cpu = profile.phases[0].arrays["cpu_s"]
+    assert cpu.sum() == pytest.approx(0.7), "idle is no computation"
+    for changed, reason in (({"samples": [2, 9, 3, 4]}, "no node 9"), ({"timeDeltas": [1]}, "1 times"),
+                            ({"endTime": 5_100_000}, "damaged")):  # fmt: skip
+        with pytest.raises(InputError, match=reason):
+            read_text(tmp_path / "a.cpuprofile", json.dumps(v8_profile() | changed))
