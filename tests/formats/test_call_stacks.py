@@ -154,7 +154,7 @@ def test_pprof_samples_are_those_that_speedscope_reads() -> None:
     found = {region.name: float(value) for region, value in zip(profile.regions, cpu, strict=True)}
     assert found["main.alpha"] == pytest.approx(0.48)
     assert found["runtime.duffcopy"] == pytest.approx(0.11)
-    assert sum(found.values()) == pytest.approx(1.5)
+    assert sum(found.values()) == pytest.approx(1.48), "two samples are in runtime.usleep, the system's"
     assert profile.actual_s == pytest.approx(1.911739507)
     assert profile.language == "go"
 

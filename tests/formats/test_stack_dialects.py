@@ -7,12 +7,15 @@ import marshal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from wire_writing import write_message
 
 from advisor.formats import benchmarks, call_stacks
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from wire_writing import Field
 
     from advisor.model.records import Profile
 
@@ -233,20 +236,38 @@ def v8_profile() -> dict[str, Any]:
         call = {"functionName": name, "scriptId": "1", "url": url, "lineNumber": number, "columnNumber": 0}
         return {"id": number, "callFrame": call, "hitCount": 1, "children": children}
 
-    nodes = [node(1, "(root)", [2, 4], ""), node(2, "main", [3]), node(3, "solve", []), node(4, "(idle)", [], "")]
+    nodes = [node(1, "(root)", [2, 4], ""), node(2, "main", [3, 5]), node(3, "solve", []), node(4, "(idle)", [], ""),
+             node(5, "writeSync", [6], "node:fs"), node(6, "writeBuffer", [], "")]  # fmt: skip
     return {
         "nodes": nodes, "startTime": 5_000_000, "endTime": 6_000_000,
-        "samples": [2, 3, 3, 4], "timeDeltas": [10_000, 200_000, 300_000, 200_000],
+        "samples": [2, 3, 3, 4, 6], "timeDeltas": [10_000, 200_000, 300_000, 200_000, 100_000],
     }  # fmt: skip
 
 
 def test_profiles_of_v8(tmp_path: Path) -> None:
     profile = read_text(tmp_path / "a.cpuprofile", json.dumps(v8_profile()))
     assert (profile.program, profile.language, profile.actual_s) == ("run.js", "javascript", 1.0)
-    assert seconds(profile) == pytest.approx({"main": 0.2, "solve": 0.5, "sleep": 0.2})
+    assert seconds(profile) == pytest.approx({"main": 0.2, "solve": 0.5, "sleep": 0.1, "writeSync": 0.1})
     cpu = profile.phases[0].arrays["cpu_s"]
-    assert cpu.sum() == pytest.approx(0.7), "idle is no computation"
-    for changed, reason in (({"samples": [2, 9, 3, 4]}, "no node 9"), ({"timeDeltas": [1]}, "1 times"),
+    assert cpu.sum() == pytest.approx(0.7), "idle and writing are no computation"
+    assert profile.phases[0].arrays["io_s"].sum() == pytest.approx(0.1)
+    for changed, reason in (({"samples": [2, 9, 3, 4, 6]}, "no node 9"), ({"timeDeltas": [1]}, "1 times"),
                             ({"endTime": 5_100_000}, "damaged")):  # fmt: skip
         with pytest.raises(InputError, match=reason):
             read_text(tmp_path / "a.cpuprofile", json.dumps(v8_profile() | changed))
+
+
+def test_threads_added_up_by_go_run_beside_each_other(tmp_path: Path) -> None:
+    """Two threads ran for one second each: the run took one, and its functions have their shares of it."""
+    texts = ["", "cpu", "nanoseconds", "main.solve", "main.go", "main.main"]
+    functions: list[Field] = [(5, [(1, n), (2, name), (4, 4)]) for n, name in ((1, 3), (2, 5))]
+    locations: list[Field] = [(4, [(1, n), (4, [(1, n)])]) for n in (1, 2)]
+    samples: list[Field] = [(2, [(1, 1), (2, 1_500_000_000)]), (2, [(1, 2), (2, 500_000_000)])]
+    kinds: list[Field] = [(1, [(1, 1), (2, 2)])]
+    strings: list[Field] = [(6, text) for text in texts]
+    path = tmp_path / "cpu.pb"
+    path.write_bytes(write_message([*kinds, *samples, *locations, *functions, *strings, (10, 1_000_000_000)]))
+    profile = call_stacks.advisor_read(path)
+    assert profile.actual_s == pytest.approx(1.0)
+    assert profile.phases[0].arrays["cpu_s"].sum() == pytest.approx(1.0)
+    assert {"threads added up", "waiting hidden"} <= {note.name for note in profile.notes}

@@ -45,6 +45,8 @@ _GO_SYSTEM: Final = re.compile(
     r"(?:(?:internal/)?runtime/(?:internal/)?)?syscall\.(?:Raw)?[Ss]yscall\w*"
     r"|runtime\.(?:futex|epollwait|usleep|nanosleep|madvise|mmap|munmap|sysM\w+|sysUn\w+|kevent|pthread_cond\w*_wait|semasleep)"
 )
+#: What Node.js reads and writes files with.
+_NODE_FILES: Final = ("node:fs", "node:internal/fs")
 #: Files that pyinstrument and cProfile name for functions that have none.
 _NO_FILE: Final = frozenset({"~", "<built-in>", ""})
 
@@ -136,7 +138,8 @@ def _describe_cut(nodes: tuple[CallPathNode, ...]) -> Iterator[Note]:
 def classify_frame(frame: Frame) -> Role:
     """Return what the function does: calls of MPI, locks, sleeping and I/O by the names of built-in functions.
 
-    Functions of Python's library that do nothing but wait sleep; what Go calls of the kernel is the system's.
+    Functions of Python's library that do nothing but wait sleep; what Go calls of the kernel is the system's, and
+    what Node.js does with files is I/O.
     """
     found = _BUILT_IN.match(frame.name)
     library = _LIBRARY.match(frame.file or "")
@@ -144,6 +147,8 @@ def classify_frame(frame: Frame) -> Role:
         return Role.OS
     if (frame.file or "").endswith((".go", ".s")) and _GO_SYSTEM.fullmatch(frame.name):
         return Role.OS
+    if (frame.file or "").startswith(_NODE_FILES):
+        return Role.IO
     if found is None and frame.file not in _NO_FILE:
         return Role.USER if frame.file else classify_region(frame.name)[1]
     name, owner = (found[1].rsplit(".", 1)[-1], found[2] or found[1]) if found else (frame.name.rsplit(".", 1)[-1], "")

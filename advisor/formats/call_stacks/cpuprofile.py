@@ -24,6 +24,8 @@ _US: Final = 1e-6
 _IDLE: Final = "(idle)"
 #: A function whose name says that it sleeps.
 _ASLEEP: Final = Frame("sleep", "")
+#: What stands for the script of functions that are in none.
+_NATIVE: Final = "V8"
 _DEEPEST: Final = 2000
 _MOST_LINES: Final = 1 << 31
 #: The samples last as long as the recording, but for the time before the first and behind the last one.
@@ -72,8 +74,17 @@ def _build_stacks(nodes: dict[int, Mapping[str, JsonNode]]) -> dict[int, tuple[F
         while place in parents and len(stack) < _DEEPEST:
             stack.append(frames[place])
             place = parents[place]
-        stacks[number] = tuple(reversed(stack)) or (Frame("(program)", "V8"),)
+        stacks[number] = _place_native(stack[::-1]) or (Frame("(program)", _NATIVE),)
     return stacks
+
+
+def _place_native(stack: list[Frame]) -> tuple[Frame, ...]:
+    """Return the stack with functions of no script in the library that calls them."""
+    for place in range(1, len(stack)):
+        caller = stack[place - 1].file or ""
+        if stack[place].file == _NATIVE and caller.startswith("node:"):
+            stack[place] = stack[place]._replace(file=caller)
+    return tuple(stack)
 
 
 def _name_frame(call: Mapping[str, JsonNode]) -> Frame:
@@ -81,7 +92,7 @@ def _name_frame(call: Mapping[str, JsonNode]) -> Frame:
     if name == _IDLE:
         return _ASLEEP
     line = call["lineNumber"].require_number() + 1 if "lineNumber" in call else 0
-    return Frame(name, strict_json.optional_text(call, "url") or "V8", int(line) if 0 < line < _MOST_LINES else None)
+    return Frame(name, strict_json.optional_text(call, "url") or _NATIVE, int(line) if 0 < line < _MOST_LINES else None)
 
 
 def _find_program(nodes: dict[int, Mapping[str, JsonNode]]) -> str:
