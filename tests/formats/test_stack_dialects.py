@@ -228,7 +228,9 @@ def test_shares_of_a_report_of_perf(tmp_path: Path) -> None:
     assert read_text(tmp_path / "flat.txt", flat).counts["samples"].sum() == 5
     branches = read_text(tmp_path / "flat.txt", flat)
     assert "no samples of time" in {note.name for note in branches.notes}
-    clock = read_text(tmp_path / "clock.txt", PERF_REPORT.replace("cycles:u", "cpu-clock").replace("1000000", "2" + "0" * 9))
+    clock = read_text(
+        tmp_path / "clock.txt", PERF_REPORT.replace("cycles:u", "cpu-clock").replace("1000000", "2" + "0" * 9)
+    )
     assert clock.phases[0].arrays["cpu_s"].sum() == pytest.approx(2.0)
     for text, reason in ((PERF_REPORT.replace("36.50%", "46.50%"), "add up"), (PERF_REPORT[:250], "cut off")):
         with pytest.raises(InputError, match=reason):

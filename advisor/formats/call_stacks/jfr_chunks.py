@@ -231,7 +231,9 @@ def read_chunks(content: bytes, path: Path) -> Iterator[Chunk]:
             raise InputError(path, "damaged: no chunk begins here", f"byte {place}")
         head = _HEADER.unpack_from(content, place)
         if head[1] != 2 or not head[10] & 1:
-            raise InputError(path, f"is a recording in format {head[1]}.{head[2]}; formats of Java 9 and later are read")
+            raise InputError(
+                path, f"is a recording in format {head[1]}.{head[2]}; formats of Java 9 and later are read"
+            )
         size = head[3]
         if not _HEADER.size < size <= len(content) - place or not max(head[4], head[5]) < size:
             raise InputError(path, "ends within a chunk: the recording was not finished", f"byte {place}")

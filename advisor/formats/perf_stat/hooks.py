@@ -1,4 +1,4 @@
-"""What ``perf stat`` prints: CSV, JSON and its table for people, a file for each rank (see ``docs/formats/perf.md``)."""
+"""What ``perf stat`` prints: CSV, JSON, a table; one file for each rank (see ``docs/formats/perf.md``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outputs of programs that compute on devices: their timers run on the host, and what waits for a device looks like work.
+"""Outputs of programs that compute on devices: timers run on the host, and waiting for a device looks like work.
 
 Each program says in its own words that it found devices and uses them.
 """

@@ -127,7 +127,8 @@ def _describe_load(percent: float, threads: int) -> tuple[Note, ...]:
     if percent >= _OVERLOADED * threads:
         return ()
     if threads > 1 and percent >= _OVERLOADED:
-        text = f"{percent / 100:.3g} of the {threads} threads of each task ran in the mean: the others waited, or had no core"
+        running = f"{percent / 100:.3g} of the {threads} threads of each task ran in the mean"
+        text = f"{running}: the others waited, or had no core"
         return (Note("threads idle", text, 0.1, "OMP_NUM_THREADS=… with fewer, and compare the loop times"),)
     text = f"the tasks had a core for {percent:g} % of the time only: they shared cores, or slept"
     return (Note("processors share cores", text, 0.3, "run with at most as many tasks as cores, each on its own"),)
