@@ -277,3 +277,19 @@ def test_threads_added_up_by_go_run_beside_each_other(tmp_path: Path) -> None:
     assert profile.actual_s == pytest.approx(1.0)
     assert profile.phases[0].arrays["cpu_s"].sum() == pytest.approx(1.0)
     assert {"threads added up", "waiting hidden"} <= {note.name for note in profile.notes}
+
+
+def test_functions_that_two_threads_are_in_take_longer_than_one_call(tmp_path: Path) -> None:
+    """Python counts the second call as recursion, and its seconds in the function itself alone."""
+    read = ("~", 0, "<method 'read' of '_io.TextIOWrapper' objects>")
+    path = tmp_path / "a.pstats"
+    path.write_bytes(marshal.dumps({read: (179, 181, 1.43, 0.1, {})}))
+    assert call_stacks.advisor_read(path).actual_s == pytest.approx(1.43)
+    path.write_bytes(marshal.dumps({read: (181, 181, 1.43, 0.1, {})}))
+    with pytest.raises(InputError, match="impossible numbers"):
+        call_stacks.advisor_read(path)
+
+
+def test_a_text_with_returns_in_its_lines_is_no_stack(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("name;value;unit\rfish;2;kg\rbird;3;kg 15", newline="")
+    assert call_stacks.advisor_sniff(tmp_path / "table.csv") is None
