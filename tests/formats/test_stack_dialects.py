@@ -293,3 +293,12 @@ def test_functions_that_two_threads_are_in_take_longer_than_one_call(tmp_path: P
 def test_a_text_with_returns_in_its_lines_is_no_stack(tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("name;value;unit\rfish;2;kg\rbird;3;kg 15", newline="")
     assert call_stacks.advisor_sniff(tmp_path / "table.csv") is None
+
+
+def test_a_thread_that_waits_for_others_says_so(tmp_path: Path) -> None:
+    lock = ("~", 0, "<method 'acquire' of '_thread.lock' objects>")
+    work = ("run.py", 3, "work")
+    for waits, told in ((0.02, False), (1.0, True)):
+        (tmp_path / "a.pstats").write_bytes(marshal.dumps({lock: (1, 1, waits, waits, {}), work: (1, 1, 1.0, 1.0, {})}))
+        notes = {note.name for note in call_stacks.advisor_read(tmp_path / "a.pstats").notes}
+        assert ("others not recorded" in notes) == told

@@ -9,6 +9,7 @@ import numpy as np
 
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Processor
+from advisor.model.units import format_share
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
@@ -53,6 +54,9 @@ _NO_FILE: Final = frozenset({"~", "<built-in>", ""})
 _MOST_NODES: Final = 100_000
 _MOST_CELLS: Final = 20_000_000
 _OTHER: Final = "other functions"
+#: From this share of its time on that a thread waits in locks, others matter.
+_WAITS: Final = 0.05
+_RECORD_ALL: Final = "py-spy record --subprocesses --idle -f speedscope -o FILE -- python PROGRAM"
 _UNIT: Final = {
     "samples": Note(
         "samples without time",
@@ -94,7 +98,7 @@ def build_call_paths(found: StackProfile, path: Path) -> CallPaths:
         status="estimated" if found.sampled else "measured",
         started=found.started,
         language=found.language,
-        notes=(*found.notes, *_describe_unit(found), *_describe_cut(nodes)),
+        notes=(*found.notes, *_describe_unit(found), *_describe_cut(nodes), *_describe_locks(found, nodes, spent)),
     )
 
 
@@ -133,6 +137,15 @@ def _describe_unit(found: StackProfile) -> Iterator[Note]:
 def _describe_cut(nodes: tuple[CallPathNode, ...]) -> Iterator[Note]:
     if len(nodes) >= _MOST_NODES:
         yield Note("too many call paths", f"beyond {_MOST_NODES:,} call paths, functions go with their callers", 0.1)
+
+
+def _describe_locks(found: StackProfile, nodes: tuple[CallPathNode, ...], spent: np.ndarray) -> Iterator[Note]:
+    """Yield the doubt of a profile of one thread that waits: what the others did meanwhile is not in it."""
+    waits = np.array([node.role == Role.OMP_LOCK for node in nodes])
+    share = float(spent[waits].sum() / spent.sum())
+    if found.threads == 1 and share >= _WAITS:
+        text = f"the one thread that was recorded waits {format_share(share)} of its time for threads or processes"
+        yield Note("others not recorded", f"{text} that are not in the profile", 0.1, _RECORD_ALL)
 
 
 def classify_frame(frame: Frame) -> Role:
