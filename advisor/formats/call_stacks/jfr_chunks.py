@@ -70,7 +70,7 @@ class Chunk:
             self._read_types()
             self._read_constants()
         except _DAMAGE as error:
-            raise InputError(path, f"damaged: {error or 'types or constants'}", f"byte {base}") from None
+            raise InputError(path, f"damaged: {str(error) or 'types or constants'}", f"byte {base}") from None
 
     def list_events(self, names: Container[str]) -> Iterator[tuple[str, dict[str, Value]]]:
         """Yield the events of the types of these names, each with its fields."""

@@ -40,6 +40,7 @@ PENALTIES: Final = {
     HIDDEN: 0.1,
     "counted part of the time": 0.05,
     "whole machine": 0.1,
+    "table cut off": 0.1,
 }
 
 
@@ -206,6 +207,9 @@ def _build_notes(
     """Yield what counts of whole processes can't tell."""
     how = "counts are of whole processes: functions, communication and waiting are not told apart"
     yield Note("few counts", how, PENALTIES["few counts"], "perf record --call-graph dwarf ./PROGRAM")
+    if any(table.is_cut for table in tables):
+        text = "the table ends before the elapsed time: events may be missing"
+        yield Note("table cut off", text, PENALTIES["table cut off"], "perf stat -o FILE ./PROGRAM")
     absent = sorted({event for process in processes for event, value in process.values.items() if value is None})
     if absent:
         yield Note("not counted", f"perf could not count {', '.join(absent)} everywhere; these are unknown")

@@ -25,6 +25,8 @@ _ROW: Final = re.compile(
 )
 _CLOCK: Final = re.compile(r"\s*(?P<value>\d[\d.,]*)(?: \+- \d[\d.,]*)? seconds (?P<name>time elapsed|user|sys)\b")
 _EVENTS: Final = {"time elapsed": "duration_time", "user": "user_time", "sys": "system_time"}
+#: Of tables without their end the processor time tells which is the longest.
+_LENGTHS: Final = ("duration_time", "task-clock", "cpu-clock", "cycles")
 _SPACES: Final = re.compile(r"['\u202f\u00a0\s]")
 
 
@@ -36,15 +38,23 @@ def read_text_table(path: Path) -> CountTable:
     tables = [_read_one(text, start, end) for start, end in zip(starts, ends, strict=True)]
     if not tables:
         raise InputError(path, "no table of perf stat here")
-    return max(tables, key=lambda table: max(row.value or 0.0 for row in table.rows if row.event == "duration_time"))
+    return max(tables, key=lambda table: _measure_length(table))
+
+
+def _measure_length(table: CountTable) -> tuple[float, ...]:
+    """Return what tells which of several tables is of the longest run: the elapsed time, else that of processors."""
+    values = {row.event: row.value or 0.0 for row in table.rows}
+    return tuple(values.get(event, 0.0) for event in _LENGTHS)
 
 
 def _read_one(text: PlainText, start: int, end: int) -> CountTable:
-    """Return the table between two lines: it ends with the elapsed time, and what of it user and system took."""
-    last, clock = next(text.find_matches(_CLOCK, start, end), (start, None))
-    if clock is None or clock["name"] != "time elapsed":
-        raise text.make_error(last, "the table ends before the elapsed time: it is cut off")
-    point = "," if re.search(r",\d{4,}$", clock["value"]) else "."
+    """Return the table between two lines: it ends with the elapsed time, and what of it user and system took.
+
+    People copy tables without their end: those stop where no row follows.
+    """
+    last, clock = next(text.find_matches(_CLOCK, start, end), (end, None))
+    whole = clock is not None and clock["name"] == "time elapsed"
+    point = "," if clock is not None and re.search(r",\d{4,}$", clock["value"]) else "."
     title = _TITLE.match(text.lines[start])
     system = title is None or title[2] is not None
     rows = []
@@ -54,13 +64,18 @@ def _read_one(text: PlainText, start: int, end: int) -> CountTable:
         found = _ROW.match(content[place.end() :] if place else content)
         if found is not None:
             rows.append(_make_row(text, line, found, point, system or place is not None))
+        elif rows and not whole:
+            break
         elif content.strip() and not content.lstrip().startswith("#"):
             raise text.make_error(line, f"is no line of perf stat: {content.strip()[:80]!r}")
+    if not rows:
+        raise text.make_error(start, "no event was counted")
     for line, found in text.find_matches(_CLOCK, last, min(last + 6, end)):
         seconds = text.parse_number(_plain(found["value"], point), line)
         rows.append(CountRow(_EVENTS[found["name"]], "s", seconds, 1.0, None, None, is_system=False))
     started = text.find_match(_STARTED, max(start - 3, 0), start)
-    return CountTable(text.path, tuple(rows), started[1].strip() if started else None, (title and title[1]) or "")
+    command = (title and title[1]) or ""
+    return CountTable(text.path, tuple(rows), started[1].strip() if started else None, command, is_cut=not whole)
 
 
 def _make_row(text: PlainText, line: int, found: re.Match[str], point: str, system: bool) -> CountRow:
