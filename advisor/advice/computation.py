@@ -51,6 +51,8 @@ _WORDS: Final = {
     "code.update_share": "in loops that store to one place",
     "code.baseline_share": "in floating-point code for the oldest processors",
 }
+#: Kinds that need no look into compiled code: without others nothing is known of that.
+_BY_LANGUAGE: Final = frozenset({"code.interpreted_share"})
 #: What the issue slots of a processor are used for, or lost to, by top-down counters.
 _SLOT_WORDS: Final = {
     "topdown.memory_s": "wait for data",
@@ -112,7 +114,7 @@ def describe_computation(profile: Profile, bounds: Sequence[Bound]) -> Finding |
         text = f"{whole}; {kernel}; what it is bound by was not measured."
     elif any(values.get(name) is not None for name in _MACHINE_BOUNDS):
         text = f"{whole}; the gaps below it say what it is bound by."
-    elif shares is None:
+    elif not named and (shares is None or shares.keys() <= _BY_LANGUAGE):
         text = f"{whole}{_describe_functions(profile)}; what it is bound by was not measured."
     elif named:
         listed = "; ".join(f"{format_share(share)} of it {_WORDS[fact]}" for share, fact in named[:_LISTED])

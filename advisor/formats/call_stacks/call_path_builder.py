@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.formats.call_stacks.interpreted_code import count_interpreted
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Processor
 from advisor.model.units import format_share
@@ -93,7 +94,7 @@ def build_call_paths(found: StackProfile, path: Path) -> CallPaths:
         wall_s=times.get("wall_s"),
         cpu_s=times.get("cpu_s"),
         visits=calls,
-        counts={"samples": spent} if found.unit == "samples" else {},
+        counts={"samples": spent} if found.unit == "samples" else count_interpreted(found, nodes, spent),
         actual_s=found.wall_s,
         status="estimated" if found.sampled else "measured",
         started=found.started,
