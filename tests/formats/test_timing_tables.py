@@ -266,10 +266,12 @@ def test_a_run_without_a_breakdown_does_not_take_that_of_the_next(tmp_path: Path
 
 def test_threads_of_lammps_that_do_not_run_are_told(tmp_path: Path) -> None:
     text = (HERE / "lammps.log").read_text().replace("x 1 OpenMP", "x 4 OpenMP")
-    for percent, name in (("390%", None), ("210%", "threads idle"), ("50%", "processors share cores")):
+    for percent, name in (("390%", None), ("210%", "threads idle"), ("97%", "threads not used"),
+                          ("50%", "processors share cores")):  # fmt: skip
         (tmp_path / "log.lammps").write_text(text.replace("0.6%", percent))
         names = {note.name for note in timing_tables.advisor_read(tmp_path / "log.lammps").notes}
-        assert names & {"threads idle", "processors share cores"} == ({name} if name else set())
+        kinds = {"threads idle", "threads not used", "processors share cores"}
+        assert names & kinds == ({name} if name else set())
 
 
 @pytest.mark.parametrize(
@@ -320,7 +322,9 @@ def test_more_columns_and_threads(tmp_path: Path) -> None:
     (tmp_path / "pw.out").write_text(text.replace(old, new))
     profile = timing_tables.advisor_read(tmp_path / "pw.out")
     assert profile.ranks == 2
-    (tmp_path / "threads.log").write_text((HERE / "lammps.log").read_text().replace("x 1 OpenMP", "x 4 OpenMP"))
+    (tmp_path / "threads.log").write_text(
+        (HERE / "lammps.log").read_text().replace("x 1 OpenMP", "x 4 OpenMP").replace("0.6% CPU", "390% CPU")
+    )
     notes = timing_tables.advisor_read(tmp_path / "threads.log").notes
     assert any("each rank ran 4 threads" in note.text for note in notes if note.name == quality.HIDDEN)
 

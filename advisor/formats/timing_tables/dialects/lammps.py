@@ -27,6 +27,8 @@ _CPU: Final = re.compile(r"\s*([\d.]+)% CPU use with (\d{1,9}) MPI tasks x (\d{1
 _END: Final = re.compile(r"Total wall time: ")
 _ROLES: Final = {"Comm": Role.COMM_OTHER, "Output": Role.IO, "Outpt": Role.IO}
 _OVERLOADED: Final = 80.0  # per cent
+#: A task that takes no more of a core than this ran one thread, whatever it was given.
+_ONE_THREAD: Final = 110.0
 
 
 def parse(text: PlainText) -> TimingTable:
@@ -67,18 +69,20 @@ def _parse_run(text: PlainText, line: int, end: int, tool: str) -> TimingTable |
     if not rows or rows[-1].name != "Other":
         raise text.make_error(last, "the breakdown ends before its last row")
     cpu = text.find_match(_CPU, line, start)
+    asked = int(cpu[3]) if cpu else 1
+    used = text.parse_number(cpu[1], line) if cpu else 100.0
     counts = {str(found[5]): float(found[4]), "steps": float(found[3])} if found[5] else {}
     return TimingTable(
         tool=tool,
         program=_PROGRAMS[tool],
         wall_s=wall_s,
         rows=tuple(rows),
-        ranks=int(found[2]) // (int(cpu[3]) if cpu else 1),
-        threads=int(cpu[3]) if cpu else 1,
+        ranks=int(found[2]) // asked,
+        threads=asked if used > _ONE_THREAD else 1,
         hides_waiting=tool == "SPARTA",  # what ranks wait for each other is in its row Other
         language="cxx",
         parameters=counts,
-        notes=_describe_load(text.parse_number(cpu[1], line), int(cpu[3])) if cpu else (),
+        notes=_describe_load(used, asked),
     )
 
 
@@ -126,6 +130,9 @@ def _describe_load(percent: float, threads: int) -> tuple[Note, ...]:
     """Return the note that tasks, or the threads of each, had no core for part of the time."""
     if percent >= _OVERLOADED * threads:
         return ()
+    if threads > 1 and _OVERLOADED <= percent <= _ONE_THREAD:
+        text = f"each task was given {threads} threads, and its styles used one"
+        return (Note("threads not used", text, 0.0, "lmp -sf omp -pk omp THREADS, or OMP_NUM_THREADS=1"),)
     if threads > 1 and percent >= _OVERLOADED:
         running = f"{percent / 100:.3g} of the {threads} threads of each task ran in the mean"
         text = f"{running}: the others waited, or had no core"
