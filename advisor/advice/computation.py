@@ -51,6 +51,8 @@ _WORDS: Final = {
     "code.update_share": "in loops that store to one place",
     "code.baseline_share": "in floating-point code for the oldest processors",
 }
+#: Kinds that need no look into compiled code: without others nothing is known of that.
+_BY_LANGUAGE: Final = frozenset({"code.interpreted_share"})
 #: What the issue slots of a processor are used for, or lost to, by top-down counters.
 _SLOT_WORDS: Final = {
     "topdown.memory_s": "wait for data",
@@ -60,6 +62,10 @@ _SLOT_WORDS: Final = {
     "topdown.retiring_s": "do work",
 }
 _MENTIONED: Final = 0.01
+#: A function is named from this share of the computation on.
+_LEAST: Final = 0.05
+#: What of the time of a function is no computation.
+_NO_WORK: Final = ("wait_s", "transfer_s", "sync_s", "io_s", "os_s")
 _ROUNDING: Final = 1e-9
 #: Notes of readers by which waiting for ranks or devices counts as computation.
 _COUNTED_AS_WORK: Final = (HIDDEN, DEVICES_UNSEEN)
@@ -108,8 +114,8 @@ def describe_computation(profile: Profile, bounds: Sequence[Bound]) -> Finding |
         text = f"{whole}; {kernel}; what it is bound by was not measured."
     elif any(values.get(name) is not None for name in _MACHINE_BOUNDS):
         text = f"{whole}; the gaps below it say what it is bound by."
-    elif shares is None:
-        text = f"{whole}; what it is bound by was not measured."
+    elif not named and (shares is None or shares.keys() <= _BY_LANGUAGE):
+        text = f"{whole}{_describe_functions(profile)}; what it is bound by was not measured."
     elif named:
         listed = "; ".join(f"{format_share(share)} of it {_WORDS[fact]}" for share, fact in named[:_LISTED])
         text = f"{whole}: {listed}."
@@ -121,6 +127,22 @@ def describe_computation(profile: Profile, bounds: Sequence[Bound]) -> Finding |
     measures = {"share": seconds / profile.actual_s} | {fact: share for share, fact in named}
     parts = tuple(_build_part(profile, fact, share * seconds) for share, fact in named)
     return Finding("code", COMPUTATION, "I", text, measures, explains=parts)
+
+
+def _describe_functions(profile: Profile) -> str:
+    """Return which functions compute longest, where there are several; nothing where none stands out."""
+    table = profile.sum_by_region("cpu_s").sum(axis=1)
+    if not table.any():
+        table = profile.sum_by_region("wall_s").sum(axis=1)
+        table = table - sum(profile.sum_by_region(name).sum(axis=1) for name in _NO_WORK)
+    named: dict[str, float] = {}
+    for region, seconds in zip(profile.regions, np.maximum(table, 0.0).tolist(), strict=True):
+        named[region.name] = named.get(region.name, 0.0) + seconds
+    total = max(sum(named.values()), 1e-30)
+    largest = sorted(named.items(), key=lambda pair: -pair[1])[:_LISTED]
+    listed = [f"{name} {format_share(seconds / total)}" for name, seconds in largest if seconds >= _LEAST * total]
+    several = sum(seconds > 0 for seconds in named.values()) > 1
+    return f", of it {', '.join(listed)}" if several and listed else ""
 
 
 def _describe_slots(profile: Profile) -> str | None:

@@ -53,6 +53,16 @@ def notes(profile: Profile) -> dict[str, str]:
     return {note.name: note.text for note in profile.notes}
 
 
+def test_a_document_under_another_name(tmp_path: Path) -> None:
+    database = write_experiment(example(), tmp_path / "database")
+    document = (database / "experiment.xml").rename(database / "experiment_64.xml")
+    assert hpctoolkit.advisor_sniff(document) == 1.0
+    assert (
+        hpctoolkit.read_call_paths(document).program
+        == hpctoolkit.read_call_paths(write_experiment(example(), tmp_path / "b")).program
+    )
+
+
 @pytest.mark.parametrize("version", WRITERS)
 def test_seconds_of_every_frame_and_thread(tmp_path: Path, version: str) -> None:
     paths = hpctoolkit.read_call_paths(WRITERS[version](example(), tmp_path / "database"))

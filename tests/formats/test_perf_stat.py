@@ -60,14 +60,63 @@ def test_the_run_time_follows_from_the_processors_in_use(tmp_path: Path) -> None
     assert math.isnan(perf_stat.advisor_read(written(tmp_path / "s.csv", CLOCK.replace("CPUs", "x"))).actual_s)
 
 
-def test_a_process_with_threads_has_no_time_per_processor(tmp_path: Path) -> None:
+def test_a_process_with_threads_has_the_time_of_its_run_and_hides_waiting(tmp_path: Path) -> None:
     profile = perf_stat.advisor_read(
         written(tmp_path / "s.csv", CLOCK.replace("0.800", "1.900") + "5,,faults,1,100.00,,\n")
     )
-    assert math.isnan(profile.actual_s)
-    assert profile.phases[0].arrays == {}
+    assert profile.actual_s == pytest.approx(0.4 / 1.9)
+    assert profile.phases[0].arrays["cpu_s"].ravel().tolist() == [pytest.approx(0.4 / 1.9)]
     assert profile.counts["faults"].tolist() == [[5]]
-    assert "several threads" in notes(profile)
+    assert {"several threads", "waiting hidden"} <= set(notes(profile))
+
+
+TABLE = """the program's own output
+# started on Mon Apr 14 12:53:58 2025
+
+
+ Performance counter stats for './heat 1000' (3 runs):
+
+          1,600.70 msec task-clock:u                     #    0.800 CPUs utilized            ( +-  0.03% )
+                 0      context-switches                 #    0.000 /sec
+    93,026,790,157      cycles                           #    5.167 GHz                      (83.30%)
+                                                  #    0.00  stalled cycles per insn
+   <not supported>      stalled-cycles-backend
+
+            2.0010 +- 0.0021 seconds time elapsed  ( +-  0.11% )
+
+       1.500352000 seconds user
+       0.100000000 seconds sys
+
+more output
+"""
+
+
+def test_the_table_for_people(tmp_path: Path) -> None:
+    path = written(tmp_path / "log.txt", TABLE)
+    assert perf_stat.advisor_sniff(path) == 1.0
+    profile = perf_stat.advisor_read(path)
+    soundness.check_profile(profile)
+    assert (profile.program, profile.actual_s, profile.started) == ("heat", 2.001, "2025-04-14T12:53:58")
+    assert profile.phases[0].arrays["cpu_s"].ravel().tolist() == [pytest.approx(1.500352)]
+    assert profile.counts["cycles"].tolist() == [[93026790157]]
+    assert {"counted part of the time", "not counted"} <= set(notes(profile))
+
+
+def test_the_longest_table_of_a_log_in_any_notation(tmp_path: Path) -> None:
+    german = TABLE.replace("./heat", "mpirun -n 2 heat").replace(",", "~").replace(".", ",").replace("~", ".")
+    assert "2,0010" in german
+    profile = perf_stat.advisor_read(written(tmp_path / "log.txt", TABLE.replace("2.0010", "0.9010") + german))
+    assert profile.actual_s == 2.001
+    assert profile.program == "heat"
+    assert "wall_s" not in profile.phases[0].arrays, "ranks were added up"
+
+
+def test_tables_cut_off_or_damaged(tmp_path: Path) -> None:
+    profile = perf_stat.advisor_read(written(tmp_path / "log.txt", TABLE[: TABLE.index("2.0010")]))
+    assert profile.actual_s == pytest.approx(1.6007 / 0.8), "by the processors in use"
+    assert "table cut off" in notes(profile)
+    with pytest.raises(InputError, match="is no line"):
+        perf_stat.advisor_read(written(tmp_path / "log.txt", TABLE.replace("cycles ", "? ")))
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,15 @@ import marshal
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from wire_writing import write_message
 
 from advisor.formats import benchmarks, call_stacks
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from wire_writing import Field
 
     from advisor.model.records import Profile
 
@@ -165,3 +168,137 @@ def test_austin_that_is_damaged_is_refused(old: str, new: str, reason: str, tmp_
     path.write_text(AUSTIN.replace(old, new))
     with pytest.raises(InputError, match=reason):
         call_stacks.advisor_read(path)
+
+
+RPROF = """memory profiling: line profiling: sample.interval=20000
+#File 1: fit.R
+:100:20:3000:5:1#7 "solve" 1#3 "fit" "main"
+:100:20:3000:5:"<GC>" "fit" "main"
+:100:20:3000:5:"fit" "main"
+"""
+
+
+def test_samples_of_r(tmp_path: Path) -> None:
+    for text in (RPROF, RPROF.replace(":100:20:3000:5:", "").replace("memory profiling: ", "")):
+        profile = read_text(tmp_path / "Rprof.out", text)
+        assert (profile.program, profile.language, profile.has_run_time) == ("R", "r", False)
+        cpu = profile.phases[0].arrays["cpu_s"]
+        assert cpu.sum() == pytest.approx(0.06)
+        assert [region.name for region in profile.regions if region.name == "solve"]
+    cut = read_text(tmp_path / "cut.out", RPROF[:-5])
+    assert cut.phases[0].arrays["cpu_s"].sum() == pytest.approx(0.04)
+    assert "file may be cut off" in {note.name for note in cut.notes}
+    for text, reason in ((RPROF.replace('"fit"', "fit"), "no stack"), (RPROF.split("#")[0], "no samples")):
+        with pytest.raises(InputError, match=reason):
+            read_text(tmp_path / "Rprof.out", text)
+
+
+PERF_REPORT = """# Samples: 2K of event 'cycles:u'
+# Event count (approx.): 1000000
+#
+# Children      Self  Command  Shared Object     Symbol
+# ........  ........  .......  ................  ..............................
+#
+    97.00%     0.00%  heat     heat              [.] main
+            |
+            ---main
+               |
+               |--60.00%--solve(double const&, int)
+    60.00%    60.00%  heat     heat              [.] solve(double const&, int)
+    37.00%    36.50%  heat     libm-2.31.so      [.] exp
+
+# Samples: 5  of event 'branches'
+# Event count (approx.): 10
+#
+# Overhead  Command  Shared Object  Symbol
+# ........  .......  .............  ......
+#
+   100.00%  heat     heat           [.] other
+"""
+
+
+def test_shares_of_a_report_of_perf(tmp_path: Path) -> None:
+    profile = read_text(tmp_path / "report.txt", PERF_REPORT)
+    assert (profile.program, profile.has_run_time) == ("heat", False)
+    found = dict(zip((r.name for r in profile.regions), profile.counts["samples"].sum(axis=1), strict=True))
+    assert {name: count for name, count in found.items() if count} == pytest.approx(
+        {"solve(double const&, int)": 1200, "exp": 730, "functions that are not listed": 70}
+    )
+    flat = PERF_REPORT.split("\n\n", 1)[1]
+    assert read_text(tmp_path / "flat.txt", flat).counts["samples"].sum() == 5
+    branches = read_text(tmp_path / "flat.txt", flat)
+    assert "no samples of time" in {note.name for note in branches.notes}
+    clock = read_text(
+        tmp_path / "clock.txt", PERF_REPORT.replace("cycles:u", "cpu-clock").replace("1000000", "2" + "0" * 9)
+    )
+    assert clock.phases[0].arrays["cpu_s"].sum() == pytest.approx(2.0)
+    for text, reason in ((PERF_REPORT.replace("36.50%", "46.50%"), "add up"), (PERF_REPORT[:250], "cut off")):
+        with pytest.raises(InputError, match=reason):
+            read_text(tmp_path / "report.txt", text)
+
+
+def v8_profile() -> dict[str, Any]:
+    def node(number: int, name: str, children: list[int], url: str = "file:///home/me/run.js") -> dict[str, Any]:
+        call = {"functionName": name, "scriptId": "1", "url": url, "lineNumber": number, "columnNumber": 0}
+        return {"id": number, "callFrame": call, "hitCount": 1, "children": children}
+
+    nodes = [node(1, "(root)", [2, 4], ""), node(2, "main", [3, 5]), node(3, "solve", []), node(4, "(idle)", [], ""),
+             node(5, "writeSync", [6], "node:fs"), node(6, "writeBuffer", [], "")]  # fmt: skip
+    return {
+        "nodes": nodes, "startTime": 5_000_000, "endTime": 6_000_000,
+        "samples": [2, 3, 3, 4, 6], "timeDeltas": [10_000, 200_000, 300_000, 200_000, 100_000],
+    }  # fmt: skip
+
+
+def test_profiles_of_v8(tmp_path: Path) -> None:
+    profile = read_text(tmp_path / "a.cpuprofile", json.dumps(v8_profile()))
+    assert (profile.program, profile.language, profile.actual_s) == ("run.js", "javascript", 1.0)
+    assert seconds(profile) == pytest.approx({"main": 0.2, "solve": 0.5, "sleep": 0.1, "writeSync": 0.1})
+    cpu = profile.phases[0].arrays["cpu_s"]
+    assert cpu.sum() == pytest.approx(0.7), "idle and writing are no computation"
+    assert profile.phases[0].arrays["io_s"].sum() == pytest.approx(0.1)
+    for changed, reason in (({"samples": [2, 9, 3, 4, 6]}, "no node 9"), ({"timeDeltas": [1]}, "1 times"),
+                            ({"endTime": 5_100_000}, "damaged")):  # fmt: skip
+        with pytest.raises(InputError, match=reason):
+            read_text(tmp_path / "a.cpuprofile", json.dumps(v8_profile() | changed))
+
+
+def test_threads_added_up_by_go_run_beside_each_other(tmp_path: Path) -> None:
+    """Two threads ran for one second each: the run took one, and its functions have their shares of it."""
+    texts = ["", "cpu", "nanoseconds", "main.solve", "main.go", "main.main"]
+    functions: list[Field] = [(5, [(1, n), (2, name), (4, 4)]) for n, name in ((1, 3), (2, 5))]
+    locations: list[Field] = [(4, [(1, n), (4, [(1, n)])]) for n in (1, 2)]
+    samples: list[Field] = [(2, [(1, 1), (2, 1_500_000_000)]), (2, [(1, 2), (2, 500_000_000)])]
+    kinds: list[Field] = [(1, [(1, 1), (2, 2)])]
+    strings: list[Field] = [(6, text) for text in texts]
+    path = tmp_path / "cpu.pb"
+    path.write_bytes(write_message([*kinds, *samples, *locations, *functions, *strings, (10, 1_000_000_000)]))
+    profile = call_stacks.advisor_read(path)
+    assert profile.actual_s == pytest.approx(1.0)
+    assert profile.phases[0].arrays["cpu_s"].sum() == pytest.approx(1.0)
+    assert {"threads added up", "waiting hidden"} <= {note.name for note in profile.notes}
+
+
+def test_functions_that_two_threads_are_in_take_longer_than_one_call(tmp_path: Path) -> None:
+    """Python counts the second call as recursion, and its seconds in the function itself alone."""
+    read = ("~", 0, "<method 'read' of '_io.TextIOWrapper' objects>")
+    path = tmp_path / "a.pstats"
+    path.write_bytes(marshal.dumps({read: (179, 181, 1.43, 0.1, {})}))
+    assert call_stacks.advisor_read(path).actual_s == pytest.approx(1.43)
+    path.write_bytes(marshal.dumps({read: (181, 181, 1.43, 0.1, {})}))
+    with pytest.raises(InputError, match="impossible numbers"):
+        call_stacks.advisor_read(path)
+
+
+def test_a_text_with_returns_in_its_lines_is_no_stack(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_text("name;value;unit\rfish;2;kg\rbird;3;kg 15", newline="")
+    assert call_stacks.advisor_sniff(tmp_path / "table.csv") is None
+
+
+def test_a_thread_that_waits_for_others_says_so(tmp_path: Path) -> None:
+    lock = ("~", 0, "<method 'acquire' of '_thread.lock' objects>")
+    work = ("run.py", 3, "work")
+    for waits, told in ((0.02, False), (1.0, True)):
+        (tmp_path / "a.pstats").write_bytes(marshal.dumps({lock: (1, 1, waits, waits, {}), work: (1, 1, 1.0, 1.0, {})}))
+        notes = {note.name for note in call_stacks.advisor_read(tmp_path / "a.pstats").notes}
+        assert ("others not recorded" in notes) == told

@@ -42,6 +42,21 @@ _OPENMX = """                               Min_ID   Min_Time       Max_ID   Max
    Set_Hamiltonian          =     9       20.000          2       40.000
    Others                   =     0        1.000          1        1.000
 """
+_OPENMC = """          MPI Processes: 2
+ =======================>     TIMING STATISTICS     <=======================
+
+ Total time for initialization     = 2.0000e+00 seconds
+   Reading cross sections          = 1.5000e+00 seconds
+ Total time in simulation          = 8.0000e+00 seconds
+   Time in transport only          = 7.0000e+00 seconds
+   Time in inactive batches        = 4.0000e+00 seconds
+   Time in active batches          = 4.0000e+00 seconds
+   Time synchronizing fission bank = 7.0000e-01 seconds
+     SEND/RECV source sites        = 4.0000e-01 seconds
+ Total time for finalization       = 0.0000e+00 seconds
+ Total time elapsed                = 1.0000e+01 seconds
+ Calculation Rate (inactive)       = 725.631 particles/second
+"""
 _QBOX = """<mpi_processes count="4">
   <timing name="iteration" min="    0.161" max="    0.168"/>
   <timing name="iteration" min="    0.161" max="    0.168"/>
@@ -190,6 +205,12 @@ SAMPLES: dict[str, tuple[str, int, float, dict[str, float | None]]] = {
     "comd": (_COMD, 16, 10.1, {"force": 7.5, "commReduce": 0.9}),
     "nekrs": (_NEKRS, 1, 0.8, {"pressureSolve": 0.08, "preconditioner": 0.4, "min": None}),
     "eztrace": (_EZTRACE, 2, 10.0, {"MPI_Waitall": 2.0, "MPI_Allreduce": 0.5}),
+    "openmc": (
+        _OPENMC,
+        2,
+        10.0,
+        {"Time in transport only": 7.0, "Reading cross sections": 1.5, "Time in inactive batches": None},
+    ),
     "nalu": (_NALU, 26, 200.5, {"Eq: MomentumEQS: assemble": 118.0, "IO: io populate fd": 0.006}),
 }
 

@@ -254,6 +254,43 @@ def test_the_longest_run_of_a_log_is_shown() -> None:
     assert "processors share cores" in notes
 
 
+def test_a_run_without_a_breakdown_does_not_take_that_of_the_next(tmp_path: Path) -> None:
+    text = (HERE / "lammps.log").read_text()
+    warm_up = "Loop time of 99.5 on 4 procs for 50 steps with 6600 atoms\n\n"
+    (tmp_path / "log.lammps").write_text(text.replace("Loop time of 15.498", warm_up + "Loop time of 15.498", 1))
+    profile = timing_tables.advisor_read(tmp_path / "log.lammps")
+    assert profile.actual_s == pytest.approx(15.498)
+    notes = {note.name: note.text for note in profile.notes}
+    assert "3 runs; the longest with a breakdown" in notes["several runs in a log"]
+
+
+def test_threads_of_lammps_that_do_not_run_are_told(tmp_path: Path) -> None:
+    text = (HERE / "lammps.log").read_text().replace("x 1 OpenMP", "x 4 OpenMP")
+    for percent, name in (("390%", None), ("210%", "threads idle"), ("97%", "threads not used"),
+                          ("50%", "processors share cores")):  # fmt: skip
+        (tmp_path / "log.lammps").write_text(text.replace("0.6%", percent))
+        names = {note.name for note in timing_tables.advisor_read(tmp_path / "log.lammps").notes}
+        kinds = {"threads idle", "threads not used", "processors share cores"}
+        assert names & kinds == ({name} if name else set())
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("lammps.log", "  will use up to 1 GPU(s) per node"),
+        ("gromacs.log", "1 GPU selected for this run."),
+        ("pwscf.out", "     GPU acceleration is ACTIVE.  4 visible GPUs per MPI rank"),
+        ("tiny-profiler.txt", "CUDA initialized with 8 devices."),
+    ],
+)
+def test_programs_on_devices_hide_what_these_do(name: str, line: str, tmp_path: Path) -> None:
+    text = (HERE / name).read_text()
+    (tmp_path / name).write_text(f"{line}\n{text}")
+    profile = timing_tables.advisor_read(tmp_path / name)
+    assert quality.DEVICES_UNSEEN in {note.name for note in profile.notes}
+    assert quality.DEVICES_UNSEEN not in {note.name for note in timing_tables.advisor_read(HERE / name).notes}
+
+
 def test_the_fewest_ranks_where_the_table_does_not_tell(tmp_path: Path) -> None:
     text = (HERE / "tiny-profiler.txt").read_text()
     (tmp_path / "out.txt").write_text(text.replace("MPI initialized with 8 MPI processes\n", ""))
@@ -285,7 +322,9 @@ def test_more_columns_and_threads(tmp_path: Path) -> None:
     (tmp_path / "pw.out").write_text(text.replace(old, new))
     profile = timing_tables.advisor_read(tmp_path / "pw.out")
     assert profile.ranks == 2
-    (tmp_path / "threads.log").write_text((HERE / "lammps.log").read_text().replace("x 1 OpenMP", "x 4 OpenMP"))
+    (tmp_path / "threads.log").write_text(
+        (HERE / "lammps.log").read_text().replace("x 1 OpenMP", "x 4 OpenMP").replace("0.6% CPU", "390% CPU")
+    )
     notes = timing_tables.advisor_read(tmp_path / "threads.log").notes
     assert any("each rank ran 4 threads" in note.text for note in notes if note.name == quality.HIDDEN)
 

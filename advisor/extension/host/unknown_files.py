@@ -41,7 +41,6 @@ _MAGIC: Final = (
     (b"HPCRUN-profile", FileKind("raw data of hpcrun", "hpcprof FOLDER_OF_THESE_FILES")),
     (b"SQLite format 3\x00", FileKind("a SQLite database")),
     (b"\x89HDF\r\n\x1a\n", FileKind("HDF5")),
-    (b"FLR\x00", FileKind("a recording of Java Flight Recorder", "jfrconv -o collapsed {path} stacks.folded")),
     (b"CLOG-", FileKind("a trace of MPE")),
     (b"memray", FileKind("a recording of memray, which holds memory and no times")),
     (b"SIMPLEPERF", FileKind("a recording of simpleperf", "report_sample.py -i {path} > perf.txt")),
@@ -82,7 +81,6 @@ _SUFFIXES: Final = {
     ".mpit": FileKind("raw data of Extrae", "mpi2prv -f TRACE.mpits -o trace.prv"),
     ".mpits": FileKind("raw data of Extrae", "mpi2prv -f {path} -o trace.prv"),
     ".edf": FileKind("a trace of TAU", "tau_treemerge.pl && tau2otf2 tau.trc tau.edf app"),
-    ".jfr": FileKind("a recording of Java Flight Recorder", "jfrconv -o collapsed {path} stacks.folded"),
 }
 #: Names that other tools give to texts as well.
 _BINARY_SUFFIXES: Final = {

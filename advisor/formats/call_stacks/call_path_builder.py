@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.formats.call_stacks.interpreted_code import count_interpreted
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Processor
+from advisor.model.units import format_share
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
@@ -40,12 +42,22 @@ _WAITING: Final = {
     "multiprocessing/synchronize": frozenset({"acquire", "wait", "__enter__"}),
     "multiprocessing/connection": frozenset({"wait", "_recv"}),
 }
+#: Functions of Go's library in which a thread is in the kernel.
+_GO_SYSTEM: Final = re.compile(
+    r"(?:(?:internal/)?runtime/(?:internal/)?)?syscall\.(?:Raw)?[Ss]yscall\w*"
+    r"|runtime\.(?:futex|epollwait|usleep|nanosleep|madvise|mmap|munmap|sysM\w+|sysUn\w+|kevent|pthread_cond\w*_wait|semasleep)"
+)
+#: What Node.js reads and writes files with.
+_NODE_FILES: Final = ("node:fs", "node:internal/fs")
 #: Files that pyinstrument and cProfile name for functions that have none.
 _NO_FILE: Final = frozenset({"~", "<built-in>", ""})
 
 _MOST_NODES: Final = 100_000
 _MOST_CELLS: Final = 20_000_000
 _OTHER: Final = "other functions"
+#: From this share of its time on that a thread waits in locks, others matter.
+_WAITS: Final = 0.05
+_RECORD_ALL: Final = "py-spy record --subprocesses --idle -f speedscope -o FILE -- python PROGRAM"
 _UNIT: Final = {
     "samples": Note(
         "samples without time",
@@ -82,12 +94,12 @@ def build_call_paths(found: StackProfile, path: Path) -> CallPaths:
         wall_s=times.get("wall_s"),
         cpu_s=times.get("cpu_s"),
         visits=calls,
-        counts={"samples": spent} if found.unit == "samples" else {},
+        counts={"samples": spent} if found.unit == "samples" else count_interpreted(found, nodes, spent),
         actual_s=found.wall_s,
         status="estimated" if found.sampled else "measured",
         started=found.started,
         language=found.language,
-        notes=(*found.notes, *_describe_unit(found), *_describe_cut(nodes)),
+        notes=(*found.notes, *_describe_unit(found), *_describe_cut(nodes), *_describe_locks(found, nodes, spent)),
     )
 
 
@@ -128,15 +140,29 @@ def _describe_cut(nodes: tuple[CallPathNode, ...]) -> Iterator[Note]:
         yield Note("too many call paths", f"beyond {_MOST_NODES:,} call paths, functions go with their callers", 0.1)
 
 
+def _describe_locks(found: StackProfile, nodes: tuple[CallPathNode, ...], spent: np.ndarray) -> Iterator[Note]:
+    """Yield the doubt of a profile of one thread that waits: what the others did meanwhile is not in it."""
+    waits = np.array([node.role == Role.OMP_LOCK for node in nodes])
+    share = float(spent[waits].sum() / spent.sum())
+    if found.threads == 1 and share >= _WAITS:
+        text = f"the one thread that was recorded waits {format_share(share)} of its time for threads or processes"
+        yield Note("others not recorded", f"{text} that are not in the profile", 0.1, _RECORD_ALL)
+
+
 def classify_frame(frame: Frame) -> Role:
     """Return what the function does: calls of MPI, locks, sleeping and I/O by the names of built-in functions.
 
-    Functions of Python's library that do nothing but wait sleep.
+    Functions of Python's library that do nothing but wait sleep; what Go calls of the kernel is the system's, and
+    what Node.js does with files is I/O.
     """
     found = _BUILT_IN.match(frame.name)
     library = _LIBRARY.match(frame.file or "")
     if library is not None and frame.name in _WAITING.get(library[1], ()):
         return Role.OS
+    if (frame.file or "").endswith((".go", ".s")) and _GO_SYSTEM.fullmatch(frame.name):
+        return Role.OS
+    if (frame.file or "").startswith(_NODE_FILES):
+        return Role.IO
     if found is None and frame.file not in _NO_FILE:
         return Role.USER if frame.file else classify_region(frame.name)[1]
     name, owner = (found[1].rsplit(".", 1)[-1], found[2] or found[1]) if found else (frame.name.rsplit(".", 1)[-1], "")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from advisor.formats.call_stacks.stacks import StackProfile
 
 #: A folded stack and its number; a semicolon before the number is one of a table.
-STACK_LINE: Final = re.compile(r"(\S.*?)(?<!;) +(\d{1,18}(?:\.\d{1,9})?)$")
+STACK_LINE: Final = re.compile(r"(\S[^\r]*?)(?<!;) +(\d{1,18}(?:\.\d{1,9})?)$")
 #: How many lines are looked at for folded stacks, and how many must be there.
 _GLANCE: Final = 200
 _ENOUGH: Final = 3
@@ -28,6 +28,11 @@ _CPROFILE: Final = b"ncalls  tottime  percall  cumtime  percall filename:lineno(
 _LENGTH: Final = 2
 _PPROF_FIELDS: Final = {n: _LENGTH if n in (1, 2, 3, 4, 5, 6, 11) else 0 for n in range(1, 16)}
 _LONGEST_KIND: Final = 8
+#: V8 writes its nodes first, and the times between samples last.
+_V8: Final = (b'"callFrame"', b'"functionName"', b'"timeDeltas"')
+_FLIGHT: Final = b"FLR\0"
+_RPROF: Final = re.compile(rb"(?:(?:memory|GC|line) profiling: )*sample\.interval=\d+\r?\n")
+_PERF_REPORT: Final = re.compile(rb"^# (?:Children +Self|Overhead) +(?:Samples +)?Command +Shared Object +Symbol", re.M)
 #: Statistics of cProfile: a dictionary whose first key is a tuple of three, the first of them a text.
 _DICT, _TUPLE, _TEXTS = b"{", b")\x03", b"zZaAu"
 
@@ -104,6 +109,10 @@ FORMATS: Final = (
     StackFormat("cprofile_text", lambda ends: _CPROFILE in ends, 0.9),
     StackFormat("pstats", _begins_with_statistics, 0.8),
     StackFormat("pprof", _begins_with_profile, 0.8),
+    StackFormat("jfr", lambda ends: ends.startswith(_FLIGHT), 1.0),
+    StackFormat("cpuprofile", lambda ends: all(mark in ends for mark in _V8), 1.0),
+    StackFormat("rprof", lambda ends: _RPROF.match(ends) is not None, 1.0),
+    StackFormat("perf_report", lambda ends: _PERF_REPORT.search(ends) is not None, 0.9),
     StackFormat("austin", lambda ends: ends.startswith(b"# austin: "), 1.0),
     StackFormat("folded", _begins_with_stacks, 0.6),
 )

@@ -8,6 +8,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
+from advisor.analysis.quality import HIDDEN
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
 from advisor.formats.plain_text import read_content
 from advisor.formats.protobuf_wire import Fields, WireError, read_fields
@@ -52,11 +53,8 @@ _NO_NAMES: Final = Note(
     0.2,
     "pprof -proto ./PROGRAM PROFILE > named.pb.gz",
 )
-_TOGETHER: Final = Note(
-    "threads added up",
-    "the samples of all threads are added up and exceed the time of the run: shares are known, seconds of a thread not",
-    0.2,
-)
+_WAITING: Final = "what threads wait for each other cannot be told from samples of those that run"
+_TOGETHER: Final = "the samples of all threads are added up and exceed the time of the run"
 #: The largest number of a field in each message (``profile.proto``): damage makes others of them.
 _MOST_FIELDS: Final = {_SAMPLE_TYPE: 2, _SAMPLE: 3, _MAPPING: 10, _LOCATION: 5, _FUNCTION: 5}
 _MOST_PROFILE_FIELDS, _MOST_LINE_FIELDS, _MOST_LABEL_FIELDS = 15, 3, 4
@@ -132,20 +130,22 @@ class _Profile:
         duration_s = self.fields.find_number(_DURATION) * 1e-9
         duration_s = duration_s if duration_s < _LONGEST_S else 0.0
         total = sum(amount for _, _, amount in samples) * factor
-        alone = total > duration_s * _ROUNDING * max(len(threads), 1) and duration_s > 0
+        together = total > duration_s * _ROUNDING * max(len(threads), 1) and duration_s > 0
+        cores = total / duration_s if together and not threads and unit == "cpu_s" else 1.0
+        factor /= cores
+        known = duration_s > 0 and unit != "samples" and (cores > 1 or not together)
         found = StackProfile(
             tool="pprof",
             # Wall times of several threads may be added up: without a duration to compare with nobody knows.
-            unit="samples" if unit == "wall_s" and (alone or duration_s <= 0) else unit,
+            unit="samples" if unit == "wall_s" and (together or duration_s <= 0) else unit,
             spent={},
-            wall_s=max(duration_s, total / max(len(threads), 1))  # the sampler's clock may be the faster one
-            if duration_s > 0 and not alone and unit != "samples"
-            else math.nan,
+            # the sampler's clock may be the faster one
+            wall_s=max(duration_s, total / cores / max(len(threads), 1)) if known else math.nan,
             threads=max(len(threads), 1),
             program=self._find_program(),
             started=self._find_start(),
             language=self._find_language(),
-            notes=tuple(self._describe(alone, duration_s, total / factor if factor else 0.0)),
+            notes=tuple(self._describe(together, cores, duration_s, sum(amount for _, _, amount in samples))),
         )
         for stack, thread, amount in samples:
             if amount > 0 and stack:
@@ -216,8 +216,13 @@ class _Profile:
                 return number
         return 0
 
-    def _describe(self, alone: bool, duration_s: float, total: float) -> list[Note]:
-        notes = [_TOGETHER] if alone else []
+    def _describe(self, together: bool, cores: float, duration_s: float, total: float) -> list[Note]:
+        notes = []
+        if cores > 1:
+            text = f"{cores:.3g} threads ran in the mean; functions have their shares of the run"
+            notes += [Note("threads added up", f"{_TOGETHER}: {text}", 0.1), Note(HIDDEN, _WAITING, 0.1)]
+        elif together:
+            notes.append(Note("threads added up", f"{_TOGETHER}: shares are known, seconds of a thread not", 0.2))
         if duration_s <= 0:
             notes.append(_NO_DURATION)
         wrong = [f"{text} ({count})" for text, count in self.doubts.items() if count]

@@ -57,9 +57,13 @@ class Experiment:
     printed_values: dict[str, dict[int, float]] = field(default_factory=dict)
 
 
-def read_experiment(directory: Path) -> Database:
-    """Return the database in ``directory``; raises ``InputError`` with file and line or byte of what is damaged."""
-    path = directory / DOCUMENT
+def read_experiment(place: Path) -> Database:
+    """Return the database in a directory, or that of the document at ``place``, whatever its name.
+
+    Raises ``InputError`` with file and line or byte of what is damaged.
+    """
+    directory = place if place.is_dir() else place.parent
+    path = place if place.suffix == ".xml" and place.is_file() else directory / DOCUMENT
     if not path.is_file():
         raise InputError(directory, f"holds neither meta.db nor {DOCUMENT}")
     handler = _ExperimentHandler()

@@ -47,7 +47,7 @@ def read_call_paths(path: Path) -> CallPaths:
     directory = path if path.is_dir() else path.parent
     described = directory / "meta.db"
     is_new = described.is_file() if path.is_dir() else path.suffix != ".xml" and _is_part(described)
-    database = read_version_4(directory) if is_new else read_experiment(directory)
+    database = read_version_4(directory) if is_new else read_experiment(path)
     return build_call_paths(database, path)
 
 

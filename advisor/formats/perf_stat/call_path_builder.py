@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,6 +15,7 @@ from advisor.formats.perf.events import strip_modifiers
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Processor
 from advisor.model.units import format_seconds, format_share
+from advisor.support.launchers import find_launched_program
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
 
@@ -38,6 +40,7 @@ PENALTIES: Final = {
     HIDDEN: 0.1,
     "counted part of the time": 0.05,
     "whole machine": 0.1,
+    "table cut off": 0.1,
 }
 
 
@@ -68,14 +71,16 @@ def build_call_paths(tables: Sequence[CountTable], path: Path) -> CallPaths:
     elapsed = [process.elapsed_s for process in processes]
     actual_s = None if None in elapsed else max(second for second in elapsed if second is not None)
     cpu = _cpu_seconds(processes, actual_s)
+    alone = actual_s is not None and cpu is not None and _is_alone(tables) and not _has_threads(processes, actual_s)
     if not counts and cpu is None:
         raise InputError(path, "no event was counted: all of them are not supported or not counted")
     return CallPaths(
-        program="",
+        program=_find_program(tables),
         run=path.name,
         reader="perf stat",
         processors=tuple(Processor(rank) for rank in sorted(ranks)),
         nodes=(CallPathNode("the program", Role.ROOT),),
+        wall_s=np.array([[actual_s]]) if alone else None,
         cpu_s=None if cpu is None else np.array([cpu]),
         counts=counts,
         # A run time without anything that was measured in it tells nothing.
@@ -129,11 +134,32 @@ def _find_elapsed(rows: Sequence[CountRow], seconds: dict[str, float], intervals
 
 
 def _cpu_seconds(processes: Sequence[_CountedProcess], actual_s: float | None) -> list[float] | None:
-    """Return the CPU seconds of each rank, in user code where that is known; None where ranks have several threads."""
+    """Return the CPU seconds of each rank, in user code where that is known; None where it is not counted.
+
+    Of a rank with threads they are its share of the run: that of all its threads of what these took together.
+    """
     found = [_process_cpu_seconds(process) for process in processes]
-    known = [seconds for seconds in found if seconds is not None]
-    several = actual_s is not None and max(known, default=0.0) > _ONE * actual_s
-    return known if len(known) == len(found) and not several else None
+    if None in found:
+        return None
+    cores = [max(_used_s(process) / actual_s, 1.0) if actual_s else 1.0 for process in processes]
+    busy = [cores[rank] if cores[rank] > _ONE else 1.0 for rank in range(len(processes))]
+    return [(seconds or 0.0) / share for seconds, share in zip(found, busy, strict=True)]
+
+
+def _used_s(process: _CountedProcess) -> float:
+    """Return the processor time that the threads of a process took together, 0 where it was not counted."""
+    return process.seconds.get("task-clock", process.seconds.get("cpu-clock", 0.0))
+
+
+def _has_threads(processes: Sequence[_CountedProcess], actual_s: float) -> bool:
+    """Return whether a process was on more than one processor at a time."""
+    return any(_used_s(process) > _ONE * actual_s for process in processes)
+
+
+def _is_alone(tables: Sequence[CountTable]) -> bool:
+    """Return whether it is known that there is one rank: one command that no launcher started."""
+    words = tables[0].command.split()
+    return len(tables) == 1 and bool(words) and find_launched_program(words) is None
 
 
 def _process_cpu_seconds(process: _CountedProcess) -> float | None:
@@ -157,6 +183,13 @@ def _build_counts(processes: Sequence[_CountedProcess]) -> dict[str, np.ndarray[
     }
 
 
+def _find_program(tables: Sequence[CountTable]) -> str:
+    """Return the program of the commands that were counted, nothing where they do not agree on it."""
+    commands = [table.command.split() for table in tables]
+    programs = {PurePath(words[find_launched_program(words) or 0]).name if words else "" for words in commands}
+    return programs.pop() if len(programs) == 1 else ""
+
+
 def _find_start_time(tables: Sequence[CountTable]) -> str | None:
     try:
         return min(datetime.strptime(table.started or "", "%a %b %d %H:%M:%S %Y") for table in tables).isoformat()
@@ -174,6 +207,9 @@ def _build_notes(
     """Yield what counts of whole processes can't tell."""
     how = "counts are of whole processes: functions, communication and waiting are not told apart"
     yield Note("few counts", how, PENALTIES["few counts"], "perf record --call-graph dwarf ./PROGRAM")
+    if any(table.is_cut for table in tables):
+        text = "the table ends before the elapsed time: events may be missing"
+        yield Note("table cut off", text, PENALTIES["table cut off"], "perf stat -o FILE ./PROGRAM")
     absent = sorted({event for process in processes for event, value in process.values.items() if value is None})
     if absent:
         yield Note("not counted", f"perf could not count {', '.join(absent)} everywhere; these are unknown")
@@ -202,13 +238,14 @@ def _build_notes(
         yield Note(
             "order of ranks", text, PENALTIES["order of ranks"], "perf stat -o stat.rank$OMPI_COMM_WORLD_RANK.csv"
         )
-    if has_cpu and len(processes) > 1:
+    if actual_s and _has_threads(processes, actual_s):
+        most = max(map(_used_s, processes)) / actual_s
+        text = f"in {format_seconds(actual_s)} up to {most:.3g} processors were used by a process"
+        yield Note("several threads", f"{text}: threads are not told apart", 0.0, "perf record ./PROGRAM")
+        yield Note(HIDDEN, "what threads wait for each other counts as work", PENALTIES[HIDDEN])
+    elif has_cpu and len(processes) > 1:
         text = "processes may use the processor while they wait, so CPU time holds waiting"
         yield Note(HIDDEN, text, PENALTIES[HIDDEN])
-    used = [process.seconds.get("task-clock", 0.0) for process in processes]
-    if actual_s and not has_cpu and max(used) > _ONE * actual_s:
-        text = f"in {format_seconds(actual_s)} up to {max(used) / actual_s:.3g} processors were used by a process"
-        yield Note("several threads", f"{text}: threads are not told apart", 0.0, "perf record ./PROGRAM")
     if actual_s is None:
         yield Note(
             "no run time", "the wall time was not counted", 0.0, "perf stat -e duration_time,task-clock,user_time"

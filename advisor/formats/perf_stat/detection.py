@@ -7,6 +7,8 @@ import re
 from pathlib import Path
 from typing import Final
 
+from advisor.formats.plain_text import read_ends
+
 _HEAD: Final = 4 << 10
 _MOST: Final = 20_000
 _NUMBERS: Final = re.compile(r"\d+")
@@ -16,17 +18,20 @@ _CSV: Final = re.compile(
     rb"(?:\d+(?:\.\d+)?|<not (?:supported|counted)>)(?P<sep>[,;|\t])[A-Za-z%/]{0,12}(?P=sep)"
     rb"[A-Za-z][^\n,;|\t]{0,200}(?P=sep)(?:[\d.]+%(?P=sep))?\d+(?P=sep)\d{1,3}\.\d\d(?:(?P=sep)|\n)"
 )
+_TITLE: Final = re.compile(rb"^ *Performance counter stats for .*:\r?$", re.MULTILINE)
 _JSON: Final = re.compile(rb'\{(?:"[\w-]+" : (?:"[^"\n]*"|[\d.]+), )*"counter-value" : "')
 
 
 def detect_layout(path: Path) -> str | None:
-    """Return ``csv`` or ``json`` for a file with counts of perf stat, else None."""
+    """Return ``csv``, ``json`` or ``text`` for a file with counts of perf stat, else None."""
     with path.open("rb") as stream:
         head = stream.read(_HEAD)
     text = _COMMENTS.sub(b"", head)
     if _CSV.match(text):
         return "csv"
-    return "json" if _JSON.match(text) else None
+    if _JSON.match(text):
+        return "json"
+    return "text" if _TITLE.search(read_ends(path)) else None
 
 
 def find_files(directory: Path) -> list[Path]:

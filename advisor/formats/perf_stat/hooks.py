@@ -1,4 +1,4 @@
-"""What ``perf stat`` prints for programs: CSV and JSON, a file for each rank (see ``docs/formats/perf.md``)."""
+"""What ``perf stat`` prints: CSV, JSON, a table; one file for each rank (see ``docs/formats/perf.md``)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
-    """Return 1 for CSV or JSON of perf stat, or a directory with that of several ranks, else None."""
+    """Return 1 for counts of perf stat in any of its forms, or a directory with that of several ranks, else None."""
     from advisor.formats.perf_stat import detection
 
     return detection.sniff_path(path)
@@ -26,6 +26,7 @@ def read_call_paths(path: Path) -> CallPaths:
     from advisor.formats.perf_stat import detection
     from advisor.formats.perf_stat.call_path_builder import build_call_paths
     from advisor.formats.perf_stat.table import read_table
+    from advisor.formats.perf_stat.text_table import read_text_table
     from advisor.formats.rank_files import check_copies
     from advisor.model.errors import InputError
 
@@ -36,7 +37,10 @@ def read_call_paths(path: Path) -> CallPaths:
         raise InputError(path, error.strerror or str(error)) from error
     if not files:
         raise InputError(path, "no counts of perf stat here")
-    tables = [read_table(file, form or "csv") for file, form in zip(files, forms, strict=True)]
+    tables = [
+        read_text_table(file) if form == "text" else read_table(file, form or "csv")
+        for file, form in zip(files, forms, strict=True)
+    ]
     return check_copies(build_call_paths(tables, path), files)
 
 

@@ -46,11 +46,16 @@ class CountRow:
 
 @dataclass(frozen=True, slots=True)
 class CountTable:
-    """A file: its rows, and when perf started, as it says."""
+    """A file: its rows, when perf started, as it says, and what it counted, where it says so.
+
+    ``is_cut`` is whether the end of a table is missing.
+    """
 
     path: Path
     rows: tuple[CountRow, ...]
     started: str | None
+    command: str = ""
+    is_cut: bool = False
 
 
 def read_table(path: Path, form: str) -> CountTable:

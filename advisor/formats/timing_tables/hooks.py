@@ -31,11 +31,14 @@ def advisor_sniff(path: Path) -> float | None:
 def _read_table(path: Path) -> TimingTable:
     from advisor.formats.plain_text import read_ends, read_plain_text
     from advisor.formats.timing_tables.dialect_list import find_dialect
+    from advisor.formats.timing_tables.unseen_devices import note_unseen_devices
 
     dialect = find_dialect(read_ends(path))
     if dialect is None:
         raise InputError(path, "holds no timing table of a library that is known here")
-    return dialect.parse(read_plain_text(path))
+    text = read_plain_text(path)
+    table = dialect.parse(text)
+    return replace(table, notes=(*table.notes, *note_unseen_devices(text)))
 
 
 def read_call_paths(path: Path) -> CallPaths:

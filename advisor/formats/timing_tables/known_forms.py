@@ -40,7 +40,7 @@ FORMS: Final = (
     ),
     TableForm(
         tool="CP2K", program="cp2k", language="fortran", marker=b" T I M I N G ", begin="- T I M I N G -", end="-----…",
-        rows=("{name} {calls} {_} {mean} {most} {inclusive} {inclusive_most}",), nesting="apart", roles=_MP,
+        rows=("{name} {calls:hits} {_} {mean} {most} {inclusive} {inclusive_most}",), nesting="apart", roles=_MP,
         ranks=("GLOBAL| Total number of message passing processes {ranks}",), hides_waiting=False,
         threads=("GLOBAL| Number of threads for this process {threads}",), run="GLOBAL| Project name {words:word}",
         started="{_} {_} {_} {_} PROGRAM STARTED AT {words:text}", finish="{_} {_} {_} {_} PROGRAM ENDED AT…",
@@ -142,6 +142,14 @@ FORMS: Final = (
         begin="Timing Statistics Across {_} Ranks:", end="{blank}", whole="total",
         ranks=("Timing Statistics Across {ranks} Ranks:",),
         rows=("{indent}{name} {least_at}: {least} {most_at}: {most} {mean} {deviation}",),
+    ),
+    TableForm(
+        tool="OpenMC", program="openmc", language="cxx", marker=b"==>     TIMING STATISTICS     <==",
+        begin="=======================> TIMING STATISTICS <=======================", end="Total time elapsed = …",
+        whole="Total time elapsed", nesting="indented",
+        rows=("{indent}{name} = {mean} seconds",), besides=("Time in inactive batches = …",
+        "Time in active batches = …", "Calculation Rate…"), roles=(("SEND/RECV", "COMM_OTHER"), ("writing", "IO"),
+        ("Reading", "IO"), ("", "USER")), ranks=("MPI Processes: {ranks}",), threads=("OpenMP Threads: {threads}",),
     ),
     TableForm(
         tool="nekRS", program="nekrs", language="cxx", marker=b">>> runtime statistics (step=",

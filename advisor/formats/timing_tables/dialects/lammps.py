@@ -27,56 +27,74 @@ _CPU: Final = re.compile(r"\s*([\d.]+)% CPU use with (\d{1,9}) MPI tasks x (\d{1
 _END: Final = re.compile(r"Total wall time: ")
 _ROLES: Final = {"Comm": Role.COMM_OTHER, "Output": Role.IO, "Outpt": Role.IO}
 _OVERLOADED: Final = 80.0  # per cent
+#: A task that takes no more of a core than this ran one thread, whatever it was given.
+_ONE_THREAD: Final = 110.0
 
 
 def parse(text: PlainText) -> TimingTable:
     """Return the longest of the runs in a log; raises ``InputError`` where its breakdown is damaged."""
     named = text.find_match(_NAME)
     tool = named[1] if named else "LAMMPS"
-    runs = [_parse_run(text, line, tool) for line in text.find_lines(_LOOP)]
-    if not runs:
+    loops = list(text.find_lines(_LOOP))
+    if not loops:
         raise InputError(text.path, "the log ends before the first run did: there is no 'Loop time' in it")
+    ends = [*loops[1:], len(text.lines)]
+    runs = [run for start, end in zip(loops, ends, strict=True) if (run := _parse_run(text, start, end, tool))]
+    if not runs:
+        reason = "no breakdown of the loop time follows: 'timer normal' makes LAMMPS print it"
+        raise text.make_error(loops[-1], reason)
     longest = max(runs, key=lambda run: run.wall_s)
     notes = list(longest.notes)
-    if len(runs) > 1:
-        text_of_runs = f"the log holds {len(runs)} runs; the longest is shown, of {longest.wall_s:.4g} s"
+    if len(loops) > 1:
+        kind = "longest" if len(runs) == len(loops) else "longest with a breakdown"
+        text_of_runs = f"the log holds {len(loops)} runs; the {kind} is shown, of {longest.wall_s:.4g} s"
         notes.append(Note("several runs in a log", text_of_runs))
     if tool == "LAMMPS" and text.find_line(_END) is None:  # the others print nothing at their end
         notes.append(Note("the log ends early", "LAMMPS did not end regularly: a later run may be missing", 0.2))
     return TimingTable(**{**{name: getattr(longest, name) for name in longest.__slots__}, "notes": tuple(notes)})
 
 
-def _parse_run(text: PlainText, line: int, tool: str) -> TimingTable:
+def _parse_run(text: PlainText, line: int, end: int, tool: str) -> TimingTable | None:
+    """Return the run whose loop ended at ``line``, before that of the next one; None without a breakdown."""
     found = _LOOP.match(text.lines[line])
     assert found is not None
     wall_s = text.parse_number(found[1], line)
-    start = text.find_line(_TABLE, line, line + 20)
+    start = text.find_line(_TABLE, line, min(line + 20, end))
     if start is not None:
         rows, last = _parse_rows(text, start + 3, wall_s)
+    elif (first := _find_means(text, line)) is not None:
+        rows, last = _parse_means(text, first, wall_s)
     else:
-        rows, last = _parse_means(text, line, wall_s)
+        return None
     if not rows or rows[-1].name != "Other":
         raise text.make_error(last, "the breakdown ends before its last row")
     cpu = text.find_match(_CPU, line, start)
+    asked = int(cpu[3]) if cpu else 1
+    used = text.parse_number(cpu[1], line) if cpu else 100.0
     counts = {str(found[5]): float(found[4]), "steps": float(found[3])} if found[5] else {}
     return TimingTable(
         tool=tool,
         program=_PROGRAMS[tool],
         wall_s=wall_s,
         rows=tuple(rows),
-        ranks=int(found[2]) // (int(cpu[3]) if cpu else 1),
-        threads=int(cpu[3]) if cpu else 1,
+        ranks=int(found[2]) // asked,
+        threads=asked if used > _ONE_THREAD else 1,
         hides_waiting=tool == "SPARTA",  # what ranks wait for each other is in its row Other
         language="cxx",
         parameters=counts,
-        notes=_describe_load(text.parse_number(cpu[1], line) if cpu else 100.0),
+        notes=_describe_load(used, asked),
     )
 
 
-def _parse_means(text: PlainText, loop: int, wall_s: float) -> tuple[list[TimingRow], int]:
-    """Return the rows behind the line ``loop`` that are means alone, and the index of the last one."""
-    rows: list[TimingRow] = []
+def _find_means(text: PlainText, loop: int) -> int | None:
+    """Return the line of the first row of means behind the line ``loop``, None where there is none."""
     first = loop + 2 if loop + 1 < len(text.lines) and not text.lines[loop + 1].strip() else loop + 1
+    return first if first < len(text.lines) and _MEAN.match(text.lines[first]) else None
+
+
+def _parse_means(text: PlainText, first: int, wall_s: float) -> tuple[list[TimingRow], int]:
+    """Return the rows from the line ``first`` on that are means alone, and the index of the last one."""
+    rows: list[TimingRow] = []
     for line in range(first, len(text.lines)):
         cells = _MEAN.match(text.lines[line])
         if cells is None:
@@ -84,8 +102,6 @@ def _parse_means(text: PlainText, loop: int, wall_s: float) -> tuple[list[Timing
         mean = text.parse_number(cells[2], line)
         _check_share(text, line, mean, text.parse_number(cells[3], line), wall_s)
         rows.append(TimingRow(cells[1], mean, role=_ROLES.get(cells[1], Role.USER)))
-    if not rows:
-        raise text.make_error(loop, "no breakdown of the loop time follows: 'timer normal' makes LAMMPS print it")
     return rows, first + len(rows) - 1
 
 
@@ -110,8 +126,16 @@ def _check_share(text: PlainText, line: int, mean: float, percent: float, wall_s
         raise text.make_error(line, f"{mean:g} s are not {percent:g} % of the loop time")
 
 
-def _describe_load(percent: float) -> tuple[Note, ...]:
-    if percent >= _OVERLOADED:
+def _describe_load(percent: float, threads: int) -> tuple[Note, ...]:
+    """Return the note that tasks, or the threads of each, had no core for part of the time."""
+    if percent >= _OVERLOADED * threads:
         return ()
+    if threads > 1 and _OVERLOADED <= percent <= _ONE_THREAD:
+        text = f"each task was given {threads} threads, and its styles used one"
+        return (Note("threads not used", text, 0.0, "lmp -sf omp -pk omp THREADS, or OMP_NUM_THREADS=1"),)
+    if threads > 1 and percent >= _OVERLOADED:
+        running = f"{percent / 100:.3g} of the {threads} threads of each task ran in the mean"
+        text = f"{running}: the others waited, or had no core"
+        return (Note("threads idle", text, 0.1, "OMP_NUM_THREADS=… with fewer, and compare the loop times"),)
     text = f"the tasks had a core for {percent:g} % of the time only: they shared cores, or slept"
     return (Note("processors share cores", text, 0.3, "run with at most as many tasks as cores, each on its own"),)

@@ -1,0 +1,103 @@
+"""CPU profiles of V8 (``.cpuprofile``): Node.js, Deno, Chrome, and whatever else speaks DevTools' protocol.
+
+Samples name the function on top, with the time since the sample before; a tree says who called whom.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from advisor.formats.call_stacks.stacks import Frame, StackProfile
+from advisor.formats.plain_text import read_content
+from advisor.model.errors import InputError
+from advisor.support import strict_json
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from advisor.support.strict_json import JsonNode
+
+_US: Final = 1e-6
+#: What V8 calls the time in which nothing runs.
+_IDLE: Final = "(idle)"
+#: A function whose name says that it sleeps.
+_ASLEEP: Final = Frame("sleep", "")
+#: What stands for the script of functions that are in none.
+_NATIVE: Final = "V8"
+_DEEPEST: Final = 2000
+_MOST_LINES: Final = 1 << 31
+#: The samples last as long as the recording, but for the time before the first and behind the last one.
+_ROUNDING: Final = 1.05
+
+
+def parse(path: Path) -> StackProfile:
+    """Return the stacks in the profile; raises ``InputError`` with the place of what is damaged."""
+    members = ("nodes", "startTime", "endTime", "samples", "timeDeltas")
+    root = strict_json.parse_json(path, read_content(path)).require_members(*members)
+    nodes = {node["id"].require_whole(): node for node in _list_nodes(root["nodes"])}
+    wall_s = (root["endTime"].require_number() - root["startTime"].require_number()) * _US
+    stacks = _build_stacks(nodes)
+    found = StackProfile("V8", "wall_s", {}, wall_s, program=_find_program(nodes), language="javascript")
+    samples, deltas = (root[name].require_items() for name in ("samples", "timeDeltas"))
+    if len(samples) != len(deltas) or not samples:
+        raise InputError(path, f"damaged: {len(samples):,} samples and {len(deltas):,} times between them")
+    # A sample stands for the time to the next one, the last for as long as the one before.
+    for sample, passed in zip(samples, [*deltas[1:], deltas[-1]], strict=True):
+        stack = stacks.get(sample.require_whole())
+        if stack is None:
+            raise InputError(path, f"damaged: no node {sample.require_whole()}")
+        found.add_spent(stack, 0, max(passed.require_number(), 0.0) * _US)
+    total = sum(sum(seconds) for seconds in found.spent.values())
+    if not 0 < total <= _ROUNDING * wall_s + _US:
+        raise InputError(path, f"damaged: samples of {total:g} s in a recording of {wall_s:g} s")
+    return replace(found, wall_s=max(wall_s, total))
+
+
+def _list_nodes(nodes: JsonNode) -> Iterator[Mapping[str, JsonNode]]:
+    """Yield the nodes of the tree."""
+    return (node.require_members("id", "callFrame") for node in nodes.require_items())
+
+
+def _build_stacks(nodes: dict[int, Mapping[str, JsonNode]]) -> dict[int, tuple[Frame, ...]]:
+    """Return the stack of each node, outermost function first; the root is none."""
+    parents: dict[int, int] = {}
+    for number, node in nodes.items():
+        for child in node["children"].require_items() if "children" in node else ():
+            parents[child.require_whole()] = number
+    frames = {number: _name_frame(node["callFrame"].require_members("functionName")) for number, node in nodes.items()}
+    stacks: dict[int, tuple[Frame, ...]] = {}
+    for number in nodes:
+        stack: list[Frame] = []
+        place = number
+        while place in parents and len(stack) < _DEEPEST:
+            stack.append(frames[place])
+            place = parents[place]
+        stacks[number] = _place_native(stack[::-1]) or (Frame("(program)", _NATIVE),)
+    return stacks
+
+
+def _place_native(stack: list[Frame]) -> tuple[Frame, ...]:
+    """Return the stack with functions of no script in the library that calls them."""
+    for place in range(1, len(stack)):
+        caller = stack[place - 1].file or ""
+        if stack[place].file == _NATIVE and caller.startswith("node:"):
+            stack[place] = stack[place]._replace(file=caller)
+    return tuple(stack)
+
+
+def _name_frame(call: Mapping[str, JsonNode]) -> Frame:
+    name = call["functionName"].require_text() or "(anonymous)"
+    if name == _IDLE:
+        return _ASLEEP
+    line = call["lineNumber"].require_number() + 1 if "lineNumber" in call else 0
+    return Frame(name, strict_json.optional_text(call, "url") or _NATIVE, int(line) if 0 < line < _MOST_LINES else None)
+
+
+def _find_program(nodes: dict[int, Mapping[str, JsonNode]]) -> str:
+    """Return the first script that is a file of the program's own."""
+    calls = (node["callFrame"].require_fields() for node in nodes.values())
+    urls = (strict_json.optional_text(call, "url") or "" for call in calls)
+    own = (url for url in urls if url and not url.startswith("node:") and "node_modules" not in url)
+    return next(own, "").rsplit("/", 1)[-1]

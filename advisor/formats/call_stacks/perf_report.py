@@ -1,0 +1,111 @@
+"""What ``perf report --stdio`` prints: the share of each function in the samples, of the event with most of them."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from advisor.formats.call_stacks.stacks import Frame, StackProfile
+from advisor.formats.plain_text import read_plain_text
+from advisor.model.errors import InputError
+from advisor.model.records import Note
+from advisor.support.managed_runtimes import find_language
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from advisor.formats.plain_text import PlainText
+
+_SAMPLES: Final = re.compile(r"# Samples: ([\d.]+)([KMG]?) +of event '?([^']+?)'?\s*$")
+_ROW: Final = re.compile(
+    r" {1,6}(?:\d{1,3}\.\d\d%)? +(?P<own>\d{1,3}\.\d\d)% +(?:\d+ +)?(?P<command>\S.*?) {2,}(?P<file>\S.*?) +"
+    r"\[[^\]]\] (?P<name>.*\S)"
+)
+_COUNT: Final = re.compile(r"# Event count \(approx\.\): (\d+)\s*$")
+#: Events that pass with time, and those that count its nanoseconds.
+_TIME: Final = re.compile(r"cycles|clock")
+_CLOCK: Final = re.compile(r"(?:cpu|task)-clock")
+_FLAT: Final = re.compile(
+    r" {1,6}(?P<own>\d{1,3}\.\d\d)% +(?:\d+ +)?(?P<command>\S.*?) {2,}(?P<file>\S.*?) +\[[^\]]\] (?P<name>.*\S)"
+)
+_CHILDREN: Final = re.compile(r"# Children +Self")
+_POWER: Final = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
+#: What is not listed of the samples is a row of its own from this per cent on.
+_LEAST: Final = 0.5
+_REST: Final = "functions that are not listed"
+_SHARES: Final = Note(
+    "report of shares",
+    "the report holds shares of samples: threads, time and calls are not in it",
+    0.1,
+    "perf script --header > perf.txt",
+)
+
+
+class _Table(NamedTuple):
+    """A table of the report: its line, the event, how many samples there are, and what these count together."""
+
+    line: int
+    event: str
+    samples: float
+    counted: float
+
+    @property
+    def counts_time(self) -> bool:
+        """Whether what was sampled passes with time."""
+        return _TIME.search(self.event) is not None
+
+    @property
+    def is_clock(self) -> bool:
+        """Whether nanoseconds were counted."""
+        return _CLOCK.match(self.event) is not None and self.counted > 0
+
+
+def parse(path: Path) -> StackProfile:
+    """Return the functions of the table of a clock or of cycles, else of that with most samples.
+
+    Raises ``InputError`` where there is none.
+    """
+    text = read_plain_text(path)
+    tables = []
+    for line, found in text.find_matches(_SAMPLES):
+        count = text.find_match(_COUNT, line, line + 3)
+        counted = text.parse_number(count[1], line) if count else 0.0
+        tables.append(_Table(line, found[3], float(found[1]) * _POWER[found[2]], counted))
+    if not tables:
+        raise InputError(path, "does not state how many samples there are: the report is cut off")
+    table = max(tables, key=lambda each: (each.counts_time, each.samples))
+    ends = [each.line for each in tables if each.line > table.line]
+    return _read_table(text, table, min(ends, default=len(text.lines)))
+
+
+def _read_table(text: PlainText, table: _Table, end: int) -> StackProfile:
+    row = _ROW if text.find_line(_CHILDREN, table.line, end) is not None else _FLAT
+    notes = (_SHARES,) if table.counts_time else (_SHARES, _describe_event(table))
+    found = StackProfile("perf report", "cpu_s" if table.is_clock else "samples", {}, math.nan, notes=notes)
+    whole = table.counted * 1e-9 if table.is_clock else table.samples
+    commands: dict[str, float] = {}
+    languages = set()
+    total = 0.0
+    for line, cells in text.find_matches(row, table.line, end):
+        own = text.parse_number(cells["own"], line)
+        total += own
+        commands[cells["command"]] = commands.get(cells["command"], 0.0) + own
+        languages.add(find_language(cells["name"], cells["file"]))
+        if own:
+            found.add_spent((Frame(cells["name"]),), 0, own / 100 * whole)
+    if not found.spent:
+        raise text.make_error(table.line, "no function follows: the report is cut off")
+    if total > 100 + _LEAST:
+        raise text.make_error(table.line, f"the shares of its functions add up to {total:.1f} %")
+    if total < 100 - _LEAST:
+        found.add_spent((Frame(_REST),), 0, (1 - total / 100) * whole)
+    known = languages - {None}
+    return StackProfile(
+        found.tool, found.unit, found.spent, found.wall_s, program=max(commands, key=lambda name: commands[name]),
+        language=known.pop() if len(known) == 1 else None, notes=found.notes,
+    )  # fmt: skip
+
+
+def _describe_event(table: _Table) -> Note:
+    return Note("no samples of time", f"{table.event} was sampled: its shares are no shares of the time", 0.1)
