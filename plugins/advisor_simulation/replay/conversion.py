@@ -14,7 +14,7 @@ from advisor.trace.aligned_times import align_times
 from advisor.trace.events import Role
 from advisor_simulation.replay import collective_matching, message_matching
 from advisor_simulation.replay.program import Op, Program
-from advisor_simulation.replay.scanning import SETTING_UP, ScannedRows
+from advisor_simulation.replay.scanning import SETTING_UP, scan_trace
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
     from advisor.trace.events import Trace
     from advisor_simulation.replay.collective_matching import MatchedCollectives
+    from advisor_simulation.replay.scanning import ScannedRows
 
 
 _COLUMNS = ("time_s", "kind", "region", "comm", "partner", "tag", "size", "request")
@@ -69,7 +70,7 @@ class _TraceConverter:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._rows = ScannedRows(trace)
+        self._rows = scan_trace(trace)
         self._ranks = locations.ranks_of_locations(trace)
         self._rank = np.repeat(np.arange(len(self._ranks)), np.diff(self._rows.first))
         self._position = np.full(int(self._ranks.max()) + 1, -1, dtype=np.int64)

@@ -53,10 +53,6 @@ def _divide_loads(wanted: FloatArray, have: FloatArray) -> FloatArray:
     return np.divide(wanted, have, out=np.ones_like(have), where=have > 0)
 
 
-def _divide_or_zero(part: FloatArray, whole: FloatArray) -> FloatArray:
-    return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
-
-
 def mean_by_rank(run: MeasuredRun, work: FloatArray) -> FloatArray:
     """Return the mean of a rank's threads for each of its processors, of an array (Q, …)."""
     masters, inverse = np.unique(run.team.master, return_inverse=True)
@@ -196,7 +192,7 @@ def share_among_threads(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | Non
     changed = []
     for phase in _select_phases(run, chosen):
         whole, left = compute_alone(run.profile, phase.number)
-        alone = phase.alone * (1.0 - _divide_or_zero(left, whole))
+        alone = phase.alone * (1.0 - np.divide(left, whole, out=np.zeros_like(whole), where=whole > 0))
         part = alone / (count * threads)[:, None]
         changed.append(replace(phase, work=phase.work - alone + part, alone=phase.alone - alone))
     return run.with_phases(changed)

@@ -42,11 +42,7 @@ def hide_messages(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     parts = find_stretches(rows)
     if not small.any():
         return hide_rows(rows, moved, parts)
-    return hide_rows(_without_own_time(rows, small), moved, parts, _own_times(rows, small))
-
-
-def _without_own_time(rows: ReplayRows, these: Mask) -> ReplayRows:
-    return replace(rows, seconds=np.where(these, 0.0, rows.seconds))
+    return hide_rows(replace(rows, seconds=np.where(small, 0.0, rows.seconds)), moved, parts, _own_times(rows, small))
 
 
 def _own_times(rows: ReplayRows, these: Mask) -> ReplayRows:
