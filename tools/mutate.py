@@ -5,8 +5,8 @@
     nice python tools/mutate.py --sample 20          # 20 changes of each module, always the same ones
 
 Each change runs in a process of its own, in which only the changed module differs; the files stay as they are. A change
-whose tests compute for longer than ``LIMIT_S`` is listed apart: it may have made a loop endless. Exit status 1 where one
-survives.
+whose tests compute for longer than ``LIMIT_S`` is listed apart: it may have made a loop endless. Exit status 1 where
+one survives.
 """
 
 from __future__ import annotations

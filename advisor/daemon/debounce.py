@@ -1,4 +1,4 @@
-"""When is a file complete? When nobody changed it for a while; formats with an end mark say so themselves when read.
+"""A file counts as complete when it has not changed for a while; formats with an end mark are checked when read.
 
 A file counts as quiet from the moment at which it was last seen to change, by a clock that only runs forward: the times
 that a file server writes mean nothing here.

@@ -155,7 +155,7 @@ class UnitIntake:
     def repeat_advice(
         self, root: Path, program: str, ask: Ask, now: datetime
     ) -> tuple[UnitCandidate, UnitOutcome] | None:
-        """Advise anew on the newest run of a program, of which more is known now; None where it is not there."""
+        """Renew the advice on the newest run of a program, about which more is known now; None without one."""
         with self._writer.lend_connection() as connection:
             runs = RunStore(connection)
             newest = runs.list_entries(program, 1)
@@ -262,7 +262,7 @@ def _find_duplicate(runs: RunStore, mine: ProfileUnit) -> UnitOutcome | None:
 
 
 def _is_unchanged(unit: UnitCandidate) -> bool:
-    """Return whether the files of a unit are as they were when they had settled."""
+    """Return whether the files of a unit are unchanged since they settled."""
     return all(scan.look_at_names(folder, files.keys()).files == dict(files) for folder, files in unit.files.items())
 
 

@@ -33,7 +33,7 @@ def copy_history(folder: Path, target: Path) -> None:
 
 
 def restore_history(folder: Path, backup: Path) -> Path | None:
-    """Put a backup in the place of the history; raises ``StoreError`` where it is none, or somebody writes.
+    """Replace the history by a backup; raises ``StoreError`` if it is none, or if there is a writer.
 
     Returns what the history that was there is called now, None where there was none. The next writer says what the
     backup lacks, by the count of transactions, which stays.

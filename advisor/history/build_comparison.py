@@ -30,7 +30,7 @@ class BuildComparison:
 
 
 def compare_stored_builds(runs: RunStore, before: str, after: str, program: str | None = None) -> BuildComparison:
-    """Compare two builds by name, or two runs by number; raises ``UsageError`` for a name that stands for none.
+    """Compare two builds by name, or two runs by number; raises ``UsageError`` for an unknown name.
 
     All advice but the last is a summary (``RunStore.load_summary``).
     """

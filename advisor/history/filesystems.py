@@ -39,7 +39,7 @@ def is_network(path: Path, mounts: str = MOUNTS) -> bool:
 
 
 def announces_changes(path: Path, mounts: str = MOUNTS) -> bool:
-    """Return whether the system tells of all changes below ``path``."""
+    """Return whether the system announces all changes below ``path``."""
     return filesystem_type(path, mounts) not in SILENT
 
 

@@ -172,7 +172,7 @@ class Expression:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the expression; ValueError with the character at which it goes wrong."""
+        """Return the expression; ValueError with the position of the error."""
         tree = parse_tree(text)
         check_tree(tree)
         return cls(text, tree, find_names(tree))

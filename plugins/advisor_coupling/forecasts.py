@@ -80,7 +80,7 @@ def compute_forecasts(
     caches: Mapping[str, CacheRecord],
     maker: Callable[..., object] | None,
 ) -> tuple[Forecast, ...]:
-    """Return the predictions at these places; ``UsageError`` where they need models of kernels that nobody offers.
+    """Return the predictions at these places; ``UsageError`` if they need kernel models that no plugin offers.
 
     ``maker`` is called as ``maker(names, points, values)`` for one kernel: names of the coordinates, (n, m) points and
     for each the repeated seconds; it returns what takes a point and returns seconds, low and high.

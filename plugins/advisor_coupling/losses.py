@@ -65,7 +65,7 @@ class ChainLoss:
 
     @property
     def has_no_reason(self) -> bool:
-        """Whether nothing that is known tells why the chain loses."""
+        """Whether no known reason explains the loss of the chain."""
         stated = self.cache is not None or bool(self.shared) or self.communicates
         return not stated and not any(self.is_mainly(reason) for reason in self.reasons)
 

@@ -94,7 +94,7 @@ class _Resamples:
 
 
 def build_case_model(case: CouplingCase, metric: Metric | None = None) -> CaseModel:
-    """Return the model of a case; needs every kernel by itself, and takes what chains there are."""
+    """Return the model of a case; needs every kernel in isolation, and uses all chains there are."""
     metric = metric or Metric(SECONDS)
     rows = intervals.draw_rounds(intervals.count_rounds(case, metric.name))
     drawn = _draw_resamples(case, metric, rows)

@@ -51,7 +51,7 @@ class Transition:
     crossed: tuple[str, ...]
 
 
-def build_cache_levels(caches: Mapping[str, CacheRecord], processors: int = 1) -> tuple[CacheLevel, ...]:
+def build_cache_levels(caches: Mapping[str, CacheRecord], processors: int) -> tuple[CacheLevel, ...]:
     """Return the caches, the smallest first, with what one of ``processors`` has of each.
 
     Of a cache that cores share, each of those that compute has its part.

@@ -296,7 +296,7 @@ def fit_kernel_model(
 
 
 def processors_factor(profile: Profile, stated: str) -> float | None:
-    """Return how many times as many processors a ``stated`` target means as this run had; None where it says none."""
+    """Return the factor from this run's processors to a ``stated`` target; None if it states none."""
     try:
         asked = targets.parse_target(targets.split_settings(stated)[0])
     except UsageError:

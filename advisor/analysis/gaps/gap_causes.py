@@ -189,7 +189,7 @@ def _idle_thread_shares(source: AttributionSource, spread: SecondsSpread) -> lis
 
 
 def _cause_shares(source: AttributionSource, rows: CauseRows, chosen: IntArray, claims: FloatArray) -> list[Share]:
-    """Return one share for each cause of which the ``chosen`` rows explain something."""
+    """Return the share of each cause that the ``chosen`` rows explain."""
     seconds = sum_by_group(rows.group[chosen], claims, len(rows.first))
     largest = np.argsort(-seconds, kind="stable")[:LIMIT]
     return [_make_share(source, rows.causes, int(rows.first[i]), float(seconds[i])) for i in largest if seconds[i] > 0]

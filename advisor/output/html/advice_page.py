@@ -88,7 +88,7 @@ def _build_content(advice: Advice, earlier: Sequence[Advice]) -> dict[str, Any]:
 
 
 def _build_timeline(advice: Advice) -> dict[str, Any] | None:
-    """Return the run over time, where its profile told when the phases were."""
+    """Return the run over time, if the profile knows when its phases were."""
     if advice.timeline is None:
         return None
     drawn = figures.build_timeline_figure(advice.timeline)

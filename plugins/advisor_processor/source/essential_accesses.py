@@ -51,7 +51,7 @@ def _select_streams(references: Sequence[Reference], variable: str, changed: fro
 
 
 def _is_invariant(reference: Reference, changed: frozenset[str]) -> bool:
-    """Return whether an access stays where it is while a loop goes on; not known where subscripts look up others."""
+    """Return whether an access is invariant in a loop; unknown where subscripts are looked up."""
     names = {name for one in (reference.array, *reference.subscripts) for name in re.findall(r"[A-Za-z_]\w*", one)}
     return not names & changed and all(re.fullmatch(r"[\w\s+*/().-]*", one) for one in reference.subscripts)
 

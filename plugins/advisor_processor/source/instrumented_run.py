@@ -122,7 +122,7 @@ def count_runs(
     root: Path | None = None,
     show: Callable[[int], None] | None = None,
 ) -> list[SourceCounts]:
-    """Return what each of several commands counted, with one build for all; ``show`` is told how many have run."""
+    """Return the counts of several commands, with one build for all; ``show`` receives the number of finished runs."""
     files = [file.resolve() for file in files]
     root = (root or Path(os.path.commonpath([file.parent for file in files]))).resolve()
     for file in files:

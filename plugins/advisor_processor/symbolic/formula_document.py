@@ -88,7 +88,7 @@ class _Document:
         }
 
     def _name_symbols(self, runs: Sequence[SourceCounts], template: Sequence[str]) -> dict[str, Any]:
-        """Return what each symbol of the formulas is: a parameter, a number, or a symbol of its own."""
+        """Return the meaning of each symbol of the formulas: a parameter, a number, or itself."""
         table: dict[str, Any] = {}
         arguments = template[len(template) - len(runs[0].arguments) :]
         for number, word in enumerate(arguments, start=1):

@@ -1,4 +1,4 @@
-"""Functions of integers that counts are made of beside polynomials, and the exact value of a formula of them."""
+"""Integer functions that occur in counts besides polynomials, and the exact value of formulas with them."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ class _Derivation:
         return found
 
     def _opaque_value(self, what: Opaque, run: SourceCounts, rank: int | None) -> Fraction:
-        """Return what a symbol stands for in a run: on one rank, or (None) on all of them."""
+        """Return the value of a symbol in a run: on one rank, or (None) on all of them."""
 
         def count_executions(key: Key | None) -> int:
             if key is None:
@@ -201,7 +201,7 @@ class _Derivation:
 
 
 def _find_singles(runs: Sequence[SourceCounts]) -> dict[tuple[int, str, str], tuple[int, ...]]:
-    """Return the names in the control of loops that had one value in each run, with that of each."""
+    """Return the names in the control of loops that had a single value in each run, with these values."""
     found: dict[tuple[int, str, str], list[set[int]]] = {}
     for number, run in enumerate(runs):
         for at, (source, values) in enumerate(zip(run.sources, run.values, strict=True)):

@@ -1,4 +1,4 @@
-"""What ``gapwatch scale --offers`` shows: every offer with as many nodes as are worth it, and which one to take."""
+"""The output of ``gapwatch scale --offers``: every offer with its best number of nodes, and the one to take."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def load_offers(path: Path | None) -> OfferTable:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An offer with so many nodes: seconds and dollars of the job, each from and to; whether its data fit."""
+    """An offer with a number of nodes: seconds and dollars of the job, each from and to; whether its data fit."""
 
     offer: Offer
     nodes: int

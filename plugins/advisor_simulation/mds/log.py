@@ -119,7 +119,7 @@ class SimulationLog:
     messages: list[MessageCount] = field(default_factory=list)
 
     def add_transactions(self, counts: IntArray, arrays: int) -> None:
-        """Add transactions of the caches by array, processor and kind (A, P, kinds), of as many ``arrays``."""
+        """Add transactions of the caches by array, processor and kind (A, P, kinds)."""
         if self.transactions is None:
             self.transactions = np.zeros((arrays, *counts.shape[1:]), dtype=np.int64)
         self.transactions[: len(counts)] += counts

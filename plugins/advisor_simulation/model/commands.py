@@ -42,7 +42,7 @@ def register_command(registry: CommandRegistry) -> None:
 
 
 def run_model(args: Namespace, services: CommandServices) -> Report:
-    """Return the model as a file to copy; raises InputError where the run tells too little."""
+    """Return the model as a file to copy; raises InputError if the run holds too little."""
     paths = [path for path in args.path if str(path) not in ("", ".")]
     if args.command or args.run:
         if paths:

@@ -1,4 +1,4 @@
-"""The loops of a program's machine code and its accesses to memory: what the tracer is told to watch.
+"""The loops of a program's machine code and its accesses to memory, which the tracer has to watch.
 
 Natural loops: a jump back to a block through which every way from the function's beginning to the jump leads (Aho, Lam,
 Sethi, Ullman, section 9.6).

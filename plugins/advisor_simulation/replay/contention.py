@@ -74,7 +74,7 @@ def wake_waiters(wires: MessageState, what: int, runnable: Runnable) -> None:
 def record_message_end(
     k: int, inner: int, what: int, bytes_: float, t: float, wires: MessageState, speeds: Speeds, runnable: Runnable
 ) -> bool:
-    """Note what a sender or receiver tells of a message at ``t``; return whether the message can set out now."""
+    """Note that sender or receiver of a message is ready at ``t``; return whether the message can start now."""
     m = what >> 1
     wires.fulfilled_s[what] = t + speeds.latency[inner] if k == READY else t
     if k in _SENDING:

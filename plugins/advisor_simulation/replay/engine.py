@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 
 #: Ranks named in the message.
 NAMED_AT_MOST = 8
+#: Points that go through the steps together.
+TOGETHER: Final = 64
+#: Numbers in slots and clocks that stay close to the processor.
+_CACHED: Final = 1 << 20
 
 
 class DeadlockError(AdvisorError):
@@ -36,12 +40,6 @@ class DeadlockError(AdvisorError):
         named = "; ".join(f"rank {rank} in {call}" for rank, call in waiting[:NAMED_AT_MOST])
         more = f"; and {len(waiting) - NAMED_AT_MOST} more" if len(waiting) > NAMED_AT_MOST else ""
         super().__init__(f"the replay ends in a deadlock: {named}{more}")
-
-
-#: Points that go through the steps together.
-TOGETHER: Final = 64
-#: Numbers in slots and clocks that stay close to the processor.
-_CACHED: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +102,7 @@ def _count_reads(steps: Steps) -> npt.NDArray[np.int32]:
 
 
 def _make_marks(steps: Steps, left: npt.NDArray[np.int32]) -> kernels.OrderMarks:
-    """Return that nothing has happened yet; the first two slots are for what nobody reads."""
+    """Return the initial marks; the first two slots are for values that no step reads."""
     joint = len(steps.arrivals)
     return kernels.OrderMarks(
         waiter=np.full(2 * steps.messages + joint, -1, dtype=np.int32),
@@ -149,10 +147,9 @@ def replay_times(
     plan: OrderedSteps,
     networks: Sequence[Network],
     done: Callable[[int], None] | None = None,
-    together: int | None = None,
 ) -> FloatArray:
     """Return the run time at each point (points,), seconds; the points share protocols, algorithms and nodes."""
-    size = together or min(TOGETHER, max(_CACHED // max(plan.steps.ranks + plan.slots, 1), 4))
+    size = min(TOGETHER, max(_CACHED // max(plan.steps.ranks + plan.slots, 1), 4))
     result = np.zeros(len(networks))
     sweep = choose_compiled(kernels.sweep_points, len(plan.arranged.kind) * len(networks))
     for low in range(0, len(networks), size):

@@ -37,7 +37,7 @@ class Coefficient:
 
     @property
     def is_significant(self) -> bool:
-        """Whether it can be told from 0; taken for granted where that can't be tested."""
+        """Whether it differs from 0; assumed where that can't be tested."""
         return math.isnan(self.p) or self.p <= SIGNIFICANT
 
 

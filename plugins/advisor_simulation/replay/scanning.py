@@ -50,7 +50,7 @@ class ScannedRows(NamedTuple):
 
 
 class RegionMasks(NamedTuple):
-    """Which regions are calls of MPI, set it up, exchange messages, or communicate with nobody."""
+    """Which regions are calls of MPI, set it up, exchange messages, or are local."""
 
     is_mpi: Mask
     is_fixed: Mask

@@ -1,4 +1,4 @@
-"""One sweep that carries, beside the time, what it is made of: computation, latencies and bytes on its path."""
+"""One sweep that carries the time and its components: computation, latencies and bytes on its path."""
 
 from __future__ import annotations
 
