@@ -108,7 +108,7 @@ class InotifyEvents:
     def _is_listening(self) -> bool:
         """Return whether all threads of watchdog still run."""
         observer = self._observer
-        return observer is not None and observer.is_alive() and all(one.is_alive() for one in observer.emitters)
+        return observer is not None and observer.is_alive() and all(emitter.is_alive() for emitter in observer.emitters)
 
     def take_changes(self) -> AnnouncedChanges:
         """Return what happened since the last call."""

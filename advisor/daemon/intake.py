@@ -205,7 +205,7 @@ class UnitIntake:
         if self._source is None or profile.build is None:
             return ()
         with self._writer.lend_connection() as connection:
-            before = [one.build for one in RunStore(connection).list_entries(profile.program, 1)]
+            before = [entry.build for entry in RunStore(connection).list_entries(profile.program, 1)]
         return (
             ()
             if before == [profile.build]
@@ -247,7 +247,7 @@ class UnitIntake:
             others = runs.find_runs_without_reader(advice.profile.program, advice.profile.reader, _LATEST)
             known = [runs.units_of_run(number) for number in others]
         for units in known:
-            if mine.path in {one.path for one in units} or not _is_near(mine.path, units):
+            if mine.path in {unit.path for unit in units} or not _is_near(mine.path, units):
                 continue
             merged = self._request_advice(top, (*units, mine), ask)
             if merged is not None:

@@ -127,7 +127,7 @@ class RunStore:
         Where a copy of the old content is known, the run is the copy's from now on. Where there is none, the run is
         given up for the new one, and its recordings elsewhere, which are not of that, belong to none any more.
         """
-        paths = {self._encode(one.path): one.digest for one in units}
+        paths = {self._encode(unit.path): unit.digest for unit in units}
         asked = (
             f"SELECT id, path, digest, run FROM units WHERE run IS NOT NULL AND path IN ({', '.join('?' * len(paths))})"
         )

@@ -131,7 +131,7 @@ def describe_part(one: ExplainedPart) -> str:
 
 def describe_parts(advice: Advice, page: Page, most: int | None = FIRST) -> list[str]:
     """Return a line on each of the parts that explain most seconds, fit for the page."""
-    return [page.clean_remark(describe_part(one)) for one in select_parts(advice, most)]
+    return [page.clean_remark(describe_part(part)) for part in select_parts(advice, most)]
 
 
 def render_parts(advice: Advice, page: Page) -> list[Text]:

@@ -156,10 +156,10 @@ def _draw_plot(part: Series, every: Sequence[_PlotLine], x: Scale, y: Scale, pag
 def _fit_lines(lines: Sequence[Text], page: Page) -> list[Text]:
     """Return the lines, none wider than the page, whatever the axes are called."""
     return [
-        one
-        if cell_len(one.plain) <= page.width
-        else make_line((shorten_text(one.plain, page.width, page.signs.ellipsis), "dim"))
-        for one in lines
+        line
+        if cell_len(line.plain) <= page.width
+        else make_line((shorten_text(line.plain, page.width, page.signs.ellipsis), "dim"))
+        for line in lines
     ]
 
 

@@ -80,7 +80,7 @@ class CaseModel:
 
     def couplings_of_length(self, length: int) -> tuple[Coupling, ...]:
         """Return the couplings of all chains of that length."""
-        return tuple(one for one in self.couplings if len(one.chain) == length)
+        return tuple(coupling for coupling in self.couplings if len(coupling.chain) == length)
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ def _rate_chain(model: CaseModel, chain: Chain, length: int, known: Mapping[Chai
 
 def _standard_error(model: CaseModel, chain: Chain) -> float:
     """Return the standard error of a measured chain's seconds, from the interval of its excess."""
-    lost = next(one.excess for one in model.couplings if one.chain == chain)
+    lost = next(coupling.excess for coupling in model.couplings if coupling.chain == chain)
     if not lost.has_interval:
         return _UNKNOWN * model.alone[chain[0]].value
     return (lost.high - lost.low) / 2 / NormalDist().inv_cdf(1 - (1 - intervals.LEVEL) / 2) / model.case.loop_count

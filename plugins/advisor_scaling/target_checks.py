@@ -39,7 +39,7 @@ def check_prediction(profile: Profile, gaps: Sequence[Gap], others: Sequence[Run
     None where it lies among them, or where they are at too few points or leave out a parameter that it changes.
     """
     point = collect.numeric_parameters(profile)
-    apart = [each for each in others if collect.numeric_parameters(each[0]) != point]
+    apart = [other for other in others if collect.numeric_parameters(other[0]) != point]
     try:
         each = collect.build_study(
             profile.program, [_observe(*one) for one in apart], (), collect.NOISE_SHARE

@@ -126,10 +126,10 @@ def _mean_io(source: AttributionSource) -> SecondsSpread:
     arrays = [sum((phase.arrays[name] for name in names), np.zeros(1)) for phase in profile.phases]
     share = 1.0 / loads.processors
     return SecondsSpread(
-        np.concatenate([each.sum(axis=(1, 2)) for each in arrays]) * share,
+        np.concatenate([array.sum(axis=(1, 2)) for array in arrays]) * share,
         loads.empty_spread.rest,
-        sum((each.sum(axis=(0, 2)) for each in arrays), np.zeros(loads.processors)) * share,
-        np.concatenate([each.sum(axis=(0, 1)) for each in arrays]) * share,
+        sum((array.sum(axis=(0, 2)) for array in arrays), np.zeros(loads.processors)) * share,
+        np.concatenate([array.sum(axis=(0, 1)) for array in arrays]) * share,
     )
 
 

@@ -224,10 +224,10 @@ def build_accounts(gaps: Sequence[Gap], bounds: Sequence[Bound], findings: Itera
         if bound.name in held:
             height = levels.index(bound.name)
             below = {gap.name for gap in gaps if levels.index(gap.upper) <= height} | {*levels[:height]}
-            place = sum(one.gap in below for one in accounts)
-            told = sum(part.seconds for one in accounts[:place] for part in one.parts)
+            place = sum(account.gap in below for account in accounts)
+            told = sum(part.seconds for account in accounts[:place] for part in account.parts)
             accounts.insert(place, _build_account(bound.name, bound.seconds or 0.0, held[bound.name], told))
-    return tuple(one for one in accounts if one.parts)
+    return tuple(account for account in accounts if account.parts)
 
 
 def find_account_name(part: GapPart, gaps: Sequence[Gap], bounds: Sequence[Bound]) -> str | None:

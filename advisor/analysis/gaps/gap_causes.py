@@ -135,7 +135,7 @@ def _held_share(source: AttributionSource, causes: Causes, rows: IntArray) -> Fl
 
 
 def _is_serial(source: AttributionSource) -> npt.NDArray[np.bool_]:
-    return np.array([each.kind == "serial" for each in source.loads.phases], dtype=bool)
+    return np.array([phase.kind == "serial" for phase in source.loads.phases], dtype=bool)
 
 
 def _decided_share(source: AttributionSource, phase: IntArray, processor: IntArray) -> FloatArray:

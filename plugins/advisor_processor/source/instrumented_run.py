@@ -168,7 +168,7 @@ def _resolve_build_command(
         return shlex.split(build)
     if any((copy / name).is_file() for name in ("Makefile", "makefile", "GNUmakefile")):
         return ["make", "-B"]
-    language = next((one for one in ("fortran", "cpp", "c") if any(each.language == one for each in sources)), "c")
+    language = next((one for one in ("fortran", "cpp", "c") if any(source.language == one for source in sources)), "c")
     variable, usual = _COMPILERS[language]
     compiler = shlex.split(os.environ.get(variable, "")) or [usual]
     units = [str(name) for name in names if not name.suffix.startswith(".h")]

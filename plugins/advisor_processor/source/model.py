@@ -168,7 +168,7 @@ def _count_block(
     loads, stores, touched = count_essential_accesses(block)
     operations = {unit: times for unit, times in block.work.operations.items() if times}
     operations |= {unit: times for unit, times in (("load", loads), ("store", stores)) if times}
-    written = sum(each.write for each in block.work.references)
+    written = sum(reference.write for reference in block.work.references)
     found = expressions.count_block_runs(block)
     executed = counts[block.number]
     parent = sum(counts[block.parent.number]) if block.branch and block.parent else 0
@@ -221,7 +221,7 @@ def _count_loop(
     body = loop.body
     found = expressions.count_iterations(loop)
     executed = blocks[body.number].executions if body is not None else ()
-    inside = tuple(one for one in blocks if one.block.loop is loop)
+    inside = tuple(block for block in blocks if block.block.loop is loop)
     return LoopCount(
         inside[0].source,
         loop,

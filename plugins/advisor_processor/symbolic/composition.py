@@ -294,8 +294,8 @@ class Composition:
     # Calls.
 
     def _run_call(self, call: CallSite, block: Block, guard: Any) -> None:  # noqa: ANN401
-        key = (call.name, tuple(re.sub(r"\s", "", each) for each in call.arguments))
-        values = tuple(self._parse(each) for each in call.arguments)
+        key = (call.name, tuple(re.sub(r"\s", "", argument) for argument in call.arguments))
+        values = tuple(self._parse(argument) for argument in call.arguments)
         if call.name in self._graph.places and call.name not in self._graph.recursive:
             self._results[key] = self._run_function(call.name, call.arguments, values, guard)
             return

@@ -147,7 +147,7 @@ class _Evaluation:
         if x.is_Rational:
             return int(x.p) if x.q == 1 else Fraction(int(x.p), int(x.q))
         if x.is_Add:
-            return sum(self.find_value(each) for each in x.args)
+            return sum(self.find_value(arg) for arg in x.args)
         if x.is_Mul:
             product = 1
             for each in x.args:

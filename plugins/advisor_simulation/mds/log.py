@@ -82,7 +82,7 @@ class SyncSpan:
     @property
     def phase_key(self) -> tuple[str, ...]:
         """What makes two spans iterations of one phase."""
-        return (*(one.region for one in self.entries), self.closed_by)
+        return (*(entry.region for entry in self.entries), self.closed_by)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ class ProgramPhase:
 
 def split_team_phases(process: TracedProcess) -> Iterator[ProgramPhase]:
     """Yield the phases of a process with teams of threads, in the order of the first thread."""
-    first = next((one for one in process.threads if (one.told[:, _KIND] == FORK).any()), process.threads[0])
+    first = next((thread for thread in process.threads if (thread.told[:, _KIND] == FORK).any()), process.threads[0])
     parts = _collect_parts(process)
     done = 0
     inside = 0

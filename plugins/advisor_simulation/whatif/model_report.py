@@ -99,7 +99,7 @@ class ModelBench:
         profile = self.simulated_profile(model)
         levels = bounds.compute_bounds(profile)
         found = {gap.name: gap.seconds for gap in gaps.attribute_gaps(profile, levels)}
-        found["computation"] = next((one.seconds for one in levels if one.name == "I" and one.seconds), 0.0)
+        found["computation"] = next((level.seconds for level in levels if level.name == "I" and level.seconds), 0.0)
         kinds = coherence_seconds(profile)
         parts = {kind: kinds.get(kind, 0.0) for kind in ("false sharing", "migration")}
         found["C'"] = found.get("C'", 0.0) - sum(parts.values())

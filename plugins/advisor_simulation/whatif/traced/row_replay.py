@@ -105,7 +105,7 @@ def _lay_out_by_loop(rows: ReplayRows) -> _Layout:
 def loop_columns(rows: ReplayRows) -> tuple[Any, ...]:
     """Return what ``lay_out_steps`` needs of rows."""
     columns = (rows.line, rows.op, rows.mark, rows.tells, rows.seconds, rows.awaits, rows.wait_s)
-    return *(np.ascontiguousarray(each) for each in columns), (2 * len(rows.program.source), 2 * rows.marks)
+    return *(np.ascontiguousarray(column) for column in columns), (2 * len(rows.program.source), 2 * rows.marks)
 
 
 def _count_arrivals(rows: ReplayRows) -> Numbers:
