@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from advisor.trace.events import Kind
-from advisor_simulation.replay import contended_replay, conversion, engine, message_matching, rebuilding, sweeps
+from advisor_simulation.replay import contended_replay, conversion, engine, operation_matching, rebuilding, sweeps
 
 sys.path.insert(0, str(Path(__file__).parent))
 from halo_exchange import NETWORK, PER_STEP, halo
@@ -106,10 +106,10 @@ def test_matching(benchmark: BenchmarkFixture, ranks: int) -> None:
         ends = np.r_[sends, receives]
         source = np.r_[rank[sends], trace.partner[receives]]
         target = np.r_[trace.partner[sends], rank[receives]]
-        channel = message_matching.number_channels(
-            source, target, message_matching.number_labels(trace.comm[ends], trace.tag[ends])
+        channel = operation_matching.number_channels(
+            source, target, operation_matching.number_labels(trace.comm[ends], trace.tag[ends])
         )
-        assert len(message_matching.match_ends(channel[: len(sends)], channel[len(sends) :])[0]) == len(sends)
+        assert len(operation_matching.match_ends(channel[: len(sends)], channel[len(sends) :])[0]) == len(sends)
 
     rate(benchmark, len(sends) + len(receives), match)
 

@@ -5,8 +5,8 @@
     nice python tools/mutate.py --sample 20          # 20 changes of each module, always the same ones
 
 Each change runs in a process of its own, in which only the changed module differs; the files stay as they are. A change
-whose tests run longer than ``LIMIT_S`` is listed apart: it may have made a loop endless, or the machine is busy. Exit
-status 1 where one survives.
+whose tests compute for longer than ``LIMIT_S`` is listed apart: it may have made a loop endless. Exit status 1 where
+one survives.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import importlib.abc
 import importlib.machinery
 import os
 import random
+import resource
 import signal
 import sys
 import time
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     from types import ModuleType
 
 ROOT: Final = Path(__file__).resolve().parents[1]
+#: CPU time of a change: a busy machine doesn't use it up. What waits instead ends after so many times as long.
 LIMIT_S: Final = 120
+_PATIENCE: Final = 10
 _SEED: Final = 17
 #: What this process has imported already, pytest cannot rewrite, and need not.
 _REWRITING: Final = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
@@ -161,17 +164,21 @@ class Outcome(Enum):
     TIMED_OUT = "timed out"
 
 
-def try_text(path: Path, text: str, tests: Sequence[str], limit_s: float = LIMIT_S) -> Outcome:
+def try_text(path: Path, text: str, tests: Sequence[str], limit_s: int = LIMIT_S) -> Outcome:
     """Return what the tests say with this text as the module at ``path``."""
     process = os.fork()
     if process == 0:
+        resource.setrlimit(resource.RLIMIT_CPU, (limit_s, limit_s + 1))
         _run_tests(path, text, tests)
     try:
-        deadline = time.monotonic() + limit_s
+        deadline = time.monotonic() + _PATIENCE * limit_s
         while time.monotonic() < deadline:
             done, status = os.waitpid(process, os.WNOHANG)
             if done:
-                return Outcome.NOTICED if os.waitstatus_to_exitcode(status) else Outcome.SURVIVED
+                code = os.waitstatus_to_exitcode(status)
+                if code == -signal.SIGXCPU:
+                    return Outcome.TIMED_OUT
+                return Outcome.NOTICED if code else Outcome.SURVIVED
             time.sleep(0.05)
         return Outcome.TIMED_OUT
     finally:  # also where this process is told to end: a change may have made a loop endless

@@ -27,6 +27,8 @@ _SHORTEST: Final = 40
 _TOKEN: Final = re.compile(r"[A-Za-z]{1,5}|[0-9]{1,3}|[^A-Za-z0-9\s]|\s{2,}")
 
 Json = dict[str, Any]
+#: So many inputs of a number are shown.
+_INPUTS: Final = 6
 
 
 def count_tokens(text: str) -> int:
@@ -127,10 +129,6 @@ def _iterate_parts(part: Any) -> list[Any]:  # noqa: ANN401 - JSON
     if isinstance(part, list):
         return [part, *(inner for value in part for inner in _iterate_parts(value))]
     return []
-
-
-#: So many inputs of a number are shown.
-_INPUTS: Final = 6
 
 
 def build_explanation_answer(numbers: Sequence[ExplainedNumber]) -> Json:

@@ -129,7 +129,7 @@ def _add_reasons(bound: Bound, profile: Profile, needs: list[Quantity]) -> Bound
 
 
 def explain_shared_cores(profile: Profile) -> str | None:
-    """Return why transfer, waiting and system time cannot be told apart, if processors share cores."""
+    """Return why transfer, waiting and system time cannot be distinguished, if processors share cores."""
     if profile.cores is None or len(profile.processors) <= profile.cores:
         return None
     cores = "1 core" if profile.cores == 1 else f"{profile.cores} cores"

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
     from advisor.analysis.network_demands import CountChange
     from advisor.model.records import Advice, FloatArray, Gap
+
+#: Regions that are named with the change of a gap.
+_SHOWN_REGIONS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,7 @@ class Comparison:
 
     @property
     def added_traffic(self) -> tuple[CountChange, ...]:
-        """The latencies, bytes and messages of which there are more, beyond what repeats differ by."""
+        """The latencies, bytes and messages that increased by more than repeats differ."""
         return tuple(change for change in self.network if change.beyond_noise and change.delta > 0)
 
     @property
@@ -232,7 +235,7 @@ def _significance_limit(freedom: int, tests: int) -> float:
 
 
 def _largest_changes(
-    before: Sequence[Advice], after: Sequence[Advice], names: Sequence[str], most: int = 3
+    before: Sequence[Advice], after: Sequence[Advice], names: Sequence[str]
 ) -> dict[str, tuple[tuple[str, float], ...]]:
     """Return by gap the regions whose seconds changed most."""
     found = {}
@@ -241,7 +244,7 @@ def _largest_changes(
         moved = {
             region: second.get(region, 0.0) - first.get(region, 0.0) for region in dict.fromkeys((*first, *second))
         }
-        largest = sorted(moved.items(), key=lambda each: -abs(each[1]))[:most]
+        largest = sorted(moved.items(), key=lambda each: -abs(each[1]))[:_SHOWN_REGIONS]
         found[name] = tuple((region, seconds) for region, seconds in largest if seconds)
     return found
 

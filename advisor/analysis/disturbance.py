@@ -78,14 +78,14 @@ def own_run_seconds(profile: Profile) -> float:
 
 
 def _io_delay_seconds(profile: Profile) -> float:
-    """Return the seconds that processors had no core in calls for input and output, a mean; 0 where they are few."""
+    """Return the mean seconds that processors were without a core in I/O calls; 0 if they are few."""
     table = profile.counts.get(IO_DELAY)
     seconds = float(table.sum()) / len(profile.processors) if table is not None else 0.0
     return seconds if seconds >= _LEAST_SHARE * profile.actual_s else 0.0
 
 
 def delayed_io_share(profile: Profile) -> float:
-    """Return the part of all input and output in which its processor had no core, as far as that is known (0 to 1)."""
+    """Return the share of all I/O time in which the processor had no core, as far as known (0 to 1)."""
     table = profile.counts.get(IO_DELAY)
     spent = sum(float(phase.arrays["io_s"].sum()) for phase in profile.phases if "io_s" in phase.arrays)
     return 0.0 if table is None or spent <= 0 else min(float(table.sum()) / spent, 1.0)

@@ -1,4 +1,4 @@
-"""Input and output that mostly turns numbers into text and back: it computes, and waits for no file."""
+"""I/O that is mostly formatting and parsing of numbers: it computes instead of waiting for files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOSTLY: Final = 0.5
 
 
 def find_formatting_regions(profile: Profile) -> npt.NDArray[np.bool_]:
-    """Return which regions (R,) spend most of their input and output on text; what had no core does not count."""
+    """Return which regions (R,) spend most of their I/O on formatting; time without a core does not count."""
     text = profile.counts.get(TEXT_SECONDS)
     if text is None:
         return np.zeros(len(profile.regions), dtype=bool)

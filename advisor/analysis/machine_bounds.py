@@ -54,7 +54,7 @@ def compute_machine_bound(name: str, profile: Profile, machine: Machine | None) 
 
 
 def name_count(name: str, profile: Profile) -> str:
-    """Return the count that a machine bound is computed from: of MACS the schedule, or what hardware counters told."""
+    """Return the count behind a machine bound; for MACS the schedule, or hardware counters."""
     told = name == "MACS" and UNSTALLED in profile.counts and COUNTS[name] not in profile.counts
     return UNSTALLED if told else COUNTS[name]
 

@@ -20,7 +20,7 @@ def clock_hz(machine: Machine) -> float | None:
 
 
 def peak_flops_per_s(machine: Machine, processors: int) -> float | None:
-    """Double-precision operations per second of so many processors (cores) at most; None if not known."""
+    """Peak double-precision operations per second of this many processors (cores); None if unknown."""
     clock = clock_hz(machine)
     if clock is None or machine.flops_per_cycle is None:
         return None
@@ -62,7 +62,7 @@ def busiest_unit(
 
 
 def barrier_s(machine: Machine, processors: int) -> float | None:
-    """What a barrier of so many processors costs by the model ``base + per_doubling * log2 P``; None if not known."""
+    """The cost of a barrier over P processors by the model ``base + per_doubling * log2 P``; None if unknown."""
     cost = machine.synchronization
     if cost is None:
         return None

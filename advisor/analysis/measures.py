@@ -15,6 +15,25 @@ if TYPE_CHECKING:
     from advisor.model.records import Profile, Status
 
 _RANK: Final[dict[Status, int]] = {"measured": 0, "estimated": 1, "modelled": 2, "unavailable": 3}
+#: One ordinary run tells times, functions, messages, waiting, and input and output (docs/recording.md).
+_RUN: Final = "gapwatch run -- {launch}./PROGRAM"
+#: Further passes count what was executed (docs/deep.md).
+_DEEP: Final = "gapwatch run --deep -- {launch}./PROGRAM"
+#: What measures are called in reasons.
+WORDS: Final = {
+    "wall_s": "wall time",
+    "work_s": "work",
+    "cpu_s": "CPU time",
+    "transfer_s": "time of transfer",
+    "wait_s": "waiting",
+    "sync_s": "time of synchronizing",
+    "io_s": "time of input and output",
+    "os_s": "time without a core",
+}
+HELD_WAITING: Final = (
+    "only I/O is separated, so this includes waiting, synchronization and imbalance, up to the whole run"
+)
+HELD_OS: Final = "no CPU times were recorded, so computation includes operating-system time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,11 +43,6 @@ class MissingData:
     what: str
     command: str
 
-
-#: One ordinary run tells times, functions, messages, waiting, and input and output (docs/recording.md).
-_RUN: Final = "gapwatch run -- {launch}./PROGRAM"
-#: Further passes count what was executed (docs/deep.md).
-_DEEP: Final = "gapwatch run --deep -- {launch}./PROGRAM"
 
 #: Everything that a bound may lack.
 MISSING: Final[dict[str, MissingData]] = {
@@ -50,22 +64,6 @@ MISSING: Final[dict[str, MissingData]] = {
     "compiled_ops": MissingData("the compiled operations were not counted", _DEEP),
     "scheduled_cycles": MissingData("the compiler's schedule was not analysed", _DEEP),
 }
-
-#: How measures are called in reasons.
-WORDS: Final = {
-    "wall_s": "wall time",
-    "work_s": "work",
-    "cpu_s": "CPU time",
-    "transfer_s": "time of transfer",
-    "wait_s": "waiting",
-    "sync_s": "time of synchronizing",
-    "io_s": "time of input and output",
-    "os_s": "time without a core",
-}
-HELD_WAITING: Final = (
-    "only I/O is separated, so this includes waiting, synchronization and imbalance, up to the whole run"
-)
-HELD_OS: Final = "no CPU times were recorded, so computation includes operating-system time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +145,7 @@ def missing_quantity(profile: Profile, *names: str) -> Quantity:
 
 
 def _is_alone(profile: Profile) -> bool:
-    """Return whether there is nobody to communicate with, so that doing so took exactly no time."""
+    """Return whether there is no other process, so that communication took exactly no time."""
     return len(profile.processors) == 1 and not profile.paradigms and (profile.ranks_expected or 1) == 1
 
 
@@ -170,7 +168,7 @@ def _communication_quantity(profile: Profile, work: Quantity) -> Quantity:
 
 
 def _has_only_io(profile: Profile) -> bool:
-    """Return whether a tool told O, of the user or the system, and nothing else, from the rest of the wall time."""
+    """Return whether a tool separates nothing but O (I/O or system time) from the rest of the wall time."""
     others = ("cpu_s", "transfer_s", "wait_s", "sync_s")
     whole = not profile.has_phases and profile.has_measure("wall_s") and bool(find_system_measures(profile))
     return whole and not any(profile.has_measure(name) for name in others)

@@ -96,7 +96,9 @@ def compare_network_demands(
 
 def _read_network_demands(build: Sequence[Advice]) -> list[Mapping[str, float]]:
     """Return the numbers of the runs of a build that hold all of them."""
-    found = [one.measures for run in build for one in run.findings if (one.kind, one.subject) == (KIND, RUN)]
+    found = [
+        finding.measures for run in build for finding in run.findings if (finding.kind, finding.subject) == (KIND, RUN)
+    ]
     return [one for one in found if all(name in one for name, *_ in COUNTS)]
 
 

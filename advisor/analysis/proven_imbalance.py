@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 
 #: The bounds below and above each gap of uneven work.
 _GAPS: Final = {letter: find_adjacent_bounds(letter) for letter in ("L", "M'", "D")}
+#: Counts by region and processor: acquisitions of locks by threads, and CPU seconds that were spent inside of critical
+#: sections, of which each region has one lock.
+ACQUISITIONS: Final = "lock.acquisitions"
+CRITICAL_SECONDS: Final = "lock.critical_s"
+#: A lock that another core has just released comes over with its line of the cache and at least one of data behind it:
+#: 40 to 110 ns for each line within a socket, more between sockets (David, Guerraoui and Trigonakis, Everything you
+#: always wanted to know about synchronization but were afraid to ask, SOSP 2013); 150 ns for two.
+HANDOVER_S: Final = 150e-9
 
 
 def prove_imbalance(profile: Profile) -> dict[str, float]:
@@ -74,16 +82,6 @@ def _waited_imbalance(profile: Profile) -> float:
         # of all iterations of a phase together: waiting may come later than its cause
         seconds += float(np.minimum(missing.sum(axis=1), waited.sum(axis=1)).sum())
     return seconds / len(profile.processors)
-
-
-#: Counts by region and processor: acquisitions of locks by threads, and CPU seconds that were spent inside of critical
-#: sections, of which each region has one lock.
-ACQUISITIONS: Final = "lock.acquisitions"
-CRITICAL_SECONDS: Final = "lock.critical_s"
-#: A lock that another core has just released comes over with its line of the cache and at least one of data behind it:
-#: 40 to 110 ns for each line within a socket, more between sockets (David, Guerraoui and Trigonakis, Everything you
-#: always wanted to know about synchronization but were afraid to ask, SOSP 2013); 150 ns for two.
-HANDOVER_S: Final = 150e-9
 
 
 def predict_handovers(profile: Profile) -> FloatArray | None:

@@ -204,7 +204,7 @@ def _longest_seconds(profile: Profile) -> float:
 
 
 def _check_phases(profile: Profile, loads: ProfileLoads) -> Iterator[Note]:
-    """Yield doubts about how finely the profile tells apart."""
+    """Yield doubts about the resolution of the profile."""
     if not loads.quantities.work.is_known:
         how = "waiting is unknown, so load, communication and waiting cannot be separated"
         yield _make_note(UNTOLD, how, recording_command(profile, "wait_s"))

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 #: Regions, phases, processors and iterations in one picture; of more, those with the most seconds or deviation.
 REGIONS, PHASES, PROCESSORS, POINTS, LINES = 24, 16, 64, 400, 4
+_MEASURES: Final = ("transfer_s", "io_s", "sync_s", "wait_s")
+#: Rows in a picture, and cells: of more ranks neighbours are averaged, of more instances short ones are combined.
+ROWS: Final = 64
+_CELLS: Final = 12_000
+#: So many causes of waiting are named for a rank in a phase, and so many such places in all.
+_CAUSES, _PLACES = 2, 1_000
 
 
 def compute_work(phase: Phase) -> FloatArray:
@@ -145,14 +151,6 @@ def _select_deviating(seconds: FloatArray) -> IntArray:
     """Return the processors whose seconds differ most from the mean of all, in their order."""
     distance = np.abs(seconds - seconds.mean(axis=1, keepdims=True)).sum(axis=0)
     return np.sort(np.argsort(-distance, kind="stable")[:PROCESSORS])
-
-
-_MEASURES: Final = ("transfer_s", "io_s", "sync_s", "wait_s")
-#: Rows in a picture, and cells: of more ranks neighbours are averaged, of more instances short ones are combined.
-ROWS: Final = 64
-_CELLS: Final = 12_000
-#: So many causes of waiting are named for a rank in a phase, and so many such places in all.
-_CAUSES, _PLACES = 2, 1_000
 
 
 def build_timeline(profile: Profile) -> Timeline | None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 NAME = "advise"
 _SIZE = re.compile(r"[A-Za-z_]\w*=\d+(\.\d+)?([eE][+-]?\d+)?")
+FORMS = ("text", "json", "markdown", "sarif", "codequality", "openmetrics", "html")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -145,9 +146,6 @@ def deliver_advice(advice: Advice, earlier: EarlierRuns, args: argparse.Namespac
         gates.check_gates(args.fail_on, advice, lambda: find_base(advice, earlier.earlier_summaries(), args.base))
     finally:
         output.write_messages(*(problem for problem in earlier.problems if problem not in advice.problems))
-
-
-FORMS = ("text", "json", "markdown", "sarif", "codequality", "openmetrics", "html")
 
 
 def add_format_arguments(parser: argparse.ArgumentParser) -> None:

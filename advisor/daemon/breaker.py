@@ -35,7 +35,7 @@ class PluginBreaker:
             return frozenset(name for name, times in self._times.items() if times >= TRIES)
 
     def record_death(self, plugin: str, reason: str, *, late: bool = False) -> None:
-        """Note that a process ended while it asked a plugin; one that was too ``late`` is left out at once."""
+        """Record that a process ended while calling a plugin; one that was too ``late`` is left out at once."""
         with self._lock:
             times = self._times[plugin] = max(self._times.get(plugin, 0) + 1, TRIES if late else 0)
         self._store_failures(plugin, times, reason)

@@ -37,7 +37,7 @@ _LARGEST_DOCUMENT_B = 64 << 20
 
 
 class _AskedPlugin:
-    """Whom the host asks, told to whoever waits for the answer to the task at hand."""
+    """The plugin that the host is calling, announced to whoever waits for the current task."""
 
     tell: Callable[[str, str], None] = staticmethod(lambda name, what: None)
 
@@ -51,7 +51,7 @@ class _Parent(Protocol):
 
 
 @cache
-def _load_host(blocked: tuple[str, ...] = ()) -> PluginHost:
+def _load_host(blocked: tuple[str, ...]) -> PluginHost:
     folders = filter(None, os.environ.get("GAPWATCH_PLUGINS", "").split(os.pathsep))
     return load_plugins(
         [Path(folder) for folder in folders], blocked, asking=lambda name, what: _AskedPlugin.tell(name, what)
@@ -102,7 +102,7 @@ def handle(task: dict[str, Any], at: Callable[[str, str], None]) -> object:
 
 
 def _find_past(said: Mapping[str, Any], again: tuple[Path, ...], at: object) -> StoredHistory | None:
-    """Return the history that the options name: in a directory, or on a server, which the parent is asked about."""
+    """Return the history named by the options: in a directory, or on a server, queried through the parent."""
     if said.get("state"):
         return StoredHistory(Path(said["state"]), again)
     if said.get("writer") and isinstance(at, _Parent):

@@ -24,7 +24,7 @@ NAME: Final = "gapwatch.toml"
 
 @dataclass(frozen=True, slots=True)
 class DaemonConfig:
-    """What the daemon does unless told otherwise; times in seconds, memory in bytes.
+    """The daemon's settings with their defaults; times in seconds, memory in bytes.
 
     A file is read when nobody changed it for ``quiet_s``; one that can't be read by then is tried again until it has
     been unchanged for ``patience_s``, and then set aside. Directories are scanned every ``scan_s``, or every ``poll_s``

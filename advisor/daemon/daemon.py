@@ -119,7 +119,7 @@ class Daemon:
         self._retention.drop_excess_runs()
 
     def _load_waiting_files(self) -> None:
-        """Let files settle that the ledger knows to be waiting below the roots, as many as there is room for."""
+        """Queue the files below the roots that the history knows to be pending, as many as fit."""
         with self._writer.lend_connection() as connection:
             waiting = FileStates(connection).waiting_files(self._config.roots, 2 * self._settling.room)
         self._settling.overflowed = False
@@ -248,7 +248,7 @@ class Daemon:
                 self._report_unread_root(root, f"was not looked at in full: {failure}", once)
 
     def _report_unread_root(self, root: Path, reason: str, once: bool) -> None:
-        """Tell once that not all of a root could be looked at; with ``once`` nobody will look again."""
+        """Report once that a root could not be scanned completely; with ``once`` there is no further scan."""
         text = f"{root} {reason}"
         if once and text not in self._said:
             self._tell(FileSettled(root, "waiting", reason))
@@ -361,7 +361,7 @@ class Daemon:
         self._settling.forget_files(folder, files)
 
     def _remark_once(self, text: str) -> None:
-        """Tell of something that goes on, once until a profile is read again."""
+        """Report a persisting condition once until a profile is read again."""
         if text not in self._said:
             self._said.add(text)
             self._publish_remark(text)

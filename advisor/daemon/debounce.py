@@ -1,4 +1,4 @@
-"""When is a file complete? When nobody changed it for a while; formats with an end mark say so themselves when read.
+"""A file counts as complete when it has not changed for a while; formats with an end mark are checked when read.
 
 A file counts as quiet from the moment at which it was last seen to change, by a clock that only runs forward: the times
 that a file server writes mean nothing here.
@@ -38,9 +38,9 @@ class _PendingFolder:
     def compute_due(self, quiet_s: float) -> float:
         """Return when the directory is due: all its files are, or one has been for the quiet time."""
         if self.due is None:
-            times = [one.not_before for one in self.files.values()]
+            times = [file.not_before for file in self.files.values()]
             self.due = min(max(times), min(times) + quiet_s)
-            self.first_ns = min(one.signature.mtime_ns for one in self.files.values())
+            self.first_ns = min(file.signature.mtime_ns for file in self.files.values())
         return self.due
 
 
@@ -164,7 +164,9 @@ class FileDebouncer:
         each postponed while the other one is due.
         """
         with self._lock:
-            return any(one.complete_at > now for _, held in self._folders_below(folder) for one in held.files.values())
+            return any(
+                file.complete_at > now for _, held in self._folders_below(folder) for file in held.files.values()
+            )
 
     def _folders_below(self, place: Path) -> Iterator[tuple[Path, _PendingFolder]]:
         """Yield the directories at and below one; by their text, which is there already, unlike their parents."""

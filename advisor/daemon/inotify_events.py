@@ -55,7 +55,7 @@ class AnnouncedChanges:
 
 
 class InotifyEvents:
-    """Collects what happens below the roots; ``silent`` names the roots of which nothing will be heard, and why.
+    """Collects changes below the roots; ``silent`` names the roots without notifications, and why.
 
     ``incomplete`` is set when some of it was lost: more happened at once than the system keeps.
     """
@@ -93,7 +93,7 @@ class InotifyEvents:
         return True
 
     def _start_observer(self, roots: Iterable[Path]) -> BaseObserver:
-        """Return what listens below the roots; those of which too much is watched already become silent."""
+        """Return the observer of the roots; roots beyond the system's watch limit become silent."""
         observer = Observer()
         _LOG.addHandler(self._complaints)
         _LOG.propagate = False
@@ -108,7 +108,7 @@ class InotifyEvents:
     def _is_listening(self) -> bool:
         """Return whether all threads of watchdog still run."""
         observer = self._observer
-        return observer is not None and observer.is_alive() and all(one.is_alive() for one in observer.emitters)
+        return observer is not None and observer.is_alive() and all(emitter.is_alive() for emitter in observer.emitters)
 
     def take_changes(self) -> AnnouncedChanges:
         """Return what happened since the last call."""
@@ -166,12 +166,12 @@ class _EventHandler(events.FileSystemEventHandler):
         self._announcements = announcements
 
     def on_any_event(self, event: events.FileSystemEvent) -> None:
-        """Pass on what was asked for."""
+        """Pass on the requested kinds of events."""
         self._announcements.record_event(event)
 
 
 def root_identity(root: Path) -> tuple[int, int] | None:
-    """Return what tells a directory from another of the same name; None where there is none."""
+    """Return the identity of a directory, which another one of the same name lacks; None if there is none."""
     try:
         status = root.stat()
     except OSError:

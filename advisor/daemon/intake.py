@@ -155,7 +155,7 @@ class UnitIntake:
     def repeat_advice(
         self, root: Path, program: str, ask: Ask, now: datetime
     ) -> tuple[UnitCandidate, UnitOutcome] | None:
-        """Advise anew on the newest run of a program, of which more is known now; None where it is not there."""
+        """Renew the advice on the newest run of a program, about which more is known now; None without one."""
         with self._writer.lend_connection() as connection:
             runs = RunStore(connection)
             newest = runs.list_entries(program, 1)
@@ -205,7 +205,7 @@ class UnitIntake:
         if self._source is None or profile.build is None:
             return ()
         with self._writer.lend_connection() as connection:
-            before = [one.build for one in RunStore(connection).list_entries(profile.program, 1)]
+            before = [entry.build for entry in RunStore(connection).list_entries(profile.program, 1)]
         return (
             ()
             if before == [profile.build]
@@ -247,7 +247,7 @@ class UnitIntake:
             others = runs.find_runs_without_reader(advice.profile.program, advice.profile.reader, _LATEST)
             known = [runs.units_of_run(number) for number in others]
         for units in known:
-            if mine.path in {one.path for one in units} or not _is_near(mine.path, units):
+            if mine.path in {unit.path for unit in units} or not _is_near(mine.path, units):
                 continue
             merged = self._request_advice(top, (*units, mine), ask)
             if merged is not None:
@@ -262,7 +262,7 @@ def _find_duplicate(runs: RunStore, mine: ProfileUnit) -> UnitOutcome | None:
 
 
 def _is_unchanged(unit: UnitCandidate) -> bool:
-    """Return whether the files of a unit are as they were when they had settled."""
+    """Return whether the files of a unit are unchanged since they settled."""
     return all(scan.look_at_names(folder, files.keys()).files == dict(files) for folder, files in unit.files.items())
 
 

@@ -222,7 +222,7 @@ class ReaderPool:
         return outcome
 
     def _repeat_advice(self, root: Path, program: str) -> tuple[UnitCandidate, UnitOutcome] | None:
-        """Advise anew on the newest run of a program that a document tells of."""
+        """Renew the advice on the newest run of a program that a document describes."""
         self._own.lost = set()
         found = self._intake.repeat_advice(root, program, self._ask_worker, datetime.now(UTC))
         return found if found is not None and found[1].run is not None else None
@@ -240,7 +240,7 @@ class ReaderPool:
 
 
 def _make_closed_failure() -> TaskFailed:
-    """Return what says that a task was left to the next process; that speaks against nobody."""
+    """Return the failure of a task that was left to the next process, which blames no plugin."""
     return TaskFailed("unreachable", "")
 
 

@@ -1,4 +1,4 @@
-"""How much is remembered: so many runs, and so many bytes; the oldest runs go first, a few at a time."""
+"""How much history is kept: a number of runs and of bytes; the oldest runs go first, a few at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking at the roots, each in a thread of its own: a file server that hangs stops nobody but its own root.
+"""Scans the roots, each in a thread of its own: a hanging file server stops only its own root.
 
 What a look finds goes to the ledger first, as waiting, and to the files that settle as far as there is room.
 """
@@ -42,7 +42,7 @@ Closed = set[tuple["Path", bytes]]
 
 
 class RootScanner:
-    """Looks at one root when told to; ``identity`` is what lay there at the last look, None where nothing did.
+    """Scans one root on request; ``identity`` is that of the directory at the last scan, None without one.
 
     ``took_s`` is the CPU time that the last look at the whole root took.
     """
@@ -107,13 +107,13 @@ class RootScanner:
         return self._begun + max(least_s, (_HEARD if hears else _SILENT) * self.took_s)
 
     def take_problem(self) -> StoreError | None:
-        """Return what kept the last looks from being noted, once."""
+        """Return, once, what kept the last scans from being recorded."""
         with self._told:
             problem, self._problem = self._problem, None
         return problem
 
     def take_failure(self) -> str:
-        """Return what went wrong in the last looks that nobody expected, once; '' where nothing did.
+        """Return, once, the unexpected failure of the last scans; '' without one.
 
         What they did not get to is found by the next look at the whole root.
         """
@@ -130,7 +130,7 @@ class RootScanner:
             self._serve_requests()
 
     def _serve_requests(self) -> None:
-        """Do what was asked for since the last time."""
+        """Serve the requests since the last call."""
         with self._told:
             whole, folders, files, closed = self._due, self._folders, self._files, self._closed
             self._due, self._glance, self._folders, self._files, self._closed = False, False, set(), {}, set()

@@ -1,4 +1,4 @@
-"""One look at a directory tree: every file with what tells whether it changed, bounded in memory by one directory."""
+"""One scan of a directory tree: every file with its signature; memory is bounded by one directory."""
 
 from __future__ import annotations
 
@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_KINDS = (
+    (stat.S_ISFIFO, "is a pipe"),
+    (stat.S_ISSOCK, "is a socket"),
+    (stat.S_ISCHR, "is a device"),
+    (stat.S_ISBLK, "is a device"),
+)
+_GONE = (errno.ENOENT, errno.ENOTDIR)
+
+
 @dataclass(frozen=True, slots=True)
 class FolderScan:
     """The files of one directory by name; ``special`` says of those that are no files what they are.
@@ -28,17 +37,6 @@ class FolderScan:
     special: dict[bytes, tuple[FileSignature, str]] = field(default_factory=dict)
     unclear: set[bytes] = field(default_factory=set)
     closed: bool = False
-
-
-_KINDS = (
-    (stat.S_ISFIFO, "is a pipe"),
-    (stat.S_ISSOCK, "is a socket"),
-    (stat.S_ISCHR, "is a device"),
-    (stat.S_ISBLK, "is a device"),
-)
-
-
-_GONE = (errno.ENOENT, errno.ENOTDIR)
 
 
 def walk_folders(root: Path, without: Collection[Path] = ()) -> Iterator[FolderScan]:
@@ -75,7 +73,7 @@ def look_at_folder(path: Path) -> FolderScan:
 
 
 def look_at_names(path: Path, names: Collection[bytes]) -> FolderScan:
-    """Return the files of these names in a directory, of which nothing else is looked at; as ``look_at_folder``."""
+    """Return the files of these names in a directory, as ``look_at_folder`` does; nothing else is examined."""
     folder = FolderScan(path, closed=not path.is_dir())
     for name in () if folder.closed else names:
         if name.startswith(b"."):

@@ -40,7 +40,7 @@ def read_listed_commands() -> tuple[tuple[ListedCommand, ...], tuple[str, ...], 
     return tuple(sorted(found)), told, bool(broken) or len(told) < len(listed)
 
 
-def list_commands(site_dirs: Sequence[Path] = (), blocked: Sequence[str] = ()) -> tuple[ListedCommand, ...]:
+def list_commands(site_dirs: Sequence[Path], blocked: Sequence[str] = ()) -> tuple[ListedCommand, ...]:
     """Return the plugins' commands by name; loads the plugins only if something has changed since the last time."""
     settings: list[object] = [__version__, sys.version, sys.path, list(map(str, site_dirs)), sorted(blocked)]
     known = _load_cached_commands(settings)

@@ -1,4 +1,4 @@
-"""What a plugin's command is made of: how it is registered, what it may ask for, and what it returns.
+"""A plugin's command: how it is registered, what it may request, and what it returns.
 
 A command is ``run(args, services) -> Report``. It prints nothing: the report is data, and ``output`` draws it as
 text or JSON. This module imports nothing heavy, so that commands can be listed quickly.
@@ -93,7 +93,7 @@ class CommandServices(Protocol):
         """
 
     def find_service(self, name: str) -> Callable[..., object]:
-        """Return what a plugin offers to others under ``name``; raises ``PluginError`` where nobody does."""
+        """Return the service that a plugin offers under ``name``; raises ``PluginError`` if there is none."""
 
     def user_folder(self, purpose: Literal["cache", "data", "config"]) -> Path:
         """Return the user's directory of gapwatch for that purpose; it exists, and only the user may enter it."""

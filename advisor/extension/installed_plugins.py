@@ -25,7 +25,7 @@ COMMANDS_FILE: Final = "commands.txt"
 
 
 class PluginEntryPoint(NamedTuple):
-    """An entry point: the plugin's name, the object it stands for, and the package it comes from."""
+    """An entry point: the plugin's name, the object it refers to, and the package it comes from."""
 
     name: str
     value: str

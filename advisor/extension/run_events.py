@@ -1,4 +1,4 @@
-"""The events of a run for the plugins that want them: those that its profile was made of, or else read for them."""
+"""The events of a run for plugins: those that its profile was built from, else read on demand."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class RunEvents:
-    """Asks for the events of ``found`` when somebody first does, and keeps them.
+    """Reads the events of ``found`` on first request, and keeps them.
 
-    There are none where nothing was found, and where it is no trace.
+    There are none if nothing was found, or if it is no trace.
     """
 
     def __init__(self, host: PluginHost, found: FoundProfile | None) -> None:
@@ -35,7 +35,7 @@ class RunEvents:
         return self._read
 
     def add_note(self, grade: Grade) -> Grade:
-        """Return the grade with a note, if somebody asked for events that could not be given."""
+        """Return the grade, with a note if requested events could not be read."""
         return grade if self._note is None else replace(grade, notes=(*grade.notes, self._note))
 
     def _read_events(self, found: FoundProfile) -> Trace | None:

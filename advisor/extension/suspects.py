@@ -1,4 +1,4 @@
-"""Whom the next child does without where one was lost, so that a plugin costs nobody but itself its result.
+"""Which plugins the next child leaves out after a loss, so that a plugin costs only its own result.
 
 Whoever was asked then did it. Where nobody was, somebody who had answered before left a thread, a signal or a changed
 library behind: each is left out in turn, the last one first, and only where none of them did it alone, all are. Where
@@ -30,7 +30,7 @@ class Suspects:
         return self.tried | self.guilty
 
     def record_loss(self, plugin: str | None, asked: Sequence[str], *, late: bool = False) -> bool:
-        """Note that a child was lost while it asked ``plugin``, or after it had asked some; return whether to go on.
+        """Record that a child was lost while calling ``plugin``, or after calling some; return whether to retry.
 
         ``late``: because its task took too long.
         """

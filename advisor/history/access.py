@@ -84,7 +84,7 @@ def open_ahead(location: HistoryLocation) -> None:
 
 
 class _KeptOpen:
-    """A connection that is read through again after whoever had it closed it."""
+    """A connection that stays open when its user closes it, and is used again."""
 
     def __init__(self, connection: HistoryConnection) -> None:
         self.execute, self.executemany = connection.execute, connection.executemany
@@ -120,7 +120,7 @@ def open_transaction(location: HistoryLocation) -> AbstractContextManager[Histor
 
 
 def has_history(location: HistoryLocation) -> bool:
-    """Return whether there is a history to read; on a server there is, or whoever reads is told why not."""
+    """Return whether there is a history to read; true for a server, whose errors readers get to see."""
     return isinstance(location, HistoryServer) or database.database_file(location).exists()
 
 

@@ -33,7 +33,7 @@ def copy_history(folder: Path, target: Path) -> None:
 
 
 def restore_history(folder: Path, backup: Path) -> Path | None:
-    """Put a backup in the place of the history; raises ``StoreError`` where it is none, or somebody writes.
+    """Replace the history by a backup; raises ``StoreError`` if it is none, or if there is a writer.
 
     Returns what the history that was there is called now, None where there was none. The next writer says what the
     backup lacks, by the count of transactions, which stays.
@@ -47,7 +47,7 @@ def restore_history(folder: Path, backup: Path) -> Path | None:
     try:
         part = folder / _COPIED_PAGES
         part.unlink(missing_ok=True)
-        with closing(_open_backup(backup)) as source:
+        with closing(sqlite3.connect(f"{backup.absolute().as_uri()}?mode=ro", uri=True, timeout=PATIENCE_S)) as source:
             _write_backup(source, part)
         place = folder / NAME
         if not place.exists():
@@ -85,10 +85,6 @@ def _write_backup(source: sqlite3.Connection, target: Path) -> None:
     except (sqlite3.Error, OSError) as error:
         target.unlink(missing_ok=True)
         raise StoreError(f"{target}: {error}; nothing was copied") from error
-
-
-def _open_backup(backup: Path) -> sqlite3.Connection:
-    return sqlite3.connect(f"{backup.absolute().as_uri()}?mode=ro", uri=True, timeout=PATIENCE_S)
 
 
 def _refuse_unsound(backup: Path) -> None:

@@ -30,7 +30,7 @@ class BuildComparison:
 
 
 def compare_stored_builds(runs: RunStore, before: str, after: str, program: str | None = None) -> BuildComparison:
-    """Compare two builds by name, or two runs by number; raises ``UsageError`` for a name that stands for none.
+    """Compare two builds by name, or two runs by number; raises ``UsageError`` for an unknown name.
 
     All advice but the last is a summary (``RunStore.load_summary``).
     """
@@ -62,7 +62,7 @@ def _select_point(
 
 
 def _at_point(runs: tuple[Advice, ...], like: Profile) -> tuple[Advice, ...]:
-    return tuple(one for one in runs if one.profile.is_at_point_of(like))
+    return tuple(run for run in runs if run.profile.is_at_point_of(like))
 
 
 def _are_repeats(before: Sequence[Advice], after: Sequence[Advice]) -> bool:

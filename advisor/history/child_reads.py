@@ -32,10 +32,10 @@ def answer_question(connection: HistoryConnection, question: object) -> Document
     if not isinstance(question, dict) or not isinstance(statement, str) or statement not in _ALLOWED:
         return {"refused": "this is not for a child to ask"}
     values = question.get("values")
-    if not isinstance(values, list) or not all(isinstance(one, str | int | dict) for one in values):
+    if not isinstance(values, list) or not all(isinstance(value, str | int | dict) for value in values):
         return {"refused": "values of a question are texts, numbers and bytes"}
     try:
-        rows = connection.execute(statement, [_unpack_value(one) for one in values]).fetchall()
+        rows = connection.execute(statement, [_unpack_value(value) for value in values]).fetchall()
     except (ValueError, TypeError) as error:
         return {"refused": str(error)}
     return {"rows": [[_pack_value(one) for one in row] for row in rows]}
@@ -49,7 +49,7 @@ class ParentConnection:
 
     def execute(self, statement: str, values: Sequence[Any] = (), /) -> _AnswerRows:
         """Return the rows of a statement that a child may ask; raises ``StoreError`` for another one."""
-        answer = self._ask({"statement": statement, "values": [_pack_value(one) for one in values]})
+        answer = self._ask({"statement": statement, "values": [_pack_value(value) for value in values]})
         rows = answer.get("rows")
         if not isinstance(rows, list):
             raise StoreError(f"the history was not told: {answer.get('refused')}")

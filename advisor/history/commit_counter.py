@@ -34,7 +34,7 @@ class CommitCounter:
         return int(_COUNT.unpack(said)[0]) if len(said) == _COUNT.size else 0
 
     def raise_count(self, count: int) -> None:
-        """Note that so many transactions lasted. What cannot be noted is too low, which does no harm."""
+        """Record the number of committed transactions. If that fails the count is too low, which does no harm."""
         if count > self.read_count():
             self.set_count(count)
 

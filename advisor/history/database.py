@@ -55,7 +55,7 @@ def database_file(folder: Path) -> Path:
 
 
 def is_backup(path: Path) -> bool:
-    """Return whether a database is a backup that was put there as it is: no log beside it is its own."""
+    """Return whether a database is a backup copied into place: a log beside it is not its own."""
     with path.open("rb") as file:
         return int.from_bytes(file.read(72)[68:72]) == BACKUP_MARK
 
@@ -238,7 +238,7 @@ def _explain_loss(commits: int, known: int, backup: bool) -> str:
 
 
 def _skip_run_numbers(connection: sqlite3.Connection, many: int) -> None:
-    """Give no number again that a lost run may have had."""
+    """Reuse no number that a lost run may have had."""
     connection.execute("UPDATE sqlite_sequence SET seq = seq + ? WHERE name = 'runs'", (min(many, 1_000_000),))
 
 

@@ -26,7 +26,7 @@ _STORE_FILE: Final = (
 
 
 class FileSignature(NamedTuple):
-    """What tells that a file is still the same: never its time compared with ours. A tuple, as there are very many."""
+    """The identity of a file's content; its time is never compared with our clock. A tuple, as there are very many."""
 
     device: int
     inode: int
@@ -88,7 +88,7 @@ class FileStates:
         return {Path(self._decode(path)) for (path,) in rows if path == top or path.startswith(below)}
 
     def waiting_files(self, roots: Iterable[Path], most: int = _ALL) -> list[tuple[Path, bytes, FileSignature]]:
-        """Return the files below ``roots`` whose fate is still open, at most so many, those of one directory together.
+        """Return the pending files below ``roots``, up to a limit, those of one directory together.
 
         What waits elsewhere is left to whoever watches it: nobody here would ever read it.
         """

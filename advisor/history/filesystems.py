@@ -28,7 +28,7 @@ def filesystem_type(path: Path, mounts: str = MOUNTS) -> str | None:
     except OSError:
         return None
     place = os.path.realpath(path)
-    found = [(point, name) for point, name in entries if _contains_path(point, place)]
+    found = [(point, name) for point, name in entries if place == point or place.startswith(point.rstrip("/") + "/")]
     # The last of several mounts on one point hides the others.
     return max(enumerate(found), key=lambda each: (len(each[1][0]), each[0]))[1][1] if found else None
 
@@ -39,7 +39,7 @@ def is_network(path: Path, mounts: str = MOUNTS) -> bool:
 
 
 def announces_changes(path: Path, mounts: str = MOUNTS) -> bool:
-    """Return whether the system tells of all changes below ``path``."""
+    """Return whether the system announces all changes below ``path``."""
     return filesystem_type(path, mounts) not in SILENT
 
 
@@ -49,7 +49,3 @@ def _parse_mount(line: str) -> tuple[str, str]:
     point = fields[4].encode("latin-1", "surrogateescape").decode("unicode_escape") if len(fields) > 4 else ""
     after = fields[fields.index("-") + 1 :] if "-" in fields else []
     return point, after[0] if after else ""
-
-
-def _contains_path(point: str, place: str) -> bool:
-    return place == point or place.startswith(point.rstrip("/") + "/")

@@ -45,7 +45,7 @@ class StoredHistory:
 
     @contextmanager
     def hold_open(self) -> Iterator[StoredHistory]:
-        """Give the same history, opened once for all that is asked of it; one that cannot be opened as it is."""
+        """Return the history, opened once for all queries; unchanged if it cannot be opened."""
         with ExitStack() as stack:
             held = self.held
             if held is None and self._has_database():

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 ItemState = Literal["new", "open", "acknowledged", "suppressed", "applied", "resolved", "back"]
 #: A region holds all that an item promises if no more than this share of it is missing.
 _ROUNDING: Final = 0.01
+ANY_GAIN: Final = "SELECT 1 FROM items WHERE program = ? AND realised_s IS NOT NULL LIMIT 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,6 @@ _COLUMNS: Final = ", ".join(field.name for field in fields(Item))
 ITEMS_OF_PROGRAM: Final = (
     f"SELECT {_COLUMNS} FROM items WHERE program = ? ORDER BY last_run DESC, ceiling_s DESC, fingerprint"
 )
-ANY_GAIN: Final = "SELECT 1 FROM items WHERE program = ? AND realised_s IS NOT NULL LIMIT 1"
 ITEMS_WITH_GAINS: Final = (
     f"SELECT {_COLUMNS} FROM items WHERE realised_s IS NOT NULL ORDER BY program, last_run, fingerprint"
 )
@@ -85,7 +85,7 @@ class ItemStore:
         return self._connection.execute(ANY_GAIN, (program,)).fetchone() is not None
 
     def items_with_gains(self) -> tuple[Item, ...]:
-        """Return the items of all programs of which it is known what they won."""
+        """Return the items of all programs whose gain is known."""
         rows = self._connection.execute(ITEMS_WITH_GAINS)
         return tuple(_parse_row(row) for row in rows)
 

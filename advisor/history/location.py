@@ -63,7 +63,7 @@ def parse_location(text: str) -> HistoryLocation:
 
 
 def working_folder(location: HistoryLocation) -> Path:
-    """Return the directory for what belongs to a history and is kept on this machine, such as recordings."""
+    """Return the directory on this machine for files that belong to a history, such as recordings."""
     return location if isinstance(location, Path) else system_folder("state")
 
 

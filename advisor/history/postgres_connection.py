@@ -30,6 +30,12 @@ _MARK: Final = "commit"
 _NEW_SCHEMA: Final = "gapwatch config database"
 #: Whoever stores runs or says something of items holds this lock, one at a time, as with SQLite.
 _WRITE_LOCK: Final = "SELECT pg_advisory_xact_lock(hashtext('gapwatch write'))"
+_ADVICE: Final = (
+    ("password authentication failed|no password supplied", "; check the user, and ~/.pgpass (mode 600)"),
+    (r'database ".*" does not exist', "; create it on the server: createdb NAME"),
+    (r'role ".*" does not exist', "; create it on the server: createuser NAME"),
+    ("Connection refused|No such file or directory|could not translate|timeout expired", "; is the server running?"),
+)
 
 
 class _Cursor(psycopg.Cursor[Any]):
@@ -131,7 +137,7 @@ class PostgresConnection:
         self.run_script("COMMIT")
 
     def roll_back(self) -> None:
-        """Undo the transaction, if there is still somebody who knows of it."""
+        """Undo the transaction, if the server still knows it."""
         if not self._raw.closed and self._raw.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
             try:
                 self._raw.execute("ROLLBACK")
@@ -193,14 +199,6 @@ def describe_error(server: HistoryServer, error: psycopg.Error) -> StoreLost:
     if isinstance(error, errors.InsufficientPrivilege | errors.ReadOnlySqlTransaction):
         advice = f"; members of {WRITERS} may write, those of {READERS} read ('{_NEW_SCHEMA}')"
     return StoreLost(f"{server}: {said}{advice}")
-
-
-_ADVICE: Final = (
-    ("password authentication failed|no password supplied", "; check the user, and ~/.pgpass (mode 600)"),
-    (r'database ".*" does not exist', "; create it on the server: createdb NAME"),
-    (r'role ".*" does not exist', "; create it on the server: createuser NAME"),
-    ("Connection refused|No such file or directory|could not translate|timeout expired", "; is the server running?"),
-)
 
 
 def _last_line(text: str) -> str:

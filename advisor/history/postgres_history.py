@@ -1,4 +1,4 @@
-"""A history on a PostgreSQL server: many daemons on many nodes write, and anybody with a role to read reads.
+"""A history on a PostgreSQL server: daemons on many nodes write, and every role with read access reads.
 
 What is committed lasts, as far as the server's disk does: a transaction of runs or of what users say returns when the
 server has it in its log on the disk. Such transactions are made one after the other, in the order of the numbers of
@@ -155,7 +155,7 @@ class PostgresWriter:
 
     @contextmanager
     def _prove_alone(self) -> Iterator[PostgresConnection]:
-        """Lend the connection while nobody's transaction is under way, not even one that nobody waits for any more."""
+        """Lend the connection while no transaction is under way, not even an abandoned one."""
         connection = self._require_connection()
         connection.run_script("BEGIN; SELECT pg_advisory_xact_lock(hashtext('gapwatch write'))")
         try:
@@ -164,7 +164,7 @@ class PostgresWriter:
             connection.roll_back()
 
     def _was_committed(self, mark: str, lost: StoreLost) -> bool:
-        """Return whether a transaction lasted whose end nobody told, once the server is there again."""
+        """Return whether a transaction with an unknown end was committed, once the server answers again."""
         end = monotonic() + _RETURN_S
         while monotonic() < end:
             try:

@@ -149,7 +149,7 @@ class SummaryCache:
             return known[0]
 
     def add_summary(self, number: int, stamp: int, summary: Advice, size_B: int) -> None:
-        """Keep a summary, which takes so many bytes when it is packed, and no more of the oldest than there is room."""
+        """Add a summary of this packed size, and drop the oldest ones that no longer fit."""
         with self._lock:
             self._size_B += size_B - self._known.pop((number, stamp), (None, 0))[1]
             self._known[number, stamp] = summary, size_B

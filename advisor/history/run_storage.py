@@ -64,7 +64,7 @@ def _update_items(
         except StoreError:
             return True
 
-    alike = [one for one in entries if one.ranks == ranks and is_same_point(one.number)] if asked else []
+    alike = [entry for entry in entries if entry.ranks == ranks and is_same_point(entry.number)] if asked else []
     earlier = [one for one in alike if one.build != build]
     before = [one for one in earlier if one.build == earlier[-1].build]
     repeats = [
@@ -75,7 +75,7 @@ def _update_items(
         advice,
         [runs.load_summary(one.number) for one in before],
         now,
-        repeats=[runs.load_summary(one.number) for one in repeats],
+        repeats=[runs.load_summary(repeat.number) for repeat in repeats],
         since=before[0].number if before else 0,
         is_same_point=is_same_point,
     )

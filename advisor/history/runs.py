@@ -127,7 +127,7 @@ class RunStore:
         Where a copy of the old content is known, the run is the copy's from now on. Where there is none, the run is
         given up for the new one, and its recordings elsewhere, which are not of that, belong to none any more.
         """
-        paths = {self._encode(one.path): one.digest for one in units}
+        paths = {self._encode(unit.path): unit.digest for unit in units}
         asked = (
             f"SELECT id, path, digest, run FROM units WHERE run IS NOT NULL AND path IN ({', '.join('?' * len(paths))})"
         )
@@ -152,7 +152,7 @@ class RunStore:
         return copy is not None
 
     def _find_copy(self, digest: str) -> int | None:
-        """Return the number of a unit with a content of which no run was read, that is there; None without one."""
+        """Return the number of a present unit with equal content that yielded no run; None without one."""
         row = self._connection.execute(
             "SELECT id FROM units WHERE digest = ? AND run IS NULL AND EXISTS "
             "(SELECT 1 FROM files WHERE unit = units.id AND state = 'duplicate') ORDER BY id LIMIT 1",
@@ -295,7 +295,7 @@ class RunStore:
         return dialect.measure_size_B(self._connection)
 
     def drop_oldest(self, many: int) -> int:
-        """Drop the oldest runs, so many, and return how many were dropped; their files stay known."""
+        """Drop this many of the oldest runs, and return how many were dropped; their files stay known."""
         oldest = [row[0] for row in self._connection.execute("SELECT id FROM runs ORDER BY id LIMIT ?", (many,))]
         if not oldest:
             return 0

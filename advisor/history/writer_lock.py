@@ -1,4 +1,4 @@
-"""Who writes to a history: one process, which holds a lock that goes with it, however it ends."""
+"""The writer of a history: one process, whose lock ends with it, however it ends."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PAUSE_S: Final = 0.05
 
 
 def find_writer(folder: Path) -> str | None:
-    """Return who writes to the history, None where nobody does."""
+    """Return the writer of the history, None without one."""
     try:
         descriptor = open_private_file(folder / LOCK, os.O_RDONLY)
     except OSError:

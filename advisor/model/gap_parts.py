@@ -53,7 +53,7 @@ def join_names(names: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class GapAccount:
-    """The seconds of a gap, the parts of them that findings explain, each second once, and what nobody explains.
+    """The seconds of a gap, the parts that findings explain (each second once), and the unexplained rest.
 
     ``gap`` is the name of the gap, or of the lowest known bound where the gaps that the parts lie in are below it.
     """

@@ -1,4 +1,4 @@
-"""What the scheduler of a cluster accounts of a batch job."""
+"""The accounting record of a batch job."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class JobAccount:
-    """A job's seconds: elapsed, and CPU time on all ``cores`` together; ``tasks`` is None where it is not told.
+    """A job's seconds: elapsed, and CPU time summed over all ``cores``; ``tasks`` is None if unknown.
 
-    ``memory`` is the most that a task of the job had in memory, bytes, and ``folder`` the directory in which it was
-    submitted; None where they are not told.
+    ``memory`` is the peak memory of a task (bytes), ``folder`` the directory of submission; None if unknown.
     """
 
     job: str
@@ -27,5 +26,5 @@ class JobAccount:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all CPU time is in it: schedulers add that of a step when the step has ended."""
+        """Whether it holds all CPU time: schedulers add that of a step when the step ends."""
         return not self.state.startswith(("RUNNING", "SUSPENDED"))

@@ -32,6 +32,22 @@ SecondsOrNaN = Annotated[float, math.nan]
 
 #: The arrays that a phase may hold, each (region, processor, iteration), seconds.
 MEASURES = ("wall_s", "cpu_s", "transfer_s", "wait_s", "sync_s", "io_s", "os_s", "work_s")
+#: Categories of a cause: which of a processor's seconds it explains; ``outside`` are those in no phase.
+CAUSE_CATEGORIES = ("transfer", "wait", "sync", "io", "outside")
+#: Kinds of causes of I/O of which it is known whether they begin at a block of the file system.
+ALIGNED_FILE = "aligned file"
+UNALIGNED_FILE = "unaligned file"
+#: The note of a profile that does not tell work from waiting at all.
+WAITING_UNKNOWN = "waiting unknown"
+#: The part of a run, outside of its phases, in which other programs held the cores.
+OTHER_PROGRAMS = "other programs"
+#: The note of a profile whose tool added the ranks up: its processors stand for ranks, but nobody knows which.
+RANKS_ADDED_UP = "ranks added up"
+#: Reads and writes of at most so many bytes are small.
+SMALL_IO_B = 100 << 10
+#: Kinds of findings that are shown apart: what bounds the computation, and where the time or counts are.
+COMPUTATION = "computation"
+HOT_SPOTS = "hot spots"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,21 +140,6 @@ class Phase:
         return next(iter(self.arrays.values())).shape[2] if self.arrays else 0
 
 
-#: Categories of a cause: which of a processor's seconds it explains; ``outside`` are those in no phase.
-CAUSE_CATEGORIES = ("transfer", "wait", "sync", "io", "outside")
-#: Kinds of causes of I/O of which it is known whether they begin at a block of the file system.
-ALIGNED_FILE = "aligned file"
-UNALIGNED_FILE = "unaligned file"
-#: The note of a profile that does not tell work from waiting at all.
-WAITING_UNKNOWN = "waiting unknown"
-#: The part of a run, outside of its phases, in which other programs held the cores.
-OTHER_PROGRAMS = "other programs"
-#: The note of a profile whose tool added the ranks up: its processors stand for ranks, but nobody knows which.
-RANKS_ADDED_UP = "ranks added up"
-#: Reads and writes of at most so many bytes are small.
-SMALL_IO_B = 100 << 10
-
-
 @dataclass(frozen=True, slots=True)
 class Causes:
     """Why processors communicated, waited, synchronized or did I/O: one row per distinct combination.
@@ -224,7 +225,7 @@ class Profile:
 
     @property
     def ranks(self) -> int:
-        """The number of processes of which anything was recorded."""
+        """The number of processes with any record."""
         return len({processor.rank for processor in self.processors})
 
     @property
@@ -242,12 +243,12 @@ class Profile:
 
     @property
     def is_simulated(self) -> bool:
-        """Whether nobody measured this run: a simulation or a replay made its times, without noise."""
+        """Whether the times come from a simulation or a replay, so that they have no noise."""
         return bool(self.status) and set(self.status.values()) == {"modelled"}
 
     @property
     def has_phases(self) -> bool:
-        """Whether synchronizations divide the run, so that M', D and S' can be told apart."""
+        """Whether synchronizations divide the run, so that M', D and S' can be distinguished."""
         return bool(self.phases) and self.phases[0].kind != "whole"
 
     def has_measure(self, measure: str) -> bool:
@@ -314,11 +315,6 @@ class Efficiency:
     reason: str | None = None
 
 
-#: Kinds of findings that are shown apart: what bounds the computation, and where the time or counts are.
-COMPUTATION = "computation"
-HOT_SPOTS = "hot spots"
-
-
 @dataclass(frozen=True, slots=True)
 class Finding:
     """What a plugin noticed: ``kind`` and ``subject`` name it, ``measures`` hold the numbers, ``pictures`` more.
@@ -337,7 +333,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class KnownDocument:
-    """A file that is no run and tells something of runs: what it is, in ``words``, and the program it is about."""
+    """A file that describes runs without being one: what it is, in ``words``, and the program it is about."""
 
     words: str
     program: str | None = None

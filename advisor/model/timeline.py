@@ -14,7 +14,7 @@ KINDS: Final = ("computation", "transfer", "input and output", "synchronization"
 
 @dataclass(frozen=True, slots=True)
 class TimelineColumn:
-    """A span of time (s): one instance of a phase, or ``instances`` of them put together."""
+    """A span of time (s): one instance of a phase, or several consecutive ``instances``."""
 
     start_s: float
     duration_s: float

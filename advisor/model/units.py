@@ -19,6 +19,11 @@ _SI = {"p": -12, "n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 
 _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5}
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:_[0-9]+)*(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _LONGEST = 100  # characters of a quantity; anything longer is no quantity
+_SECONDS = ((1e-9, "n"), (1e-6, "u"), (1e-3, "m"), (1.0, ""))
+_THOUSANDS = ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"), (1e18, "E"))
+_BINARIES = ((1.0, ""), *((1024.0**power, prefix) for prefix, power in _BINARY.items()))
+#: Clocks resolve nanoseconds at best: anything this small comes from rounding.
+_REMAINDER_S = 1e-12
 
 
 def _si_units(unit: str, prefixes: str) -> dict[str, Decimal]:
@@ -134,15 +139,6 @@ def _format_scaled(value: float, unit: str, steps: tuple[tuple[float, str], ...]
     fitting = [step for step in steps if abs(value) >= step[0] * 0.9995] or [steps[0]]
     factor, prefix = fitting[-1]
     return f"{_format_three_digits(value / factor)} {prefix}{unit}"
-
-
-_SECONDS = ((1e-9, "n"), (1e-6, "u"), (1e-3, "m"), (1.0, ""))
-_THOUSANDS = ((1.0, ""), (1e3, "k"), (1e6, "M"), (1e9, "G"), (1e12, "T"), (1e15, "P"), (1e18, "E"))
-_BINARIES = ((1.0, ""), *((1024.0**power, prefix) for prefix, power in _BINARY.items()))
-
-
-#: Clocks resolve nanoseconds at best: anything this small comes from rounding.
-_REMAINDER_S = 1e-12
 
 
 def format_seconds(seconds: float) -> str:

@@ -46,15 +46,16 @@ def build_advice_document(advice: Advice) -> Json:
         "profile": described,
         "bounds": _to_plain(advice.bounds),
         "gaps": [_build_gap(gap) for gap in advice.gaps],
-        "efficiencies": missing | {one.name: _select_fields(one, "value", "status") for one in advice.efficiencies},
+        "efficiencies": missing
+        | {efficiency.name: _select_fields(efficiency, "value", "status") for efficiency in advice.efficiencies},
         "findings": [_build_finding(finding) for finding in advice.findings],
         "recommendations": [_build_recommendation(item) for item in advice.recommendations],
         **_select_fields(advice, "total", "steps_to_revisit", "needs", "verdict", "problems"),
     }
     if advice.accounts:
         document["explained"] = [
-            _select_fields(one, "gap", "seconds") | {"parts": _build_parts(one.parts)}
-            | _select_fields(one, "unexplained_s") for one in advice.accounts
+            _select_fields(account, "gap", "seconds") | {"parts": _build_parts(account.parts)}
+            | _select_fields(account, "unexplained_s") for account in advice.accounts
         ]  # fmt: skip
     return document | ({"dismissed": _to_plain(advice.dismissed)} if advice.dismissed else {})
 

@@ -20,7 +20,7 @@ _INNER_COMMAND: Final = re.compile(r"#(?=#(?:\w*\[))")
 
 
 def defuse_commands(text: str, environ: Mapping[str, str]) -> str:
-    """Return ``text`` in which no runner of CI jobs finds a command; as it is where none reads it.
+    """Return ``text`` without workflow commands of CI runners; unchanged outside CI.
 
     In JSON the first ``#`` becomes an escape of the same meaning; elsewhere a space is put behind the first sign.
     """

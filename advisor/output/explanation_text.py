@@ -28,6 +28,11 @@ SCHEMA: Final = "gapwatch/explain/1"
 #: So many inputs, and so many parts, of a number are shown; ``verbose`` and the document have them all.
 _SHOWN: Final = 6
 _LONGEST_NAME: Final = 48
+#: How many parts are told where not all are asked for.
+FIRST: Final = 2
+#: A part below this share of the run is not among the first.
+LEAST_SHARE: Final = 0.01
+SHOWN_REGIONS: Final = 3
 
 
 def build_explanation_document(explanation: Explanation) -> dict[str, Any]:
@@ -87,13 +92,6 @@ def _render_inputs(inputs: Sequence[NumberInput], page: Page) -> list[Text]:
     return lines + (render_paragraph(f"and {left} more (--verbose lists them)", page, "dim", indent=4) if left else [])
 
 
-#: How many parts are told where not all are asked for.
-FIRST: Final = 2
-#: A part below this share of the run is not among the first.
-LEAST_SHARE: Final = 0.01
-SHOWN_REGIONS: Final = 3
-
-
 class ExplainedPart(NamedTuple):
     """A part of a gap, and the gap or bound that it was counted in."""
 
@@ -111,7 +109,7 @@ def select_parts(advice: Advice, most: int | None = FIRST) -> list[ExplainedPart
     return [one for one in found if one.part.seconds >= least][:most]
 
 
-def describe_account(account: GapAccount, least_s: float = 0.0) -> str:
+def describe_account(account: GapAccount, least_s: float) -> str:
     """Return the parts of a gap and what is left: ``44 ms coupling of flux and update, 76 ms unexplained``.
 
     Nothing where no part has ``least_s`` seconds.
@@ -133,7 +131,7 @@ def describe_part(one: ExplainedPart) -> str:
 
 def describe_parts(advice: Advice, page: Page, most: int | None = FIRST) -> list[str]:
     """Return a line on each of the parts that explain most seconds, fit for the page."""
-    return [page.clean_remark(describe_part(one)) for one in select_parts(advice, most)]
+    return [page.clean_remark(describe_part(part)) for part in select_parts(advice, most)]
 
 
 def render_parts(advice: Advice, page: Page) -> list[Text]:

@@ -82,7 +82,9 @@ def render_action_line(advice: Advice, command: str) -> str:
 
     The commands of ``advice`` are filled in.
     """
-    item = next((one for one in advice.recommendations if one.state != "suppressed"), None)
+    item = next(
+        (recommendation for recommendation in advice.recommendations if recommendation.state != "suppressed"), None
+    )
     if item is None:
         return f"{_describe_nothing(advice)}; {command}"
     place = ""

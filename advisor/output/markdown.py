@@ -199,7 +199,7 @@ def _fold_content(title: str, content: str) -> str:
 
 
 def _escape_markdown(text: str) -> str:
-    """Return text whose signs mean themselves in Markdown; its lines are joined, and nobody is called by ``@``."""
+    """Return text escaped for Markdown on one line, without ``@`` mentions."""
     joined = clean_text(" ".join(text.split()))
     return _MARKUP.sub(_escape_match, joined).replace("@", "`@`")
 

@@ -1,4 +1,4 @@
-"""Where text goes: how wide the page is, which characters it can carry, whether it has colour."""
+"""The page that text is written for: its width, its characters, its colours."""
 
 from __future__ import annotations
 
@@ -22,6 +22,15 @@ PROSE_WIDTH = 110
 FRAME_WIDTH = 140
 #: Nothing is wrapped or shortened to less than this.
 NARROWEST = 20
+#: Typographic signs of our own prose, for pages that cannot carry them.
+_PLAIN = str.maketrans(
+    {
+        "…": "...", "–": "-", "—": "-", "−": "-", "·": "-", "×": "x", "≥": ">=", "≤": "<=", "≠": "!=", "≈": "~",
+        "→": "->", "‘": "'", "’": "'", "“": '"', "”": '"', "′": "'", "\u00a0": " ", "µ": "u", "μ": "u", "²": "^2",
+        "³": "^3", "∑": "sum", "Σ": "sum",
+    }
+)  # fmt: skip
+_GAPS = re.compile(r"[ \t\r\n]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +61,6 @@ ASCII = Signs(
     full="#", left_half="#", right_half="#", thin="|", ellipsis="...", arrow="<", dash="-", from_here="[", to_here="]",
     cross="+", shades=".:+#", rise="|", corner="+", dots="",
 )  # fmt: skip
-
-#: Typographic signs of our own prose, for pages that cannot carry them.
-_PLAIN = str.maketrans(
-    {
-        "…": "...", "–": "-", "—": "-", "−": "-", "·": "-", "×": "x", "≥": ">=", "≤": "<=", "≠": "!=", "≈": "~",
-        "→": "->", "‘": "'", "’": "'", "“": '"', "”": '"', "′": "'", "\u00a0": " ", "µ": "u", "μ": "u", "²": "^2",
-        "³": "^3", "∑": "sum", "Σ": "sum",
-    }
-)  # fmt: skip
-_GAPS = re.compile(r"[ \t\r\n]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +135,7 @@ def render_lines(lines: Iterable[Text], page: Page) -> str:
 
 
 def make_live_display(page: Page) -> Live:
-    """Return what draws lines on the whole terminal when it is told to; what was there before comes back at the end."""
+    """Return a display that draws lines on the whole terminal and restores its contents at the end."""
     from rich.console import Console
     from rich.live import Live
 

@@ -24,6 +24,16 @@ if TYPE_CHECKING:
 #: Where each of the 2 x 4 dots of a cell is in the Unicode block of Braille patterns: [column][row from the top].
 _BRAILLE: Final = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 _BLANK: Final = 0x2800
+#: One sign for the points of each line, in the order of the lines; then they begin again.
+_MARKS: Final = "o*x+#@%&=abcdefghijklmnpqrstuvwyz"
+_STYLES: Final = ("cyan", "yellow", "magenta", "green", "red", "blue")
+#: A plot is that high, in cells, and never narrower than that.
+_HEIGHT: Final = 15
+_NARROWEST: Final = 24
+#: The values of so many places are listed, spread evenly; ``verbose`` and JSON have them all.
+_LISTED: Final = 24
+_LONGEST_NAME: Final = 30
+_LONGEST_TICK: Final = 12
 
 
 class Canvas:
@@ -76,18 +86,6 @@ class Canvas:
         return (
             (self._signs.shades[0] if self._signs.dots else ":", self._shades[at]) if at in self._shades else (" ", "")
         )
-
-
-#: One sign for the points of each line, in the order of the lines; then they begin again.
-_MARKS: Final = "o*x+#@%&=abcdefghijklmnpqrstuvwyz"
-_STYLES: Final = ("cyan", "yellow", "magenta", "green", "red", "blue")
-#: A plot is that high, in cells, and never narrower than that.
-_HEIGHT: Final = 15
-_NARROWEST: Final = 24
-#: The values of so many places are listed, spread evenly; ``verbose`` and JSON have them all.
-_LISTED: Final = 24
-_LONGEST_NAME: Final = 30
-_LONGEST_TICK: Final = 12
 
 
 class _PlotPoint(NamedTuple):
@@ -158,10 +156,10 @@ def _draw_plot(part: Series, every: Sequence[_PlotLine], x: Scale, y: Scale, pag
 def _fit_lines(lines: Sequence[Text], page: Page) -> list[Text]:
     """Return the lines, none wider than the page, whatever the axes are called."""
     return [
-        one
-        if cell_len(one.plain) <= page.width
-        else make_line((shorten_text(one.plain, page.width, page.signs.ellipsis), "dim"))
-        for one in lines
+        line
+        if cell_len(line.plain) <= page.width
+        else make_line((shorten_text(line.plain, page.width, page.signs.ellipsis), "dim"))
+        for line in lines
     ]
 
 

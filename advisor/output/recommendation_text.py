@@ -107,16 +107,16 @@ def render_title(item: Recommendation, page: Page) -> list[Text]:
     return [top, *(make_line((part, "bold"), indent=_INDENT) for part in rest)]
 
 
-def render_labelled(label: str, text: str, page: Page, style: str = "") -> list[Text]:
+def render_labelled(label: str, text: str, page: Page) -> list[Text]:
     """Return a label and the text beside it, wrapped; on a narrow page the text follows the label."""
     if not text:
         return []
     if page.as_list:
         parts = wrap_text(f"{label}: {text}", page.prose_width - _INDENT)
-        return [make_line((part, style), indent=_INDENT) for part in parts]
+        return [make_line(part, indent=_INDENT) for part in parts]
     parts = wrap_text(text, page.prose_width - _INDENT - _LABEL)
-    first = make_line((pad_text(label, _LABEL), "dim"), (parts[0], style), indent=_INDENT)
-    return [first, *(make_line((part, style), indent=_INDENT + _LABEL) for part in parts[1:])]
+    first = make_line((pad_text(label, _LABEL), "dim"), parts[0], indent=_INDENT)
+    return [first, *(make_line(part, indent=_INDENT + _LABEL) for part in parts[1:])]
 
 
 def _render_brief(item: Recommendation, places: dict[str, str], page: Page) -> list[Text]:

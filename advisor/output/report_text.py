@@ -68,7 +68,7 @@ def _render_paragraphs(part: Text, page: Page) -> list[Line]:
 
 
 def _render_row(row: str, page: Page) -> list[Line]:
-    """Return one line of a text, wrapped; what is indented by four is code and stays as it is."""
+    """Return one line of a text, wrapped; lines indented by four are code and stay as they are."""
     if row.startswith(_CODE):
         return [make_line((page.clean_name(row), "cyan"))]
     return render_paragraph(page.clean_remark(row), page) or [make_line()]

@@ -135,7 +135,7 @@ def _build_notifications(advice: Advice) -> list[Json]:
     """Return what the reader of the results must know: verdict, what explains most, doubts, problems."""
     verdict = f"{advice.verdict}; evidence {advice.grade.letter}"
     told: list[tuple[str, str]] = [("note", verdict)]
-    told += [("note", describe_part(one)) for one in select_parts(advice)]
+    told += [("note", describe_part(part)) for part in select_parts(advice)]
     told += [("note", note.text) for note in advice.grade.notes if note.penalty > 0]
     told += [("warning", problem) for problem in advice.problems]
     return [{"level": level, "message": _build_message(text)} for level, text in told]

@@ -1,4 +1,4 @@
-"""What every page is made of: headings, paragraphs, lists, and commands to copy.
+"""The elements of every page: headings, paragraphs, lists, and commands to copy.
 
 Texts given to these functions are already fit for the page (``Page.name``, ``Page.remark``, ``Page.prose``).
 """

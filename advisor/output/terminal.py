@@ -154,7 +154,7 @@ def _render_unseen(advice: Advice, page: Page) -> list[Text]:
 
 
 def _describe_unknown_bounds(advice: Advice, page: Page) -> str:
-    """Return the bounds without a value, with their reasons where these are few or asked for."""
+    """Return the bounds without a value, with reasons if these are few or requested."""
     groups = group_unavailable_bounds(advice)
     if len(groups) == 1 or page.verbose:
         return "; ".join(f"bounds {_format_span(names)} ({reason})" for names, reason in groups)

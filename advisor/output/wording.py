@@ -80,7 +80,7 @@ def describe_bound(advice: Advice) -> str:
 
 
 def describe_hot_spots(advice: Advice) -> str:
-    """Return where most was counted, of a run of which no more can be said; nothing of others."""
+    """Return the regions with the highest counts, for a run that allows no other conclusion; else nothing."""
     return next((finding.text for finding in advice.findings if finding.kind == HOT_SPOTS), "")
 
 
@@ -96,7 +96,7 @@ def holds_rest(gap: Gap) -> bool:
 
 
 def sum_edges(profile: Profile) -> float:
-    """Return the seconds of start-up and shutdown, the mean over the processors; 0 where they were not told apart."""
+    """Return the mean seconds of start-up and shutdown; 0 if they were not distinguished."""
     return sum(float(profile.outside[name].mean()) for name in _EDGES if name in profile.outside)
 
 
@@ -161,7 +161,7 @@ def describe_count(count: float, change: CountChange) -> str:
 
 
 def describe_added_traffic(change: CountChange) -> str:
-    """Return by how much a count grew, for each step too where the steps are as many: 240 more latencies (2 a step)."""
+    """Return by how much a count grew, also per step if the number of steps is equal: 240 more latencies (2 a step)."""
     more = describe_count(change.delta, change)
     steps = change.steps or 1.0
     a_step = f" ({describe_count(change.delta / steps, change)} a step)" if steps > 1.0 else ""

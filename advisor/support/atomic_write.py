@@ -1,4 +1,4 @@
-"""Files that appear under their names only when they are complete, so that nobody ever sees half of one."""
+"""Files that appear under their names only when complete, so that no reader sees half of one."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @contextmanager
 def atomic_write(path: Path) -> Iterator[Path]:
-    """Yield a place beside ``path`` to write to, which takes its name when the block ends, and goes where it fails.
+    """Yield a path beside ``path`` to write to, which replaces it when the block ends, and is removed if it fails.
 
-    The old file or the new one is there, whatever happens meanwhile; ``OSError`` goes through.
+    At any time either the old or the new file is there; ``OSError`` is passed on.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -41,7 +41,7 @@ class ChildResult:
 
 
 def name_signal(number: int) -> str:
-    """Return how a signal is called: ``SIGKILL``, or ``signal 40`` for one without a name, as most real-time ones."""
+    """Return the name of a signal: ``SIGKILL``, or ``signal 40`` if it has none, as most real-time signals."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -155,6 +155,6 @@ def end_group(process: subprocess.Popen[bytes], grace_s: float = 0.0) -> None:
 
 
 def read_tail(output: IO[bytes], most: int) -> str:
-    """Return the end of what a program printed into a file, at most so many bytes of it."""
+    """Return the last bytes of a program's output in a file."""
     size = os.fstat(output.fileno()).st_size
     return os.pread(output.fileno(), most, max(0, size - most)).decode("utf-8", "replace")

@@ -100,7 +100,7 @@ def deny_network(*, local: bool = True) -> bool:
 
 
 @contextmanager
-def limit_plugin(*, hurried: bool = True) -> Iterator[None]:
+def limit_plugin(*, hurried: bool) -> Iterator[None]:
     """Let what runs meanwhile start few processes (root: any) and take some memory, if ``hurried``.
 
     What it does to this process in passing is undone afterwards: names of Python itself, directory, mask, streams,

@@ -1,4 +1,4 @@
-"""Does a value hold what its record's annotations promise? Asked of everything that a plugin returns.
+"""Checks whether a value keeps the promise of its record's annotations; applied to all that plugins return.
 
 The annotations themselves are the contract: strings and tuples of bounded size, finite numbers, arrays of the stated
 type, literals, mappings and nested records. Plain Python integers and strings only, so that every result can be
@@ -50,7 +50,7 @@ def require_record(value: object, record: type[T], place: str = "") -> T:
 
 
 def resolve_alias(hint: object) -> object:
-    """Return the annotation that a ``type`` alias (PEP 695) stands for, ``hint`` itself if it is none.
+    """Return the annotation behind a ``type`` alias (PEP 695), ``hint`` itself if it is none.
 
     NumPy spells ``NDArray`` as a plain generic alias up to 2.4 and as such a type alias from 2.5 on; whoever looks at
     origins and arguments of annotations must not see the difference. Parameters are filled in: ``NDArray[float64]``

@@ -1,4 +1,4 @@
-"""What was found out once, kept in the user's cache directory: as JSON, under a key, with the state it was found in.
+"""Results kept in the user's cache directory: as JSON, under a key, with the state that they depend on.
 
 Nothing that is kept is needed: what does not fit any more, is damaged, or can't be written is found out again.
 """
@@ -24,7 +24,7 @@ _XDG: Final = {
 
 
 def load_cached(kind: str, key: object, state: object) -> object:
-    """Return what was kept of a ``kind`` under a ``key``; None if there is nothing, or it was kept in another state."""
+    """Return the cached content of a ``kind`` under a ``key``; None if there is none, or its state differs."""
     try:
         head, check, body = _read_own_file(_cache_path(kind, key)).split(b"\n", 2)
         if head != _header_line(key, state) or int(check) != crc32(body):
@@ -36,7 +36,7 @@ def load_cached(kind: str, key: object, state: object) -> object:
 
 
 def _read_own_file(path: Path) -> bytes:
-    """Return what a file holds that only the user can have written; what is kept says which code is loaded."""
+    """Return the content of a file that only the user can have written: it decides which code is loaded."""
     with open(open_private_file(path, os.O_RDONLY), "rb") as file:
         if os.fstat(file.fileno()).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
             raise PermissionError
@@ -44,7 +44,7 @@ def _read_own_file(path: Path) -> bytes:
 
 
 def store_cached(kind: str, key: object, state: object, content: object) -> None:
-    """Keep ``content``, numbers and texts in lists and dicts, in the place of what was kept under the key before."""
+    """Cache ``content`` (numbers and texts in lists and dicts), replacing the previous content of the key."""
     from advisor.support.atomic_write import atomic_write
 
     place, body = _cache_path(kind, key), json.dumps(content).encode()

@@ -172,7 +172,7 @@ class Expression:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Return the expression; ValueError with the character at which it goes wrong."""
+        """Return the expression; ValueError with the position of the error."""
         tree = parse_tree(text)
         check_tree(tree)
         return cls(text, tree, find_names(tree))
@@ -240,7 +240,7 @@ def _apply_sign(operator: ast.unaryop, inner: Values) -> Values:
 
 def _evaluate_logical(node: ast.expr, scope: Mapping[str, object]) -> Values:
     if isinstance(node, ast.BoolOp):
-        parts = [_evaluate_node(one, scope) != 0 for one in node.values]
+        parts = [_evaluate_node(value, scope) != 0 for value in node.values]
         both = np.logical_and if isinstance(node.op, ast.And) else np.logical_or
         result = parts[0]
         for part in parts[1:]:

@@ -21,7 +21,7 @@ class _Stream(Protocol):
 
 
 def read_stream(stream: _Stream, limit: int) -> bytes:
-    """Return all that a stream holds; of more than ``limit`` bytes one more than that, by which it is told.
+    """Return the content of a stream; if it exceeds ``limit``, one byte more than that, as a sign.
 
     ``stream.read(limit)`` would take room for so many bytes first, which a process of little memory does not have.
     """

@@ -1,4 +1,4 @@
-"""Languages whose programs run on a runtime of their own, told from what perf names in their stacks."""
+"""Languages with a runtime of their own, recognized by the names in perf's stacks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _SYSTEM: Final = re.compile(r"(libc|libpthread|libm|libstdc\+\+|ld-linux|ld-musl
 
 
 def find_language(symbol: str | None, file: str | None) -> str | None:
-    """Return the language of which a function called ``symbol`` in ``file`` tells, None where it tells of none."""
+    """Return the language that a function ``symbol`` in ``file`` indicates, None if it indicates none."""
     base = (file or "").rsplit("/", 1)[-1]
     of_file = next((language for language, pattern in _RUNTIMES if pattern.fullmatch(base)), None)
     return of_file or next((language for language, pattern in _FUNCTIONS if pattern.fullmatch(symbol or "")), None)

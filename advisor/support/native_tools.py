@@ -36,7 +36,7 @@ def require_compiler() -> str:
 
 
 def compile_library(package: str, source: str, cache: Path, options: Sequence[str]) -> Path:
-    """Return the shared library made of ``source``, a C file in ``tracer/`` of a package; compiled once per content.
+    """Return the shared library compiled from ``source``, a C file in ``tracer/`` of a package; once per content.
 
     Raises ``UsageError`` where it is not in the cache and there is no compiler, or the compiler refuses it.
     """

@@ -1,4 +1,4 @@
-"""Files that are the user's alone: nobody else's is trusted, no link is followed to one, and what is said to last does.
+"""Private files of the user: those of others are not trusted, links are not followed, and writes are durable.
 
 Among them are files with secrets, which nobody else may read. Each function raises ``OSError`` with the path and a
 reason in words.

@@ -90,7 +90,7 @@ def _record_builder(record: type) -> Build:
 
 @cache
 def _field_builders(record: type) -> tuple[tuple[str, Build, bool], ...]:
-    """Return a record's fields, what builds each, and whether it has a default; only when asked, records may nest."""
+    """Return a record's fields, the builder of each, and whether it has a default; lazily, since records may nest."""
     hints = get_type_hints(record, include_extras=True)
     return tuple(
         (

@@ -1,6 +1,6 @@
-"""Which functions belong to communication libraries and to the dynamic linker, told from libraries and names.
+"""Which functions belong to communication libraries and the dynamic linker, by library and name.
 
-MPI waits by turning in its own code: instructions and CPU time spent there are no work of the program.
+MPI polls while it waits: instructions and CPU time spent there are no work of the program.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def is_loader(path: str) -> bool:
 
 
 def is_communication_function(name: str) -> bool:
-    """Return whether ``name`` is what functions of MPI implementations are called."""
+    """Return whether ``name`` is that of a function of an MPI implementation."""
     return _INTERNAL.fullmatch(name) is not None
 
 
 def is_linking_function(name: str) -> bool:
-    """Return whether ``name`` is what functions of the dynamic linker are called."""
+    """Return whether ``name`` is that of a function of the dynamic linker."""
     return _LINKING.fullmatch(name) is not None

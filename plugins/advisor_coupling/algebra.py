@@ -23,7 +23,7 @@ Combination = Literal["sum", "rate"]
 
 
 def chain_windows(kernels: int, length: int) -> tuple[tuple[int, ...], ...]:
-    """Return the chains of ``length`` neighbours in a loop of so many kernels, as indices.
+    """Return the chains of ``length`` neighbours in a loop of ``kernels``, as indices.
 
     Cyclic, as in tables 2a to 4a: the last kernel is followed by the first of the next iteration. Of the chain of all
     kernels there is only one, since in a loop every rotation of it is the same.

@@ -1,4 +1,4 @@
-"""The words in which rules speak about coupling: facts of a run that an experiment with its program tells."""
+"""Facts on coupling for the rules, from an experiment with the program."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _of_worst(holds: Callable[[ChainLoss], bool]) -> Callable[[CouplingLosses], 
 
 
 class _LatestLosses:
-    """What is known of the run that was asked about last: each of the facts asks about it."""
+    """The losses of the latest run: each of the facts needs them."""
 
     profile: Profile | None = None
     losses: CouplingLosses | None = None
@@ -86,7 +86,7 @@ def _find_losses(profile: Profile) -> CouplingLosses | None:
 
 
 def _make_fact(name: str, unit: Unit, formula: str, value: Callable[[CouplingLosses], Value | None]) -> Fact:
-    """Return a fact of the run; without an experiment only that there is none is known."""
+    """Return a fact of the run; without an experiment, the only known fact is that there is none."""
 
     def compute_fact(profile: Profile, _phase: int | None) -> Value | None:
         found = find_known_losses(profile)

@@ -51,7 +51,7 @@ class ExperimentStep:
 
     @property
     def key(self) -> tuple[int, str, str, int]:
-        """What tells steps apart."""
+        """The identity of a step."""
         return self.case, self.kind, self.chain, self.round
 
 
@@ -84,18 +84,18 @@ def open_experiment(
 
 
 def _list_formulas(manifest: Manifest) -> dict[str, str]:
-    """Return the formulas of kernels that have one; they may change while an experiment goes on."""
+    """Return the formulas of kernels that have one; they may change during an experiment."""
     return {str(one.name): str(one.formula) for one in manifest.kernels if one.formula is not None}
 
 
 def _describe_order(manifest: Manifest) -> _Order:
-    """Return what the manifest says of the order of the loop; it may be freed while an experiment goes on."""
+    """Return what the manifest says about the order of the loop; it may be freed during an experiment."""
     after = {str(one.name): tuple(str(other.value) for other in one.after) for one in manifest.kernels if one.after}
     return {"free_order": manifest.order == "free", "after": after}
 
 
 def compute_fingerprint(manifest: Manifest, source: Path) -> str:
-    """Return what tells this experiment from others; repetitions and lengths may grow without making it another.
+    """Return the identity of this experiment; repetitions and lengths may grow without changing it.
 
     Programs that the commands name by a path are part of it: after a new build the old runs say nothing.
     """

@@ -80,7 +80,7 @@ def compute_forecasts(
     caches: Mapping[str, CacheRecord],
     maker: Callable[..., object] | None,
 ) -> tuple[Forecast, ...]:
-    """Return the predictions at these places; ``UsageError`` where they need models of kernels that nobody offers.
+    """Return the predictions at these places; ``UsageError`` if they need kernel models that no plugin offers.
 
     ``maker`` is called as ``maker(names, points, values)`` for one kernel: names of the coordinates, (n, m) points and
     for each the repeated seconds; it returns what takes a point and returns seconds, low and high.
@@ -89,7 +89,7 @@ def compute_forecasts(
         return ()
     if maker is None and not set(document.kernels) <= document.formulas.keys():
         raise UsageError("--predict needs models of the kernels, which the plugin 'scaling' offers; it is not there")
-    cases = [one.case for one in models]
+    cases = [model.case for model in models]
     names = transitions.find_axes(cases)
     if not names:
         raise UsageError("--predict needs measurements at several sizes or numbers of processors")
@@ -180,7 +180,7 @@ def _compute_forecast(
 ) -> Forecast:
     point = [_case_coordinate(case, name) for name in names]
     table = np.array([kernel(point) for kernel in kernels])
-    source, reason = _find_nearest_case([one.case for one in models], case, names, length, caches)
+    source, reason = _find_nearest_case([model.case for model in models], case, names, length, caches)
     coefficient = np.ones(case.size) if source is None else compute_coefficients(source, length)
     rest = planning.once_s(source or models[-1].case)
     value, low, high = (rest + case.loop_count * float(coefficient @ table[:, column]) for column in range(3))

@@ -42,7 +42,7 @@ def advisor_commands(register: CommandRegistry) -> None:
 
 @hookimpl
 def advisor_document(path: Path) -> KnownDocument | None:
-    """Return that a file holds measured couplings, which are kept for advice on their program."""
+    """Recognize a file of measured couplings, which are kept for advice on their program."""
     with path.open("rb") as stream:
         if b"gapwatch/coupling/" not in stream.read(4096):
             return None
@@ -53,7 +53,7 @@ def advisor_document(path: Path) -> KnownDocument | None:
 
 @hookimpl
 def advisor_findings(profile: Profile, bounds: Sequence[Bound], trace: Trace | None) -> list[Finding]:
-    """Return what an experiment found about this program's kernels, or else what their order in the trace tells."""
+    """Return the results of an experiment with this program's kernels, else what their order in the trace shows."""
     from advisor_coupling import coupling_facts
 
     known = coupling_facts.find_known_losses(profile)

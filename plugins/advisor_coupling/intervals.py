@@ -49,7 +49,7 @@ class Estimate:
         return Estimate(self.value - part.value, self.low - part.high, self.high - part.low)
 
     def scale_by(self, factor: float) -> Estimate:
-        """Return so many times of it."""
+        """Return its multiple by ``factor``."""
         return Estimate(factor * self.value, factor * self.low, factor * self.high)
 
     @property
@@ -96,7 +96,7 @@ def estimate_interval(values: FloatArray, repeats: int, least: float = -math.inf
 
 
 def compute_widening(repeats: int) -> float:
-    """Return by how much the percentile interval of so many repeats is stretched."""
+    """Return the factor that widens the percentile interval of ``repeats``."""
     quantile = 1 - (1 - LEVEL) / 2
     stretch = student_t_quantile(quantile, repeats - 1) / NormalDist().inv_cdf(quantile)
     return math.sqrt(repeats / (repeats - 1)) * stretch

@@ -42,7 +42,7 @@ def select_best_length(models: Sequence[CaseModel]) -> LengthChoice | None:
 
     The chain of all kernels is no candidate: it is the loop itself.
     """
-    known = [one for one in models if one.application is not None]
+    known = [model for model in models if model.application is not None]
     lengths = _candidate_lengths(known)
     if len(lengths) < 2:
         return None
@@ -55,7 +55,7 @@ def select_best_length(models: Sequence[CaseModel]) -> LengthChoice | None:
 
 def errors_where_summation_fails(models: Sequence[CaseModel]) -> dict[int, float]:
     """Return the mean error by length over the cases in which summation is wrong beyond noise, or nothing."""
-    failing = [one for one in models if one.summation_fails]
+    failing = [model for model in models if model.summation_fails]
     return {
         length: float(np.mean([_prediction_error(one, length) for one in failing]))
         for length in _candidate_lengths(failing)
@@ -65,12 +65,12 @@ def errors_where_summation_fails(models: Sequence[CaseModel]) -> dict[int, float
 def _candidate_lengths(models: Sequence[CaseModel]) -> tuple[int, ...]:
     if not models:
         return ()
-    shared = set.intersection(*({one.length for one in model.predictions} for model in models))
+    shared = set.intersection(*({prediction.length for prediction in model.predictions} for model in models))
     return tuple(sorted(length for length in shared if length < models[0].case.size))
 
 
 def _prediction_error(model: CaseModel, length: int) -> float:
-    found = next(one.error for one in model.predictions if one.length == length)
+    found = next(prediction.error for prediction in model.predictions if prediction.length == length)
     return abs(found.value) if found else float("nan")
 
 

@@ -65,7 +65,7 @@ class ChainLoss:
 
     @property
     def has_no_reason(self) -> bool:
-        """Whether nothing that is known tells why the chain loses."""
+        """Whether no known reason explains the loss of the chain."""
         stated = self.cache is not None or bool(self.shared) or self.communicates
         return not stated and not any(self.is_mainly(reason) for reason in self.reasons)
 
@@ -159,7 +159,7 @@ def select_losses(model: CaseModel) -> list[tuple[Coupling, Estimate]]:
     whole = _find_whole_loop(model)
     if whole is not None and whole.verdict in ("constructive", "no coupling beyond noise"):
         return []
-    losing = {frozenset(one.chain): one for one in model.couplings if one.verdict == "destructive"}
+    losing = {frozenset(coupling.chain): coupling for coupling in model.couplings if coupling.verdict == "destructive"}
     if whole is not None and whole.verdict == "destructive":
         losing.setdefault(frozenset(whole.chain), whole)
     loops = [_split_chain(tuple((start + step) % size for step in range(size)), losing, {}) for start in range(size)]
@@ -179,7 +179,7 @@ def _find_whole_loop(model: CaseModel) -> Coupling | None:
     whole = model.application.value
     value = Estimate(*(1 / (1 + end) for end in (error.value, error.high, error.low)))
     excess = Estimate(*(-end * whole for end in (error.value, error.high, error.low)))
-    spread = max((one.spread for one in model.couplings), default=0.0)
+    spread = max((coupling.spread for coupling in model.couplings), default=0.0)
     return Coupling(tuple(range(model.case.size)), value, excess, spread, judge_coupling(value, spread, model.metric))
 
 
@@ -199,7 +199,7 @@ def _split_chain(
 
 
 def _sum_excess(chains: Sequence[Coupling]) -> float:
-    return sum(one.excess.value for one in chains)
+    return sum(chain.excess.value for chain in chains)
 
 
 def _count_matches(one: CaseModel, wanted: Mapping[str, float]) -> int:
@@ -247,7 +247,7 @@ def _build_reason_models(document: ExperimentDocument, nearest: CaseModel) -> di
 def _find_missing_cache(loss: Coupling, reasons: Mapping[str, tuple[Reason, CaseModel]]) -> str | None:
     """Return the metric of cache misses of which the chain has more than its kernels, beyond noise."""
     for name, (reason, model) in reasons.items():
-        alike = next((one for one in model.couplings if one.chain == loss.chain), None)
+        alike = next((coupling for coupling in model.couplings if coupling.chain == loss.chain), None)
         if reason == "cache" and alike is not None and alike.verdict == "destructive":
             return name
     return None
@@ -257,7 +257,7 @@ def _measure_reasons(loss: Coupling, reasons: Mapping[str, tuple[Reason, CaseMod
     """Return how many seconds of a chain's loss metrics put down to messages and to imbalance."""
     found: dict[Reason, Estimate] = {}
     for reason, model in reasons.values():
-        alike = next((one for one in model.couplings if one.chain == loss.chain), None)
+        alike = next((coupling for coupling in model.couplings if coupling.chain == loss.chain), None)
         if reason != "cache" and alike is not None and alike.excess.has_interval:
             found[reason] = alike.excess
     return found
@@ -288,7 +288,7 @@ def _find_lost_coupling(here: CaseModel, models: Sequence[CaseModel]) -> LostCou
     """Return the largest constructive coupling that another case shows and this one, beyond noise, does not."""
     found = []
     for other in models:
-        there = {one.chain: one for one in other.couplings if one.verdict == "constructive"}
+        there = {coupling.chain: coupling for coupling in other.couplings if coupling.verdict == "constructive"}
         for one in here.couplings:
             better = there.get(one.chain)
             if better and one.value.has_interval and one.value.low > better.value.high + TOLERANCE:

@@ -80,7 +80,7 @@ class CaseModel:
 
     def couplings_of_length(self, length: int) -> tuple[Coupling, ...]:
         """Return the couplings of all chains of that length."""
-        return tuple(one for one in self.couplings if len(one.chain) == length)
+        return tuple(coupling for coupling in self.couplings if len(coupling.chain) == length)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class _Resamples:
 
 
 def build_case_model(case: CouplingCase, metric: Metric | None = None) -> CaseModel:
-    """Return the model of a case; needs every kernel by itself, and takes what chains there are."""
+    """Return the model of a case; needs every kernel in isolation, and uses all chains there are."""
     metric = metric or Metric(SECONDS)
     rows = intervals.draw_rounds(intervals.count_rounds(case, metric.name))
     drawn = _draw_resamples(case, metric, rows)

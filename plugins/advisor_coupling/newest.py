@@ -1,4 +1,4 @@
-"""Which of the experiments that are kept belongs to a program."""
+"""Finds the kept experiment that belongs to a program."""
 
 from __future__ import annotations
 

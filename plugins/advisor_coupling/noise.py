@@ -45,10 +45,10 @@ class Drift:
     chance: float
 
 
-def find_outliers(case: CouplingCase, metric: str = SECONDS) -> tuple[Outlier, ...]:
+def find_outliers(case: CouplingCase) -> tuple[Outlier, ...]:
     """Return the runs that are far off; medians bear them, and they widen the intervals."""
     found = []
-    for chain, series in case.samples.get(metric, {}).items():
+    for chain, series in case.samples.get(SECONDS, {}).items():
         known = series[np.isfinite(series)]
         if len(known) < 3:
             continue
@@ -59,13 +59,13 @@ def find_outliers(case: CouplingCase, metric: str = SECONDS) -> tuple[Outlier, .
     return tuple(sorted(found, key=lambda one: -abs(np.log(max(one.factor, 1e-9)))))
 
 
-def find_drift(case: CouplingCase, metric: str = SECONDS) -> Drift | None:
+def find_drift(case: CouplingCase) -> Drift | None:
     """Return a steady change over the rounds, None where there is none.
 
     Each round's speed is the median over the chains of value over the chain's median; Kendall's rank correlation with
     the number of the round tells a trend from chance, Theil's slope how large it is.
     """
-    speeds = _compute_speeds(case, metric)
+    speeds = _compute_speeds(case)
     rounds = np.flatnonzero(np.isfinite(speeds))
     if len(rounds) < 5:
         return None
@@ -76,9 +76,9 @@ def find_drift(case: CouplingCase, metric: str = SECONDS) -> Drift | None:
     return Drift(case, 1 + change, chance)
 
 
-def _compute_speeds(case: CouplingCase, metric: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
+def _compute_speeds(case: CouplingCase) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
     """Return (rounds,): how slow each round was, 1 being usual; NaN for a round without runs."""
-    table = [series for series in case.samples.get(metric, {}).values() if np.isfinite(series).any()]
+    table = [series for series in case.samples.get(SECONDS, {}).values() if np.isfinite(series).any()]
     if not table:
         return np.empty(0)
     longest = max(len(series) for series in table)

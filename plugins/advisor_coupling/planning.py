@@ -30,6 +30,8 @@ _UNKNOWN: Final = 0.10
 _DIGITS: Final = 9
 #: So many checks of the estimate are asked for before its own errors are believed.
 _CHECKS: Final = 3
+#: Chains that are proposed for measuring.
+_SHOWN_CHAINS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +44,11 @@ class NextChain:
     again: bool
 
 
-def compute_medians(case: CouplingCase, metric: str = SECONDS) -> dict[Chain, float]:
+def compute_medians(case: CouplingCase) -> dict[Chain, float]:
     """Return the median of every chain that was measured."""
     return {
         chain: float(np.nanmedian(series))
-        for chain, series in case.samples.get(metric, {}).items()
+        for chain, series in case.samples.get(SECONDS, {}).items()
         if np.isfinite(series).any()
     }
 
@@ -111,14 +113,14 @@ def once_s(case: CouplingCase) -> float:
     return float(np.nanmedian(once)) if once is not None and len(once) else 0.0
 
 
-def select_next_chains(model: CaseModel, length: int, most: int = 5) -> tuple[NextChain, ...]:
+def select_next_chains(model: CaseModel, length: int) -> tuple[NextChain, ...]:
     """Return the chains of that length that are worth measuring (again), the most useful first."""
     case, known = model.case, compute_medians(model.case)
     if any((index,) not in known for index in range(case.size)):
         return ()
     unsure = compute_estimate_error(known)
     found = [_rate_chain(model, chain, length, known, unsure) for chain in algebra.chain_windows(case.size, length)]
-    return tuple(sorted(found, key=lambda one: -float(f"{one.seconds:.{_DIGITS}g}"))[:most])
+    return tuple(sorted(found, key=lambda one: -float(f"{one.seconds:.{_DIGITS}g}"))[:_SHOWN_CHAINS])
 
 
 def _rate_chain(model: CaseModel, chain: Chain, length: int, known: Mapping[Chain, float], unsure: float) -> NextChain:
@@ -132,7 +134,7 @@ def _rate_chain(model: CaseModel, chain: Chain, length: int, known: Mapping[Chai
 
 def _standard_error(model: CaseModel, chain: Chain) -> float:
     """Return the standard error of a measured chain's seconds, from the interval of its excess."""
-    lost = next(one.excess for one in model.couplings if one.chain == chain)
+    lost = next(coupling.excess for coupling in model.couplings if coupling.chain == chain)
     if not lost.has_interval:
         return _UNKNOWN * model.alone[chain[0]].value
     return (lost.high - lost.low) / 2 / NormalDist().inv_cdf(1 - (1 - intervals.LEVEL) / 2) / model.case.loop_count

@@ -63,7 +63,7 @@ def build_prediction_table(models: Sequence[CaseModel]) -> Table:
         Column("case"), Column("method"), Column(metric.name, unit), Column("from", unit), Column("to", unit),
         Column("error", "share"), Column("error from", "share"), Column("error to", "share"),
     )  # fmt: skip
-    rows = tuple(row for one in models for row in _iterate_prediction_rows(one))
+    rows = tuple(row for model in models for row in _iterate_prediction_rows(model))
     return Table(f"Measured and predicted {metric.name}", columns, rows)
 
 
@@ -103,7 +103,7 @@ def _none_if_nan(value: float) -> float | None:
 
 def build_coupling_maps(models: Sequence[CaseModel]) -> Iterator[HeatMap]:
     """Yield the matrix of each case: the coupling of the kernel of a row with the one after it, of a column."""
-    shown = [one for one in models if one.couplings_of_length(2)]
+    shown = [model for model in models if model.couplings_of_length(2)]
     for one in shown[:_MAPS]:
         size = range(one.case.size)
         pairs = {coupling.chain: _map_cell(coupling) for coupling in one.couplings_of_length(2)}
@@ -129,7 +129,7 @@ def build_coupling_table(models: Sequence[CaseModel]) -> Table:
         Column("case"), Column("chain"), Column("coupling"), Column("from"), Column("to"), Column("what it is"),
         Column(f"{metric.name} a run", unit), Column("from", unit), Column("to", unit),
     )  # fmt: skip
-    beyond = [(one, coupling) for one in models for coupling in one.couplings if sentences.is_claimed(coupling)]
+    beyond = [(model, coupling) for model in models for coupling in model.couplings if sentences.is_claimed(coupling)]
     beyond.sort(key=lambda pair: -abs(pair[1].excess.value))
     title = f"Couplings beyond noise ({metric.name})"
     more = f", the {_ROWS} largest of {len(beyond)}" if len(beyond) > _ROWS else ""
@@ -184,7 +184,7 @@ def build_order_table(document: ExperimentDocument, models: Sequence[CaseModel])
         Column("case"), Column("order"), Column("wins", "s"), Column("from", "s"), Column("to", "s"),
         Column("estimated pairs"),
     )  # fmt: skip
-    found = [(one.case, find_best_order(one.case, document.after)) for one in models]
+    found = [(model.case, find_best_order(model.case, document.after)) for model in models]
     rows = tuple(
         (case.name, case.chain_label(best.order), best.saved.value, best.saved.low, best.saved.high,
          "; ".join(map(case.chain_label, best.estimated)) or "none")
@@ -235,7 +235,7 @@ def _relative_error(value: float, measured: float | None) -> float | None:
 def build_next_runs_table(models: Sequence[CaseModel], choice: LengthChoice | None) -> Table:
     """Return what to measure next: the chains whose doubt moves the predicted time most."""
     most = max(2, choice.length if choice else 2)
-    found = [one for model in models for one in planning.select_next_chains(model, min(most, model.case.size))]
+    found = [chain for model in models for chain in planning.select_next_chains(model, min(most, model.case.size))]
     found.sort(key=lambda one: -one.seconds / max(planning.loop_s(one.case), 1e-300))
     columns = (Column("case"), Column("chain"), Column("doubt in the prediction", "s"), Column("what to do"))
     rows = tuple(
@@ -247,7 +247,7 @@ def build_next_runs_table(models: Sequence[CaseModel], choice: LengthChoice | No
 
 def _build_disturbances(models: Sequence[CaseModel]) -> Iterator[Part]:
     """Yield what disturbed the experiment."""
-    off = [one for model in models for one in noise.find_outliers(model.case)]
+    off = [outlier for model in models for outlier in noise.find_outliers(model.case)]
     drifts = [one for model in models if (one := noise.find_drift(model.case))]
     words = sentences.describe_disturbances(off, drifts, sum(len(model.case.samples[SECONDS]) for model in models))
     if words:

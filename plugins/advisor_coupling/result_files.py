@@ -26,7 +26,7 @@ def file_name(program: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ResultFile:
-    """A file of results as it is now: it is read again only when it changes."""
+    """The current state of a results file: it is read again only when that changes."""
 
     path: Path
     changed_ns: int
@@ -47,12 +47,12 @@ def find_result_files() -> list[ResultFile]:
 
 
 def kept_file(program: str) -> Path:
-    """Return where the experiment of a program is kept for advice."""
+    """Return the file that keeps the experiment of a program for advice."""
     return system_folder("data") / FOLDER / file_name(program)
 
 
 def stat_file(path: Path) -> ResultFile | None:
-    """Return a file as it is now; None where it is not there."""
+    """Return the current state of a file; None if it does not exist."""
     try:
         state = path.stat()
     except OSError:

@@ -63,7 +63,7 @@ class CacheRecord:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentDocument:
-    """An experiment and its runs; ``fingerprint`` tells one experiment from another.
+    """An experiment and its runs; ``fingerprint`` identifies it.
 
     ``arrays`` and ``loop_count`` are the expressions behind the numbers of the cases, needed to predict other cases;
     ``communicating`` names the kernels that talk to other processes, ``reasons`` the metrics that tell why chains lose.
@@ -156,7 +156,7 @@ def list_metrics(document: ExperimentDocument) -> tuple[Metric, ...]:
 
 
 def build_cases(document: ExperimentDocument) -> tuple[CouplingCase, ...]:
-    """Return the measurements of each case for which every kernel was measured by itself."""
+    """Return the measurements of each case in which every kernel was measured in isolation."""
     found = [_build_case(document, number) for number in range(len(document.cases))]
     return tuple(
         case for case in found if all(case.chain_samples(SECONDS, (index,)) is not None for index in range(case.size))

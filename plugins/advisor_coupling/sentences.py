@@ -44,17 +44,17 @@ def describe_experiment(
         unseen = units.format_share(choice.cross_validated_error)
         yield f"Best: {chosen}. Chosen without {_LEFT_OUT[choice.left_out]}, it errs there by {unseen} on average."
     if moves:
-        pairs = sum(len(one.chain) == 2 for one in moves)
+        pairs = sum(len(move.chain) == 2 for move in moves)
         yield f"{len(moves)} changes of couplings beyond noise, {pairs} of them of pairs."
 
 
 def describe_verdict(model: CaseModel) -> str:
     """Return what is to be said about one case."""
-    counts = Counter(one.verdict for one in model.couplings)
-    beyond = [one for one in model.couplings if is_claimed(one)]
+    counts = Counter(coupling.verdict for coupling in model.couplings)
+    beyond = [coupling for coupling in model.couplings if is_claimed(coupling)]
     if not model.couplings:
         return "no chain was measured"
-    if not any(one.value.has_interval for one in model.couplings):
+    if not any(coupling.value.has_interval for coupling in model.couplings):
         return f"fewer than {FEWEST} repetitions, so noise is not known and nothing is claimed."
     if not beyond:
         unclear = counts["too noisy to tell"]

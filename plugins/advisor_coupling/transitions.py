@@ -51,7 +51,7 @@ class Transition:
     crossed: tuple[str, ...]
 
 
-def build_cache_levels(caches: Mapping[str, CacheRecord], processors: int = 1) -> tuple[CacheLevel, ...]:
+def build_cache_levels(caches: Mapping[str, CacheRecord], processors: int) -> tuple[CacheLevel, ...]:
     """Return the caches, the smallest first, with what one of ``processors`` has of each.
 
     Of a cache that cores share, each of those that compute has its part.
@@ -88,7 +88,7 @@ def find_transitions(models: Sequence[CaseModel], caches: Mapping[int, Sequence[
     found: list[Transition] = []
     for axis in find_axes(one.case for one in models):
         for line in _group_lines(models, axis):
-            chains = dict.fromkeys(one.chain for model in line for one in model.couplings)
+            chains = dict.fromkeys(coupling.chain for model in line for coupling in model.couplings)
             found += [change for chain in chains for change in _find_along_line(line, axis, chain, caches)]
     return tuple(found)
 
@@ -121,7 +121,7 @@ def _find_along_line(
 
 
 def _find_coupling(model: CaseModel, chain: Chain) -> Coupling | None:
-    return next((one for one in model.couplings if one.chain == chain), None)
+    return next((coupling for coupling in model.couplings if coupling.chain == chain), None)
 
 
 def _coupling_direction(here: Coupling, there: Coupling) -> int:

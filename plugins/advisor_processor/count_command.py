@@ -73,7 +73,7 @@ def _build_parts(found: SourceModel) -> Iterator[Text | Table]:
     rows = tuple(_build_loop_row(loop) for loop in found.loops)
     columns = ("loop", "iterations", "as expression", "agrees", "an iteration does", "flops")
     yield Table("Loops, inner ones apart", tuple(map(Column, columns)), rows)
-    branches = [one for one in found.blocks if one.ratio is not None]
+    branches = [block for block in found.blocks if block.ratio is not None]
     if branches:
         yield Table(
             "Branches",

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: Misses of the last cache by the name of the level, the deepest first.
 _LAST: Final = ("misses.LL", "misses.L4", "misses.L3", "misses.L2")
+#: A trait of fewer of a gap's seconds is not worth a word.
+_LEAST_SHARE: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +42,6 @@ _TRAITS: Final = (
     _LoopTrait("S", "chains of operations", "chained_cycles", "scheduled_cycles", "P-2", "cycles in dependent chains"),
     _LoopTrait("C", "spilled registers", "spilled_loads", "compiled_ops.load", "P-4", "loads of spilled values"),
 )
-#: A trait of fewer of a gap's seconds is not worth a word.
-_LEAST_SHARE: Final = 0.05
 
 
 def build_findings(profile: Profile, gaps: Sequence[Gap], machine: Machine | None) -> tuple[Finding, ...]:

@@ -100,7 +100,7 @@ def _iterate_counts(
         counts |= {"strided_loads": schedule.strided, "chained_cycles": schedule.chained_cycles}
         if said:
             doubted = (
-                each for each in schedule.loops if remarks.find_loop_remark(each.loop, one.binary, said) == "overlap"
+                loop for loop in schedule.loops if remarks.find_loop_remark(loop.loop, one.binary, said) == "overlap"
             )
             counts["doubted_cycles"] = sum(each.cycles for each in doubted)
         counts |= {name: count for name, count in one.misses.items() if name.startswith("misses")}
@@ -111,7 +111,7 @@ def _select_functions(
     found: RunAnalysis, name: str | None, profile: Path | None, services: CommandServices
 ) -> list[FunctionAnalysis]:
     """Return the functions to show, those of the profile with the most time first, else those with most cycles."""
-    kept = [one for one in found.functions if not name or name in one.name]
+    kept = [function for function in found.functions if not name or name in function.name]
     if name and not kept:
         raise UsageError(f"--function {name}: no function that ran or contains a loop has a matching name")
     if profile is None:
@@ -130,7 +130,7 @@ def _select_functions(
 def _describe_run(found: RunAnalysis, machine: Machine, dynamic: bool) -> Iterator[str]:
     if dynamic:
         mac, macs = (
-            sum(getattr(one.schedule, name) for one in found.functions) / found.ranks
+            sum(getattr(function.schedule, name) for function in found.functions) / found.ranks
             for name in ("mac_cycles", "macs_cycles")
         )
         clock = machine_rates.clock_hz(machine) or 1.0
@@ -139,7 +139,7 @@ def _describe_run(found: RunAnalysis, machine: Machine, dynamic: bool) -> Iterat
             f"{clock / 1e9:.3g} GHz their busiest units take {format_seconds(mac / clock)} and their schedules "
             f"{format_seconds(macs / clock)} per processor."
         )
-        if any(one.misses for one in found.functions):
+        if any(function.misses for function in found.functions):
             yield f"With caches, {finite_cache.ASSUMPTION}."
     elif not found.functions:
         yield "No function contains a loop, or the executable is stripped: only functions with names are searched."

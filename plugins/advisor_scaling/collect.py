@@ -161,7 +161,7 @@ def _select_program(profiles: Sequence[Profile]) -> tuple[str, list[Profile], tu
 
 
 def _describe_nonpositive(profiles: Sequence[Profile]) -> tuple[str, ...]:
-    """Return what is said of parameters of which no power can be taken."""
+    """Return the message about parameters that have no powers."""
     names = {
         name: None
         for profile in profiles
@@ -252,7 +252,7 @@ def _add_rests(
 
 
 def _require_above_zero(names: Sequence[str], points: Sequence[tuple[float, ...]]) -> None:
-    """Raise ``UsageError`` for parameters that are not above zero everywhere: models are made of their powers."""
+    """Raise ``UsageError`` for parameters that are not positive everywhere: models consist of their powers."""
     for name, values in zip(names, zip(*points, strict=True), strict=True):
         if min(values) <= 0.0:
             raise UsageError(f"{name} is {min(values):g} at some points; models are powers of values above 0: shift it")

@@ -196,7 +196,7 @@ def _build_offers(stated: ApplicationModel | None, args: Namespace, services: Co
         raise UsageError("say which job it is: --predict 'N=4096'; the number of processors follows from the nodes")
     point = {name: values[-1] for name, values in targets.parse_target(args.predict[-1]).items()}
     table = offers.load_offers(Path(args.offers) if args.offers not in (None, "", "bundled") else None)
-    sizes = [expressions.parse_formula(each.bytes, stated.parameters) for each in stated.arrays]
+    sizes = [expressions.parse_formula(array.bytes, stated.parameters) for array in stated.arrays]
     memory = sum(sizes, expressions.require_sympy().Integer(0)) if sizes else None
     choices = offers.rank_choices(stated, table, services.load_machine, point, memory)
     where = " ".join(f"{name}={value:g}" for name, value in point.items())

@@ -102,7 +102,7 @@ def _build_libraries(parameters: Sequence[str], points: FloatArray, mean: FloatA
 
 def _count_columns(libraries: Sequence[FactorLibrary]) -> int:
     many = screening.FACTORS_LIMIT.get(len(libraries), screening.FACTORS_LIMIT_OF_MANY)
-    return int(np.prod([min(many, len(each.factors)) for each in libraries]))
+    return int(np.prod([min(many, len(library.factors)) for library in libraries]))
 
 
 def _select_series(averaged: AveragedRepeats, which: slice | IntArray) -> AveragedRepeats:

@@ -62,9 +62,9 @@ class Equation:
         return (higher - lower) / (2 * step * value) if value else 0.0
 
 
-def build_equation(fits: FittedModels, series: int, name: str, sum_index: int | None = None) -> Equation:
-    """Return the equation that stands for all sums of a series (or the sum of that index)."""
-    which = int(forecasts.representative_sums(fits)[series]) if sum_index is None else sum_index
+def build_equation(fits: FittedModels, series: int, name: str) -> Equation:
+    """Return the representative equation of a series."""
+    which = int(forecasts.representative_sums(fits)[series])
     factors = forecasts.factors_of_sums(fits)[series, which]
     used = fits.candidates.terms[series, which] >= 0
     coefficients = fits.candidates.coefficients[series, which]

@@ -194,7 +194,7 @@ def _repeats(row: Any) -> list[float]:  # noqa: ANN401
 
 def _iterate_legacy_rows(root: Any, found: Measurements) -> Iterator[tuple[str, str, Any, Any]]:  # noqa: ANN401
     parameters = sorted(root["parameters"], key=lambda each: each["id"])
-    found.parameters += [str(each["name"]) for each in parameters]
+    found.parameters += [str(parameter["name"]) for parameter in parameters]
     regions = {each["id"]: str(each["name"]) for each in root["callpaths"]}
     metrics = {each["id"]: str(each["name"]) for each in root["metrics"]}
     coordinates = {each["id"]: _parse_coordinate(each, parameters) for each in root["coordinates"]}
@@ -205,4 +205,4 @@ def _iterate_legacy_rows(root: Any, found: Measurements) -> Iterator[tuple[str, 
 
 def _parse_coordinate(row: Any, parameters: Any) -> list[float]:  # noqa: ANN401
     pairs = {pair["parameter_id"]: pair["parameter_value"] for pair in row["parameter_value_pairs"]}
-    return [float(pairs[each["id"]]) for each in parameters]
+    return [float(pairs[parameter["id"]]) for parameter in parameters]

@@ -60,9 +60,7 @@ def compute_forecast(fits: FittedModels, targets: FloatArray, level: float = 0.8
     return widen_by_drift(fits, targets, compute_steady_forecast(fits, targets, level, of_run), level)
 
 
-def compute_steady_forecast(
-    fits: FittedModels, targets: FloatArray, level: float = 0.8, of_run: bool = False
-) -> Forecast:  # fmt: skip
+def compute_steady_forecast(fits: FittedModels, targets: FloatArray, level: float, of_run: bool) -> Forecast:
     """Return the forecast of models that hold beyond the measured points as they do among them.
 
     ``of_run``: the interval is that of one more run, noise included, not that of the mean of many. Where points lie off
@@ -158,7 +156,7 @@ def central_powers(fits: FittedModels) -> FloatArray:
 
 
 def representative_sums(fits: FittedModels) -> IntArray:
-    """Return the sum (k,) that stands for all: of those at least a tenth as probable as the best, the most central."""
+    """Return the representative sum (k,): the most central of those at least a tenth as probable as the best."""
     return _most_central_sums(fits, 0.1)
 
 

@@ -87,7 +87,7 @@ def forecast_jointly(
     for each in find_partitions(study):
         doubt = np.zeros(len(targets)) if each.fixed else HIDDEN_GROWTH * _count_doublings(study, targets)
         rows = np.array([each.whole, *each.parts])
-        after = _close_sum(each, _select_rows(steady, rows), doubt)
+        after = _close_sum(each, forecasts.Forecast(steady.value[rows], steady.low[rows], steady.high[rows]), doubt)
         if after is not None:
             steady, said = (_set_sum(one, each, rows, after) for one in (steady, said))
     return said
@@ -105,10 +105,6 @@ def _forecast_selected(
 def _count_doublings(study: ScalingStudy, targets: FloatArray) -> FloatArray:
     """Return how many doublings each target (t,) lies beyond what was measured, all parameters together."""
     return np.array([np.log2(list(compute_reach(study, target.tolist()).values())).sum() for target in targets])
-
-
-def _select_rows(said: Forecast, rows: IntArray) -> Forecast:
-    return forecasts.Forecast(said.value[rows], said.low[rows], said.high[rows])
 
 
 def _close_sum(each: Partition, said: Forecast, doubt: FloatArray) -> FloatArray | None:

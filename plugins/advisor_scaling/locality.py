@@ -30,6 +30,10 @@ LOCALITY_NEEDED: Final = (
     "Without locality factor the line through the computation times crosses P = infinity below zero, which is no time: "
     "the total CPU time falls as P grows because each part fits better into the caches. The locality factor is needed."
 )
+#: Series of a study: CPU time of all processors together, and of the one that computes longest.
+TOTAL: Final = "CPU time, all processors"
+LONGEST: Final = "CPU time, longest"
+_FEWEST: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,12 +180,6 @@ def _fit_alpha(here: FloatArray, latency: FloatArray, bandwidth: FloatArray, sec
     """Return alpha_P, the time without any communication cost, of the runs at one P."""
     columns = {"alpha": np.ones(int(here.sum())), "beta": latency[here], "gamma": 1.0 / bandwidth[here]}
     return fit_regression(columns, seconds[here])[0].value
-
-
-#: Series of a study: CPU time of all processors together, and of the one that computes longest.
-TOTAL: Final = "CPU time, all processors"
-LONGEST: Final = "CPU time, longest"
-_FEWEST: Final = 3
 
 
 def build_locality_parts(each: ScalingStudy) -> list[Part]:

@@ -87,7 +87,7 @@ def _pooling_weight(squares: FloatArray, free: FloatArray) -> FloatArray:
 
 
 def _find_outliers(deviation: FloatArray) -> npt.NDArray[np.bool_]:
-    """Return which repeats lie far off the median of their point; with fewer than three nobody can tell.
+    """Return which repeats lie far off the median of their point; with fewer than three, none.
 
     Far is measured by the usual deviation of all points, and by that of the point where it is larger.
     """

@@ -126,7 +126,7 @@ def build_course_parts(each: ScalingStudy, fits: FittedModels, target: FloatArra
 
 
 def complete_picture(each: ScalingStudy, course: Series) -> Series:
-    """Return the plot for a file of its own: with the program's name, and a line at the largest measured value."""
+    """Return the plot for a separate file: with the program's name, and a line at the largest measured value."""
     measured = float(np.asarray(each.points)[:, each.parameters.index(course.x.name)].max())
     heights = [height for line in course.lines for height in (*line.low, *line.high) if height > 0.0] or [1.0]
     edge = Line("largest measured", (measured, measured), (min(heights), max(heights)))

@@ -1,4 +1,4 @@
-"""The words in which rules speak about growth: facts that the findings on the target tell."""
+"""Facts on growth for the rules, from the findings on the target."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _count_no_points(profile: Profile, phase: int | None) -> float:
 
 
 def _compute_target_factor(profile: Profile, phase: int | None) -> float | None:
-    """Return how many times as many processors the program is meant for (parameter ``target``); None where not said."""
+    """Return the factor to the target number of processors (parameter ``target``); None if not stated."""
     stated = profile.parameters.get(TARGET)
     if not isinstance(stated, str):
         return None  # and nothing that models growth is loaded

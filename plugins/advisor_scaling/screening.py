@@ -1,4 +1,4 @@
-"""Which factors of each parameter are worth combining, told from the lines on which only that parameter changes."""
+"""Which factors of each parameter are worth combining, by the lines on which only that parameter changes."""
 
 from __future__ import annotations
 

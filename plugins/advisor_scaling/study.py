@@ -66,7 +66,7 @@ def fit_study(study: ScalingStudy) -> FittedModels:
 
 
 def series_equation(study: ScalingStudy, fits: FittedModels, series: int) -> Equation:
-    """Return the equation that stands for the model of a series."""
+    """Return the representative equation of a series."""
     return equations.build_equation(fits, series, study.series[series].name)
 
 
@@ -89,7 +89,7 @@ def drop_point(study: ScalingStudy, point: int) -> ScalingStudy:
     )  # fmt: skip
 
 
-def leave_one_out(study: ScalingStudy, of_run: bool = True) -> Forecast:
+def leave_one_out(study: ScalingStudy) -> Forecast:
     """Return what models fitted without each point say about it: values and intervals (k, n) of one more run.
 
     Points that leave fewer than three others are NaN.
@@ -99,7 +99,7 @@ def leave_one_out(study: ScalingStudy, of_run: bool = True) -> Forecast:
     if len(study.points) > FEWEST_POINTS:
         for point in range(len(study.points)):
             fits = fit_study(drop_point(study, point))
-            said = forecasts.compute_forecast(fits, study.points[point : point + 1], of_run=of_run)
+            said = forecasts.compute_forecast(fits, study.points[point : point + 1], of_run=True)
             ends[:, :, point] = said.value[:, 0], said.low[:, 0], said.high[:, 0]
     return forecasts.Forecast(*ends)
 

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 #: The subject of the finding.
 SUBJECT: Final = "prediction"
+#: Regions with a smaller share of a gap there are not named.
+NAMED_SHARE: Final = 0.1
 
 
 def check_prediction(profile: Profile, gaps: Sequence[Gap], others: Sequence[RunGaps]) -> Finding | None:
@@ -37,7 +39,7 @@ def check_prediction(profile: Profile, gaps: Sequence[Gap], others: Sequence[Run
     None where it lies among them, or where they are at too few points or leave out a parameter that it changes.
     """
     point = collect.numeric_parameters(profile)
-    apart = [each for each in others if collect.numeric_parameters(each[0]) != point]
+    apart = [other for other in others if collect.numeric_parameters(other[0]) != point]
     try:
         each = collect.build_study(
             profile.program, [_observe(*one) for one in apart], (), collect.NOISE_SHARE
@@ -109,10 +111,6 @@ def _compare_series(
     actual = measured[each.series[at]]
     inside = "within" if low <= actual <= high else "outside"
     return f"{actual:.3g} s, predicted {value:.3g} s ({inside} its own 80 %: {low:.3g} to {high:.3g} s)."
-
-
-#: Regions with a smaller share of a gap there are not named.
-NAMED_SHARE: Final = 0.1
 
 
 def forecast_places(

@@ -126,7 +126,7 @@ def _find_setting(profile: Profile, name: str) -> str | None:
 
 def _collect_study(program: str, runs: Sequence[RunGaps]) -> ScalingStudy:
     parameters = [collect.numeric_parameters(run) for run, _ in runs]
-    if len({tuple(each.items()) for each in parameters}) < study.FEWEST_POINTS:  # of most programs; soon told
+    if len({tuple(parameter.items()) for parameter in parameters}) < study.FEWEST_POINTS:  # of most programs; soon told
         raise UsageError("there are runs at too few points")
     observations = [
         (each, {RUN: run.actual_s} | collect.compute_gap_series(its_gaps, run.actual_s))
@@ -296,7 +296,7 @@ def fit_kernel_model(
 
 
 def processors_factor(profile: Profile, stated: str) -> float | None:
-    """Return how many times as many processors a ``stated`` target means as this run had; None where it says none."""
+    """Return the factor from this run's processors to a ``stated`` target; None if it states none."""
     try:
         asked = targets.parse_target(targets.split_settings(stated)[0])
     except UsageError:

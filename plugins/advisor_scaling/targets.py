@@ -1,4 +1,4 @@
-"""Where a prediction is asked for: ``P=1024 N=4096,8192`` as points, and the scale that a program is meant for."""
+"""Where to predict: ``P=1024 N=4096,8192`` as points, and the scale that a program is meant for."""
 
 from __future__ import annotations
 
@@ -25,6 +25,14 @@ _PAIR: Final = re.compile(r"([^\s=]+)\s*=\s*([^\s=]+)")
 _MOST: Final = 10_000
 #: What a target may name beside its point: ``machine=NAME`` and ``input=NAME``.
 SETTINGS: Final = ("machine", "input")
+#: The kind of the findings on growth; the subject is the run, its gaps, or one gap that grows.
+KIND: Final = "scaling"
+#: The parameter of a profile that says what scale the program is meant for, such as "P=1024 N=8192".
+TARGET: Final = "target"
+#: A measure of a finding on a gap: the seconds of the gap in a region there, whose name follows.
+IN_REGION: Final = "seconds in "
+#: Gaps between the machine's peak and the computation that was measured: only counts and a machine model show them.
+MACHINE_GAPS: Final = frozenset({"A", "C", "S", "$"})
 
 
 def split_settings(text: str) -> tuple[str, dict[str, str]]:
@@ -91,13 +99,3 @@ def _check_parameter(study: ScalingStudy, name: str, values: Sequence[float]) ->
         )
     known = ", ".join(study.parameters)
     raise UsageError(f"the runs have no parameter {name!r}{suggest_word(name, study.parameters)}; they have {known}")
-
-
-#: The kind of the findings on growth; the subject is the run, its gaps, or one gap that grows.
-KIND: Final = "scaling"
-#: The parameter of a profile that says what scale the program is meant for, such as "P=1024 N=8192".
-TARGET: Final = "target"
-#: A measure of a finding on a gap: the seconds of the gap in a region there, whose name follows.
-IN_REGION: Final = "seconds in "
-#: Gaps between the machine's peak and the computation that was measured: only counts and a machine model show them.
-MACHINE_GAPS: Final = frozenset({"A", "C", "S", "$"})

@@ -1,4 +1,4 @@
-"""Answers the tracers: which steps the instructions take that they meet, asked once for each sequence of bytes.
+"""Answers the tracers: the steps of the instructions that they meet, queried once for each sequence of bytes.
 
 And which files and functions are of interest, asked once for each file (``regions``).
 """
@@ -125,7 +125,7 @@ class DecodingServer:
         return len(self._buffers)
 
     def serve_requests(self, timeout_s: float) -> None:
-        """Answer what is asked; return after ``timeout_s`` without a question, or after a round of answers."""
+        """Answer requests; return after ``timeout_s`` without one, or after a round of answers."""
         for key, _ in self._selector.select(timeout_s):
             source = key.fileobj
             if source is self._listener:

@@ -24,7 +24,7 @@ _MOST_ROWS: Final = 15
 
 
 def build_histogram(observed: Observation) -> list[Part]:
-    """Return the parts of the report for a run of which single cycles were kept, none for another."""
+    """Return the parts of the report for a run whose single cycles were kept, none for others."""
     rows = read_rows(observed)
     if rows is None or not len(rows):
         return []
@@ -40,7 +40,7 @@ def build_histogram(observed: Observation) -> list[Part]:
 
 
 def read_rows(observed: Observation) -> IntArray | None:
-    """Return operations by component in each cycle (cycles, 6) of the longest thread, None where they were not kept."""
+    """Return operations by component in each cycle (cycles, 6) of the longest thread, None if they were not kept."""
     stream = max(observed.image.streams, key=lambda stream: stream.cycles)
     if stream.rows is None:
         return None

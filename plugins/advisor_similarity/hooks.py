@@ -116,7 +116,7 @@ def _run_suite(args: Namespace, services: CommandServices) -> Report:
 
 @hookimpl
 def advisor_document(path: Path) -> KnownDocument | None:
-    """Return that a file holds workloads, by operations or profiles, which are kept in the user's library."""
+    """Recognize a file of workloads, by operations or profiles, which are kept in the user's library."""
     with path.open("rb") as stream:
         head = stream.read(4096)
     if not head.lstrip().startswith(b"[") or not re.search(_WORKLOAD, head):

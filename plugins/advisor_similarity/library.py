@@ -33,6 +33,8 @@ SHARED: Final = "GAPWATCH_WORKLOADS"
 _LARGEST_B: Final = 64 << 20
 #: Workloads of a file that are named, at most.
 _NAMED: Final = 3
+#: A run that is faster by less than this share is not faster.
+_LEAST_SHARE: Final = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,12 +110,12 @@ def build_experienced(applied: Sequence[AppliedAction]) -> list[LibraryEntry]:
 
 
 def describe_storage(name: str) -> str:
-    """Return the sentence that tells where a workload went."""
+    """Return the sentence on where a workload was stored."""
     return f"Kept in your library as '{name}'; gapwatch similar takes this name."
 
 
 def store_entry(folder: Path, entry: LibraryEntry) -> None:
-    """Write a workload to the user's library, in the place of what was there under its name.
+    """Write a workload to the user's library, replacing one of the same name.
 
     What it does not hold, the profile of a workload with a centroid for example, stays as it was.
     """
@@ -201,10 +203,6 @@ def _is_sound(entry: LibraryEntry) -> bool:
     values = (*entry.centroid, *entry.fine.values(), *entry.seconds.values())
     sound = all(np.isfinite(value) and value >= 0 for value in values) and all(entry.seconds.values())
     return len(entry.centroid) == len(COARSE) and sound
-
-
-#: A run that is faster by less than this share is not faster.
-_LEAST_SHARE: Final = 0.005
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,8 +81,8 @@ def balance_units(workload: Workload, machine: Machine) -> UnitBalance | None:
         (_sum_demands(tuple(names), demanded, units, workload.cycles) for names in pipes.values()),
         key=lambda one: -one.cycles,
     )
-    asked = np.array([[one.demand for one in demands]])
-    given = np.array([[one.supply for one in demands]])
+    asked = np.array([[demand.demand for demand in demands]])
+    given = np.array([[demand.supply for demand in demands]])
     missing = tuple(sorted(set(demanded) - set(units)))
     return UnitBalance(tuple(demands), float(shape_distance(asked, given)[0]), missing)
 

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 #: What an entry must hold to be compared.
 _HELD: Final = {"profile": "profile", "matrix": "matrix"}
 _DIFFERENCES: Final = 3
+PLUGIN: Final = "similarity"
+#: Workloads farther away than this teach nothing; a choice, as no labelled set of profiles is at hand to fit it on.
+NEAR: Final = 0.2
+_COUNT: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +108,6 @@ def _find_differences(this: LibraryEntry, other: LibraryEntry, by: str) -> tuple
     apart = {name: abs(here.get(name, 0.0) - there.get(name, 0.0)) for name in (*here, *there)}
     names = sorted((name for name in apart if apart[name] > 0), key=lambda name: -apart[name])
     return tuple((name, here.get(name, 0.0), there.get(name, 0.0)) for name in names[:_DIFFERENCES])
-
-
-PLUGIN: Final = "similarity"
-#: Workloads farther away than this teach nothing; a choice, as no labelled set of profiles is at hand to fit it on.
-NEAR: Final = 0.2
-_COUNT: Final = 5
 
 
 def build_findings(profile: Profile, gaps: Sequence[Gap], known: Sequence[LibraryEntry]) -> list[Finding]:

@@ -92,7 +92,7 @@ def _predict_from(
         return None
     log_ratio, near = _mean_log_ratio(this, others, machine, reference, by)
     seconds = base * math.exp(log_ratio)
-    if len({one.program for one in others}) < _LEAST_PROGRAMS:
+    if len({other.program for other in others}) < _LEAST_PROGRAMS:
         return math.inf, Prediction(seconds, None, None, reference, near)
     errors = predict_known(others, machine, reference, by)
     low, high = np.quantile(-errors, [(1 - COVERED) / 2, (1 + COVERED) / 2])

@@ -29,11 +29,19 @@ if TYPE_CHECKING:
 ARCHITECTURES: Final = {62: "x86_64", 183: "aarch64"}
 _CROSS: Final = {"x86_64": "amd64", "aarch64": "arm64"}
 _GRACE_S: Final = 5.0
+#: Started by the launcher for every rank; everything it needs stands in variables, nothing is put into its text.
+_RANK_SCRIPT: Final = """#!/bin/sh
+rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${MV2_COMM_WORLD_RANK:-${SLURM_PROCID:-0}}}}}
+if [ "$rank" = "$GAPWATCH_RANK" ]; then
+    exec "$GAPWATCH_QEMU" -cpu max -plugin "$GAPWATCH_PLUGIN" "$GAPWATCH_PROGRAM" "$@"
+fi
+exec "$GAPWATCH_PROGRAM" "$@"
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class TracePlan:
-    """How to run and schedule: the command, and what the tracer is told.
+    """How to run and schedule: the command, and the tracer's settings.
 
     ``limit`` operations a cycle (0: unlimited), ``rows`` cycles kept apart, a ``window`` of instructions in every
     ``period`` (0: all of them), the ``rank`` to observe where the command is started by an MPI launcher, the ``region``
@@ -170,16 +178,6 @@ def _traced_command(
         shell = find_program("env")
         return [qemu, "-cpu", "max", *root, "-plugin", plugin, str(shell), str(program)]
     return [qemu, "-cpu", "max", *root, "-plugin", plugin, str(program)]
-
-
-#: Started by the launcher for every rank; everything it needs stands in variables, nothing is put into its text.
-_RANK_SCRIPT: Final = """#!/bin/sh
-rank=${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${PMI_RANK:-${MV2_COMM_WORLD_RANK:-${SLURM_PROCID:-0}}}}}
-if [ "$rank" = "$GAPWATCH_RANK" ]; then
-    exec "$GAPWATCH_QEMU" -cpu max -plugin "$GAPWATCH_PLUGIN" "$GAPWATCH_PROGRAM" "$@"
-fi
-exec "$GAPWATCH_PROGRAM" "$@"
-"""
 
 
 def _build_command(plan: TracePlan, launcher: list[str], traced: list[str], program: Path, folder: Path) -> list[str]:

@@ -13,6 +13,8 @@ from advisor_similarity.elf import find_functions
 
 #: What the tracer is told, as in ``tracer/streams.h``.
 _EVERYTHING, _WITHIN, _AFTER = range(3)
+#: Parts that compilers add to the names of what they outline and clone.
+_CLONES: Final = ("._omp_fn.", ".omp_outlined", ".isra.", ".part.", ".constprop.", ".cold", ".lto_priv.", ".extracted")
 
 
 @dataclass(slots=True)
@@ -75,10 +77,6 @@ class Region:
         if entries:
             self.defined_in.append(path)
         return left_out, entries
-
-
-#: Parts that compilers add to the names of what they outline and clone.
-_CLONES: Final = ("._omp_fn.", ".omp_outlined", ".isra.", ".part.", ".constprop.", ".cold", ".lto_priv.", ".extracted")
 
 
 def is_clone(symbol: str, function: str) -> bool:

@@ -98,8 +98,8 @@ def _describe_units(observed: Observation, machine: Machine) -> list[Part]:
         text += f" The model does not state: {', '.join(found.missing)}."
     columns = (Column("units"), Column("asked for a cycle"), Column("started a cycle"), Column("busy", "share"))
     rows = tuple(
-        (", ".join(one.units), one.demand, one.supply, one.cycles / found.cycles if found.cycles else 0.0)
-        for one in found.demands
+        (", ".join(demand.units), demand.demand, demand.supply, demand.cycles / found.cycles if found.cycles else 0.0)
+        for demand in found.demands
     )
     return [Text(text), Table(f"Units of {machine.name}", columns, rows)]
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from advisor_similarity.library import LibraryEntry
 
 
+_MOST_IN_MAP = 30
+
+
 @dataclass(frozen=True, slots=True)
 class Coverage:
     """How near the nearest member of a suite is: to the average workload, to the worst one (its index)."""
@@ -46,7 +49,7 @@ def compute_coverage(distances: FloatArray, suite: list[int], weights: FloatArra
 
 
 def find_redundant(distances: FloatArray, suite: list[int], nearer_than: float) -> list[tuple[int, int, float]]:
-    """Return members that another member stands for: (member, its stand-in, their distance), nearest pair first.
+    """Return members that another member can replace: (member, its stand-in, their distance), nearest pair first.
 
     A stand-in stays in the suite, so that leaving out all that are listed loses no more than ``nearer_than``.
     """
@@ -97,9 +100,6 @@ def _find_exchange(distances: FloatArray, chosen: list[int], weights: FloatArray
 
 def _mean_distance(distances: FloatArray, chosen: list[int], weights: FloatArray) -> float:
     return float(np.average(np.min(distances[:, chosen], axis=1), weights=weights))
-
-
-_MOST_IN_MAP = 30
 
 
 def run_suite(args: Namespace, services: CommandServices) -> Report:

@@ -108,7 +108,7 @@ class _PipedStream:
         self._left: tuple[Octets, IntArray, IntArray] | None = None
 
     def schedule_text(self, text: bytes) -> None:
-        """Schedule what whole lines tell, all but the last instruction: more of its accesses may follow."""
+        """Schedule the instructions in whole lines, except for the last one: more of its accesses may follow."""
         most = len(text) // _SHORTEST_LINE + 1
         kinds, addresses = np.empty(most, dtype=np.uint8), np.empty(most, dtype=np.int64)
         sizes = np.empty(most, dtype=np.int64)

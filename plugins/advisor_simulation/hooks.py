@@ -45,7 +45,7 @@ def advisor_document(path: Path) -> KnownDocument | None:
 def advisor_findings(
     profile: Profile, machine: Machine | None, trace: Trace | None, history: Sequence[Advice]
 ) -> Sequence[Finding]:
-    """Return what a replay of the trace tells of the network and of the machine: efficiencies, and what disturbs.
+    """Return the findings of a replay on network and machine: efficiencies and disturbances.
 
     Of the history those runs count that were traced on other numbers of ranks.
     """
@@ -59,7 +59,7 @@ def advisor_findings(
 
 @hookimpl
 def advisor_facts() -> Sequence[Fact]:
-    """Return what a replay tells of the network's part in a run."""
+    """Return facts on the network's part in a run, from a replay."""
     from advisor_simulation.replay.facts import build_facts
 
     return build_facts()

@@ -16,7 +16,7 @@ from advisor.analysis import bounds, gaps
 from advisor.extension.host import load_plugins
 from advisor.pipeline import Options, advise
 from advisor.trace.profile import from_trace
-from advisor_simulation.whatif import work_budget
+from advisor_simulation.whatif import trial
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +96,7 @@ def test_what_the_budget_of_work_does_not_reach_is_named(monkeypatch: pytest.Mon
     """With work for a few simulations the one with most to win is still made, and the rest is said to be left over."""
     trace = stencil(4, 0.45, "nonblocking", reduces=True)
     whole = advised(trace)
-    monkeypatch.setattr(work_budget, "LEAST", work_budget.MOST // 6)
+    monkeypatch.setattr(trial, "LEAST_ROWS", trial.MOST_ROWS // 6)
     small = advised(trace)
     left_out = {one.action for one in small.dismissed if one.gain_s is None}
     assert left_out

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 from native_documents import PROFILES
@@ -18,7 +20,8 @@ from advisor.analysis.loads import summarize_loads
 from advisor.cli.compare import build_comparison_report
 from advisor.extension.host import load_plugins
 from advisor.formats import native
-from advisor.model.records import Advice, Phase, Processor, Profile, Region
+from advisor.model import policy
+from advisor.model.records import Advice, Gap, Phase, Processor, Profile, Region, Share
 from advisor.model.reports import Text
 from advisor.pipeline import Options, study_run
 
@@ -200,3 +203,43 @@ def result_of(found: Comparison) -> str:
     text = build_comparison_report(found).parts[-1]
     assert isinstance(text, Text)
     return text.text
+
+
+def test_the_three_regions_that_changed_most_are_named_in_mean_seconds() -> None:
+    gap = compare_builds([told(10.0)], [told(10.0)]).changes[1].name
+
+    def held(*seconds: tuple[str, float]) -> Advice:
+        """A run whose gap lies in these regions, once or several times in each."""
+        shares = tuple(Share(*one) for one in seconds)
+        return replace(told(10.0), gaps=(Gap(gap, (), "IPC", "IPCOLMDSW", 0.0, 0.0, "measured", regions=shares),))
+
+    before = [held(("a", 1.0), ("b", 2.0), ("c", 1.0), ("same", 3.0))]
+    after = [held(("a", 2.0), ("a", 3.0), ("same", 3.0), ("d", 0.5)), held(("a", 3.0), ("same", 3.0), ("d", 0.5))]
+    (change,) = (one for one in compare_builds(before, after).changes if one.name == gap)
+    assert change.places == (("a", 3.0), ("b", -2.0), ("c", -1.0))
+    (unchanged,) = (one for one in compare_builds(before, before).changes if one.name == gap)
+    assert unchanged.places == ()
+
+
+def test_the_noise_of_a_difference_is_that_of_two_means() -> None:
+    found = compare_builds([told(10.0), told(10.2)], [told(10.0), told(10.1), told(10.2)])
+    pooled_s = math.sqrt((2 * 0.1**2 + 2 * 0.1**2) / (1 + 2))
+    assert found.actual.noise_s == pytest.approx(pooled_s * math.sqrt(1 / 2 + 1 / 3))
+
+
+@pytest.mark.parametrize(("factor", "beyond"), [(0.99, False), (1.01, True)])
+def test_a_change_beyond_noise_is_one_that_no_number_of_tests_explains(factor: float, beyond: bool) -> None:
+    before = [told(10.0), told(10.2)]
+    same = compare_builds(before, before)
+    assert same.actual.noise_s is not None
+    chance = policy.CHANGE_PROBABILITY / (1 + len(same.changes))
+    delta_s = factor * same.actual.noise_s * float(scipy.stats.t.ppf(1 - chance / 2, df=2))
+    found = compare_builds(before, [told(10.0 + delta_s), told(10.2 + delta_s)])
+    assert found.actual.beyond_noise is beyond
+
+
+def test_a_run_that_became_faster_is_no_increase() -> None:
+    slower = Change("actual", 10.0, 12.0, 0.1, True, ())
+    faster = replace(slower, after_s=8.0)
+    assert Comparison("heat", "a", "b", (2, 2), slower, ()).significant_increases == (slower,)
+    assert Comparison("heat", "a", "b", (2, 2), faster, ()).significant_increases == ()

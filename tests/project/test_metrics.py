@@ -32,7 +32,9 @@ def test_functions_and_files_are_short(sources: list[metrics.SourceFile]) -> Non
     functions = [function for one in sources for function in one.functions]
     lengths = [(function.end_lineno or 0) - function.lineno + 1 for function in functions]
     assert metrics.percentile(lengths, 0.9) <= 30
+    assert max(lengths) <= 60
     assert metrics.percentile([one.lines for one in sources], 0.9) <= 300
+    assert max(one.lines for one in sources) <= 400
     assert sum(metrics.is_one_word(function.name) for function in functions) <= 0.3 * len(functions)
 
 

@@ -48,9 +48,7 @@ class AttributionSource:
     machine: Machine | None = None
 
 
-def build_source(
-    profile: Profile, loads: ProfileLoads | None = None, machine: Machine | None = None
-) -> AttributionSource:
+def build_source(profile: Profile, loads: ProfileLoads | None, machine: Machine | None) -> AttributionSource:
     """Return what attribution works on; ``loads`` spares the pass over the arrays."""
     loads = loads or summarize_loads(profile)
     values = compute_bound_seconds(loads) | {"actual": profile.actual_s}
@@ -61,7 +59,7 @@ def build_source(
 
 @dataclass(frozen=True, slots=True)
 class GapPart:
-    """The part of a gap that belongs to ``gap_letters``; several where they cannot be told apart."""
+    """The part of a gap that belongs to ``gap_letters``; several if they cannot be distinguished."""
 
     letters: tuple[str, ...]
     spread: SecondsSpread
@@ -128,10 +126,10 @@ def _mean_io(source: AttributionSource) -> SecondsSpread:
     arrays = [sum((phase.arrays[name] for name in names), np.zeros(1)) for phase in profile.phases]
     share = 1.0 / loads.processors
     return SecondsSpread(
-        np.concatenate([each.sum(axis=(1, 2)) for each in arrays]) * share,
+        np.concatenate([array.sum(axis=(1, 2)) for array in arrays]) * share,
         loads.empty_spread.rest,
-        sum((each.sum(axis=(0, 2)) for each in arrays), np.zeros(loads.processors)) * share,
-        np.concatenate([each.sum(axis=(0, 1)) for each in arrays]) * share,
+        sum((array.sum(axis=(0, 2)) for array in arrays), np.zeros(loads.processors)) * share,
+        np.concatenate([array.sum(axis=(0, 1)) for array in arrays]) * share,
     )
 
 
@@ -149,7 +147,7 @@ def _average_differences(
 
 
 def _average_spread(source: AttributionSource, name: str, total: float) -> SecondsSpread:
-    """Return what an average bound is made of."""
+    """Return the seconds behind a bound that is a mean."""
     return _machine_spread(source, name, total) if name in COUNTS else source.loads.spreads[name]
 
 

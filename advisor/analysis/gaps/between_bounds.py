@@ -207,7 +207,7 @@ def _sum_others(values: FloatArray, chosen: IntArray) -> tuple[Share, ...]:
 
 
 def build_accounts(gaps: Sequence[Gap], bounds: Sequence[Bound], findings: Iterable[Finding]) -> tuple[GapAccount, ...]:
-    """Return the accounts of the gaps of which findings explain a part, in the order of the hierarchy.
+    """Return the accounts of all gaps that findings explain in part, in the order of the hierarchy.
 
     A part counts for what surer parts of its cause do not explain in its regions already, a general one for what no
     other part explains there; together they never exceed the gap. Parts of gaps below the lowest known bound are
@@ -224,10 +224,10 @@ def build_accounts(gaps: Sequence[Gap], bounds: Sequence[Bound], findings: Itera
         if bound.name in held:
             height = levels.index(bound.name)
             below = {gap.name for gap in gaps if levels.index(gap.upper) <= height} | {*levels[:height]}
-            place = sum(one.gap in below for one in accounts)
-            told = sum(part.seconds for one in accounts[:place] for part in one.parts)
+            place = sum(account.gap in below for account in accounts)
+            told = sum(part.seconds for account in accounts[:place] for part in account.parts)
             accounts.insert(place, _build_account(bound.name, bound.seconds or 0.0, held[bound.name], told))
-    return tuple(one for one in accounts if one.parts)
+    return tuple(account for account in accounts if account.parts)
 
 
 def find_account_name(part: GapPart, gaps: Sequence[Gap], bounds: Sequence[Bound]) -> str | None:
@@ -249,7 +249,7 @@ def _find_ladder(bounds: Sequence[Bound]) -> Sequence[Level | DeviceLevel]:
 
 
 def _build_account(name: str, seconds: float, parts: Iterable[GapPart], told_s: float = 0.0) -> GapAccount:
-    """Return the account of one gap, of which parts of other accounts tell ``told_s`` already."""
+    """Return the account of one gap; parts of other accounts explain ``told_s`` of it already."""
     left = max(seconds - told_s, 0.0)
     explained: dict[str, dict[str, float]] = {}
     counted = []

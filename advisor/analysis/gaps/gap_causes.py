@@ -135,7 +135,7 @@ def _held_share(source: AttributionSource, causes: Causes, rows: IntArray) -> Fl
 
 
 def _is_serial(source: AttributionSource) -> npt.NDArray[np.bool_]:
-    return np.array([each.kind == "serial" for each in source.loads.phases], dtype=bool)
+    return np.array([phase.kind == "serial" for phase in source.loads.phases], dtype=bool)
 
 
 def _decided_share(source: AttributionSource, phase: IntArray, processor: IntArray) -> FloatArray:
@@ -189,7 +189,7 @@ def _idle_thread_shares(source: AttributionSource, spread: SecondsSpread) -> lis
 
 
 def _cause_shares(source: AttributionSource, rows: CauseRows, chosen: IntArray, claims: FloatArray) -> list[Share]:
-    """Return one share for each cause of which the ``chosen`` rows explain something."""
+    """Return the share of each cause that the ``chosen`` rows explain."""
     seconds = sum_by_group(rows.group[chosen], claims, len(rows.first))
     largest = np.argsort(-seconds, kind="stable")[:LIMIT]
     return [_make_share(source, rows.causes, int(rows.first[i]), float(seconds[i])) for i in largest if seconds[i] > 0]

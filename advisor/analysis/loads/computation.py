@@ -41,7 +41,7 @@ def find_sequential_shares(profile: Profile) -> FloatArray:
 
 
 def find_sequential_regions(profile: Profile) -> frozenset[str]:
-    """Return the names of the regions of which threads can't share the larger part."""
+    """Return the names of the regions whose larger part threads can't share."""
     shares = find_sequential_shares(profile).max(axis=1, initial=0.0)
     return frozenset(region.name for region, share in zip(profile.regions, shares.tolist(), strict=True) if share > 0.5)
 

@@ -126,7 +126,7 @@ class _PhaseAccumulator:
         return PhaseSummary(loads, layouts)
 
     def _average_layouts(self) -> dict[str, SecondsLayout]:
-        """Return what the bounds I to IPCO are made of: means over the processors, in serial phases the maximum."""
+        """Return the seconds behind the bounds I to IPCO: means over the processors, in serial phases the maximum."""
         arrays, share = self.arrays, 1 / self.arrays.processors
         found = {}
         if self.kinds.computation.is_known:

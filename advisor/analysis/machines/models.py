@@ -35,7 +35,7 @@ def list_model_names(places: Iterable[Path] = ()) -> tuple[str, ...]:
 
 
 def load_machine(name_or_path: str | Path, places: Iterable[Path] = ()) -> Machine:
-    """The model of that name or in that file; a model in ``places`` goes before a bundled one of the same name.
+    """The model of that name or in that file; a model in ``places`` takes precedence over a bundled one.
 
     UsageError for a name that is not known, DocumentError with every mistake in the file.
     """
@@ -54,7 +54,7 @@ def load_machine(name_or_path: str | Path, places: Iterable[Path] = ()) -> Machi
 
 
 def load_host_machine() -> Machine:
-    """The machine this runs on, as far as the system tells; functional units as in the model of its processor."""
+    """The machine this runs on, as the system describes it; functional units come from its processor's model."""
     found = local_machine.detect_machine()
     return local_machine.add_core_units(found, _find_processor_model(local_machine.identify_processor()))
 

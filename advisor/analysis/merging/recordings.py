@@ -30,6 +30,11 @@ _COMPARED: Final = {"cores": "cores", "language": "language", "machine": "machin
 
 #: What one recording may know about a run and another may not.
 _STATED: Final = ("build", "started", "machine", "cores", "language", "executable", "ranks_expected", "job")
+#: A region with this share of all work is all that the leader can tell apart.
+_ALL: Final = 0.95
+_IO: Final = CAUSE_CATEGORIES.index("io")
+#: Phases with less of the I/O than this get none of its causes.
+_LEAST: Final = 0.01
 
 
 def merge_recordings(recordings: Sequence[Profile]) -> Profile:
@@ -128,10 +133,6 @@ def _iterate_contradictions(leader: Profile, other: Profile) -> Iterator[str]:
         yield f"the run took {first} for {leader.reader}, {second} for {other.reader}; they may be different runs"
 
 
-#: A region with this share of all work is all that the leader can tell apart.
-_ALL: Final = 0.95
-
-
 def find_new_counts(leader: Profile, other: Profile) -> tuple[str, ...]:
     """Return the counts that only ``other`` has."""
     return tuple(name for name in other.counts if name not in leader.counts)
@@ -190,18 +191,13 @@ def _find_dominant_region(leader: Profile) -> int | None:
     return largest if work[largest] >= _ALL * work.sum() > 0 else None
 
 
-_IO: Final = CAUSE_CATEGORIES.index("io")
-#: Phases with less of the I/O than this get none of its causes.
-_LEAST: Final = 0.01
-
-
 # Times of other recordings are totals per processor, or per region and processor, so where they fell in the run is
 # estimated: like the time in which the processor computed. That moves seconds between computation and I/O; the work of
 # processors stays the same.
 
 
 def has_new_times(leader: Profile, other: Profile) -> bool:
-    """Return whether ``other`` saw input and output of which the leader saw nothing."""
+    """Return whether ``other`` recorded I/O that the leader lacks."""
     return (
         leader.has_measure("wall_s")
         and other.has_measure("io_s")

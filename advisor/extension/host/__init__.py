@@ -1,4 +1,4 @@
-"""The host of the plugins: finds them, asks each one by itself, and checks what it answers."""
+"""The host of the plugins: finds them, calls each one separately, and checks its answers."""
 
 from advisor.extension.host.discovery import LoadedPlugin
 from advisor.extension.host.plugin_host import PluginHost, load_plugins

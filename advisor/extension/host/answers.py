@@ -45,7 +45,7 @@ def require_sureness(answer: object) -> float | None:
 
 
 def require_profile(answer: object) -> Profile:
-    """Return a consistent profile, whose arrays nobody can change by accident any more."""
+    """Return a consistent profile, whose arrays are read-only from here on."""
     read = contract.require_record(answer, Profile)
     soundness.check_profile(read)
     for array in _iterate_arrays(read):
@@ -107,7 +107,7 @@ def require_counterfactuals(answer: object) -> tuple[Counterfactual | None, ...]
 
 
 def require_facts(answer: object) -> tuple[Fact, ...]:
-    """Return facts for the vocabulary: new names, each with the function that computes or the finding that tells it."""
+    """Return facts for the vocabulary: new names, each with the function or the finding that provides its value."""
     from advisor.advice.facts import VOCABULARY, Fact  # only where facts are asked for: reading a file does without
 
     known = {fact.name for fact in VOCABULARY}
@@ -139,7 +139,7 @@ def require_files(answer: object) -> tuple[Path, ...]:
 
 
 def require_report(answer: object) -> Report:
-    """Return a report whose parts hold together: as many cells, points and ends as their heads promise."""
+    """Return a consistent report: cells, points and ends are as many as their heads promise."""
     made = contract.require_record(answer, Report)
     for i, part in enumerate(made.parts):
         _check_part(part, f"parts[{i}]")

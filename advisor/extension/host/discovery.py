@@ -1,4 +1,4 @@
-"""Finding plugins and loading each by itself, so that one that is broken is a line in a list and nothing more.
+"""Finds plugins and loads each one separately, so that a broken one is a line in a list and nothing more.
 
 Plugins may be plain files in a site's directory. Their code runs with the rights of whoever starts gapwatch, so nobody
 else may be able to put it there: every file, its directory and all directories above belong to the user or to root, and
@@ -36,6 +36,7 @@ Asking = Callable[[str, str], None]
 
 _HOOK_PREFIX: Final = "advisor_"
 _TEXT_LIMIT: Final = 300
+_PREFIX: Final = "_advisor_site_"  # flat, since a dotted name would make Python look for a parent package
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,7 @@ def register_plugins(
     site_dirs: Sequence[Path],
     blocked: Collection[str] | Mapping[str, str],
     entry_points: bool,
-    asking: Asking | None = None,
+    asking: Asking | None,
 ) -> tuple[LoadedPlugin, ...]:
     """Register all plugins but the ``blocked`` ones and return what was found, those of packages first.
 
@@ -101,7 +102,7 @@ def register_plugins(
 
 
 def plugin_versions(site_dirs: Sequence[Path]) -> dict[str, str]:
-    """Return what tells whether a plugin is still the same, by its name, without importing any.
+    """Return the version of each plugin, by name, without importing any.
 
     That is the version of its package, or when its file was changed.
     """
@@ -215,9 +216,6 @@ def _refuse_partial_readers(hooks: set[str]) -> None:
         raise PluginError("only a reader implements advisor_trace")
 
 
-_PREFIX: Final = "_advisor_site_"  # flat, since a dotted name would make Python look for a parent package
-
-
 def find_candidates(folder: Path) -> tuple[Path, ...]:
     """Return the modules and packages in ``folder`` by name, without those whose name begins with ``_`` or ``.``.
 
@@ -271,7 +269,7 @@ def _iterate_files(entry: Path) -> Iterator[Path]:
 
 
 def _refuse_untrusted(path: Path) -> None:
-    """Raise ``PluginError`` where somebody else could have written ``path``; symbolic links are followed as well."""
+    """Raise ``PluginError`` if other users could have written ``path``, symbolic links included."""
     for start in (path.absolute(), path.resolve(strict=True)):
         for step in (start, *start.parents):
             _refuse_writable(path, step, is_parent=step != start)

@@ -1,4 +1,4 @@
-"""The host of the plugins: asks each one by itself, checks what it answers, and notes which of them failed.
+"""The host of the plugins: calls each one separately, checks its answers, and notes failures.
 
 A plugin that raises, or returns what its hook does not promise, loses its own result and nothing else. What it does to
 the process itself no check in here can undo: commands and daemon run hosts in children (``extension/sandbox``), who are
@@ -85,7 +85,7 @@ class PluginHost:
 
     @property
     def failure_reasons(self) -> Mapping[str, str]:
-        """The plugins of which a call failed, and why."""
+        """The plugins with a failed call, and why it failed."""
         return self._failed
 
     def forget_failures(self) -> None:
@@ -226,7 +226,7 @@ class PluginHost:
         profile: Profile,
         candidates: Sequence[Candidate],
         machine: Machine | None,
-        events: Callable[[], Trace | None] = lambda: None,
+        events: Callable[[], Trace | None],
     ) -> tuple[Counterfactual | None, ...] | None:
         """Return what each candidate would have won, as the first plugin with an answer sees it; None without one."""
         answered = self._ask_plugins(
@@ -320,7 +320,7 @@ class PluginHost:
             raise PluginError(f"{whose} failed: {explain_error(error)}") from error
 
     def find_service(self, name: str) -> Callable[..., object]:
-        """Return what a plugin offers to others under ``name``; raises ``PluginError`` where nobody does."""
+        """Return the service that a plugin offers under ``name``; raises ``PluginError`` if there is none."""
         for plugin, offered in self._ask_plugins("advisor_services", answers.require_services):
             if name in offered:
                 return partial(plugin_services.call_service, plugin, name, offered[name])
@@ -360,7 +360,7 @@ class PluginHost:
 
     @contextmanager
     def _announcing(self, plugin: str, what: str) -> Iterator[None]:
-        """Say which plugin of others is asked for what, and afterwards that it answered."""
+        """Announce which plugin is called for what, and afterwards that it has answered."""
         if self._asking is None or plugin not in self._others:
             yield
             return
@@ -383,7 +383,7 @@ def _call_implementation(implementation: HookImpl, arguments: Mapping[str, objec
 
 
 def _resolve_argument(name: str, value: object) -> object:
-    """Return the value of an argument; events and the past are read only now, as somebody names them."""
+    """Return the value of an argument; events and the past are read only when a plugin names them."""
     return value() if name in ("trace", "history", "applied") and callable(value) else value
 
 
@@ -393,5 +393,5 @@ def _redirect_prints() -> redirect_stdout[TextIO | None]:
 
 
 def _accept_anything(_: object) -> bool:
-    """Accept any answer of a hook that is called for what it does."""
+    """Accept any answer, of a hook that is called for its effect."""
     return True

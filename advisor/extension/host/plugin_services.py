@@ -26,7 +26,7 @@ def call_service(
 
 
 def explain_missing_service(name: str, plugins: Sequence[LoadedPlugin]) -> str:
-    """Return why nobody offers a service; the name of the plugin that should stands before the dot."""
+    """Return why a service is missing; the part before the dot names the plugin that should offer it."""
     owner = name.partition(".")[0]
     plugin = next((one for one in plugins if one.name == owner), None)
     if plugin is None:

@@ -42,7 +42,7 @@ class ProfileSearch:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether the search ended before it had seen everything."""
+        """Whether the search ended before it had covered everything."""
         return self.seen > MOST
 
     def find_profiles(self, path: Path, taken: frozenset[str] = frozenset(), depth: int = 0) -> Iterator[FoundProfile]:

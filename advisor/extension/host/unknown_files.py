@@ -17,6 +17,19 @@ _HEAD: Final = 4096
 #: Entries of a directory that are looked at, and kinds that are told.
 _ENTRIES: Final = 50
 _TOLD: Final = 2
+_UNPACK: Final = "unpack it first: {tool} {{path}}"
+_DARSHAN: Final = re.compile(rb"[12]\.\d\d\x00{4}")
+_MACHINE: Final = "gapwatch machines import {path}"
+_ELF_TYPES: Final = {1: "an ELF object file", 2: "an ELF program", 3: "an ELF program or library", 4: "a core dump"}
+_XML_ROOT: Final = re.compile(
+    rb"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*<([A-Za-z_][\w.:-]{0,60})", re.DOTALL
+)
+#: Not what MPI libraries print in front of their lines, ``[0] MPI startup``.
+_JSON: Final = re.compile(rb'\{|\[\s*(?:[\[{"\]]|-?\d[\d.eE+-]*\s*(?:,|\]\s*\Z)|true|false|null)')
+_JSON_KEY: Final = re.compile(rb'"([\w$.: -]{1,40})"\s*:')
+_APPLICATION: Final = re.compile(rb"^ *application +([A-Za-z][A-Za-z0-9_]{0,60}) *;", re.MULTILINE)
+_WORD: Final = re.compile(r"[^\W\d_]{3}")
+_SHOWN: Final = 60
 
 
 class FileKind(NamedTuple):
@@ -26,7 +39,6 @@ class FileKind(NamedTuple):
     command: str | None = None
 
 
-_UNPACK: Final = "unpack it first: {tool} {{path}}"
 #: How files begin.
 _MAGIC: Final = (
     (b"BZh", FileKind("packed by bzip2", _UNPACK.format(tool="bunzip2"))),
@@ -60,7 +72,6 @@ _MAGIC: Final = (
     (b"\x89PNG", FileKind("a picture (PNG)")),
     (b"\xc1\x1f\xfc\xc1", FileKind("a trace in CTF")),
 )
-_DARSHAN: Final = re.compile(rb"[12]\.\d\d\x00{4}")
 #: Formats that nothing converts any more, and what is left to do.
 _OLD_DARSHAN: Final = FileKind("a log of Darshan 1 or 2, which Darshan 3 no longer reads: record the program again")
 #: Files that tools name, and nothing in which is documented.
@@ -86,7 +97,6 @@ _SUFFIXES: Final = {
 _BINARY_SUFFIXES: Final = {
     ".map": FileKind("a recording of Linaro MAP", "perf-report {path}"),
 }
-_MACHINE: Final = "gapwatch machines import {path}"
 #: Texts by what stands in them, not only at their beginning.
 _TEXTS: Final = (
     (
@@ -127,20 +137,10 @@ _TEXTS: Final = (
 )
 #: Kinds of which unpacking makes nothing that is read.
 _REFUSED: Final = frozenset({_OLD_DARSHAN, *(kind for _, kind in _TEXTS if kind.command is None)})
-_ELF_TYPES: Final = {1: "an ELF object file", 2: "an ELF program", 3: "an ELF program or library", 4: "a core dump"}
-_XML_ROOT: Final = re.compile(
-    rb"\s*(?:<\?.*?\?>\s*|<!--.*?-->\s*|<!DOCTYPE[^>]*>\s*)*<([A-Za-z_][\w.:-]{0,60})", re.DOTALL
-)
-#: Not what MPI libraries print in front of their lines, ``[0] MPI startup``.
-_JSON: Final = re.compile(rb'\{|\[\s*(?:[\[{"\]]|-?\d[\d.eE+-]*\s*(?:,|\]\s*\Z)|true|false|null)')
-_JSON_KEY: Final = re.compile(rb'"([\w$.: -]{1,40})"\s*:')
-_APPLICATION: Final = re.compile(rb"^ *application +([A-Za-z][A-Za-z0-9_]{0,60}) *;", re.MULTILINE)
-_WORD: Final = re.compile(r"[^\W\d_]{3}")
-_SHOWN: Final = 60
 
 
 def describe_unknown(path: Path) -> str:
-    """Return what ``path`` looks like, as it is said behind the names of the known formats; nothing if that is open."""
+    """Return what ``path`` looks like, for the message that lists the known formats; nothing if unclear."""
     try:
         kinds = _list_kinds(path)
     except OSError:
@@ -169,7 +169,7 @@ def _list_kinds(path: Path) -> list[tuple[Path, FileKind]]:
 
 
 def _list_cases(folder: Path) -> Iterator[tuple[str, tuple[Path, FileKind]]]:
-    """Yield what a folder is by the files that it consists of: a case of OpenFOAM, the logs of which are elsewhere."""
+    """Yield the kind of a folder by its files: a case of OpenFOAM, whose logs are elsewhere."""
     control = folder / "system" / "controlDict"
     if control.is_file():
         named = _APPLICATION.search(control.read_bytes()[:_HEAD])
@@ -179,7 +179,7 @@ def _list_cases(folder: Path) -> Iterator[tuple[str, tuple[Path, FileKind]]]:
 
 
 def identify_file(path: Path) -> FileKind | None:
-    """Return the kind of the file at ``path`` by its content, and by its name where the content is nobody's."""
+    """Return the kind of the file at ``path`` by its content, or by its name if the content says nothing."""
     with path.open("rb") as stream:
         head = stream.read(_HEAD)
     if not head:

@@ -94,7 +94,7 @@ def _answer_task(module: ModuleType, task: worker.Document, at: Callable[..., No
 
 
 def _is_access_error(error: BaseException | None) -> bool:
-    """Return whether an error goes back to a file that could not be opened or read for now."""
+    """Return whether an error stems from a file that currently can't be opened or read."""
     while error is not None:
         if isinstance(error, OSError) and error.errno in PASSING:
             return True

@@ -35,6 +35,16 @@ LENGTH: Final = struct.Struct(">I")
 MOST_BYTES: Final = 64 << 20
 
 Document = dict[str, object]
+#: How much of what a child prints is kept, and how long it may take to start.
+_TAIL_BYTES: Final = 8 << 10
+_START_S: Final = 60.0
+#: How long a process that ends is waited for.
+_PATIENCE_S: Final = 1.0
+#: What a plugin may be asked that has no limit but that of its task.
+UNHURRIED: Final = frozenset(("advisor_read", "advisor_trace"))
+#: A child that keeps this share of its memory after a task is replaced.
+_GROWN: Final = 0.5
+_PAGE_B: Final = resource.getpagesize()
 
 
 class FrameError(Exception):
@@ -50,7 +60,7 @@ class EndedError(FrameError):
 
 
 def send_frame(descriptor: int, document: Document) -> None:
-    """Write ``document``; raises ``OSError`` where nobody reads any more."""
+    """Write ``document``; raises ``OSError`` if the reader is gone."""
     text = json.dumps(document).encode("ascii")
     rest = memoryview(LENGTH.pack(len(text)) + text)
     while rest:
@@ -85,16 +95,6 @@ def _read_bytes(descriptor: int, size: int, end: float | None) -> bytes:
 
 
 Answerer = Callable[[object], Document]
-#: How much of what a child prints is kept, and how long it may take to start.
-_TAIL_BYTES: Final = 8 << 10
-_START_S: Final = 60.0
-#: How long a process that ends is waited for.
-_PATIENCE_S: Final = 1.0
-#: What a plugin may be asked that has no limit but that of its task.
-UNHURRIED: Final = frozenset(("advisor_read", "advisor_trace"))
-#: A child that keeps this share of its memory after a task is replaced.
-_GROWN: Final = 0.5
-_PAGE_B: Final = resource.getpagesize()
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,7 +296,7 @@ def _find_last_word(text: str) -> str:
 
 
 def _describe_exit(child: subprocess.Popen[bytes]) -> str | None:
-    """Return how a child ended that nobody stopped; None where that says nothing."""
+    """Return how a child ended that was not stopped; None if that says nothing."""
     try:
         code = child.wait(_PATIENCE_S)
     except subprocess.TimeoutExpired:
@@ -312,7 +312,7 @@ def _file_descriptor(stream: IO[bytes] | None) -> int:
 
 
 def _drain_stream(stream: IO[bytes] | None, printed: deque[bytes]) -> None:
-    """Keep the last of what a child prints, so that it never has to wait for somebody to read it."""
+    """Keep the end of a child's output, so that it never blocks on a full pipe."""
     assert stream is not None
     with stream, suppress(OSError, ValueError):
         while part := os.read(stream.fileno(), _TAIL_BYTES):

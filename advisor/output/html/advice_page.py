@@ -88,7 +88,7 @@ def _build_content(advice: Advice, earlier: Sequence[Advice]) -> dict[str, Any]:
 
 
 def _build_timeline(advice: Advice) -> dict[str, Any] | None:
-    """Return the run over time, where its profile told when the phases were."""
+    """Return the run over time, if the profile knows when its phases were."""
     if advice.timeline is None:
         return None
     drawn = figures.build_timeline_figure(advice.timeline)
@@ -169,7 +169,7 @@ def _describe_verdict(advice: Advice) -> list[str]:
 
 def _build_item(item: Recommendation) -> dict[str, Any]:
     phases = [f'phase "{name}"' for name in (item.phase, *item.more_phases) if name]
-    source = _format_place(item)
+    source = f"{item.file}:{item.line}" if item.file and item.line else item.file
     regions = [f"{item.region} at {source}" if item.region and source else item.region or source, *item.more_regions]
     places = (*regions, *phases, ", ".join(item.processors))
     facts = [("where", "; ".join(clean_and_shorten(place) for place in places if place)), ("why", clean_text(item.why))]
@@ -194,10 +194,6 @@ def _build_item(item: Recommendation) -> dict[str, Any]:
 def _describe_gain(item: Recommendation) -> str:
     expected = describe_expected_gain(item)
     return f"expected {expected}" if expected else f"at most {numbers.format_duration(item.ceiling_s)}"
-
-
-def _format_place(item: Recommendation) -> str | None:
-    return f"{item.file}:{item.line}" if item.file and item.line else item.file
 
 
 def _build_instruction(how: HowTo) -> dict[str, Any]:

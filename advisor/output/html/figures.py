@@ -29,6 +29,21 @@ PICTURES_B: Final = 800_000
 
 #: Rows and columns of the table behind a picture, and how many numbers a picture may hold.
 _ROWS, _COLUMNS, _MOST = 200, 65, 5_000
+#: The units of the picture: its width, the height of a row, and how much of it is filled.
+WIDTH: Final = 200_000
+ROW: Final = 10
+_FILLED: Final = 9
+#: Columns of the table for those who cannot see the picture: the phases with the most seconds.
+_PHASES: Final = 12
+_LEAD: Final = (
+    "from the first phase to the last, a row for each rank. Within a phase the seconds of a kind stand together: it is "
+    "known how many there are, not drawn when they were."
+)
+_DEVICE_LEAD: Final = (
+    "of hosts, devices, streams and network. What is no computation of a device is a gap, in the colour of its level; "
+    "communication in the row of the network may be covered by computation. Within a column the seconds of a kind "
+    "stand together."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,25 +117,6 @@ def _format_interval(low: float | None, high: float | None, unit: str) -> str:
 
 def _format_value(value: float | None, unit: str) -> str:
     return "-" if value is None else numbers.format_value(value, unit)
-
-
-#: The units of the picture: its width, the height of a row, and how much of it is filled.
-WIDTH: Final = 200_000
-ROW: Final = 10
-_FILLED: Final = 9
-#: Columns of the table for those who cannot see the picture: the phases with the most seconds.
-_PHASES: Final = 12
-
-
-_LEAD: Final = (
-    "from the first phase to the last, a row for each rank. Within a phase the seconds of a kind stand together: it is "
-    "known how many there are, not drawn when they were."
-)
-_DEVICE_LEAD: Final = (
-    "of hosts, devices, streams and network. What is no computation of a device is a gap, in the colour of its level; "
-    "communication in the row of the network may be covered by computation. Within a column the seconds of a kind "
-    "stand together."
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,9 +43,9 @@ def render_index_page(programs: Sequence[ProgramRuns], problems: Sequence[str] =
 
 
 def _build_program(program: ProgramRuns, number: int, room: int) -> dict[str, Any]:
-    over = build_history_series([one.advice for one in program.runs])
+    over = build_history_series([run.advice for run in program.runs])
     drawn = figures.build_figures([over], room) if over else []
-    runs = [_build_run_row(one) for one in reversed(program.runs)]
+    runs = [_build_run_row(run) for run in reversed(program.runs)]
     heads: tuple[str, ...] = _HEADS
     if not any(row["cells"][-1] for row in runs):  # one build: nothing to compare it with
         heads = _HEADS[:-1]

@@ -74,7 +74,7 @@ def _escape_forbidden(value: object) -> object:
 
 
 def mark_safe(text: str) -> str:
-    """Return text of our own that a template is to leave as it is: paths, and JSON without ``<``."""
+    """Return trusted text that a template must not escape: paths, and JSON without ``<``."""
     return _SafeHtml(text)
 
 

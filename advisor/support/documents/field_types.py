@@ -28,6 +28,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 T = TypeVar("T")
+_NAMES: dict[object, str] = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "true or false",
+    NoneType: "nothing",
+    object: "anything",
+}
+_READINGS: dict[object, Callable[[str], object]] = {
+    int: scalars.parse_whole_number,
+    float: scalars.parse_number,
+    bool: scalars.parse_truth,
+    object: scalars.parse_scalar,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,16 +154,6 @@ def node_kinds(hint: object) -> frozenset[type]:
     return frozenset({Mapping if is_record(hint) or is_dict(hint) else Scalar})
 
 
-_NAMES: dict[object, str] = {
-    str: "text",
-    int: "a whole number",
-    float: "a number",
-    bool: "true or false",
-    NoneType: "nothing",
-    object: "anything",
-}
-
-
 def describe_expectation(hint: object) -> str:
     """What may fill a field of this type, in words."""
     if len(alternatives := union_members(hint)) > 1:
@@ -183,14 +187,6 @@ def parse_scalar(node: Scalar, hint: object) -> object:
     if not node.plain:
         raise ValueError(f"expected {describe_expectation(wanted)} without quotes")
     return reading(node.text)
-
-
-_READINGS: dict[object, Callable[[str], object]] = {
-    int: scalars.parse_whole_number,
-    float: scalars.parse_number,
-    bool: scalars.parse_truth,
-    object: scalars.parse_scalar,
-}
 
 
 class _Parsed(Protocol):

@@ -263,7 +263,7 @@ def _rate_fit(names: set[str], record: type) -> tuple[int, int, int]:
 
 
 def _find_node(node: Node, path: tuple[str, ...]) -> Node:
-    """The node at the end of ``path``, as far as the document goes."""
+    """The node at the end of ``path``, or the deepest one that exists."""
     for key in path:
         inside = [value for name, value in node.entries if name.text == key] if isinstance(node, Mapping) else []
         if not inside:

@@ -69,7 +69,7 @@ def analyse_run(path: Path, machine: Machine, binaries: Sequence[Path] = ()) -> 
 
 
 def analyse_binary(file: Path, machine: Machine) -> RunAnalysis:
-    """Return the functions of a binary that hold loops, each of which went round an unknown number of times."""
+    """Return the functions of a binary that hold loops, with unknown trip counts."""
     program = binary.read_binary(file)
     found = (_analyse_function(program, function, machine) for function in program.functions)
     return RunAnalysis(file.name, 1, tuple(one for one in found if one.schedule.loops), ())

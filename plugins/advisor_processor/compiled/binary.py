@@ -1,4 +1,4 @@
-"""What an ELF file tells: the bytes of its code, its functions, and the source line of each instruction."""
+"""The content of an ELF file: the bytes of its code, its functions, and the source line of each instruction."""
 
 from __future__ import annotations
 

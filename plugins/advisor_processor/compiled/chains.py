@@ -1,4 +1,4 @@
-"""The longest chain of dependences that goes from one iteration of a loop into the next.
+"""The longest chain of dependences carried from one iteration of a loop to the next.
 
 Time of the schedule with as many units as one likes (the S of Hung and Davidson, section 3.2.1): every instruction
 starts when its operands are there. Followed are registers, flags, and memory that a store and a load name by the same

@@ -1,4 +1,4 @@
-"""What other tools say of a loop, where they are installed: llvm-mca (part of LLVM) and OSACA (a program of its own).
+"""What other tools say about a loop, where installed: llvm-mca (part of LLVM) and OSACA.
 
 Both are run as external programs. llvm-mca takes every store for done before the next load, and its cycles may exceed
 a measurement on loops that carry a chain from iteration to iteration.

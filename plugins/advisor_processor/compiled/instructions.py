@@ -41,6 +41,12 @@ _UPDATES: Final = frozenset({
 })  # fmt: skip
 #: Registers that point into a function's own frame.
 _STACK: Final = ("rsp", "rbp")
+_PARTS: Final = {
+    part: whole
+    for letter in "abcd"
+    for whole, parts in ((f"r{letter}x", (f"e{letter}x", f"{letter}x", f"{letter}l", f"{letter}h")),)
+    for part in parts
+} | {part: f"r{name}" for name in ("si", "di", "bp", "sp") for part in (f"e{name}", name, f"{name}l")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,14 +183,6 @@ def classify_access(mnemonic: str, first: bool) -> tuple[bool, bool]:
     return True, word in _UPDATES
 
 
-_PARTS: Final = {
-    part: whole
-    for letter in "abcd"
-    for whole, parts in ((f"r{letter}x", (f"e{letter}x", f"{letter}x", f"{letter}l", f"{letter}h")),)
-    for part in parts
-} | {part: f"r{name}" for name in ("si", "di", "bp", "sp") for part in (f"e{name}", name, f"{name}l")}
-
-
 def _full_register(found: CsInsn, register: int) -> str:
     """Return the name of the whole register that ``register`` is a part of."""
     name: str = found.reg_name(register) or ""
@@ -224,7 +222,7 @@ def _operand_bits(found: CsInsn) -> int:
 
 
 def _count_elements(found: CsInsn) -> int:
-    """Return how many numbers a gather loads: as many as its destination holds."""
+    """Return how many numbers a gather loads: those that its destination holds."""
     return max(_operand_bits(found) // (64 if found.mnemonic.endswith(("pd", "qq", "dq")) else 32), 1)
 
 

@@ -90,7 +90,9 @@ def compute_schedule(
     instructions: Sequence[Instruction], executed: Mapping[int, float] | None, machine: Machine
 ) -> FunctionSchedule:
     """Return the schedule of a function; without ``executed`` (times each instruction ran) of one iteration each."""
-    counted = [(one, executed.get(one.address, 0.0) if executed else 0.0) for one in instructions]
+    counted = [
+        (instruction, executed.get(instruction.address, 0.0) if executed else 0.0) for instruction in instructions
+    ]
     units: dict[str, float] = {}
     numbers: dict[str, float] = {}
     for one, count in counted:
@@ -126,7 +128,7 @@ def _count_spilled_loads(instructions: Sequence[Instruction], executed: Mapping[
     if not executed:
         return 0.0
     bodies = [one for loop in find_innermost_loops(instructions) for one in loop.body]
-    return sum(executed.get(one.address, 0.0) for one in bodies if one.load is not None and one.load.is_on_stack)
+    return sum(executed.get(body.address, 0.0) for body in bodies if body.load is not None and body.load.is_on_stack)
 
 
 def _count_strided_loads(instructions: Sequence[Instruction], executed: Mapping[int, float] | None) -> float:

@@ -72,7 +72,7 @@ def _refuse_pair(one: Measurement, other: Measurement) -> None:
 
 
 def build_machine(name: str, base: Machine | None, chosen: Sequence[Measurement]) -> Machine:
-    """Return ``base`` (None: a machine of which nothing else is known) with the numbers of ``chosen``."""
+    """Return ``base`` (None: an otherwise unknown machine) with the numbers of ``chosen``."""
     if base is None:
         base = Machine(name, name, "Measured by benchmarks; nothing else is known of it.", {})
     sources = dict(base.sources)

@@ -78,7 +78,7 @@ def _fastest_cycle(found: SamplesByKernel) -> float:
 
 
 class _SourcedNumbers:
-    """The samples, and the sources of the numbers that were made of them."""
+    """The samples, and the sources of the numbers derived from them."""
 
     def __init__(self, found: SamplesByKernel) -> None:
         self.found = found

@@ -31,7 +31,7 @@ class Kernel:
 
 
 def list_kernels(host: Machine, threads: int) -> tuple[Kernel, ...]:
-    """Return everything to measure on a machine with these caches and so many cores."""
+    """Return everything to measure on a machine with these caches and this many cores."""
     units = [Kernel(f"{u}.{kind}", f"{u}.{kind}", 15) for u in _UNITS for kind in ("wide", "narrow", "latency")]
     names = ("load.wide", "load.narrow", "store.wide", "store.narrow", "int.narrow", "issue")
     others = [

@@ -153,7 +153,7 @@ class _FunctionWalker:
                 self._walk_possible(child, block, loop)
 
     def _walk_possible(self, node: Node, block: Block, loop: Loop | None) -> None:
-        """Walk a statement of which nobody knows whether it runs; a declaration is made in any case."""
+        """Walk a statement that may or may not run; a declaration counts in any case."""
         if node.type.endswith("statement") and node.type not in _LEAVING:
             inner = self._add_block(node, loop, block, branch=True)
             block.statements.append(Branch(((None, inner),)))
@@ -200,7 +200,7 @@ class _FunctionWalker:
         block.statements.append(Branch(tuple(clauses)))
 
     def _walk_cases(self, node: Node, block: Block, loop: Loop | None) -> None:
-        """Walk what stands behind labels: each statement of its own, as none runs for sure."""
+        """Walk the statements behind labels, each one separately, as none runs for sure."""
         self._make_counter(block, loop).count_node(node.child_by_field_name("condition"))
         for child in node.named_children:
             if child == node.child_by_field_name("condition") or child == node.child_by_field_name("value"):

@@ -25,7 +25,7 @@ def collect_values(source: Source, root: Node) -> None:
             _add_macro(source, node, None, value)
         elif node.type == "preproc_function_def":
             names = node.child_by_field_name("parameters")
-            given = tuple(node_text(each) for each in names.named_children) if names is not None else ()
+            given = tuple(node_text(child) for child in names.named_children) if names is not None else ()
             _add_macro(source, node, given, node_text(node.child_by_field_name("value")))
         elif node.type == "enumerator_list":
             _add_enumerators(source, node)
@@ -127,12 +127,12 @@ def parse_while(loop: Loop, node: Node) -> None:
     if condition is None or condition.type != "binary_expression" or body is None or body.type != "compound_statement":
         return
     left, operator, right = (node_text(condition.child_by_field_name(key)) for key in ("left", "operator", "right"))
-    steps = [each for each in find_assignments(body) if each.name == left]
+    steps = [assignment for assignment in find_assignments(body) if assignment.name == left]
     top = [
-        each
+        assignment
         for child in body.named_children
         if child.type == "expression_statement"
-        for each in find_assignments(child)
+        for assignment in find_assignments(child)
     ]
     if len(steps) != 1 or steps[0] not in top or operator not in ("<", "<=", ">", ">=", "!="):
         return

@@ -19,6 +19,10 @@ MATHEMATICS: Final = frozenset({
     "sqrt", "fabs", "exp", "log", "sin", "cos", "tan", "pow", "atan", "atan2", "floor", "ceil", "fmin", "fmax", "fma",
     "sinh", "cosh", "tanh", "cbrt", "hypot", "exp2", "log2", "log10", "erf", "fmod", "sqrtf", "fabsf", "expf", "logf",
 })  # fmt: skip
+_COMPARING: Final = frozenset({"<", ">", "<=", ">=", "==", "!=", "&&", "||", "%", "&", "|", "^", "<<", ">>"})
+_THROUGH: Final = frozenset({
+    "binary_expression", "parenthesized_expression", "unary_expression", "conditional_expression", "comma_expression",
+})  # fmt: skip
 
 
 def node_text(node: Node | None) -> str:
@@ -56,7 +60,7 @@ class DeclaredTypes:
                 (self.functions if is_function else self.names)[name] = written
 
     def add_types(self, other: DeclaredTypes) -> None:
-        """Add what another file declares; what is known here goes first."""
+        """Add the declarations of another file; known ones take precedence."""
         for mine, theirs in (
             (self.names, other.names), (self.functions, other.functions),
             (self.fields, other.fields), (self.aliases, other.aliases),
@@ -69,7 +73,7 @@ class DeclaredTypes:
         return next((size for word, size in _SIZES.items() if re.search(rf"\b{word}\b", written)), 8)
 
     def resolve_alias(self, written: str) -> str:
-        """Return what a name of a type stands for."""
+        """Return the type behind an alias."""
         for _ in range(8):
             if written not in self.aliases:
                 break
@@ -113,12 +117,6 @@ class DeclaredTypes:
         else:
             written = self.names.get(name, "")
         return next((size for word, size in _SIZES.items() if re.search(rf"\b{word}\b", written)), 8)
-
-
-_COMPARING: Final = frozenset({"<", ">", "<=", ">=", "==", "!=", "&&", "||", "%", "&", "|", "^", "<<", ">>"})
-_THROUGH: Final = frozenset({
-    "binary_expression", "parenthesized_expression", "unary_expression", "conditional_expression", "comma_expression",
-})  # fmt: skip
 
 
 def is_floating_type(written: str) -> bool:

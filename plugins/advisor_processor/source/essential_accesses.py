@@ -45,15 +45,15 @@ def _select_streams(references: Sequence[Reference], variable: str, changed: fro
     for each in references:
         if variable and _is_invariant(each, changed | {variable}):
             continue
-        key = (each.array, *(_strip_constant(one, variable) for one in each.subscripts))
+        key = (each.array, *(_strip_constant(subscript, variable) for subscript in each.subscripts))
         found.setdefault(key, each)
     return list(found.values())
 
 
 def _is_invariant(reference: Reference, changed: frozenset[str]) -> bool:
-    """Return whether an access stays where it is while a loop goes on; not known where subscripts look up others."""
+    """Return whether an access is invariant in a loop; unknown where subscripts are looked up."""
     names = {name for one in (reference.array, *reference.subscripts) for name in re.findall(r"[A-Za-z_]\w*", one)}
-    return not names & changed and all(re.fullmatch(r"[\w\s+*/().-]*", one) for one in reference.subscripts)
+    return not names & changed and all(re.fullmatch(r"[\w\s+*/().-]*", subscript) for subscript in reference.subscripts)
 
 
 def _strip_constant(subscript: str, variable: str) -> str:

@@ -122,7 +122,7 @@ def count_runs(
     root: Path | None = None,
     show: Callable[[int], None] | None = None,
 ) -> list[SourceCounts]:
-    """Return what each of several commands counted, with one build for all; ``show`` is told how many have run."""
+    """Return the counts of several commands, with one build for all; ``show`` receives the number of finished runs."""
     files = [file.resolve() for file in files]
     root = (root or Path(os.path.commonpath([file.parent for file in files]))).resolve()
     for file in files:
@@ -168,7 +168,7 @@ def _resolve_build_command(
         return shlex.split(build)
     if any((copy / name).is_file() for name in ("Makefile", "makefile", "GNUmakefile")):
         return ["make", "-B"]
-    language = next((one for one in ("fortran", "cpp", "c") if any(each.language == one for each in sources)), "c")
+    language = next((one for one in ("fortran", "cpp", "c") if any(source.language == one for source in sources)), "c")
     variable, usual = _COMPILERS[language]
     compiler = shlex.split(os.environ.get(variable, "")) or [usual]
     units = [str(name) for name in names if not name.suffix.startswith(".h")]

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from advisor_processor.source.records import Block, Loop, Source
 
 
+_MAIN = ("main", "program")
+
+
 @dataclass(frozen=True, slots=True)
 class BlockCount:
     """A block with its executions by rank, what one execution does, and how often it runs as an expression.
@@ -102,7 +105,7 @@ def _find_parameters(counted: SourceCounts) -> dict[str, int]:
 
 
 def _loop_iterations(counted: SourceCounts) -> dict[str, int]:
-    """Return how often the loops ran whose control does not tell: symbols whose values only a run gives."""
+    """Return the trip counts of loops with unknown control: symbols whose values only a run gives."""
     return {
         f"iterations_{loop.line}": counts[loop.body.number][0]
         for source, counts in zip(counted.sources, counted.blocks, strict=True)
@@ -143,11 +146,8 @@ def _count_calls(sources: tuple[Source, ...]) -> dict[str, Any]:
     return found
 
 
-_MAIN = ("main", "program")
-
-
 class _LazyCalls(dict[str, Any]):
-    """Calls of functions, found when they are asked for."""
+    """Calls of functions, found on demand."""
 
     def __init__(self, times: Any) -> None:  # noqa: ANN401
         super().__init__()
@@ -168,7 +168,7 @@ def _count_block(
     loads, stores, touched = count_essential_accesses(block)
     operations = {unit: times for unit, times in block.work.operations.items() if times}
     operations |= {unit: times for unit, times in (("load", loads), ("store", stores)) if times}
-    written = sum(each.write for each in block.work.references)
+    written = sum(reference.write for reference in block.work.references)
     found = expressions.count_block_runs(block)
     executed = counts[block.number]
     parent = sum(counts[block.parent.number]) if block.branch and block.parent else 0
@@ -192,7 +192,7 @@ def _count_block(
 def _mean_argument(
     written: str, block: Block, executed: tuple[int, ...], expressions: LoopExpressions, values: Mapping[str, int]
 ) -> float | None:
-    """Return the mean of an argument over the executions of its block, None where the sources do not tell it.
+    """Return the mean of an argument over the executions of its block, None if the sources do not determine it.
 
     What depends on the loops around is summed over them, if the block ran a whole number of times as often as they say.
     """
@@ -209,7 +209,7 @@ def _mean_argument(
 
 
 def _evaluate_expression(found: Any, values: Mapping[str, int]) -> float | None:  # noqa: ANN401
-    """Return the value of an expression of parameters; None where it holds what no parameter tells."""
+    """Return the value of an expression of parameters; None if it depends on anything else."""
     if found is None or any(str(symbol) not in values for symbol in found.free_symbols):
         return None
     return float(found.subs({symbol: values[str(symbol)] for symbol in found.free_symbols}))
@@ -221,7 +221,7 @@ def _count_loop(
     body = loop.body
     found = expressions.count_iterations(loop)
     executed = blocks[body.number].executions if body is not None else ()
-    inside = tuple(one for one in blocks if one.block.loop is loop)
+    inside = tuple(block for block in blocks if block.block.loop is loop)
     return LoopCount(
         inside[0].source,
         loop,
@@ -233,7 +233,7 @@ def _count_loop(
 
 
 def _matches_counts(found: Any, executed: tuple[int, ...], values: Mapping[str, int]) -> bool | None:  # noqa: ANN401
-    """Return whether an expression gives what each rank counted; None where it holds what no parameter tells."""
+    """Return whether an expression gives the counts of each rank; None if it depends on more than parameters."""
     number = _evaluate_expression(found, values)
     if number is None:
         return None

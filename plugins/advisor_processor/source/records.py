@@ -26,13 +26,13 @@ class Work:
     calls: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
     def add_operations(self, unit: str, times: int = 1) -> None:
-        """Note so many operations of a unit."""
+        """Add a number of operations of a unit."""
         self.operations[unit] = self.operations.get(unit, 0) + times
 
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """A scalar gets a value: both as written; the value is empty where only a run tells it."""
+    """An assignment to a scalar, both as written; the value is empty if only a run determines it."""
 
     name: str
     value: str
@@ -56,7 +56,7 @@ class LoopEntry:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """At most one of several blocks runs: the first whose condition holds; None for one that only a run tells."""
+    """At most one of several blocks runs: the first whose condition holds; None if only a run determines it."""
 
     clauses: tuple[tuple[str | None, Block], ...]
 
@@ -81,7 +81,7 @@ Statement = Assignment | CallSite | LoopEntry | Branch | Leave | Rest
 
 @dataclass(slots=True)
 class Block:
-    """Statements that run one after the other whenever the block is entered: counter ``number`` tells how often.
+    """Statements that run one after the other whenever the block is entered, as counted by counter ``number``.
 
     ``loop`` is the innermost loop around it; ``parent`` the block that it is a branch of.
     """

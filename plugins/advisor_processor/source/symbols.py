@@ -75,7 +75,7 @@ def _integer_algebra(names: Mapping[str, str]) -> Algebra[Any]:
 
 
 def trip_expression(loop: Loop) -> Any:  # noqa: ANN401
-    """Return how often a loop repeats its body each time it is reached, None where its control does not tell."""
+    """Return the trip count of a loop each time it is reached, None if its control does not determine it."""
     import sympy
 
     initial, final, step = (parse_expression(text) for text in (loop.initial, loop.final, loop.step))
@@ -100,14 +100,14 @@ def trip_expression(loop: Loop) -> Any:  # noqa: ANN401
 
 
 class LoopExpressions:
-    """Expressions of how often blocks run in all; what the control of loops does not tell is a symbol of its own."""
+    """Expressions of how often blocks run; each unknown in the control of loops is a symbol."""
 
     def __init__(self, source: Source, calls: Mapping[str, Any]) -> None:
         self._source = source
         self._calls = calls
 
     def count_block_runs(self, block: Block) -> Any:  # noqa: ANN401
-        """Return how often a block runs; None for branches, whose share only a run tells."""
+        """Return how often a block runs; None for branches, whose share only a run determines."""
         if block.branch:
             return None
         if block.parent is not None:

@@ -89,7 +89,7 @@ class Composition:
         return sympy.expand(x)
 
     def _make_opaque(self, name: str, what: Opaque) -> sympy.Symbol:
-        """Return the symbol of what only a run tells."""
+        """Return the symbol of a value that only a run determines."""
         several = len(self._sources) > 1
         stem = re.sub(r"\W", "_", self._sources[what.part[0]].file.rpartition(".")[0])
         name = f"{name}_{stem}" if several and not name.startswith("calls_") else name
@@ -138,7 +138,7 @@ class Composition:
         return self._results.get((name, tuple(re.sub(r"\s", "", each) for each in written)))
 
     def element_value(self, name: str, subscripts: Sequence[Any]) -> Any:  # noqa: ANN401
-        """Return the value of an element with a number for a subscript, which counts as a variable of its own."""
+        """Return the value of an element with a constant subscript, which counts as a separate variable."""
         if len(subscripts) != 1 or subscripts[0] is None or not subscripts[0].is_Integer:
             return None
         element = f"{name}[{subscripts[0]}]"
@@ -294,8 +294,8 @@ class Composition:
     # Calls.
 
     def _run_call(self, call: CallSite, block: Block, guard: Any) -> None:  # noqa: ANN401
-        key = (call.name, tuple(re.sub(r"\s", "", each) for each in call.arguments))
-        values = tuple(self._parse(each) for each in call.arguments)
+        key = (call.name, tuple(re.sub(r"\s", "", argument) for argument in call.arguments))
+        values = tuple(self._parse(argument) for argument in call.arguments)
         if call.name in self._graph.places and call.name not in self._graph.recursive:
             self._results[key] = self._run_function(call.name, call.arguments, values, guard)
             return

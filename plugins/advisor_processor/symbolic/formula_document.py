@@ -42,7 +42,7 @@ def count_formulas(
     """
     commands = [[_fill_places(word, values) for word in template] for values in points]
     runs = instrumented_run.count_runs(sources, commands, build, root, show)
-    plain = [model.to_plain(model.build_model(each)) for each in runs]
+    plain = [model.to_plain(model.build_model(run)) for run in runs]
     try:
         found = derive_formulas(runs)
     except TooLargeError:
@@ -84,11 +84,11 @@ class _Document:
             "exact": found.is_exact,
             "inexact": tuple(loop.name for _, loop, _, _, exact in found.loops if not exact),
             "unknown": found.unknown,
-            "conditions": tuple(self._convert(each) for each in found.conditions),
+            "conditions": tuple(self._convert(condition) for condition in found.conditions),
         }
 
     def _name_symbols(self, runs: Sequence[SourceCounts], template: Sequence[str]) -> dict[str, Any]:
-        """Return what each symbol of the formulas is: a parameter, a number, or a symbol of its own."""
+        """Return the meaning of each symbol of the formulas: a parameter, a number, or itself."""
         table: dict[str, Any] = {}
         arguments = template[len(template) - len(runs[0].arguments) :]
         for number, word in enumerate(arguments, start=1):
@@ -100,7 +100,7 @@ class _Document:
         ]
         for name, values in measured:
             if name not in table:
-                table[name] = self._identify(name, [float(each) for each in values])
+                table[name] = self._identify(name, [float(value) for value in values])
         return table
 
     def _identify(self, name: str, values: Sequence[float]) -> Any:  # noqa: ANN401
@@ -120,7 +120,7 @@ class _Document:
         x = x.replace(Quotient, lambda a, c: sympy.floor(a / c))
         x = x.replace(Step, lambda a: sympy.Min(1, sympy.Max(0, sympy.floor(a) + 1)))
         x = x.replace(Doublings, lambda a: sympy.ceiling(sympy.log(sympy.Max(a, 1), 2)))
-        names = {each: self._table.get(each.name, _make_symbol(each.name)) for each in x.free_symbols}
+        names = {symbol: self._table.get(symbol.name, _make_symbol(symbol.name)) for symbol in x.free_symbols}
         return x.subs(names, simultaneous=True)
 
 

@@ -1,4 +1,4 @@
-"""Functions of integers that counts are made of beside polynomials, and the exact value of a formula of them."""
+"""Integer functions that occur in counts besides polynomials, and the exact value of formulas with them."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ class _Evaluation:
         if x.is_Rational:
             return int(x.p) if x.q == 1 else Fraction(int(x.p), int(x.q))
         if x.is_Add:
-            return sum(self.find_value(each) for each in x.args)
+            return sum(self.find_value(arg) for arg in x.args)
         if x.is_Mul:
             product = 1
             for each in x.args:

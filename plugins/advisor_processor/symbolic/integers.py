@@ -1,4 +1,4 @@
-"""Integer expressions of C, C++ and Fortran, as written -> formulas; None where the source does not tell the value."""
+"""Integer expressions of C, C++ and Fortran, as written -> formulas; None if the source does not give the value."""
 
 from __future__ import annotations
 
@@ -377,7 +377,7 @@ class _Parser:
 
 
 def _is_logical(value: Any) -> bool:  # noqa: ANN401
-    """Return whether a formula is made of steps alone, and 0 or 1 whichever of them are."""
+    """Return whether a formula consists of steps alone, and is 0 or 1 for all their values."""
     steps = list(value.atoms(Step))
     tokens = [sympy.Dummy() for _ in steps]
     bare = value.xreplace(dict(zip(steps, tokens, strict=True)))

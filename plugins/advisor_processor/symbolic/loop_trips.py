@@ -29,7 +29,7 @@ class Trips:
 def find_trips(
     loop: Loop, parse: Callable[[str], Any], positive_part: Callable[[Any], Any], changed: Set[str]
 ) -> Trips | None:  # fmt: skip
-    """Return the trips of a loop; None where its control, or what its body changes, does not tell them."""
+    """Return the trips of a loop; None if its control, or what its body changes, does not determine them."""
     if not loop.variable or (loop.kind != "do" and _names(loop.final + " " + loop.step) & set(changed)):
         return None
     first, last = parse(loop.initial), parse(loop.final)

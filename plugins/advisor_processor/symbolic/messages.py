@@ -45,7 +45,7 @@ _SIZES: Final = {
 
 
 def sum_messages(calls: Sequence[CallRecord]) -> tuple[Any, Any, tuple[str, ...]]:
-    """Return messages and bytes that a rank sends, and the calls whose bytes the source does not tell."""
+    """Return messages and bytes that a rank sends, and the calls whose bytes the source does not determine."""
     messages = moved = sympy.Integer(0)
     unknown: list[str] = []
     for call in calls:
@@ -82,7 +82,7 @@ def _find_kind(name: str) -> tuple[int | None, Callable[[CallRecord], Any]] | No
 
 
 def _is_sent(call: CallRecord, place: int) -> Any:  # noqa: ANN401
-    """Return 1 where a message goes to a rank, 0 where it goes to none; what is not known goes to one."""
+    """Return 1 if a message goes to a rank, 0 if it goes to none; an unknown one goes to a rank."""
     target = call.arguments[place] if place < len(call.arguments) else None
     return sympy.Integer(1) if target is None else call.is_nonnegative(target)
 

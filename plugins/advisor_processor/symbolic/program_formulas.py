@@ -61,7 +61,7 @@ class ProgramFormulas:
     @property
     def is_exact(self) -> bool:
         """Whether every block ran as often as its formula says, on every rank of every run."""
-        return all(each.exact for each in self.blocks)
+        return all(block.exact for block in self.blocks)
 
 
 def derive_formulas(runs: Sequence[SourceCounts]) -> ProgramFormulas:
@@ -104,9 +104,9 @@ class _Derivation:
             for name, what in self._composition.opaque.items()
         }
         values = {
-            name: tuple(each[name] for each in self._values)
+            name: tuple(value[name] for value in self._values)
             for name in self._values[0]
-            if all(name in each for each in self._values)
+            if all(name in value for value in self._values)
         }
         held = tuple(each for each, holds in self._conditions.items() if holds)
         means = {name: self._average(each) for name, each in totals.items()}
@@ -138,7 +138,7 @@ class _Derivation:
         return self._conditions[condition]
 
     def _is_known(self, x: Any) -> bool:  # noqa: ANN401
-        names = {each.name for each in x.free_symbols}
+        names = {symbol.name for symbol in x.free_symbols}
         return "rank" not in names and all(
             name in self._values[0] or name in self._composition.opaque for name in names
         )
@@ -147,13 +147,13 @@ class _Derivation:
         values: dict[str, Any] = {name: value * scale for name, value in self._values[at].items()}
         if rank is not None:
             values["rank"] = Fraction(rank)
-        for name in {each.name for each in x.free_symbols} & set(self._composition.opaque):
+        for name in {symbol.name for symbol in x.free_symbols} & set(self._composition.opaque):
             values[name] = self._opaque_value(self._composition.opaque[name], self._runs[at], rank)
         found: Fraction = evaluate_exactly(x, values)
         return found
 
     def _opaque_value(self, what: Opaque, run: SourceCounts, rank: int | None) -> Fraction:
-        """Return what a symbol stands for in a run: on one rank, or (None) on all of them."""
+        """Return the value of a symbol in a run: on one rank, or (None) on all of them."""
 
         def count_executions(key: Key | None) -> int:
             if key is None:
@@ -201,7 +201,7 @@ class _Derivation:
 
 
 def _find_singles(runs: Sequence[SourceCounts]) -> dict[tuple[int, str, str], tuple[int, ...]]:
-    """Return the names in the control of loops that had one value in each run, with that of each."""
+    """Return the names in the control of loops that had a single value in each run, with these values."""
     found: dict[tuple[int, str, str], list[set[int]]] = {}
     for number, run in enumerate(runs):
         for at, (source, values) in enumerate(zip(run.sources, run.values, strict=True)):
@@ -211,9 +211,9 @@ def _find_singles(runs: Sequence[SourceCounts]) -> dict[tuple[int, str, str], tu
                     key = (at, loop.function, name.replace("->", "."))
                     found.setdefault(key, [set() for _ in runs])[number].update(span)
     return {
-        key: tuple(next(iter(each)) for each in values)
+        key: tuple(next(iter(value)) for value in values)
         for key, values in found.items()
-        if all(len(each) == 1 for each in values)
+        if all(len(value) == 1 for value in values)
     }
 
 

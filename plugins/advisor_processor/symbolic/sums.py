@@ -242,7 +242,7 @@ class SumRules:
         """Return whether a factor of a variable is positive (True) or negative; None where that is not known."""
         if slope.is_number:
             return bool(slope > 0)
-        if any(_TURN.fullmatch(each.name) for each in slope.free_symbols):
+        if any(_TURN.fullmatch(symbol.name) for symbol in slope.free_symbols):
             return None
         return True if self._holds(slope - 1) else False if self._holds(-slope - 1) else None
 
@@ -294,7 +294,7 @@ def _find_affine(hard: Any, name: Any) -> Any:  # noqa: ANN401
             steps.append(each)
         elif not each.args[1].has(name):
             return each
-    return next((each for each in steps if each in sympy.Mul.make_args(hard)), None)
+    return next((step for step in steps if step in sympy.Mul.make_args(hard)), None)
 
 
 @functools.lru_cache(maxsize=64)

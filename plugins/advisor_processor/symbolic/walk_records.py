@@ -1,4 +1,4 @@
-"""What a walk of a program keeps: frames of functions and their variables, calls, and what only runs tell."""
+"""The state of a walk through a program: frames of functions with variables, calls, and values that only runs give."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Key = tuple[int, int]
 
 
 class Memory(IntegerFunction):
-    """The value of a pointer to so many bytes, which is not null."""
+    """The value of a non-null pointer to this many bytes."""
 
     nargs = 1
     is_positive = True
@@ -32,7 +32,7 @@ class TooLargeError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """What a symbol stands for that only a run tells: ``part`` executions for one of ``whole``."""
+    """The meaning of a symbol that only a run determines: ``part`` executions per one of ``whole``."""
 
     part: Key
     whole: Key | None
@@ -40,7 +40,7 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredValues:
-    """What runs tell about values: ``shares`` of branches that were the same in all, names with one value a run.
+    """Values from runs: ``shares`` of branches that were the same in all, names with one value a run.
 
     ``holds`` says whether an integer was zero or more in every run.
     """

@@ -51,7 +51,7 @@ class ApplicationModel:
         formulas: list[tuple[tuple[str, ...], str]] = [
             (("counts", column), text) for column, text in self.counts.items()
         ]
-        formulas += [(("arrays",), text) for each in self.arrays for text in (each.bytes, each.passes)]
+        formulas += [(("arrays",), text) for array in self.arrays for text in (array.bytes, array.passes)]
         problems += [(place, wrong) for place, text in formulas if (wrong := _find_mistake(text, self.parameters))]
         doubled = [column for column in ("misses", "page_faults") if column in self.counts and self.arrays]
         problems += [(("counts", column), f"{column} follow from arrays; state either") for column in doubled]

@@ -100,7 +100,7 @@ def count_operations(
 def _find_formulas(
     services: CommandServices, sources: Sequence[Path], command: Sequence[str], points: Sequence[dict[str, float]]
 ) -> tuple[tuple[str, ...], dict[Column, sympy.Expr], dict[str, str], tuple[str, ...]] | None:
-    """Return what the sources say by themselves, checked at the points; None where nobody derives it.
+    """Return the formulas derived from the sources, checked at the points; None if they can't be derived.
 
     Where a formula was not borne out by a run, all are given up for fits; it is said which.
     """
@@ -178,7 +178,7 @@ def _build_series(counted: object) -> tuple[dict[MeasuredSeries, float], tuple[s
 
 
 def sum_messages(document: Any) -> tuple[float, float, tuple[str, ...]]:  # noqa: ANN401 (JSON)
-    """Return messages and bytes that a process sends on average, and the calls whose bytes the source does not tell.
+    """Return messages and bytes that a process sends on average, and calls whose bytes the source does not determine.
 
     ``document`` is what the service ``operation_counts`` gives. A tree of P processes counts as log2(P) messages,
     rounded up (M. Clement, M. Quinn 1995).

@@ -112,7 +112,7 @@ def fit_costs(
 
 
 def known_costs(machine: Machine, application: ApplicationModel) -> dict[Column, float]:
-    """Return what a machine model tells of beta: seconds of an operation, a missed line, a page, a message, a byte.
+    """Return beta from a machine model: seconds of an operation, a missed line, a page, a message, a byte.
 
     What the application states goes first: loops are in no machine model. A page fault that none states takes
     ``PAGE_FAULT_S``.

@@ -1,4 +1,4 @@
-"""What ``gapwatch scale --offers`` shows: every offer with as many nodes as are worth it, and which one to take."""
+"""The output of ``gapwatch scale --offers``: every offer with its best number of nodes, and the one to take."""
 
 from __future__ import annotations
 
@@ -26,10 +26,11 @@ def build_offer_parts(table: OfferTable, choices: Sequence[Choice], budget: floa
     )  # fmt: skip
     rows = tuple(
         (
-            each.offer.name, each.nodes, each.processors, *each.seconds, *(float(f"{usd:.3g}") for usd in each.dollars),
-            None if each.fits is None else "yes" if each.fits else "no",
+            choice.offer.name, choice.nodes, choice.processors, *choice.seconds,
+            *(float(f"{usd:.3g}") for usd in choice.dollars),
+            None if choice.fits is None else "yes" if choice.fits else "no",
         )
-        for each in choices[:_ROWS]
+        for choice in choices[:_ROWS]
     )  # fmt: skip
     return [Table(f"Offers of {table.date} for {where}", heads, rows), Text(_describe_choice(choices, budget))]
 

@@ -87,7 +87,7 @@ def load_offers(path: Path | None) -> OfferTable:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """An offer with so many nodes: seconds and dollars of the job, each from and to; whether its data fit."""
+    """An offer with a number of nodes: seconds and dollars of the job, each from and to; whether its data fit."""
 
     offer: Offer
     nodes: int
@@ -180,11 +180,11 @@ def pick_choices(choices: Sequence[Choice], budget: float | None) -> tuple[Choic
 
     The budget counts at the upper end of the price, since what is promised has to hold.
     """
-    able = [each for each in choices if each.fits is not False]
+    able = [choice for choice in choices if choice.fits is not False]
     cheapest = min(able, key=lambda each: each.dollars[1], default=None)
     within = [each for each in able if budget is None or each.dollars[1] <= budget]
     fastest = min(within, key=lambda each: each.seconds[1], default=None)
     if cheapest is None:
         return None, None, False
     others = [each for each in able if each.offer is not cheapest.offer]
-    return cheapest, fastest, all(cheapest.dollars[1] < each.dollars[0] for each in others)
+    return cheapest, fastest, all(cheapest.dollars[1] < other.dollars[0] for other in others)

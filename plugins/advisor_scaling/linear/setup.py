@@ -144,7 +144,7 @@ def _add_constant(counts: dict[Column, sympy.Expr]) -> dict[Column, sympy.Expr]:
 
 
 def prediction_points(each: LinearModel, runs: ScalingStudy | None, texts: Sequence[str]) -> FloatArray:
-    """Return where to look (t, m): what is asked for, else the largest point measured."""
+    """Return the points to predict (t, m): those requested, else the largest one measured."""
     found: list[FloatArray] = []
     for text in texts:
         asked = targets.parse_target(text)

@@ -183,7 +183,7 @@ def _memory_steps(insn: CapstoneInstruction, memory: Operand, registers: list[Op
 
 
 def _add_upper_halves(written: Iterable[int]) -> list[int]:
-    """Return the places with the upper halves of vector registers of which the lower ones are written."""
+    """Return the places, with the upper halves of vector registers whose lower halves are written."""
     places = list(dict.fromkeys(written))
     halves = [place + VECTOR_REST - VECTOR_LOW for place in places if VECTOR_LOW <= place < VECTOR_REST]
     return list(dict.fromkeys((*places, *halves)))

@@ -10,6 +10,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
 
+#: Bytes that the disassembler does not know: one operation, outside of the centroid.
+UNKNOWN: Final = Template("?", (Step(OPERATE, FINE_INDEX["unknown"]),), is_known=False)
+_PLACE: Final = 0x1000
+
+
 class MemoryOperand(Protocol):
     """An address: registers by number, 0 for none."""
 
@@ -45,11 +50,6 @@ class Disassembler(Protocol):
 
     def disasm(self, code: bytes, offset: int) -> Iterable[CapstoneInstruction]:
         """Yield the instructions of ``code``."""
-
-
-#: Bytes that the disassembler does not know: one operation, outside of the centroid.
-UNKNOWN: Final = Template("?", (Step(OPERATE, FINE_INDEX["unknown"]),), is_known=False)
-_PLACE: Final = 0x1000
 
 
 def first_instruction(disassembler: Disassembler, code: bytes) -> CapstoneInstruction | None:

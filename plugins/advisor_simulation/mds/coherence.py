@@ -47,7 +47,7 @@ def _compile_function(function: Function, inline: str = "never") -> Function:
 
 
 def _compile_inlined(function: Function) -> Function:
-    """Compile what every reference goes through: handing over the state would take longer than the work."""
+    """Compile inline the steps of every reference: passing the state would take longer than the work."""
     return _compile_function(function, "always")
 
 
@@ -212,7 +212,7 @@ def _store_words(
 
 @_compile_inlined
 def _update_cache_set(state: CacheState, p: int, line: int) -> None:
-    """Note the use of a line in a finite cache; the line least recently used of its set goes if there is no room.
+    """Note the use of a line in a finite cache; a full set evicts its least recently used line.
 
     A line that another processor has taken away leaves room.
     """

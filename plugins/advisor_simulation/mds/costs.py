@@ -42,7 +42,7 @@ class MachineCosts:
 
 
 def resolve_costs(model: Model, machine: Machine | None, processors: int, finite: bool = False) -> MachineCosts:
-    """Return what things take; what nobody states costs nothing and is named.
+    """Return all costs; those stated nowhere are zero, and named.
 
     Raises UsageError where cycles can't become seconds, or a finite cache is asked for whose size nobody states.
     """

@@ -47,7 +47,7 @@ class SimulationSettings:
 
 @dataclass(frozen=True, slots=True)
 class _LoopShare:
-    """A loop as it is going to be executed: its indices, their weights, who does them, where sub-domains run."""
+    """A loop ready for execution: its indices, their weights, their processors, where sub-domains run."""
 
     chosen: IntArray
     weight: FloatArray

@@ -82,7 +82,7 @@ class SyncSpan:
     @property
     def phase_key(self) -> tuple[str, ...]:
         """What makes two spans iterations of one phase."""
-        return (*(one.region for one in self.entries), self.closed_by)
+        return (*(entry.region for entry in self.entries), self.closed_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class SimulationLog:
     messages: list[MessageCount] = field(default_factory=list)
 
     def add_transactions(self, counts: IntArray, arrays: int) -> None:
-        """Add transactions of the caches by array, processor and kind (A, P, kinds), of as many ``arrays``."""
+        """Add transactions of the caches by array, processor and kind (A, P, kinds)."""
         if self.transactions is None:
             self.transactions = np.zeros((arrays, *counts.shape[1:]), dtype=np.int64)
         self.transactions[: len(counts)] += counts

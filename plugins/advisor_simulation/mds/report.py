@@ -111,7 +111,7 @@ def _describe_run(found: SimulatedRun) -> Text:
 def build_gap_bars(profile: Profile) -> Bars:
     """Return the lowest known bound and all gaps above it as bars; false sharing and migration named in C'."""
     levels = bounds.compute_bounds(profile)
-    lowest = next(one for one in levels if one.seconds is not None)
+    lowest = next(level for level in levels if level.seconds is not None)
     shown = [Bar(f"{lowest.name} bound", lowest.seconds)]
     for gap in gaps.attribute_gaps(profile, levels):
         shown.append(Bar(gap.name, gap.seconds, note=units.format_share(_round_share(gap.share))))
@@ -155,7 +155,7 @@ def _transaction_table(found: SimulatedRun) -> Table:
         *(Column(f"{kind} time", "s") for kind in KINDS[:3]),
     )
     cells: tuple[tuple[Cell, ...], ...] = tuple(
-        (name, *(int(one) for one in counts), *(float(one) * found.costs.second for one in cost))
+        (name, *(int(count) for count in counts), *(float(one) * found.costs.second for one in cost))
         for name, (counts, cost) in rows.items()
     )
     return Table("Transactions of the caches, all processors", columns, cells)

@@ -69,7 +69,7 @@ def build_profile(
     grouped: dict[tuple[str, ...], list[SyncSpan]] = defaultdict(list)
     for span in log.spans:
         grouped[span.phase_key].append(span)
-    names = tuple(dict.fromkeys(one.region for span in log.spans for one in span.entries))
+    names = tuple(dict.fromkeys(entry.region for span in log.spans for entry in span.entries))
     numbers = {name: number for number, name in enumerate(names)}
     phases = _name_phases([_build_phase(spans, numbers, costs.second) for spans in grouped.values()])
     ended = log.spans[-1].departed * costs.second if log.spans else 0.0
@@ -113,14 +113,14 @@ def _name_phases(phases: Sequence[Phase]) -> tuple[Phase, ...]:
 
 
 def _build_phase(spans: Sequence[SyncSpan], numbers: Mapping[str, int], second: float) -> Phase:
-    regions = list(dict.fromkeys(one.region for one in spans[0].entries))
+    regions = list(dict.fromkeys(entry.region for entry in spans[0].entries))
     shape = (len(regions), len(spans[0].arrived), len(spans))
     arrays = {name: np.zeros(shape) for name in MEASURED}
     for turn, span in enumerate(spans):
         for one in span.entries:
             for name, values in _entry_measures(one).items():
                 arrays[name][regions.index(one.region), :, turn] += values * second
-    main = [one.region for one in spans[0].entries[:-1]]
+    main = [entry.region for entry in spans[0].entries[:-1]]
     closing = spans[0].closed_by
     return Phase(
         name=f"{_main_region(spans, main)} to {closing}" if main else f"to {closing}",

@@ -42,7 +42,7 @@ def register_command(registry: CommandRegistry) -> None:
 
 
 def run_model(args: Namespace, services: CommandServices) -> Report:
-    """Return the model as a file to copy; raises InputError where the run tells too little."""
+    """Return the model as a file to copy; raises InputError if the run holds too little."""
     paths = [path for path in args.path if str(path) not in ("", ".")]
     if args.command or args.run:
         if paths:
@@ -77,7 +77,7 @@ def _model_program(args: Namespace, services: CommandServices) -> Report:
         words = words or shlex.split(command)
     settings = list(takewhile(_SETTING.match, words))
     words = words[len(settings) :]
-    variables = dict(one.split("=", 1) for one in settings)
+    variables = dict(setting.split("=", 1) for setting in settings)
     program = find_program(words, Path.cwd())
     if program is None:
         raise UsageError(f"{shlex.join(words)}: no program is in it that could be traced")

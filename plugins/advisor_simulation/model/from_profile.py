@@ -155,7 +155,7 @@ def _render_control(phases: Sequence[Phase], parts: Sequence[Sequence[_PhaseStep
 
 
 def _render_missing_inputs(profile: Profile, whole: bool, too_much: float) -> list[str]:
-    """Return what a model needs that this profile does not tell; its loads are ``too_much`` for its time (seconds)."""
+    """Return what a model needs and this profile lacks; its loads exceed its time by ``too_much`` (seconds)."""
     holes = [
         ("references to data", "arrays, reads and writes: no caches, sharing or decomposition can be simulated", ""),
         ("domains", "what a processor's part consists of: schedules can't cut it finer than a processor", ""),

@@ -50,8 +50,8 @@ def place_arrays(
         if name in found:
             continue
         members = group_of.get(name, [name])
-        alone = [_lay_out_array(one, model.arrays[one], whole) for one in members]
-        start = _round_up(end, max(int(model.arrays[one].align or line) for one in members))
+        alone = [_lay_out_array(member, model.arrays[member], whole) for member in members]
+        start = _round_up(end, max(int(model.arrays[member].align or line) for member in members))
         at = model.arrays[members[0]].at
         if at is not None:
             start = int(at) + _round_up(max(end - int(at), 0), PAGE_B)
@@ -85,12 +85,12 @@ def _place_single(array: PlacedArray, start: int) -> tuple[list[PlacedArray], in
 
 
 def _place_group(arrays: list[PlacedArray], start: int) -> tuple[list[PlacedArray], int]:
-    step = sum(one.row_step for one in arrays)
+    step = sum(array.row_step for array in arrays)
     found, offset = [], start
     for one in arrays:
         found.append(_move_array(one, offset, step))
         offset += one.row_step
-    return found, start + step * max(one.rows for one in arrays)
+    return found, start + step * max(array.rows for array in arrays)
 
 
 def _move_array(one: PlacedArray, base: int, step: int) -> PlacedArray:

@@ -298,7 +298,7 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class MissingInput:
-    """Something that the data behind a model did not tell: what, and how to get it."""
+    """Something that the data behind a model lack: what, and how to get it."""
 
     at: str
     missing: str

@@ -142,7 +142,7 @@ def read_processes(folder: Path) -> tuple[TracedProcess, ...]:
 
 
 def split_words(words: Words) -> TracedThread:
-    """Return a thread's words, with what the preloaded library told taken out."""
+    """Return a thread's words without the messages of the preloaded library."""
     at = np.flatnonzero(words >> np.uint64(48) == np.uint64(_TOLD))
     keep = np.ones(len(words), dtype=np.bool_)
     rows = np.zeros((len(at), 2 + _FOLLOWING), dtype=np.int64)

@@ -57,7 +57,7 @@ def iterate_in_loops(body: Iterable[FoldedItem], most: tuple[int, ...]) -> Itera
 def lay_out_arrays(
     objects: Sequence[DataObject], uses: Sequence[Sequence[ReferenceInLoops]], processors: int
 ) -> list[ArrayLayout]:
-    """Return the layout of each object, from the references to it by so many processors."""
+    """Return the layout of each object, from the references to it by this many processors."""
     places = _place_objects(objects)
     found = []
     for one, mine, at in zip(objects, uses, places, strict=True):

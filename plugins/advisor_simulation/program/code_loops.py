@@ -1,4 +1,4 @@
-"""The loops of a program's machine code and its accesses to memory: what the tracer is told to watch.
+"""The loops of a program's machine code and its accesses to memory, which the tracer has to watch.
 
 Natural loops: a jump back to a block through which every way from the function's beginning to the jump leads (Aho, Lam,
 Sethi, Ullman, section 9.6).
@@ -81,7 +81,9 @@ class ProgramCode:
 
 def read_program_code(image: ElfImage) -> ProgramCode:
     """Return the loops and accesses of a program; raises ``UsageError`` where it can't be disassembled."""
-    functions = tuple(one for one in image.functions if one.end > one.begin and one.name not in _START)
+    functions = tuple(
+        function for function in image.functions if function.end > function.begin and function.name not in _START
+    )
     stubs = frozenset(image.stubs)
     loops: list[CodeLoop] = []
     accesses: list[CodeAccess] = []
@@ -102,7 +104,7 @@ def read_program_code(image: ElfImage) -> ProgramCode:
     calls = sorted((at, name) for at, name in image.stubs.items() if name.lower().startswith("mpi_"))
     if len(accesses) > MOST_ACCESSES or len(loops) + len(exits) + len(calls) > MOST_MARKS:
         # what is executed most is inside of loops
-        accesses = [one for one in accesses if one.loop >= 0][:MOST_ACCESSES]
+        accesses = [access for access in accesses if access.loop >= 0][:MOST_ACCESSES]
         looping = {one.function for one in loops}
         exits = [one for one in exits if one[1] in looping]
     marks = (*(one.header for one in loops), *(at for at, _ in exits), *(at for at, _ in calls))

@@ -105,7 +105,7 @@ def name_allocations(image: ElfImage, process: TracedProcess, source: Path | Non
 
 def _choose_frame(frames: Sequence[Frame], source: Path | None) -> tuple[str | None, int | None, str]:
     """Return file, line and function of the innermost caller that is the program's own and allocates for itself."""
-    own = [one for one in frames if one.file is not None and not is_system_source(one.file)]
+    own = [frame for frame in frames if frame.file is not None and not is_system_source(frame.file)]
     while len(own) > 1 and _hands_on(own[0], source):
         own = own[1:]
     chosen = own[0] if own else next(iter(frames), None)

@@ -79,10 +79,10 @@ class EventLocator:
         self._library: Any = ctypes.CDLL(str(compile_part("locate.c", cache)))
         self._library.locate_events.restype = ctypes.c_int64
         self._kept = (
-            np.array([one.loop for one in code.accesses], dtype=np.int32),
-            np.array([one.function for one in code.accesses], dtype=np.int32),
-            np.array([one.parent for one in code.loops], dtype=np.int32),
-            np.array([one.function for one in code.loops], dtype=np.int32),
+            np.array([access.loop for access in code.accesses], dtype=np.int32),
+            np.array([access.function for access in code.accesses], dtype=np.int32),
+            np.array([loop.parent for loop in code.loops], dtype=np.int32),
+            np.array([loop.function for loop in code.loops], dtype=np.int32),
             np.array(code.exits, dtype=np.int32),
         )
         self._code = _Code(*(column.ctypes.data for column in self._kept), len(code.loops), len(code.exits))

@@ -148,7 +148,7 @@ def _count_unplaced(events: _Events) -> int:
 
 
 def _unroll_repeats(events: _Events, paths: Sequence[tuple[int, ...]]) -> tuple[_Events, Sequence[tuple[int, ...]]]:
-    """Make an instruction that repeats itself, such as ``rep movsq``, a loop of its own."""
+    """Turn a repeating instruction, such as ``rep movsq``, into a loop."""
     paths = list(paths)
     path, turns = events.path.copy(), np.c_[events.turns, np.zeros(len(events.path), dtype=np.int64)]
     for rows in _group_rows(events):
@@ -244,13 +244,13 @@ def _count_instructions(located: Mapping[int, PlacedEvents], paths: Sequence[tup
 
 
 def _works_unseen(events: _Events, executed: FloatArray) -> bool:
-    """Return whether processors without an access in a loop, which tell no index, do a part of its work."""
+    """Return whether processors without an access in a loop, whose indices are unknown, do a part of its work."""
     seen = np.bincount(events.processor, minlength=len(executed)) > 0
     return bool(executed[~seen].sum() > _LITTLE_WORK * executed.sum())
 
 
 def _find_indices(events: _Events, paths: Sequence[tuple[int, ...]], processors: int) -> tuple[IntArray, int] | None:
-    """Return each processor's first index in a loop and the step of the index, from a reference that tells.
+    """Return each processor's first index in a loop and the step of the index, from a reference that shows them.
 
     Such a reference moves by the same stride on all processors, and their places together leave no gaps.
     """

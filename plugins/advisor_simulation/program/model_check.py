@@ -1,4 +1,4 @@
-"""Compares a model with the program that it was made of: misses by array and loads, each with its error."""
+"""Compares a model with its program: misses by array and loads, each with its error."""
 
 from __future__ import annotations
 

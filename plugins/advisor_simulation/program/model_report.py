@@ -125,7 +125,7 @@ def _compare_with_valgrind(
 def _comparison_table(rows: Sequence[Comparison]) -> Table:
     columns = (Column("quantity"), Column("model"), Column("measured"), Column("error", "share"))
     cells: tuple[tuple[Cell, ...], ...] = tuple(
-        (one.name, round(one.modelled), round(one.measured), one.error) for one in rows
+        (row.name, round(row.modelled), round(row.measured), row.error) for row in rows
     )
     return Table(
         "The model beside the program: misses by array in a first cache of 32 KiB, instructions", columns, cells

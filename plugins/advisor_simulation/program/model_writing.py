@@ -76,7 +76,7 @@ class ModelWriter:
         lines = ["aml: 1", f"name: {quote_text(self.name)}", *head]
         lines += ["tables:", *self._tables] if self._tables else []
         lines += ["domains:", *self._domain_lines] if self._domain_lines else []
-        lines += ["arrays:", *(self._render_array(one) for one in self.arrays.values())] if self.arrays else []
+        lines += ["arrays:", *(self._render_array(array) for array in self.arrays.values())] if self.arrays else []
         lines += ["procedures:", *procedures, "control:"]
         lines += _render_sequence(find_cycles(list(order)), [phase.name for phase in phases], "  ", 0)
         if holes:

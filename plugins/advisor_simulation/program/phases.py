@@ -56,7 +56,7 @@ class ProgramPhase:
 
 def split_team_phases(process: TracedProcess) -> Iterator[ProgramPhase]:
     """Yield the phases of a process with teams of threads, in the order of the first thread."""
-    first = next((one for one in process.threads if (one.told[:, _KIND] == FORK).any()), process.threads[0])
+    first = next((thread for thread in process.threads if (thread.told[:, _KIND] == FORK).any()), process.threads[0])
     parts = _collect_parts(process)
     done = 0
     inside = 0
@@ -91,7 +91,7 @@ def _collect_parts(process: TracedProcess) -> dict[int, dict[int, list[Piece]]]:
 
 
 def _cut_piece(thread: TracedThread, begin: int, end: int) -> Piece:
-    """Return a piece of a thread; the instructions are those at the next thing that tells them."""
+    """Return a piece of a thread; its instructions are those at the next record that states them."""
     marks = np.flatnonzero(thread.words[begin:end] >> np.uint64(63) == 1)
     counts = (thread.words[begin:end][marks] & np.uint64((1 << 48) - 1)).astype(np.int64)
     told = thread.told

@@ -91,7 +91,7 @@ def trace_program(
     code = read_program_code(image)
     first = min((address for _, address, _ in image.segments), default=0) & -4096
     processes = trace_addresses(command, program, first, code.write_places(), cache, folder, limit, variables)
-    objects = tuple(find_objects(image, one, source) for one in processes)
+    objects = tuple(find_objects(image, process, source) for process in processes)
     names = dict.fromkeys(one.name for found in objects for one in found)
     return TracedProgram(image, code, processes, tuple(names), objects, variables or {})
 
@@ -220,7 +220,7 @@ def write_program_model(traced: TracedProgram, folded: FoldedProgram, target: Pa
     writer = ModelWriter(
         traced.image.path.name, folded.processors, arrays, traced.ranked, target.parent / f"{target.stem}.tables"
     )
-    lines = find_lines(traced.image, [one.header for one in traced.code.loops])
+    lines = find_lines(traced.image, [loop.header for loop in traced.code.loops])
     names: Counter[str] = Counter()
     phases: list[ModelPhase] = []
     place: dict[int, int] = {}

@@ -36,6 +36,9 @@ TODAY: Final[Models] = {
 }
 LONG_BYTES: Final = 32768.0
 SETS: Final = {"dimemas": DIMEMAS, "today": TODAY}
+_KNOWN: Final = (
+    "barrier", "bcast", "reduce", "gather", "scatter", "allreduce", "allgather", "alltoall", "reduce_scatter", "scan",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,7 @@ def _ring_cost(name: str, members: int, size: float) -> CollectiveCost:
 
 
 def _dimemas_cost(name: str, members: int, size: float) -> CollectiveCost:
-    """Return log2 P steps in with what the largest sender sends, and as many out with what the largest receiver gets.
+    """Return log2 P steps in with the bytes of the largest sender, and as many out with those of the largest receiver.
 
     A reduction to one rank has no way out. Found from runs of Dimemas with its own default.
     """
@@ -101,11 +104,6 @@ def short_name(call: str) -> str:
     if name.startswith("i") and name[1:] in _KNOWN:
         name = name[1:]
     return name.removesuffix("v") if name.removesuffix("v") in _KNOWN else name
-
-
-_KNOWN: Final = (
-    "barrier", "bcast", "reduce", "gather", "scatter", "allreduce", "allgather", "alltoall", "reduce_scatter", "scan",
-)  # fmt: skip
 
 
 def parse_models(texts: Sequence[str]) -> Models:

@@ -16,12 +16,10 @@ from advisor_simulation.replay import engine
 from advisor_simulation.replay.contention import (
     EventHeap,
     MessageState,
-    PointSpeeds,
     Resources,
     Runnable,
     simulate_contention,
 )
-from advisor_simulation.replay.engine import collective_prices, network_speeds
 from advisor_simulation.replay.lowering import lower_program
 from advisor_simulation.replay.network import rank_nodes
 from advisor_simulation.replay.numba_compiler import choose_compiled
@@ -52,8 +50,6 @@ class ContendedReplay:
 def replay_contended(program: Program, network: Network) -> ContendedReplay:
     """Return the replay of ``program`` with the links and buses of ``network``; raises ``DeadlockError``."""
     steps = lower_program(program, network)
-    latency, flight, gap = network_speeds([network])
-    cost = collective_prices(steps, latency + flight, gap)[:, 0].copy()
     node = rank_nodes(network, program)
     same = node[program.source] == node[program.target]
     messages = len(program.source)
@@ -64,9 +60,9 @@ def replay_contended(program: Program, network: Network) -> ContendedReplay:
     end_s, clock = np.zeros(len(steps.kind)), steps.start_s.copy()
     resource_s, place = np.zeros(messages), steps.first[:-1].copy()
     lines = _empty_resources(ways, _resource_capacities(network, int(node.max(initial=0)) + 1))
-    point = PointSpeeds(float(network.cpu_ratio), latency[:, 0].copy(), flight[:, 0].copy(), gap[:, 0].copy(), cost)
+    speeds = engine.point_speeds(steps, network)
     choose_compiled(simulate_contention, len(steps.kind))(
-        steps.first, (steps.kind, steps.value, steps.condition), messages, _initial_state(steps), point, lines,
+        steps.first, (steps.kind, steps.value, steps.condition), messages, _initial_state(steps), speeds, lines,
         (clock, end_s, place), resource_s,
         EventHeap(np.zeros(messages + 1), np.zeros(messages + 1, dtype=np.int64), np.zeros(2, dtype=np.int64)),
         Runnable(np.arange(steps.ranks, dtype=np.int32)[::-1].copy(), np.array([steps.ranks], dtype=np.int64)),

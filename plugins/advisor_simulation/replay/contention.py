@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
+    from advisor_simulation.replay.kernels import Speeds
 
     Numbers = npt.NDArray[np.int32]
 
@@ -35,16 +36,6 @@ class MessageState(NamedTuple):
     ready_s: FloatArray
     lasts: FloatArray
     flight: FloatArray
-
-
-class PointSpeeds(NamedTuple):
-    """The point: factor on computation, startup, flight and seconds per byte (2,), seconds of collectives (shapes,)."""
-
-    ratio: float
-    latency: FloatArray
-    flight: FloatArray
-    gap: FloatArray
-    cost: FloatArray
 
 
 class Resources(NamedTuple):
@@ -81,9 +72,9 @@ def wake_waiters(wires: MessageState, what: int, runnable: Runnable) -> None:
 
 @numba_helper
 def record_message_end(
-    k: int, inner: int, what: int, bytes_: float, t: float, wires: MessageState, speeds: PointSpeeds, runnable: Runnable
+    k: int, inner: int, what: int, bytes_: float, t: float, wires: MessageState, speeds: Speeds, runnable: Runnable
 ) -> bool:
-    """Note what a sender or receiver tells of a message at ``t``; return whether the message can set out now."""
+    """Note that sender or receiver of a message is ready at ``t``; return whether the message can start now."""
     m = what >> 1
     wires.fulfilled_s[what] = t + speeds.latency[inner] if k == READY else t
     if k in _SENDING:
@@ -101,7 +92,7 @@ def record_message_end(
 
 @numba_helper
 def compute_wait_end(
-    k: int, inner: int, what: int, v: float, t: float, messages: int, wires: MessageState, speeds: PointSpeeds
+    k: int, inner: int, what: int, v: float, t: float, messages: int, wires: MessageState, speeds: Speeds
 ) -> float:
     """Return when a step that waits is over, -1 while that is not known."""
     if k == LEAVE:
@@ -307,7 +298,7 @@ def run_rank(
     steps: tuple[npt.NDArray[np.uint8], FloatArray, Numbers],
     messages: int,
     wires: MessageState,
-    speeds: PointSpeeds,
+    speeds: Speeds,
     runnable: Runnable,
     heap: EventHeap,
     ends: tuple[FloatArray, FloatArray, IntArray],
@@ -319,7 +310,7 @@ def run_rank(
     for i in range(place[rank], stop):
         k, inner, what = kind[i] & 15, kind[i] >> 4, condition[i]
         if k <= FIXED:
-            t += value[i] * (speeds.ratio if k == BURST else 1.0)
+            t += value[i] * (speeds.ratio[0] if k == BURST else 1.0)
         elif k == ARRIVE:
             wires.fulfilled_s[what] = max(wires.fulfilled_s[what], t)
             wires.missing_arrivals[what - 2 * messages] -= 1
@@ -345,7 +336,7 @@ def simulate_contention(
     steps: tuple[npt.NDArray[np.uint8], FloatArray, Numbers],
     messages: int,
     wires: MessageState,
-    speeds: PointSpeeds,
+    speeds: Speeds,
     lines: Resources,
     ends: tuple[FloatArray, FloatArray, IntArray],
     resource_s: FloatArray,

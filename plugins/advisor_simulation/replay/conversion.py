@@ -12,16 +12,17 @@ from advisor.model.errors import InputError
 from advisor.trace import locations, matching
 from advisor.trace.aligned_times import align_times
 from advisor.trace.events import Role
-from advisor_simulation.replay import collective_matching, message_matching
+from advisor_simulation.replay import operation_matching
 from advisor_simulation.replay.program import Op, Program
-from advisor_simulation.replay.scanning import SETTING_UP, ScannedRows
+from advisor_simulation.replay.scanning import SETTING_UP, scan_trace
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
     from advisor.trace.events import Trace
-    from advisor_simulation.replay.collective_matching import MatchedCollectives
+    from advisor_simulation.replay.operation_matching import MatchedCollectives
+    from advisor_simulation.replay.scanning import ScannedRows
 
 
 _COLUMNS = ("time_s", "kind", "region", "comm", "partner", "tag", "size", "request")
@@ -41,7 +42,7 @@ _latest: deque[tuple[Trace, Program]] = deque(maxlen=2)
 
 
 def find_program(trace: Trace) -> Program:
-    """Return what ``convert_trace`` does, the same as last time where that was asked of the same trace."""
+    """Return the result of ``convert_trace``, cached for the latest trace."""
     known = next((program for one, program in _latest if one is trace), None)
     if known is None:
         known = convert_trace(trace)
@@ -69,7 +70,7 @@ class _TraceConverter:
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
-        self._rows = ScannedRows(trace)
+        self._rows = scan_trace(trace)
         self._ranks = locations.ranks_of_locations(trace)
         self._rank = np.repeat(np.arange(len(self._ranks)), np.diff(self._rows.first))
         self._position = np.full(int(self._ranks.max()) + 1, -1, dtype=np.int64)
@@ -122,13 +123,13 @@ class _TraceConverter:
         there, here = self._partner_positions(sends), self._partner_positions(got)
         everything = len(sends) + len(got)
         sends, got, posts = sends[there >= 0], got[here >= 0], posts[here >= 0]
-        label = message_matching.number_labels(
+        label = operation_matching.number_labels(
             *(self._event_column(column, np.r_[sends, got]) for column in (self._trace.comm, self._trace.tag))
         )
-        channel = message_matching.number_channels(
+        channel = operation_matching.number_channels(
             np.r_[self._rank[sends], here[here >= 0]], np.r_[there[there >= 0], self._rank[got]], label
         )
-        left, right = message_matching.match_ends(channel[: len(sends)], channel[len(sends) :])
+        left, right = operation_matching.match_ends(channel[: len(sends)], channel[len(sends) :])
         self._number_messages(sends[left], got[right], posts[right], group)
         lost = everything - 2 * len(left)
         if lost:
@@ -147,7 +148,7 @@ class _TraceConverter:
         posts = np.where(self._rows.mate[got] >= 0, self._rows.mate[got], got)
         waits = np.flatnonzero((self._rows.op[got] == Op.DONE) & (self._rows.mate[got] < 0))
         sources = np.flatnonzero((self._rows.op == Op.IRECV) & (self._rows.event >= 0))
-        found = message_matching.find_latest(group, sources, got[waits])
+        found = operation_matching.find_latest(group, sources, got[waits])
         posts[waits] = np.where(found >= 0, found, got[waits])
         return posts
 
@@ -164,7 +165,7 @@ class _TraceConverter:
         silent, completed = match_completions(self._trace, self._rows, self._rank)
         silent, completed = silent[self._link[completed] >= 0], completed[self._link[completed] >= 0]
         ends = np.flatnonzero((op == Op.SENT) & (self._rows.mate < 0))
-        found = message_matching.find_latest(group, np.flatnonzero((op == Op.ISEND) & (self._rows.event >= 0)), ends)
+        found = operation_matching.find_latest(group, np.flatnonzero((op == Op.ISEND) & (self._rows.event >= 0)), ends)
         self._link[ends] = np.where(found >= 0, self._link[np.maximum(found, 0)], -1)
         op[silent], self._link[silent] = Op.SENT, self._link[completed]
 
@@ -177,7 +178,7 @@ class _TraceConverter:
         root = np.maximum(self._event_column(trace.partner, at), -1)
         position = np.where((root >= 0) & (root < len(self._position)), self._position[np.maximum(root, 0)], -1)
         comm, size = self._event_column(trace.comm, at), self._event_column(trace.size, at)
-        joint = collective_matching.match_collectives(
+        joint = operation_matching.match_collectives(
             trace, self._rank[at], comm, rows.call[at].astype(np.int64), position, size
         )
         self._link[at] = joint.link

@@ -1,4 +1,4 @@
-"""What a replay tells of a recorded run, computed once for the findings and the facts about it."""
+"""The diagnosis of a recorded run by replay, computed once for its findings and facts."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class ReplayDiagnosis:
 
 
 class _Latest:
-    """The run that was asked about last: findings and facts ask about it one after the other."""
+    """The latest run: findings and facts need its diagnosis one after the other."""
 
     trace: Trace | None = None
     machine: str | None = None
@@ -62,7 +62,7 @@ class _Latest:
 
 
 def diagnose_replay(trace: Trace, machine: Machine | None = None) -> ReplayDiagnosis | None:
-    """Return what a replay tells; None where the run can't be replayed or holds no times of calls.
+    """Return the diagnosis; None if the run can't be replayed or holds no times of calls.
 
     The network is the machine's, else the one that fits the recorded run.
     """

@@ -19,13 +19,17 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from advisor.model.records import FloatArray, IntArray
+    from advisor.model.records import FloatArray
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.program import Program
     from advisor_simulation.replay.steps import Steps
 
 #: Ranks named in the message.
 NAMED_AT_MOST = 8
+#: Points that go through the steps together.
+TOGETHER: Final = 64
+#: Numbers in slots and clocks that stay close to the processor.
+_CACHED: Final = 1 << 20
 
 
 class DeadlockError(AdvisorError):
@@ -38,27 +42,12 @@ class DeadlockError(AdvisorError):
         super().__init__(f"the replay ends in a deadlock: {named}{more}")
 
 
-#: Points that go through the steps together.
-TOGETHER: Final = 64
-#: Numbers in slots and clocks that stay close to the processor.
-_CACHED: Final = 1 << 20
-
-
 @dataclass(frozen=True, slots=True)
 class OrderedSteps:
-    """Steps in an order in which each finds what it reads; valid for all speeds of one protocol.
-
-    ``kind``, ``value`` and ``slot`` (steps,) are in that order, stretch after stretch: ``stretch_rank`` is whose it is,
-    ``stretch_begin`` its first step on that rank, ``stretch_end`` where it ends here.
-    """
+    """Steps, how they are arranged in order of execution, and how many slots this takes; valid for one protocol."""
 
     steps: Steps
-    kind: npt.NDArray[np.uint8]
-    value: FloatArray
-    slot: npt.NDArray[np.int32]
-    stretch_rank: npt.NDArray[np.int32]
-    stretch_begin: IntArray
-    stretch_end: IntArray
+    arranged: kernels.ArrangedSteps
     slots: int
 
 
@@ -99,10 +88,10 @@ def order_steps(steps: Steps, program: Program | None, replays: int = 1) -> Orde
     if stuck.any() and program is not None:
         last = np.searchsorted(np.maximum.accumulate(steps.last), place[stuck])
         raise build_error(program, last.tolist())
-    begin, end = begin[:count].copy(), end[:count].copy()
-    arranged = np.empty_like(kind), np.empty_like(steps.value), np.empty_like(slot)
-    choose_compiled(kernels.arrange_steps, len(kind) * replays)(begin, end, kind, steps.value, slot, arranged)
-    return OrderedSteps(steps, *arranged, stretch_rank[:count].copy(), begin, end, int(marks.counts[2]))
+    stretches = stretch_rank[:count].copy(), begin[:count].copy(), end[:count].copy()
+    arranged = kernels.ArrangedSteps(*stretches, np.empty_like(kind), np.empty_like(steps.value), np.empty_like(slot))
+    choose_compiled(kernels.arrange_steps, len(kind) * replays)(arranged, kind, steps.value, slot)
+    return OrderedSteps(steps, arranged, int(marks.counts[2]))
 
 
 def _count_reads(steps: Steps) -> npt.NDArray[np.int32]:
@@ -113,7 +102,7 @@ def _count_reads(steps: Steps) -> npt.NDArray[np.int32]:
 
 
 def _make_marks(steps: Steps, left: npt.NDArray[np.int32]) -> kernels.OrderMarks:
-    """Return that nothing has happened yet; the first two slots are for what nobody reads."""
+    """Return the initial marks; the first two slots are for values that no step reads."""
     joint = len(steps.arrivals)
     return kernels.OrderMarks(
         waiter=np.full(2 * steps.messages + joint, -1, dtype=np.int32),
@@ -137,15 +126,12 @@ def replay_steps(plan: OrderedSteps, network: Network, keep: bool = True, replay
 
     ``replays`` is how many times this will be asked: whether compiling pays.
     """
-    latency, flight, gap = network_speeds([network])
-    cost = collective_prices(plan.steps, latency + flight, gap)[:, 0]
-    count = len(plan.kind) if keep else 0
-    end_s, waited, clock = np.zeros(count), np.zeros(count, dtype=bool), plan.steps.start_s.copy()
-    choose_compiled(kernels.sweep_point, len(plan.kind) * replays)(
-        plan.stretch_rank, plan.stretch_begin, plan.stretch_end, plan.kind, plan.value, plan.slot,
-        float(network.cpu_ratio), latency[:, 0].copy(), flight[:, 0].copy(), gap[:, 0].copy(), cost.copy(), clock,
-        np.zeros(plan.slots), end_s, waited, keep,
-    )  # fmt: skip
+    steps = len(plan.arranged.kind)
+    noted = steps if keep else 0
+    end_s, waited, clock = np.zeros(noted), np.zeros(noted, dtype=bool), plan.steps.start_s.copy()
+    sweep = choose_compiled(kernels.sweep_point, steps * replays)
+    speeds = point_speeds(plan.steps, network)
+    sweep(plan.arranged, speeds, clock, np.zeros(plan.slots), end_s, waited, keep)
     return ReplayRun(end_s, waited, clock)
 
 
@@ -161,41 +147,35 @@ def replay_times(
     plan: OrderedSteps,
     networks: Sequence[Network],
     done: Callable[[int], None] | None = None,
-    together: int | None = None,
 ) -> FloatArray:
     """Return the run time at each point (points,), seconds; the points share protocols, algorithms and nodes."""
-    size = together or min(TOGETHER, max(_CACHED // max(plan.steps.ranks + plan.slots, 1), 4))
+    size = min(TOGETHER, max(_CACHED // max(plan.steps.ranks + plan.slots, 1), 4))
     result = np.zeros(len(networks))
-    sweep = choose_compiled(kernels.sweep_points, len(plan.kind) * len(networks))
+    sweep = choose_compiled(kernels.sweep_points, len(plan.arranged.kind) * len(networks))
     for low in range(0, len(networks), size):
         part = networks[low : low + size]
-        latency, flight, gap = network_speeds(part)
         clock = np.repeat(plan.steps.start_s[:, None], len(part), axis=1)
-        sweep(
-            plan.stretch_rank, plan.stretch_end, plan.kind, plan.value, plan.slot,
-            np.array([each.cpu_ratio for each in part]), latency, flight, gap,
-            collective_prices(plan.steps, latency + flight, gap), clock, np.zeros((plan.slots, len(part))),
-        )  # fmt: skip
+        sweep(plan.arranged, _speeds_at(plan.steps, part), clock, np.zeros((plan.slots, len(part))))
         result[low : low + len(part)] = clock.max(axis=0)
         if done:
             done(low + len(part))
     return result
 
 
-def network_speeds(networks: Sequence[Network]) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return startup, flight and seconds per byte, each (2, points): between nodes and within one."""
-    latency = np.array([each.latencies for each in networks], dtype=np.float64).T
-    gap = np.array([each.gaps for each in networks], dtype=np.float64).T
-    on_wire = np.array([each.startup == "wire" for each in networks])
-    nothing = np.zeros_like(latency)
-    return np.where(on_wire, nothing, latency), np.where(on_wire, latency, nothing), np.ascontiguousarray(gap)
+def point_speeds(steps: Steps, network: Network) -> kernels.Speeds:
+    """Return what steps cost at one point."""
+    return kernels.Speeds(*(column[:, 0].copy() for column in _speeds_at(steps, [network])))
 
 
-def collective_prices(steps: Steps, latency: FloatArray, gap: FloatArray) -> FloatArray:
-    """Return seconds of each shape of collective operation (shapes, points)."""
+def _speeds_at(steps: Steps, networks: Sequence[Network]) -> kernels.Speeds:
+    """Return what they cost at several points, the last axis."""
+    ratio = np.array([[network.cpu_ratio for network in networks]], dtype=np.float64)
+    startup = np.array([network.latencies for network in networks], dtype=np.float64).T
+    gap = np.ascontiguousarray(np.array([network.gaps for network in networks], dtype=np.float64).T)
+    on_wire = np.array([network.startup == "wire" for network in networks])
     inner = steps.inner_shape.astype(np.int64)
-    result: FloatArray = steps.costs[:, :1] * latency[inner] + steps.costs[:, 1:] * gap[inner]
-    return result
+    cost = steps.costs[:, :1] * startup[inner] + steps.costs[:, 1:] * gap[inner]
+    return kernels.Speeds(ratio, np.where(on_wire, 0.0, startup), np.where(on_wire, startup, 0.0), gap, cost)
 
 
 def to_bandwidth(seconds_per_byte: float) -> float:

@@ -1,4 +1,4 @@
-"""Facts for the rules' conditions that only a replay of the recorded run tells."""
+"""Facts for the rules' conditions that need a replay of the recorded run."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Coefficient:
 
     @property
     def is_significant(self) -> bool:
-        """Whether it can be told from 0; taken for granted where that can't be tested."""
+        """Whether it differs from 0; assumed where that can't be tested."""
         return math.isnan(self.p) or self.p <= SIGNIFICANT
 
 
@@ -139,9 +139,9 @@ def fit_model(planes: dict[int, Plane], factors: dict[int, float]) -> ReplayMode
     """Return formula (2) from formula (0) of each P, fitted to replays whose bursts were divided by LF(P)."""
     counts = sorted(planes)
     return ReplayModel(
-        fit_line(counts, [planes[each].alpha.value for each in counts], inverse=True),
-        fit_line(counts, [planes[each].beta.value for each in counts], inverse=False),
-        fit_line(counts, [planes[each].gamma.value for each in counts], inverse=False),
+        fit_line(counts, [planes[count].alpha.value for count in counts], inverse=True),
+        fit_line(counts, [planes[count].beta.value for count in counts], inverse=False),
+        fit_line(counts, [planes[count].gamma.value for count in counts], inverse=False),
         factors,
     )
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 BURST, FIXED, SEND, ANNOUNCE, READY, NOTE = (int(Step(number)) for number in range(6))
 ARRIVE, RECEIVE, RELEASE, ACCEPT, LEAVE, AFTER = (int(Step(number)) for number in range(6, 12))
+#: Places in the counts of ``OrderMarks``.
+_RUNNABLE, _FREE, _SLOTS = range(3)
 
 
 class OrderMarks(NamedTuple):
@@ -43,7 +45,33 @@ class OrderMarks(NamedTuple):
     counts: IntArray
 
 
-_RUNNABLE, _FREE, _SLOTS = range(3)
+class ArrangedSteps(NamedTuple):
+    """Steps in an order in which each finds what it reads, stretch after stretch.
+
+    By stretch ``rank``: whose it is, ``begin``: its first step on that rank, ``end``: where it ends here; by step
+    ``kind``, ``value`` and ``slot``.
+    """
+
+    rank: Numbers
+    begin: IntArray
+    end: IntArray
+    kind: Kinds
+    value: FloatArray
+    slot: Numbers
+
+
+class Speeds(NamedTuple):
+    """What steps cost: a factor on computation, startup on processors, latency on the wire, seconds per byte.
+
+    ``ratio`` is (1,), the others (2,): between nodes and within one; ``cost`` (shapes,) are seconds of collective
+    operations. Of several points, these are the last axis.
+    """
+
+    ratio: FloatArray
+    latency: FloatArray
+    flight: FloatArray
+    gap: FloatArray
+    cost: FloatArray
 
 
 @numba_helper
@@ -145,134 +173,90 @@ def order_stretches(
     return stretches
 
 
-def arrange_steps(
-    stretch_begin: IntArray,
-    stretch_end: IntArray,
-    kind: Kinds,
-    value: FloatArray,
-    slot: Numbers,
-    arranged: tuple[Kinds, FloatArray, Numbers],
-) -> None:
-    """Copy the steps into the order of the stretches, and let ``stretch_end`` say where each ends then."""
-    kinds, values, slots = arranged
+def arrange_steps(arranged: ArrangedSteps, kind: Kinds, value: FloatArray, slot: Numbers) -> None:
+    """Copy the steps into the order of the stretches, and let the ``end`` of each say where it ends then."""
     n = 0
-    for s in range(len(stretch_begin)):
-        for i in range(stretch_begin[s], stretch_end[s]):
-            kinds[n], values[n], slots[n] = kind[i], value[i], slot[i]
+    for s in range(len(arranged.rank)):
+        for i in range(arranged.begin[s], arranged.end[s]):
+            arranged.kind[n], arranged.value[n], arranged.slot[n] = kind[i], value[i], slot[i]
             n += 1
-        stretch_end[s] = n
+        arranged.end[s] = n
 
 
 def sweep_point(
-    stretch_rank: Numbers,
-    stretch_begin: IntArray,
-    stretch_end: IntArray,
-    kind: Kinds,
-    value: FloatArray,
-    slot: Numbers,
-    ratio: float,
-    latency: FloatArray,
-    flight: FloatArray,
-    gap: FloatArray,
-    cost: FloatArray,
+    steps: ArrangedSteps,
+    speeds: Speeds,
     clock: FloatArray,
     slots: FloatArray,
     end_s: FloatArray,
     waited: npt.NDArray[np.bool_],
     keep: bool,
 ) -> None:
-    """Move ``clock`` (ranks,) through all steps, arranged in their order, at one point.
+    """Move ``clock`` (ranks,) through all steps at one point.
 
     With ``keep`` the end of each step is noted where its rank has it, and if it waited.
-
-    ``latency`` (2,) is the startup on processors, ``flight`` (2,) the latency on the wire, ``gap`` (2,) seconds per
-    byte, each between nodes and within one; ``cost`` (shapes,) seconds of collective operations.
     """
+    rank, start, end, kind, value, slot = steps
+    ratio, latency, flight, gap, cost = speeds
     begin = 0
-    for s in range(len(stretch_rank)):
-        t = clock[stretch_rank[s]]
-        first, begin = begin, stretch_end[s]
-        place = stretch_begin[s] - first
+    for s in range(len(rank)):
+        t = clock[rank[s]]
+        first, begin = begin, end[s]
+        place = start[s] - first
         for i in range(first, begin):
-            k = kind[i]
-            inner = k >> 4
-            k &= 15
+            k, inner, v, own = kind[i] & 15, kind[i] >> 4, value[i], slot[i]
             other = -1.0
             if k == BURST:
-                t += value[i] * ratio
+                t += v * ratio[0]
             elif k == FIXED:
-                t += value[i]
+                t += v
             elif k == SEND:
                 t += latency[inner]
-                slots[slot[i]] = t + flight[inner] + value[i] * gap[inner]
+                slots[own] = t + flight[inner] + v * gap[inner]
             elif k == RECEIVE:
                 t += latency[inner]
-                other = slots[slot[i]]
+                other = slots[own]
             elif k == NOTE:
-                slots[slot[i]] = t
+                slots[own] = t
             elif k == ARRIVE:
-                if t > slots[slot[i]]:
-                    slots[slot[i]] = t
+                slots[own] = max(slots[own], t)
             elif k == LEAVE:
-                other = slots[slot[i]] + cost[int(value[i])]
+                other = slots[own] + cost[int(v)]
             elif k == ANNOUNCE:
                 t += latency[inner]
-                slots[slot[i]] = t
+                slots[own] = t
             elif k == READY:
-                slots[slot[i]] = t + latency[inner]
+                slots[own] = t + latency[inner]
             elif k == RELEASE:
-                other = slots[slot[i]]
+                other = slots[own]
             elif k == ACCEPT:
                 t += latency[inner]
-                other = max(slots[slot[i]], slots[slot[i] + 1]) + flight[inner] + value[i] * gap[inner]
+                other = max(slots[own], slots[own + 1]) + flight[inner] + v * gap[inner]
             else:
-                other = slots[slot[i]] + value[i]
-            if other > t:
-                t = other
+                other = slots[own] + v
+            t = max(t, other)
             if keep:
                 end_s[i + place] = t
                 waited[i + place] = other >= t and other >= 0.0
-        clock[stretch_rank[s]] = t
+        clock[rank[s]] = t
 
 
-def sweep_points(
-    stretch_rank: Numbers,
-    stretch_end: IntArray,
-    kind: Kinds,
-    value: FloatArray,
-    slot: Numbers,
-    ratio: FloatArray,
-    latency: FloatArray,
-    flight: FloatArray,
-    gap: FloatArray,
-    cost: FloatArray,
-    clock: FloatArray,
-    slots: FloatArray,
-) -> None:
-    """Move ``clock`` (ranks, points) through all steps, arranged in their order, at many points.
-
-    The other arrays have points as last axis.
-    """
-    points = len(ratio)
+def sweep_points(steps: ArrangedSteps, speeds: Speeds, clock: FloatArray, slots: FloatArray) -> None:
+    """Move ``clock`` (ranks, points) through all steps at many points."""
+    rank, _, end, kind, value, slot = steps
+    ratio, latency, flight, gap, cost = speeds
+    points = ratio.shape[1]
     begin = 0
-    for s in range(len(stretch_rank)):
-        t = clock[stretch_rank[s]]
-        first, begin = begin, stretch_end[s]
+    for s in range(len(rank)):
+        t = clock[rank[s]]
+        first, begin = begin, end[s]
         for i in range(first, begin):
-            k = kind[i]
-            inner = k >> 4
-            k &= 15
-            v = value[i]
-            if k == BURST:
+            k, inner, v = kind[i] & 15, kind[i] >> 4, value[i]
+            if k <= FIXED:
                 for p in range(points):
-                    t[p] += v * ratio[p]
+                    t[p] += v * ratio[0, p] if k == BURST else v
                 continue
-            if k == FIXED:
-                for p in range(points):
-                    t[p] += v
-                continue
-            own = slots[slot[i]]
-            lat, fly, per_byte = latency[inner], flight[inner], gap[inner]
+            own, lat, fly, per_byte = slots[slot[i]], latency[inner], flight[inner], gap[inner]
             if k == SEND:
                 for p in range(points):
                     t[p] += lat[p]

@@ -48,5 +48,5 @@ def compile_function(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def choose_compiled(function: Callable[P, R], operations: int) -> Callable[P, R]:
-    """Return ``function`` for so many operations: compiled where that pays."""
+    """Return ``function``, compiled where that pays for this many operations."""
     return compile_function(function) if operations >= WORTH_COMPILING else function

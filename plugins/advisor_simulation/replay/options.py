@@ -1,4 +1,4 @@
-"""What ``gapwatch replay`` was asked for: traces are read, replayed and reported on."""
+"""Carries out ``gapwatch replay``: traces are read, replayed and reported on."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def build_report(args: Namespace, services: CommandServices) -> Report:
 
 
 def _check_combinations(args: Namespace) -> None:
-    """Raise ``UsageError`` for options of which one would be ignored."""
+    """Raise ``UsageError`` for options that exclude each other."""
     if args.sweep is not None and args.sweep < 1:
         raise UsageError("--sweep needs at least 1 point")
     asked = [f"--{name}" for name in ("fit", "sweep", "costs", "calibrate", "accept") if getattr(args, name)]

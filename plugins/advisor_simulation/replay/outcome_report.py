@@ -105,7 +105,7 @@ def describe_limit(count: int, shown: int) -> str:
 
 
 def build_timeline(found: ReplayOutcome) -> HeatMap:
-    """Return how much of its time each rank computes, over the run; many ranks are put together."""
+    """Return how much of its time each rank computes, over the run; many ranks are combined."""
     rows, columns = min(found.program.ranks, PICTURE[0]), PICTURE[1]
     share = np.zeros((rows, columns))
     group = np.arange(found.program.ranks) * rows // max(found.program.ranks, 1)
@@ -154,7 +154,7 @@ def _bounds_table(found: ReplayOutcome) -> list[Part]:
 
 
 def _mark_simulated(profile: Profile) -> Profile:
-    """Return the profile of a replay, whose times nobody measured."""
+    """Return the profile of a replay, marked as simulated."""
     return replace(profile, status=dict.fromkeys(profile.status, "modelled"))
 
 

@@ -65,7 +65,6 @@ def explore_planes(
     base: Network,
     latencies_s: tuple[float, float],
     gaps: tuple[float, float],
-    most: int = PLANES,
     done: Callable[[int], None] | None = None,
 ) -> PiecewiseTime:
     """Return T over the rectangle; raises ``UsageError`` for links and buses, ``DeadlockError``."""
@@ -83,9 +82,9 @@ def explore_planes(
                 planes.append(plane)
             if done:
                 done(len(planes))
-            if len(planes) >= most:
+            if len(planes) >= PLANES:
                 break
-        if not fresh or len(planes) >= most:
+        if not fresh or len(planes) >= PLANES:
             break
         corners = _find_corners(planes, latencies_s, gaps)
     open_ = [corner for corner in _find_corners(planes, latencies_s, gaps) if corner not in met]

@@ -78,7 +78,7 @@ def _make_plane(found: Mapping[str, float], factor: float) -> Plane:
 
 
 def _describe_line(line: CoefficientLine) -> str:
-    """Return a line over P in words, N.S. for what can't be told from 0."""
+    """Return a line over P in words, N.S. for what does not differ from 0."""
     constant = f"{line.constant.value:.4g}" if line.constant.is_significant else "N.S."
     slope = f"{line.slope.value:.4g} P" if line.slope.is_significant else "N.S. in P"
     return f"{constant} + {slope}" if line.slope.is_significant else f"{constant}, {slope}"

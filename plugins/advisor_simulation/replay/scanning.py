@@ -5,7 +5,7 @@ One plain loop over the events, in Python for small traces and compiled for larg
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from advisor.model.records import FloatArray, IntArray
     from advisor.trace.events import Trace
+
+    Mask = npt.NDArray[np.bool_]
 
 ENTER, LEAVE = int(Kind.ENTER), int(Kind.LEAVE)
 SENDRECV: Final = int(Role.SENDRECV)
@@ -35,30 +37,47 @@ _OPS: Final = {
 }  # fmt: skip
 
 
-class ScannedRows:
+class ScannedRows(NamedTuple):
     """Operations by rank: ``first``, ``op``, ``event`` and ``mate`` (row) or -1, ``call``, ``region``, ``end_s``."""
 
-    def __init__(self, trace: Trace) -> None:
-        room = 3 * len(trace.time_s) + 3 * len(trace.locations) + 8
-        self.first = np.zeros(len(trace.locations) + 1, dtype=np.int64)
-        self.op = np.zeros(room, dtype=np.uint8)
-        self.event = np.full(room, -1, dtype=np.int64)
-        self.mate = np.full(room, -1, dtype=np.int64)
-        self.call = np.full(room, -1, dtype=np.int32)
-        self.region = np.full(room, -1, dtype=np.int32)
-        self.end_s = np.zeros(room)
-        role = np.array([region.role for region in trace.regions] or [Role.USER], dtype=np.int64)
-        kinds = np.full(max(Kind) + 1, -1, dtype=np.int64)
-        kinds[list(_OPS)] = list(_OPS.values())
-        fixed = np.isin(role, SETTING_UP)
-        scan = choose_compiled(scan_locations, len(trace.time_s))
-        count = scan(
-            trace.first, trace.time_s, trace.kind, trace.region, kinds, np.isin(role, _MPI), fixed,
-            role == SENDRECV, role == Role.LOCAL, np.full(DEEPEST, -1, dtype=np.int64),
-            self.first, self.op, self.event, self.mate, self.call, self.region, self.end_s,
-        )  # fmt: skip
-        for name in ("op", "event", "mate", "call", "region", "end_s"):
-            setattr(self, name, getattr(self, name)[:count].copy())
+    first: IntArray
+    op: npt.NDArray[np.uint8]
+    event: IntArray
+    mate: IntArray
+    call: npt.NDArray[np.int32]
+    region: npt.NDArray[np.int32]
+    end_s: FloatArray
+
+
+class RegionMasks(NamedTuple):
+    """Which regions are calls of MPI, set it up, exchange messages, or are local."""
+
+    is_mpi: Mask
+    is_fixed: Mask
+    is_exchange: Mask
+    is_local: Mask
+
+
+def scan_trace(trace: Trace) -> ScannedRows:
+    """Return the operations of all locations of a trace."""
+    room = 3 * len(trace.time_s) + 3 * len(trace.locations) + 8
+    rows = ScannedRows(
+        first=np.zeros(len(trace.locations) + 1, dtype=np.int64),
+        op=np.zeros(room, dtype=np.uint8),
+        event=np.full(room, -1, dtype=np.int64),
+        mate=np.full(room, -1, dtype=np.int64),
+        call=np.full(room, -1, dtype=np.int32),
+        region=np.full(room, -1, dtype=np.int32),
+        end_s=np.zeros(room),
+    )
+    role = np.array([region.role for region in trace.regions] or [Role.USER], dtype=np.int64)
+    masks = RegionMasks(np.isin(role, _MPI), np.isin(role, SETTING_UP), role == SENDRECV, role == Role.LOCAL)
+    op_of = np.full(max(Kind) + 1, -1, dtype=np.int64)
+    op_of[list(_OPS)] = list(_OPS.values())
+    scan = choose_compiled(scan_locations, len(trace.time_s))
+    stack = np.full(DEEPEST, -1, dtype=np.int64)
+    count = scan(trace.first, trace.time_s, trace.kind, trace.region, op_of, masks, stack, rows)
+    return rows._replace(**{name: getattr(rows, name)[:count].copy() for name in rows._fields[1:]})
 
 
 @numba_helper
@@ -69,15 +88,14 @@ def end_call(
     fixed: bool,
     local: bool,
     names: tuple[int, int],
-    columns: tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], npt.NDArray[np.int32], IntArray],
+    rows: ScannedRows,
 ) -> int:
     """Add what a call ends with: its own time behind a meeting, the completion of an exchange, or all of its time.
 
     A call in which nothing is recorded computes if it is ``local``; else no processor makes it faster.
     """
-    op, call, within, mate = columns
     added, mated = -1, -1
-    if fixed and n > opened and op[n - 1] == JOIN:
+    if fixed and n > opened and rows.op[n - 1] == JOIN:
         added, mated = FIXED, n - 1
     elif row_of_send >= 0:
         added, mated = SENT, row_of_send
@@ -85,7 +103,7 @@ def end_call(
         added = BURST if local else FIXED
     if added < 0:
         return n
-    op[n], mate[n], call[n], within[n] = added, mated, names[0], names[1]
+    rows.op[n], rows.mate[n], rows.call[n], rows.region[n] = added, mated, names[0], names[1]
     return n + 1
 
 
@@ -95,20 +113,12 @@ def scan_locations(
     kind: npt.NDArray[np.uint8],
     region: npt.NDArray[np.int32],
     op_of: IntArray,
-    is_mpi: npt.NDArray[np.bool_],
-    is_fixed: npt.NDArray[np.bool_],
-    is_exchange: npt.NDArray[np.bool_],
-    is_local: npt.NDArray[np.bool_],
+    masks: RegionMasks,
     stack: IntArray,
-    begins: IntArray,
-    op: npt.NDArray[np.uint8],
-    event: IntArray,
-    mate: IntArray,
-    call: npt.NDArray[np.int32],
-    within: npt.NDArray[np.int32],
-    end_s: FloatArray,
+    rows: ScannedRows,
 ) -> int:
-    """Fill the columns of ``ScannedRows`` and return how many rows there are; ``stack`` is room for nested regions."""
+    """Fill the rows and return how many there are; ``stack`` is room for nested regions."""
+    begins, op, event, mate, call, within, end_s = rows
     n = 0
     for location in range(len(first) - 1):
         begins[location] = n
@@ -121,9 +131,9 @@ def scan_locations(
                 if outer < 0 and now > last:
                     op[n], within[n], end_s[n], last = BURST, user, now, now
                     n += 1
-                if outer < 0 and is_mpi[region[e]]:
+                if outer < 0 and masks.is_mpi[region[e]]:
                     outer, opened, posted, row_of_send = depth, n, -1, -1
-                    if is_exchange[region[e]]:
+                    if masks.is_exchange[region[e]]:
                         op[n], call[n], within[n], end_s[n], posted = FIXED, region[e], user, now, n
                         n += 1
                 if depth < DEEPEST:
@@ -134,8 +144,8 @@ def scan_locations(
                 mpi = stack[outer] if outer >= 0 else -1
                 if outer >= 0 and depth <= outer:
                     user = stack[outer - 1] if outer > 0 else -1
-                    columns = op, call, within, mate
-                    n = end_call(n, opened, row_of_send, is_fixed[mpi], is_local[mpi], (mpi, user), columns)
+                    fixed, local = masks.is_fixed[mpi], masks.is_local[mpi]
+                    n = end_call(n, opened, row_of_send, fixed, local, (mpi, user), rows)
                     end_s[n - 1] = now
                     outer, last = -1, now
                 elif outer < 0 and now > last:

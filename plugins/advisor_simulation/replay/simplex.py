@@ -1,4 +1,4 @@
-"""The least value of a function of a few numbers of which nothing but values is known."""
+"""The minimum of a function of a few numbers, from its values alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One sweep that carries, beside the time, what it is made of: computation, latencies and bytes on its path."""
+"""One sweep that carries the time and its components: computation, latencies and bytes on its path."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor_simulation.replay.engine import collective_prices, network_speeds
+from advisor_simulation.replay.engine import point_speeds
 from advisor_simulation.replay.kernels import (
     ACCEPT,
     ANNOUNCE,
@@ -23,14 +23,10 @@ from advisor_simulation.replay.kernels import (
 from advisor_simulation.replay.numba_compiler import choose_compiled
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from advisor.model.records import FloatArray, IntArray
+    from advisor.model.records import FloatArray
     from advisor_simulation.replay.engine import OrderedSteps
+    from advisor_simulation.replay.kernels import ArrangedSteps, Speeds
     from advisor_simulation.replay.network import Network
-
-    Kinds = npt.NDArray[np.uint8]
-    Numbers = npt.NDArray[np.int32]
 
 #: Columns of what is carried: seconds, of them fixed, latencies, bytes.
 _T, _ALPHA, _BETA, _GAMMA = range(4)
@@ -42,14 +38,11 @@ def compute_coefficients(plan: OrderedSteps, network: Network, replays: int = 1)
     The same numbers as ``path.critical`` gives, where several paths are critical those of one of them. ``replays`` is
     how many times this will be asked.
     """
-    latency, flight, gap = network_speeds([network])
-    cost = collective_prices(plan.steps, latency + flight, gap)[:, 0].copy()
     clock = np.zeros((plan.steps.ranks, 4))
     clock[:, _T] = clock[:, _ALPHA] = plan.steps.start_s
     made = np.where(plan.steps.inner_shape[:, None], 0.0, plan.steps.costs)
-    choose_compiled(carry_coefficients, len(plan.kind) * replays)(
-        plan.stretch_rank, plan.stretch_end, plan.kind, plan.value, plan.slot, float(network.cpu_ratio),
-        latency[:, 0].copy(), flight[:, 0].copy(), gap[:, 0].copy(), cost, made, clock, np.zeros((plan.slots, 4)),
+    choose_compiled(carry_coefficients, len(plan.arranged.kind) * replays)(
+        plan.arranged, point_speeds(plan.steps, network), made, clock, np.zeros((plan.slots, 4)),
         float(network.startup == "processor"),
     )  # fmt: skip
     last = clock[int(clock[:, _T].argmax())]
@@ -57,31 +50,25 @@ def compute_coefficients(plan: OrderedSteps, network: Network, replays: int = 1)
 
 
 def carry_coefficients(
-    stretch_rank: Numbers,
-    stretch_end: IntArray,
-    kind: Kinds,
-    value: FloatArray,
-    slot: Numbers,
-    ratio: float,
-    latency: FloatArray,
-    flight: FloatArray,
-    gap: FloatArray,
-    cost: FloatArray,
+    steps: ArrangedSteps,
+    speeds: Speeds,
     made: FloatArray,
     clock: FloatArray,
     slots: FloatArray,
     on_processor: float,
 ) -> None:
     """Move ``clock`` (ranks, 4) through all steps; ``made`` (shapes, 2) are latencies and bytes of collectives."""
+    rank, _, end, kind, value, slot = steps
+    ratio, latency, flight, gap, cost = speeds
     begin = 0
-    for s in range(len(stretch_rank)):
-        t, alpha, beta, gamma = clock[stretch_rank[s]]
-        first, begin = begin, stretch_end[s]
+    for s in range(len(rank)):
+        t, alpha, beta, gamma = clock[rank[s]]
+        first, begin = begin, end[s]
         for i in range(first, begin):
             k, inner, v, own = kind[i] & 15, kind[i] >> 4, value[i], slots[slot[i]]
             outer = 1.0 - inner
             if k <= FIXED:
-                step = v * (ratio if k == BURST else 1.0)
+                step = v * (ratio[0] if k == BURST else 1.0)
                 t, alpha = t + step, alpha + step
                 continue
             if k in (SEND, ANNOUNCE, RECEIVE, ACCEPT):
@@ -118,5 +105,5 @@ def carry_coefficients(
             if own[0] + more >= t:
                 t, alpha = own[0] + more, own[1] + fixed
                 beta, gamma = own[2] + latencies, own[3] + sizes
-        clock[stretch_rank[s], 0], clock[stretch_rank[s], 1] = t, alpha
-        clock[stretch_rank[s], 2], clock[stretch_rank[s], 3] = beta, gamma
+        carried = clock[rank[s]]
+        carried[0], carried[1], carried[2], carried[3] = t, alpha, beta, gamma

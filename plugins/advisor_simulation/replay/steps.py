@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from advisor_simulation.replay.program import Program
 
 
+INNER: Final = 16
+
+
 class Step(IntEnum):
     """What a step does to the clock t and its slot; ``INNER`` is added for messages within a node."""
 
@@ -37,7 +40,6 @@ class Step(IntEnum):
     AFTER = 11  # t = max(t, slot + value)
 
 
-INNER: Final = 16
 #: Steps that wait for their condition; the others with one fulfil it.
 WAITING: Final = (Step.RECEIVE, Step.RELEASE, Step.ACCEPT, Step.LEAVE, Step.AFTER)
 

@@ -42,7 +42,7 @@ class RankCountFit:
 
 @dataclass(frozen=True, slots=True)
 class FitStudy:
-    """The model over P and what it was made from, and how many points each fit and each check had."""
+    """The model over P with its data, and the number of points of each fit and each check."""
 
     model: ReplayModel
     by_rank_count: tuple[RankCountFit, ...]

@@ -1,4 +1,4 @@
-"""What the time in communication calls is made of: waiting by cause, startup, and what travels."""
+"""The components of the time in communication calls: waiting by cause, startup, and transfer."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ def find_lock_waits(run: MeasuredRun, phase: PhaseRun) -> FloatArray:
 
 
 def remove_locks(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Let nobody wait for a lock; who waits for a notice of another thread still does."""
+    """Remove waiting for locks; waiting for a notice of another thread stays."""
     changed = []
     for phase in run.phases:
         saved = np.zeros(1) if chosen and phase.number not in chosen else find_lock_waits(run, phase)

@@ -42,7 +42,7 @@ def _select_phases(run: MeasuredRun, chosen: set[int], serial: bool | None = Fal
 
 
 def _scale_phase(phase: PhaseRun, factor: FloatArray) -> PhaseRun:
-    """Return the phase with each processor's work times its factor, and as much work in all as before."""
+    """Return the phase with each processor's work times its factor, and the same total."""
     total = float((phase.work * factor).sum())
     factor = factor * (float(phase.work.sum()) / total if total > 0 else 1.0)
     return replace(phase, work=phase.work * factor, alone=phase.alone * factor)
@@ -51,10 +51,6 @@ def _scale_phase(phase: PhaseRun, factor: FloatArray) -> PhaseRun:
 def _divide_loads(wanted: FloatArray, have: FloatArray) -> FloatArray:
     """Return wanted / have, 1 where there is nothing."""
     return np.divide(wanted, have, out=np.ones_like(have), where=have > 0)
-
-
-def _divide_or_zero(part: FloatArray, whole: FloatArray) -> FloatArray:
-    return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)
 
 
 def mean_by_rank(run: MeasuredRun, work: FloatArray) -> FloatArray:
@@ -93,12 +89,12 @@ def _is_uneven(run: MeasuredRun, phase: PhaseRun) -> bool:
 
 
 def balance_each_phase(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Give each phase a decomposition of its own, constant over the iterations."""
+    """Decompose each phase separately, constant over the iterations."""
     return run.with_phases([_balance_phase(run, phase) for phase in _select_phases(run, chosen)])
 
 
 def _balance_phase(run: MeasuredRun, phase: PhaseRun) -> PhaseRun:
-    """Return a phase in which each rank has the same total; who had nothing to do gets its part of each iteration."""
+    """Return a phase in which each rank has the same total; idle ranks get their part of each iteration."""
     total = _sum_by_rank(run, phase)
     if (total < EMPTY * total.max()).any():
         return replace(phase, work=np.broadcast_to(phase.work.mean(axis=0), phase.work.shape).copy())
@@ -128,7 +124,7 @@ def follow_loads(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 
 
 def schedule_dynamically(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Hand out work to whoever is free: threads share inside their rank where there are threads, else all share.
+    """Hand out work on demand: threads share inside their rank if there are threads, else all share.
 
     Ranks fetch pieces, ``RANK_PIECES`` for each; when the last ones are done, they are apart by half a piece on
     average. Where ranks differ by more than their threads do, they share as well.
@@ -149,7 +145,7 @@ def schedule_dynamically(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | No
 
 
 def _find_structure(work: FloatArray) -> FloatArray:
-    """Return what of work (Q, I) comes again; noise stays with who had it, whoever does the work."""
+    """Return the recurring part of work (Q, I); noise stays with its processor, whoever does the work."""
     from advisor_simulation.whatif.traced.noise import split_noise  # and nothing that replays traces before
 
     return split_noise(work, work.shape[1])[0]
@@ -196,14 +192,14 @@ def share_among_threads(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | Non
     changed = []
     for phase in _select_phases(run, chosen):
         whole, left = compute_alone(run.profile, phase.number)
-        alone = phase.alone * (1.0 - _divide_or_zero(left, whole))
+        alone = phase.alone * (1.0 - np.divide(left, whole, out=np.zeros_like(whole), where=whole > 0))
         part = alone / (count * threads)[:, None]
         changed.append(replace(phase, work=phase.work - alone + part, alone=phase.alone - alone))
     return run.with_phases(changed)
 
 
 def drop_empty_phases(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Leave out the synchronizations in front of which nobody has done anything."""
+    """Drop synchronizations without any work before them."""
     empty = {phase.number for phase in _select_phases(run, chosen) if is_empty_phase(phase)}
     return run.without_phases(empty) if empty else fuse_phases(run, chosen)
 
@@ -235,7 +231,7 @@ def relax_barriers(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 
 
 def send_early(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Send before the work that does not need to come first: nobody waits inside a phase any more, but for locks."""
+    """Send before work that can wait: inside a phase, only locks are waited for."""
     changed = [
         replace(phase, inner=np.minimum(phase.inner, call_grouping.find_lock_waits(run, phase)))
         for phase in _select_phases(run, chosen)
@@ -259,7 +255,7 @@ def hide_transfer(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 
 
 def hide_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Write in the background: what is written goes on during the computation up to the next time that is written.
+    """Write in the background: each write overlaps the computation up to the next one.
 
     So nothing hides what is written last, unless computation follows. Of a phase that comes once, and of which nothing
     tells how often it writes, it is not known what comes last.
@@ -293,7 +289,7 @@ def share_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 
 
 def start_fewer(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Start as many processors as there are cores: they share what all compute, and wait for no turn.
+    """Start as many processors as there are cores: they share all computation, and none waits for a core.
 
     Communication takes what it takes for who is held up least. That needs CPU times: else what looks like computation
     holds the turns of others, and nothing is known.

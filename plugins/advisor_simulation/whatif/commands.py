@@ -51,7 +51,7 @@ def register_command(registry: CommandRegistry) -> None:
 
 
 def run_whatif(args: Namespace, services: CommandServices) -> Report:
-    """Return expected gains with intervals, side effects, conflicts, and the plan that was asked for.
+    """Return expected gains with intervals, side effects, conflicts, and the requested plan.
 
     Raises UsageError for options that would be ignored.
     """

@@ -30,7 +30,7 @@ COVERED_SHARE: Final = 0.8
 
 
 def build_findings(profile: Profile, trace: Trace) -> tuple[Finding, ...]:
-    """Return what disturbed a run, in seconds of its own; nothing where its operations can't be replayed."""
+    """Return the disturbances of a run in seconds; nothing if its operations can't be replayed."""
     trial = find_trial(profile, trace)
     if trial is None or trial.traced is None:
         return ()

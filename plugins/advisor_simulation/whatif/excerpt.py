@@ -1,4 +1,4 @@
-"""An excerpt of a long run that changes are tried on: what a thousand steps win, a hundred tell.
+"""An excerpt of a long run that changes are tried on: a hundred steps show what a thousand would gain.
 
 Parts spread over the run, from one moment at which all processes synchronize to another, stand one behind the other.
 Phases that come too seldom to be represented are left out. A gain in the excerpt counts as many times as the phases it
@@ -114,7 +114,7 @@ def _list_instances(profile: Profile) -> _Instances | None:
 
 
 def _match_cuts(start_s: FloatArray, cut_s: FloatArray, first_s: float) -> tuple[IntArray, IntArray]:
-    """Return which cuts are at the begin of an instance, and of which.
+    """Return which cuts lie at the beginning of an instance, and of which.
 
     ``cut_s`` are times of the first process, whose clock is that of the run, but begins at another moment: the one from
     which on the most cuts are where instances begin; of those that are equally good, the one nearest to ``first_s``.

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.advice import rules
 from advisor_simulation.whatif.gains import MOVING, try_change
-from advisor_simulation.whatif.trial import Trial, find_trial
-from advisor_simulation.whatif.work_budget import WorkBudget
+from advisor_simulation.whatif.trial import Trial, WorkBudget, find_trial
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +26,7 @@ LARGEST: Final = 50_000_000
 
 
 class _Latest:
-    """The run that was asked about last, so that it is laid out once for all its recommendations."""
+    """The latest run, prepared once for all its recommendations."""
 
     profile: Profile | None = None
     trial: Trial | None = None

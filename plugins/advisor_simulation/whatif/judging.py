@@ -18,8 +18,7 @@ from advisor_simulation.whatif.evidence import HARDLY, describe_assumption, find
 from advisor_simulation.whatif.gains import MOVING, compare_trials, noise_s
 from advisor_simulation.whatif.placing import is_well_placed
 from advisor_simulation.whatif.reasons import OF_RUNS
-from advisor_simulation.whatif.trial import Trial, apply_change, find_trial
-from advisor_simulation.whatif.work_budget import WorkBudget
+from advisor_simulation.whatif.trial import Trial, WorkBudget, apply_change, find_trial
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -149,7 +148,7 @@ def _are_well_placed(trial: Trial, candidates: Sequence[Candidate]) -> bool:
 
 
 def _is_beyond_recording(search: _Search, change: Mapping[str, str]) -> bool:
-    """Return whether the recording can't tell what a change wins."""
+    """Return whether the recording can't show the gain of a change."""
     profile = search.trial.run.profile
     if MAPPING in change.items() and search.well_placed:
         return False  # ranks that exchange much share hosts already
@@ -163,7 +162,7 @@ def _is_beyond_recording(search: _Search, change: Mapping[str, str]) -> bool:
 
 
 def _try_each_alone(search: _Search) -> None:
-    """Simulate each change by itself, those that have most to win first, as far as the budget goes."""
+    """Simulate each change alone, the most promising first, as far as the budget goes."""
     promised = [candidate.ceiling_s * candidate.typical_fraction for candidate in search.candidates]
     for number in sorted(range(len(promised)), key=lambda number: -promised[number]):
         key = search.keys[number]
@@ -309,7 +308,7 @@ def _build_counterfactual(search: _Search, number: int, chosen: _ChosenChanges) 
 
 
 def _find_most(search: _Search, key: Key) -> float:
-    """Return the most that a change could win, seconds; 0 where neither operations nor loads tell it."""
+    """Return the most that a change could gain, seconds; 0 if neither operations nor loads show it."""
     traced = search.trial.traced
     if traced is None:
         moved = not MOVING.isdisjoint(word[0] for word in key[0])

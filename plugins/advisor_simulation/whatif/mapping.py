@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 def build_report(args: Namespace, services: CommandServices) -> Report:
-    """Return the run time of the recorded program with its ranks placed in three ways on nodes of so many ranks."""
+    """Return the run time of the recorded program with its ranks placed on nodes in three ways."""
     if args.ranks_per_node < 1:
         raise UsageError("--ranks-per-node takes a number from 1 on")
     between = _node_network(args, services)

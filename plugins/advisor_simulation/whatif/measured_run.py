@@ -134,7 +134,7 @@ class MeasuredRun:
         return moved
 
     def sum_closing_sync(self, run: PhaseRun) -> FloatArray:
-        """Return the seconds (Q, I) in the call that ends a phase; all synchronization where regions don't tell it."""
+        """Return the seconds (Q, I) in the call that ends a phase; all synchronization if regions don't show it."""
         phase = self.profile.phases[run.number]
         names = [self.profile.regions[int(region)].name for region in phase.regions]
         closing = [row for row, name in enumerate(names) if name == phase.closed_by]
@@ -144,7 +144,7 @@ class MeasuredRun:
         return total
 
     def with_phases(self, phases: Sequence[PhaseRun]) -> MeasuredRun:
-        """Return the run with these phases in the place of those of the same numbers."""
+        """Return the run with these phases replacing those of the same numbers."""
         new = {phase.number: phase for phase in phases}
         return replace(self, phases=tuple(new.get(phase.number, phase) for phase in self.phases))
 
@@ -180,7 +180,7 @@ def build_run(profile: Profile) -> MeasuredRun | None:
 
 
 def scale_speed(run: MeasuredRun, processor: float, network: float) -> MeasuredRun:
-    """Return the run on processors and a network so many times as fast; waiting for messages shrinks as they do."""
+    """Return the run on a processor and a network sped up by these factors; waiting for messages shrinks with them."""
     phases = [
         replace(
             phase,

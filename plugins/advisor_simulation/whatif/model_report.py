@@ -99,7 +99,7 @@ class ModelBench:
         profile = self.simulated_profile(model)
         levels = bounds.compute_bounds(profile)
         found = {gap.name: gap.seconds for gap in gaps.attribute_gaps(profile, levels)}
-        found["computation"] = next((one.seconds for one in levels if one.name == "I" and one.seconds), 0.0)
+        found["computation"] = next((level.seconds for level in levels if level.name == "I" and level.seconds), 0.0)
         kinds = coherence_seconds(profile)
         parts = {kind: kinds.get(kind, 0.0) for kind in ("false sharing", "migration")}
         found["C'"] = found.get("C'", 0.0) - sum(parts.values())
@@ -138,7 +138,7 @@ def search_model_plan(
 
 
 def build_report(args: Namespace, services: CommandServices) -> Report:
-    """Return the changes of a model, what each wins, and the plan that was asked for."""
+    """Return the changes of a model, the gain of each, and the requested plan."""
     model = read_model(args.path)
     count = resolve_processors(model, args.processors)
     bench = ModelBench(
@@ -169,7 +169,7 @@ def build_report(args: Namespace, services: CommandServices) -> Report:
 def _select_candidates(
     setting: ModelSetting, names: Sequence[str] | None
 ) -> tuple[list[Candidate[Model]], dict[str, str]]:
-    """Return what is asked to be done to a model, and why some of it can't be; UsageError for unknown actions."""
+    """Return the requested changes of a model, and why some are impossible; UsageError for unknown actions."""
     if not names:
         return build_candidates(setting), {}
     by_name = {name: change for change in CHANGES for name in change.actions}

@@ -48,7 +48,7 @@ def exchanged_bytes(program: Program) -> FloatArray:
 
 
 def sum_outside(exchanged: npt.NDArray[np.generic], node: IntArray) -> float:
-    """Return how much of ``exchanged`` (n, n) goes from one node to another; ``node`` (n,) is where each is."""
+    """Return how much of ``exchanged`` (n, n) crosses nodes; ``node`` (n,) is the node of each rank."""
     return float(np.asarray(exchanged, dtype=np.float64)[node[:, None] != node[None, :]].sum())
 
 

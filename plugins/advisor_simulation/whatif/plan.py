@@ -48,9 +48,8 @@ def search_plan(
     start: State,
     total: Callable[[State], float],
     candidates: Sequence[Candidate[State]],
-    back: Iterable[tuple[int, int]] = (),
-    worth: float = WORTH,
-    progress: Callable[[int], None] = lambda done: None,
+    back: Iterable[tuple[int, int]],
+    progress: Callable[[int], None],
 ) -> tuple[PlanStep[State], ...]:
     """Return the changes in the order in which they are made; ``back`` lists arrows (from step, to earlier step)."""
     arrows = list(back)
@@ -61,7 +60,7 @@ def search_plan(
     while at < len(steps) and len(taken) < LONGEST:
         best = _find_best(state, now, total, [c for c in candidates if c.step == steps[at]], taken)
         progress(len(taken))
-        if best is None or now - best.after_s < worth * first:
+        if best is None or now - best.after_s < WORTH * first:
             at += 1
             continue
         taken.append(best)

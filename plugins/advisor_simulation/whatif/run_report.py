@@ -44,7 +44,7 @@ _NOTHING_PROPOSED: Final = (
 
 
 def build_report(args: Namespace, services: CommandServices) -> Report:
-    """Return the gains of the actions asked for, or of all that the rules propose."""
+    """Return the gains of the requested actions, or of all that the rules propose."""
     profile = services.read(args.path)
     run = build_run(profile)
     if run is None:

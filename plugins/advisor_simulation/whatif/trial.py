@@ -27,6 +27,11 @@ if TYPE_CHECKING:
 
 #: Events of a trace whose operations are all replayed, at most; of longer ones an excerpt is.
 WHOLE_EVENTS: Final = 600_000
+#: Rows, or values of phases, that all simulations of a run may go through: some 20 s of one core. The load of the
+#: machine must not decide what is advised, so work is counted and no clock is read.
+MOST_ROWS: Final = 60_000_000
+#: What a simulation costs however small the run is.
+LEAST_ROWS: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +49,19 @@ class Trial:
     whole: MeasuredRun | None = None
 
     def scale_gain(self, phases: set[int]) -> float:
-        """Return how many times a gain in these phases (all, if none) is won in the run that this stands for."""
+        """Return the factor from a gain in these phases (all, if none) to that in the represented run."""
         return 1.0 if self.excerpt is None else self.excerpt.scale_gain(phases)
 
     @property
     def is_replayed(self) -> bool:
-        """Whether the time is that of replayed operations, not of phases put together again."""
+        """Whether the time comes from replayed operations, not from phases."""
         return self.traced is not None
+
+    @property
+    def cost(self) -> int:
+        """What trying a change costs: the rows that are changed and replayed, or the values of all loads."""
+        rows = sum(phase.work.size for phase in self.run.phases) if self.traced is None else len(self.traced.rows)
+        return LEAST_ROWS + rows
 
     def total_seconds(self) -> float:
         """Return the simulated wall time, seconds."""
@@ -65,8 +76,23 @@ class Trial:
         return {gap.name: gap.seconds for gap in found if gap.name in self.run.compute_gaps()}
 
 
+@dataclass(slots=True)
+class WorkBudget:
+    """What is ``left`` to be spent on simulations of a run, in rows of its operations or values of its phases."""
+
+    left: int = MOST_ROWS
+
+    def can_afford(self, trial: Trial, keep: float = 0.0) -> bool:
+        """Return whether a change can be tried on a run so that a share ``keep`` of all is left for later ones."""
+        return self.left - trial.cost >= keep * MOST_ROWS
+
+    def spend_on(self, trial: Trial) -> None:
+        """Take what trying a change on a run costs."""
+        self.left -= trial.cost
+
+
 class _Latest:
-    """The run that was asked about last, so that its operations are laid out once."""
+    """The latest run, so that its operations are prepared once."""
 
     profile: Profile | None = None
     trace: Trace | None = None
@@ -74,7 +100,7 @@ class _Latest:
 
 
 def find_trial(profile: Profile, trace: Trace | None) -> Trial | None:
-    """Return what changes of a profile are tried on, the same as last time where it was asked for then."""
+    """Return what changes of a profile are tried on, cached for the latest profile."""
     if _Latest.profile is not profile or _Latest.trace is not trace:
         run = build_run(profile)
         _Latest.profile, _Latest.trace = profile, trace
@@ -95,7 +121,7 @@ def _try_excerpt(run: MeasuredRun, trace: Trace | None) -> Trial | None:
 
 
 def build_trial(run: MeasuredRun, trace: Trace | None = None) -> Trial:
-    """Return what changes of a run are tried on; with the operations of ``trace`` where they tell the whole run."""
+    """Return what changes of a run are tried on; with the operations of ``trace`` if they cover the whole run."""
     if trace is None:
         return Trial(run)  # and nothing that replays traces is loaded
     from advisor_simulation.whatif.traced import operations
@@ -131,6 +157,6 @@ def _apply_word(trial: Trial, word: tuple[str, str], phases: set[int]) -> Trial 
 
 
 def scale_speed(trial: Trial, processor: float, network: float) -> Trial:
-    """Return the run on processors and a network so many times as fast."""
+    """Return the run on a processor and a network sped up by these factors."""
     after = faster_phases(trial.run, processor, network)
     return Trial(after, None if trial.traced is None else trial.traced.scale_speed(processor, network))

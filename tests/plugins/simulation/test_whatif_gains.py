@@ -12,7 +12,7 @@ import pytest
 
 from advisor import cli, pipeline
 from advisor.extension import host
-from advisor_simulation.whatif import expected_gain, work_budget
+from advisor_simulation.whatif import expected_gain, trial
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -107,7 +107,7 @@ def test_what_is_simulated_is_told_while_it_is() -> None:
 
 
 def test_simulations_of_one_run_end_at_their_budget_of_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work_budget, "LEAST", work_budget.MOST)
+    monkeypatch.setattr(trial, "LEAST_ROWS", trial.MOST_ROWS)
     case = ROOT / "tests" / "profiles" / "faults" / "imbalance+late"
     advice = pipeline.advise([case], pipeline.Options(), host.load_plugins())
     assert [one.basis == "simulation" for one in advice.recommendations].count(True) <= 1

@@ -70,7 +70,9 @@ def _alternate_copies(loop: Loop, pair: _LoopPair, model: Model) -> tuple[Step, 
     old, new = f"{loop.index} % 2", f"({loop.index} + 1) % 2"
 
     def move_accesses(accesses: tuple[Marked[Access], ...], turn: str) -> tuple[Marked[Access], ...]:
-        return tuple(_move_access(one, turn, model) if one.value.array in pair.arrays else one for one in accesses)
+        return tuple(
+            _move_access(access, turn, model) if access.value.array in pair.arrays else access for access in accesses
+        )
 
     steps: list[Step] = []
     for step in loop.do:

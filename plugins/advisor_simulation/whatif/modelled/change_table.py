@@ -16,48 +16,6 @@ if TYPE_CHECKING:
     from advisor_simulation.whatif.modelled.setting import ModelSetting
 
 
-@dataclass(frozen=True, slots=True)
-class ModelChange:
-    """A change of models, the ``actions`` of the rules that it carries out, and the tuning step of the first."""
-
-    actions: tuple[str, ...]
-    title: str
-    step: int
-    make: Callable[[Model, ModelSetting], Model | None]
-
-
-#: Padding stands in step 2: it is about lines that processors share.
-CHANGES: Final = (
-    ModelChange(
-        ("A-1", "A-28", "A-35"),
-        "a decomposition by weight, along lists of neighbours",
-        1,
-        decomposition.decompose_by_weight,
-    ),
-    ModelChange(
-        ("A-4",), "a decomposition along lists of neighbours, of equal sizes", 2, decomposition.decompose_equally
-    ),
-    ModelChange(("G-1",), "serial loops shared by all processors", 1, scheduling.spread_serial_loops),
-    ModelChange(("G-12", "G-33"), "rows padded to whole lines of the cache", 2, layout.pad_rows),
-    ModelChange(("A-5", "A-23"), "arrays that are used together grouped by row", 2, layout.group_arrays),
-    ModelChange(("A-6", "G-42"), "copies of one's own of what is written, added up later", 2, layout.privatize_arrays),
-    ModelChange(("G-32",), "loops in the order that takes the smallest steps", 3, loop_order.interchange_loops),
-    ModelChange(
-        ("A-24", "G-59", "G-72"), "loops cut into blocks that fit into the first cache", 3, loop_order.block_loops
-    ),
-    ModelChange(("A-3",), "sub-domains bound to processors", 2, scheduling.bind_subdomains),
-    ModelChange(("A-12", "A-11"), "sub-domains that exchange most on one node", 2, decomposition.map_to_nodes),
-    ModelChange(("A-29", "A-38"), "loops handed out in chunks", 4, scheduling.schedule_dynamically),
-    ModelChange(("A-32",), "own pieces first, then those of whoever has most left", 5, scheduling.schedule_by_affinity),
-    ModelChange(("G-14",), "one barrier instead of several in a row", 5, synchronization.merge_barriers),
-    ModelChange(("G-13", "A-36"), "no barrier between loops that hand nothing on", 5, synchronization.drop_unneeded),
-    ModelChange(("A-30",), "fuzzy barriers in front of independent work", 5, synchronization.make_fuzzy),
-    ModelChange(("A-31",), "synchronization of those who exchange data", 5, synchronization.wait_pairwise),
-    ModelChange(("A-33",), "the decomposition that suits the costliest loop", 6, decomposition.decompose_critical_loop),
-    ModelChange(("A-34",), "a decomposition of its own for each loop", 6, decomposition.decompose_each_loop),
-    ModelChange(("A-40",), "two copies of what a loop overwrites, no barrier before it", 7, double_buffer),
-)
-
 _WEIGHTS: Final = "what an index takes is a number of the model: change its weight"
 _MEASURED: Final = "a model holds the time of messages and files as measured: try it on the recorded run"
 _ORDER: Final = "a model's references are those of the program, all of them, when they are made"
@@ -133,3 +91,46 @@ OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
     ("io", "unbuffered"): _MEASURED,
     **{word: _NO_DEVICES for word in OF_RUNS if word[0] == "devices"},
 }
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChange:
+    """A change of models, the ``actions`` of the rules that it carries out, and the tuning step of the first."""
+
+    actions: tuple[str, ...]
+    title: str
+    step: int
+    make: Callable[[Model, ModelSetting], Model | None]
+
+
+#: Padding stands in step 2: it is about lines that processors share.
+CHANGES: Final = (
+    ModelChange(
+        ("A-1", "A-28", "A-35"),
+        "a decomposition by weight, along lists of neighbours",
+        1,
+        decomposition.decompose_by_weight,
+    ),
+    ModelChange(
+        ("A-4",), "a decomposition along lists of neighbours, of equal sizes", 2, decomposition.decompose_equally
+    ),
+    ModelChange(("G-1",), "serial loops shared by all processors", 1, scheduling.spread_serial_loops),
+    ModelChange(("G-12", "G-33"), "rows padded to whole lines of the cache", 2, layout.pad_rows),
+    ModelChange(("A-5", "A-23"), "arrays that are used together grouped by row", 2, layout.group_arrays),
+    ModelChange(("A-6", "G-42"), "copies of one's own of what is written, added up later", 2, layout.privatize_arrays),
+    ModelChange(("G-32",), "loops in the order that takes the smallest steps", 3, loop_order.interchange_loops),
+    ModelChange(
+        ("A-24", "G-59", "G-72"), "loops cut into blocks that fit into the first cache", 3, loop_order.block_loops
+    ),
+    ModelChange(("A-3",), "sub-domains bound to processors", 2, scheduling.bind_subdomains),
+    ModelChange(("A-12", "A-11"), "sub-domains that exchange most on one node", 2, decomposition.map_to_nodes),
+    ModelChange(("A-29", "A-38"), "loops handed out in chunks", 4, scheduling.schedule_dynamically),
+    ModelChange(("A-32",), "own pieces first, then those of whoever has most left", 5, scheduling.schedule_by_affinity),
+    ModelChange(("G-14",), "one barrier instead of several in a row", 5, synchronization.merge_barriers),
+    ModelChange(("G-13", "A-36"), "no barrier between loops that hand nothing on", 5, synchronization.drop_unneeded),
+    ModelChange(("A-30",), "fuzzy barriers in front of independent work", 5, synchronization.make_fuzzy),
+    ModelChange(("A-31",), "synchronization of those who exchange data", 5, synchronization.wait_pairwise),
+    ModelChange(("A-33",), "the decomposition that suits the costliest loop", 6, decomposition.decompose_critical_loop),
+    ModelChange(("A-34",), "a decomposition of its own for each loop", 6, decomposition.decompose_each_loop),
+    ModelChange(("A-40",), "two copies of what a loop overwrites, no barrier before it", 7, double_buffer),
+)

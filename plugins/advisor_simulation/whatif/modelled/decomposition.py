@@ -40,7 +40,7 @@ def decompose_by_weight(model: Model, setting: ModelSetting) -> Model | None:
 
 
 def decompose_equally(model: Model, setting: ModelSetting) -> Model | None:
-    """Cut domains along the lists of neighbours that loops follow into parts of as many indices, across few edges."""
+    """Cut domains along the lists of neighbours that loops follow into equal parts, across few edges."""
     world = setting.build_world(model)
     named = [name for name in model.domains if _find_graph(model, world, name) is not None]
     return _apply_weights(model, world, {name: np.ones(world.sizes[name]) for name in named})
@@ -61,7 +61,7 @@ def decompose_critical_loop(model: Model, setting: ModelSetting) -> Model | None
 
 
 def decompose_each_loop(model: Model, setting: ModelSetting) -> Model | None:
-    """Give each uneven loop a decomposition of its own, by its own weights."""
+    """Decompose each uneven loop separately, by its own weights."""
     world, made, number = setting.build_world(model), model, 0
     for step in find_parallel_loops(model):
         name = step.over.value

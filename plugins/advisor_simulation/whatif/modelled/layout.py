@@ -74,14 +74,14 @@ def privatize_arrays(model: Model, setting: ModelSetting) -> Model | None:
 
 
 def _is_scratch(step: Parallel, array: str) -> bool:
-    reads = [one.value for one in list_reads(step) if one.value.array == array]
-    writes = [one.value for one in list_writes(step) if one.value.array == array]
+    reads = [read.value for read in list_reads(step) if read.value.array == array]
+    writes = [write.value for write in list_writes(step) if write.value.array == array]
     return bool(reads) and bool(writes) and all(is_own_row(one, step.index) for one in (*reads, *writes))
 
 
 def _has_scattered_writes(step: Parallel, array: str) -> bool:
     """Return whether a loop writes rows of an array that are not those of its index."""
-    return any(one.value.array == array and not is_own_row(one.value, step.index) for one in list_writes(step))
+    return any(write.value.array == array and not is_own_row(write.value, step.index) for write in list_writes(step))
 
 
 def _combine_copies(model: Model, setting: ModelSetting, writer: Parallel, name: str) -> Model:
@@ -92,7 +92,7 @@ def _combine_copies(model: Model, setting: ModelSetting, writer: Parallel, name:
     owners = tuple(map(float, world.owner[writer.over.value]))
 
     def move_accesses(accesses: tuple[Marked[Access], ...]) -> tuple[Marked[Access], ...]:
-        return tuple(_move_to_copy(one, name, copy, f"{owner}[{writer.index}] * {rows}") for one in accesses)
+        return tuple(_move_to_copy(access, name, copy, f"{owner}[{writer.index}] * {rows}") for access in accesses)
 
     adding = records.Parallel(
         f"add up {name}", Marked(domain, mark), mark,

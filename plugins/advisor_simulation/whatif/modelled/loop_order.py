@@ -78,7 +78,7 @@ def block_loops(model: Model, setting: ModelSetting) -> Model | None:
         order = tuple(range(len(chain.indices)))
         if max(list_steps(chain, order, world)) < setting.line:
             return step
-        arrays = {_access_of(one).array for one in chain.references}
+        arrays = {_access_of(reference).array for reference in chain.references}
         items = BLOCK_B / sum(world.arrays[name].element for name in arrays)
         return rebuild_step(step, chain, order, 1 << int(np.log2(max(np.sqrt(items), 2))), world)
 
@@ -120,7 +120,7 @@ def find_chain(step: Step, world: World) -> LoopChain | None:
         times.append(nests[0].times.value.text)
         body = nests[0].body
     lists = set(world.ragged)
-    if any(one.where is not None or _access_of(one).names & lists for one in references):
+    if any(reference.where is not None or _access_of(reference).names & lists for reference in references):
         return None
     return LoopChain(tuple(indices), tuple(times), begin, tuple(references))
 
@@ -191,7 +191,9 @@ def _nest_loops(
             outer.append((f"{name}_block", f"ceil(({times[place]}) / {block})"))
             renamed[name] = f"{base.get(name, name)} + {block} * {name}_block"
             times[place] = f"min({block}, ({chain.times[place]}) - {block} * {name}_block)"
-    body: tuple[BodyItem, ...] = tuple(made for one in chain.references for made in _rename_reference(one, renamed))
+    body: tuple[BodyItem, ...] = tuple(
+        made for reference in chain.references for made in _rename_reference(reference, renamed)
+    )
     loops = [*outer, *((chain.indices[place], times[place]) for place in order)]
     for name, count in reversed(loops):
         body = (records.Nest(name, Marked(Expression.parse(count), mark), body, mark),)

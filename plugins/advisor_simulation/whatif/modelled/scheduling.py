@@ -35,7 +35,7 @@ def schedule_dynamically(model: Model, setting: ModelSetting) -> Model | None:
 
 
 def schedule_by_affinity(model: Model, setting: ModelSetting) -> Model | None:
-    """Let processors work off their own part in pieces, and then help whoever has most left."""
+    """Let processors work through their own part in pieces, then help those with most left."""
 
     def help_others(step: Step) -> Step:
         if not isinstance(step, records.Parallel) or step.schedule != "static":

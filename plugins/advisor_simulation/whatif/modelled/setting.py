@@ -71,7 +71,7 @@ def change_each_step(model: Model, change: Callable[[Step], Step]) -> Model | No
 
 
 def is_own_row(access: Access, index: str) -> bool:
-    """Return whether an access is to the row of the index itself, which nobody else executes."""
+    """Return whether an access is to the row of the index itself, which no other processor executes."""
     return isinstance(access.rows, ast.Name) and access.rows.id == index
 
 

@@ -68,7 +68,7 @@ def _is_independent(first: Parallel, second: Step) -> bool:
     if first.over.value != second.over.value or {first.schedule, second.schedule} != {"static"}:
         return False
     both = [(one.value, step.index) for step in (first, second) for one in (*list_reads(step), *list_writes(step))]
-    written = {one.value.array for step in (first, second) for one in list_writes(step)}
+    written = {write.value.array for step in (first, second) for write in list_writes(step)}
     shared = {name for name in written if uses_array(first, name) and uses_array(second, name)}
     return all(is_own_row(one, index) for one, index in both if one.array in shared)
 

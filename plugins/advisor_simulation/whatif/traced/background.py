@@ -1,4 +1,4 @@
-"""Communication in the background: it begins where it did, computation goes on meanwhile, and waits for it later.
+"""Communication in the background: it starts where it did, computation continues, and waits for it later.
 
 What moves goes to the second line of its rank. The first line notes when it came to that place, and waits for the
 background when ``HIDDEN`` of the computation that follows is done.
@@ -42,11 +42,7 @@ def hide_messages(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     parts = find_stretches(rows)
     if not small.any():
         return hide_rows(rows, moved, parts)
-    return hide_rows(_without_own_time(rows, small), moved, parts, _own_times(rows, small))
-
-
-def _without_own_time(rows: ReplayRows, these: Mask) -> ReplayRows:
-    return replace(rows, seconds=np.where(these, 0.0, rows.seconds))
+    return hide_rows(replace(rows, seconds=np.where(small, 0.0, rows.seconds)), moved, parts, _own_times(rows, small))
 
 
 def _own_times(rows: ReplayRows, these: Mask) -> ReplayRows:
@@ -133,7 +129,7 @@ def hide_rows(rows: ReplayRows, moved: Mask, parts: Stretches, *more: ReplayRows
 
 
 def cut_rows(rows: ReplayRows, cut: IntArray, share: FloatArray) -> ReplayRows:
-    """Return the rows in order, with some computations in two, of which the first is ``share``."""
+    """Return the rows in order, with some computations split in two: ``share``, and the rest."""
     return _shorten_rows(rows, cut, share).add_rows(_remaining_rows(rows, cut, share))
 
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _MESSAGES: Final = frozenset({"messages", "access", "remote", "send", "receive", "pipeline", "bytes"})
 _MEETINGS: Final = frozenset({"collectives", "barriers", "reductions", "phases", "alltoall"})
 _WORK: Final = frozenset({"rebalance", "schedule"})
+#: Who computes next to nothing in a pass gets no more than so many times that.
+_MOST: Final = 1e3
 
 
 def remove_costs(rows: ReplayRows, place: tuple[Numbers, Numbers], chosen: Mask, word: tuple[str, str]) -> ReplayRows:
@@ -95,10 +97,6 @@ def _drop_hubs(rows: ReplayRows, phase: Numbers, chosen: Mask) -> ReplayRows:
     """Return the rows without the messages of hubs in the ``chosen`` ones."""
     hubs = np.isin(phase, list(find_hubs(rows, phase)))
     return _drop_links(rows, message_mask(rows) & hubs & chosen)
-
-
-#: Who computes next to nothing in a pass gets no more than so many times that.
-_MOST: Final = 1e3
 
 
 def _computed_alone(rows: ReplayRows, phase: Numbers, chosen: Mask) -> Mask:

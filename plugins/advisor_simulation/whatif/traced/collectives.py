@@ -34,7 +34,7 @@ def drop_barriers(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
 
 
 def merge_barriers(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
-    """Leave out barriers between which and the meeting before nobody does anything."""
+    """Drop barriers with no work since the previous meeting."""
     return _drop_repeated(rows, barrier_mask(rows) & chosen, alike=False)
 
 
@@ -69,7 +69,7 @@ def fuse_reductions(rows: ReplayRows, chosen: Mask, visit: IntArray) -> ReplayRo
 
 
 def number_visits(rows: ReplayRows, trace: Trace) -> IntArray:
-    """Return for each meeting how many regions of the program its rank had entered before it; -1 for what has none."""
+    """Return for each meeting how many regions of the program its rank had entered before it; -1 without any."""
     found = np.full(len(rows), -1, dtype=np.int64)
     users = np.array([*(region.role == Role.USER for region in trace.regions), False])
     every = np.flatnonzero(rows.op_mask(Op.JOIN))

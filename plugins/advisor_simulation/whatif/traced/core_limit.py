@@ -1,4 +1,4 @@
-"""How many ranks of a host make progress at a time, as their computations tell: of n that compute, never more than k.
+"""How many ranks of a host progress at a time, as their computations show: of n that compute, never more than k.
 
 Where ranks share k cores (or the bandwidth of a memory that k of them fill), each goes on at k / n of its speed while n
 of them compute. So equal computations take longer the more ranks compute meanwhile, and what is the same each time is

@@ -1,4 +1,4 @@
-"""Whether ranks take turns on too few cores, as their computations tell without any CPU time.
+"""Whether ranks take turns on too few cores, as their computations show without CPU times.
 
 Who has to wait for a core waits for whole turns: until a time slice is over, or until those before have done the same
 work. So equal computations last one turn longer, or two, or three, and now this rank is last and now that one. Work
@@ -74,7 +74,7 @@ def _takes_turns(seconds: FloatArray) -> bool:
 
 
 def _change_places(turns: FloatArray) -> bool:
-    """Return whether as many ranks are in each step in most passes, and ranks change places between them.
+    """Return whether each step has the same number of ranks in most passes, while ranks change places.
 
     Work that wanders does so, too, if it is one rank that has more: several have to be late, or by several steps.
     """

@@ -46,7 +46,7 @@ def find_places(rows: ReplayRows, run: MeasuredRun) -> tuple[Numbers, Numbers]:
 def carry_loads(
     rows: ReplayRows, site: tuple[Numbers, Numbers], before: MeasuredRun, after: MeasuredRun
 ) -> ReplayRows | None:
-    """Return the rows with computation longer or shorter as it is in ``after``; None where more changes, or too much.
+    """Return the rows with computation scaled as in ``after``; None where more changes, or too much.
 
     ``site`` is what ``find_places`` returned for the recorded rows.
     """
@@ -90,7 +90,7 @@ def _load_ratios(old: PhaseRun, new: PhaseRun | None, little: float) -> tuple[Fl
 
 
 def remove_sleep(rows: ReplayRows, chosen: npt.NDArray[np.bool_]) -> ReplayRows | None:
-    """Return the rows without time in calls that put the caller to sleep: it goes on as soon as messages let it."""
+    """Return the rows without time in sleep calls: the caller continues as soon as messages allow."""
     gone = chosen & rows.op_mask(Op.BURST) & rows.region_mask(is_sleep)
     if not gone.any():
         return None
@@ -98,6 +98,6 @@ def remove_sleep(rows: ReplayRows, chosen: npt.NDArray[np.bool_]) -> ReplayRows 
 
 
 def scale_speed(rows: ReplayRows, processor: float, network: float) -> ReplayRows:
-    """Return the rows on processors and a network so many times as fast; what is fixed stays as long."""
+    """Return the rows on a processor and a network sped up by these factors; fixed times stay."""
     speed = np.where(rows.op_mask(Op.BURST), processor, np.where(rows.op_mask(Op.FIXED), 1.0, network))
     return replace(rows, seconds=rows.seconds / speed, wait_s=rows.wait_s / speed)

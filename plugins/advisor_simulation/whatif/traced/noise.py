@@ -54,7 +54,7 @@ def count_positions(seconds: FloatArray, repeats: int) -> int:
 
 
 def split_noise_by_position(seconds: FloatArray, repeats: int) -> tuple[FloatArray, float]:
-    """Return what ``split_noise`` does, of each pass of an instance by itself where these are of different sizes.
+    """Split noise as ``split_noise`` does, separately for each pass of an instance if their sizes differ.
 
     A long computation and a short one of the same region have their own shares, and their own noise.
     """
@@ -130,7 +130,7 @@ def _find_extremes(away: FloatArray, far: Mask) -> Mask:
 
 
 def _is_handed_around(away: FloatArray) -> bool:
-    """Return whether in each pass as many ranks have as much more than usual.
+    """Return whether in each pass the same number of ranks has the same extra work.
 
     Noise hits now none and now some, now harder. ``away`` (ranks, passes) is what lies above the usual, relative to the
     mean.
@@ -165,7 +165,7 @@ def _has_episodes(rest: FloatArray, far: Mask) -> Mask:
 
 
 def _smooth_rest(rest: FloatArray, trends: Mask) -> FloatArray:
-    """Return the rest without noise: as it is for ranks whose rest follows a trend, else its mean."""
+    """Return the rest without noise: unchanged for ranks whose rest follows a trend, else its mean."""
     found: FloatArray = np.where(trends, rest, rest.mean(axis=1, keepdims=True))
     return found
 

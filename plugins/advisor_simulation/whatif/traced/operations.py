@@ -31,7 +31,6 @@ from advisor_simulation.whatif.traced import (
     rows,
     sharing,
     time_slices,
-    transfers,
     unnamed,
     work,
 )
@@ -51,11 +50,6 @@ if TYPE_CHECKING:
     Rewrite = Callable[[ReplayRows, Mask], ReplayRows | None]
 
 
-def _overlapped(these: ReplayRows, chosen: Mask) -> ReplayRows | None:
-    """Let messages travel while the processors compute; not those of pipelines, which are needed at once."""
-    return background.hide_messages(these, chosen & ~pipelines.are_in_pipelines(these, chosen))
-
-
 #: Events of a trace whose operations are replayed, at most; larger ones are tried by phases alone.
 MOST_EVENTS: Final = 2_000_000
 #: By how much a replay of the unchanged operations may miss the measured time, as a share of it.
@@ -67,6 +61,13 @@ EXPECTED_REPLAYS: Final = 25
 EARLY: Final = ("send", "early")
 FEWER_RANKS: Final = ("ranks", "cores")
 FUSED: Final = ("reductions", "fused")
+
+
+def _overlapped(these: ReplayRows, chosen: Mask) -> ReplayRows | None:
+    """Let messages travel while the processors compute; not those of pipelines, which are needed at once."""
+    return background.hide_messages(these, chosen & ~pipelines.are_in_pipelines(these, chosen))
+
+
 #: Changes that are made on the operations of a trace.
 REWRITES: Final[Mapping[tuple[str, str], Rewrite]] = {
     ("messages", "grouped"): messages.group_messages,
@@ -77,8 +78,8 @@ REWRITES: Final[Mapping[tuple[str, str], Rewrite]] = {
     ("pipeline", "finer"): pipelines.refine_pipelines,
     ("messages", "overlapped"): _overlapped,
     ("remote", "prefetched"): _overlapped,
-    ("alltoall", "overlapped"): transfers.transpose_in_pieces,
-    ("bytes", "fewer"): transfers.send_fewer_bytes,
+    ("alltoall", "overlapped"): messages.transpose_in_pieces,
+    ("bytes", "fewer"): messages.send_fewer_bytes,
     ("messages", "eager"): messages.send_at_once,
     ("collectives", "nonblocking"): background.hide_collectives,
     ("barriers", "fuzzy"): background.hide_barriers,
@@ -126,7 +127,7 @@ class TracedOperations:
 
     @staticmethod
     def is_decided(word: tuple[str, str]) -> bool:
-        """Return whether the operations alone tell what a change wins: nothing, where they hold nothing of it."""
+        """Return whether the operations alone decide the gain of a change: none, if they hold nothing of it."""
         return word in REWRITES or sharing.moves_work(word)
 
     def apply_change(
@@ -185,7 +186,7 @@ class TracedOperations:
         return max(self.time_s - row_replay.run_time_s(freed, EXPECTED_REPLAYS), 0.0)
 
     def scale_speed(self, processor: float, network: float) -> TracedOperations:
-        """Return the operations on processors and a network so many times as fast."""
+        """Return the operations on a processor and a network sped up by these factors."""
         limit = self.limit
         faster = replace(self, limit=limit and limit._replace(busy_s=limit.busy_s / processor))
         return faster._replay_rows(loads.scale_speed(self.rows, processor, network))

@@ -112,7 +112,7 @@ def _are_in_chains(source: IntArray, target: IntArray, meeting: IntArray) -> Mas
 
 
 def _add_messages(rows: ReplayRows, found: IntArray) -> ReplayRows:
-    """Return the rows of a program with more messages: as many for each further piece as were ``found``."""
+    """Return the rows of a program with more messages: those ``found``, again for each further piece."""
     program = rows.program
     more = len(found) * (PIECES - 1)
     source, target = (np.r_[ends, np.tile(ends[found], PIECES - 1)] for ends in (program.source, program.target))

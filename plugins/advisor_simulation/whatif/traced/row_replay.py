@@ -42,19 +42,19 @@ class RowReplay:
     end_s: FloatArray
 
 
-def replay_rows(rows: ReplayRows, replays: int = 1) -> RowReplay:
-    """Return the replay of sorted rows; raises ``DeadlockError`` where they wait for each other.
-
-    ``replays`` is how many times this will be asked: whether compiling pays.
-    """
-    steps = _build_steps(rows, replays)
-    found = engine.replay_steps(engine.order_steps(steps, None, replays), Network(), replays=replays)
+def replay_rows(rows: ReplayRows) -> RowReplay:
+    """Return the replay of sorted rows; raises ``DeadlockError`` where they wait for each other."""
+    steps = _build_steps(rows)
+    found = engine.replay_steps(engine.order_steps(steps, None), Network())
     ended = np.where(steps.last >= 0, found.end_s[steps.last], steps.start_s[rows.line])
     return RowReplay(found.time_s, ended)
 
 
-def run_time_s(rows: ReplayRows, replays: int = 1) -> float:
-    """Return how long sorted rows take, seconds; raises ``DeadlockError``."""
+def run_time_s(rows: ReplayRows, replays: int) -> float:
+    """Return how long sorted rows take, seconds; raises ``DeadlockError``.
+
+    ``replays`` is how many times this will be asked: whether compiling pays.
+    """
     plan = engine.order_steps(_build_steps(rows, replays), None, replays)
     return engine.replay_steps(plan, Network(), keep=False, replays=replays).time_s
 
@@ -105,11 +105,11 @@ def _lay_out_by_loop(rows: ReplayRows) -> _Layout:
 def loop_columns(rows: ReplayRows) -> tuple[Any, ...]:
     """Return what ``lay_out_steps`` needs of rows."""
     columns = (rows.line, rows.op, rows.mark, rows.tells, rows.seconds, rows.awaits, rows.wait_s)
-    return *(np.ascontiguousarray(each) for each in columns), (2 * len(rows.program.source), 2 * rows.marks)
+    return *(np.ascontiguousarray(column) for column in columns), (2 * len(rows.program.source), 2 * rows.marks)
 
 
 def _count_arrivals(rows: ReplayRows) -> Numbers:
-    """Return how many arrivals each meeting waits for: all that there are."""
+    """Return how many arrivals each meeting waits for: all of them."""
     joins = np.flatnonzero(rows.op_mask(Op.JOIN))
     arrive = joins[rows.tells[joins] >= 2 * len(rows.program.source)]
     counted = np.bincount(rows.link[arrive], minlength=len(rows.program.collectives))

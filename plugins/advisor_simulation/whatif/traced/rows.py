@@ -86,7 +86,7 @@ class ReplayRows:
         return self.select_rows(np.lexsort((self.key, self.line)))
 
     def ask_once(self, what: Hashable, compute: Callable[[], R]) -> R:
-        """Return what ``compute`` tells of these rows, the same as last time where ``what`` was asked for before.
+        """Return the result of ``compute`` for these rows, cached under ``what``.
 
         Many changes are tried on the same rows, and ask the same of them.
         """
@@ -110,7 +110,7 @@ class ReplayRows:
         return wanted[self.region]
 
     def scale_seconds(self, factor: FloatArray) -> ReplayRows:
-        """Return the rows that take so many times as long themselves; ``factor`` (rows,)."""
+        """Return the rows with their own times scaled by ``factor`` (rows,)."""
         return replace(self, seconds=self.seconds * factor)
 
 
@@ -118,7 +118,7 @@ _COLUMNS: Final = tuple(each.name for each in fields(ReplayRows) if each.name no
 
 
 def freeze_array(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return an array that several may hold: nobody can write to it."""
+    """Return an array that can be shared: it is read-only."""
     array.flags.writeable = False
     return array
 

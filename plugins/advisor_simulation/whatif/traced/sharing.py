@@ -36,6 +36,8 @@ ALONE: Final = 0.95
 UNMOVED: Final = 0.99
 #: How often a domain is cut again during a run.
 PERIODS: Final = 5
+#: What one rank does alone is shared by all.
+SERIAL: Final = ("serial", "parallel")
 
 
 def move_work(rows: ReplayRows, found: Sequence[Unit], word: tuple[str, str]) -> ReplayRows | None:
@@ -65,7 +67,7 @@ def _apply_factor(rows: ReplayRows, factor: FloatArray) -> ReplayRows | None:
 
 
 def scale_work(rows: ReplayRows, factor: FloatArray) -> ReplayRows:
-    """Return the rows with computations that take so many times as long; ``factor`` (recorded rows,)."""
+    """Return the rows with computations scaled by ``factor`` (recorded rows,)."""
     each = np.where(rows.op_mask(Op.BURST), factor[rows.key.astype(np.int64)], 1.0)
     return replace(rows.scale_seconds(each), value=rows.value * each)
 
@@ -81,7 +83,7 @@ def drop_noise(rows: ReplayRows, found: Iterable[Unit]) -> ReplayRows | None:
 
 
 def _set_seconds(rows: ReplayRows, wanted: Iterable[tuple[Unit, FloatArray]]) -> ReplayRows | None:
-    """Return the rows in which units take so many seconds (ranks, passes); None where they do already."""
+    """Return the rows with units of these seconds (ranks, passes); None if nothing changes."""
     factor = np.ones(len(rows))
     for unit, seconds in wanted:
         left = np.divide(seconds, unit.seconds, out=np.ones_like(unit.seconds), where=unit.seconds > 0)
@@ -135,7 +137,7 @@ def _cut_unit(unit: Unit) -> FloatArray:
 
 
 def _by_phase(found: Sequence[Unit]) -> Sequence[FloatArray]:
-    """Give each unit a decomposition of its own."""
+    """Decompose each unit separately."""
     return _spread(found, {place: _cut_unit(unit) for place, unit in enumerate(found)})
 
 
@@ -148,7 +150,7 @@ def _by_largest(found: Sequence[Unit]) -> Sequence[FloatArray]:
 
 
 def _on_demand(found: Sequence[Unit]) -> Sequence[FloatArray]:
-    """Hand out each instance to whoever is free; when the last pieces are done, ranks are half a piece apart."""
+    """Hand out each instance on demand; at the end, ranks are half a piece apart."""
     return [_fetched(unit) for unit in found]
 
 
@@ -202,8 +204,6 @@ def _among_all(rows: ReplayRows, phase: Numbers, chosen: Mask) -> FloatArray:
     return factor
 
 
-#: What one rank does alone is shared by all.
-SERIAL: Final = ("serial", "parallel")
 FACTORS: Final[Mapping[tuple[str, str], Factors]] = {
     ("rebalance", "ranks"): _by_rank,
     ("rebalance", "phases"): _by_phase,

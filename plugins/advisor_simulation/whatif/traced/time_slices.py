@@ -78,7 +78,7 @@ class _Group(NamedTuple):
 
 
 def find_turns(rows: ReplayRows, found: Sequence[Unit], hosts: IntArray) -> Turns | None:
-    """Return the turns that ranks of a host take on too few cores, None where nothing tells of any.
+    """Return the turns that ranks of a host take on too few cores, None without evidence of any.
 
     ``rows`` are the recorded ones, ``found`` all their units; ``hosts`` (ranks,) says which host each rank is on.
     """
@@ -98,7 +98,7 @@ def find_turns(rows: ReplayRows, found: Sequence[Unit], hosts: IntArray) -> Turn
 
 
 def _confirms(group: _Group, fit: _Fit, other: _Group, second: _Fit) -> bool:
-    """Return whether a fit is no chance: by itself, or since it is the same elsewhere or for another size."""
+    """Return whether a fit is significant: by itself, or confirmed elsewhere or for another size."""
     if group is other:
         return fit.left <= UNEXPLAINED_ALONE or fit.levels >= LEVELS
     same = (fit.cores, fit.slice_s) == (second.cores, second.slice_s)

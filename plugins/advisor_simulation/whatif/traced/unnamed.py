@@ -1,4 +1,4 @@
-"""Computations of programs whose functions were not recorded, told apart by the collective calls that end them.
+"""Computations of programs without recorded functions, distinguished by the collective calls that end them.
 
 A recorder of calls alone knows one region, the program. What computes before a broadcast is not what computes before
 the reduction behind it: ranks have their own shares of each, and one of them may do all of one alone. Messages tell

@@ -64,7 +64,7 @@ class NoiseLevels:
     run_s: float = 0.0
 
     def find_level(self, region: int) -> float:
-        """Return the level of a region, what is usual for one that did not tell it."""
+        """Return the level of a region, by default the usual one."""
         return self.by_region.get(region, self.usual)
 
 
@@ -246,7 +246,7 @@ def find_hubs(rows: ReplayRows, phase: Numbers) -> dict[int, int]:
 
 
 def number_passes(line: IntArray, instance: Numbers, main: Mask) -> IntArray:
-    """Return the pass of each row: the instances of the phase, cut into as many passes as all ranks make in each.
+    """Return the pass of each row: the instances of the phase, cut into the passes that all ranks make in each.
 
     Passes are those through the ``main`` computation; what else is done belongs to the pass before it. Rows stand in
     the order of their ranks, and of time.
