@@ -27,7 +27,7 @@ def thread(*rows: tuple[int, int, int, int]) -> RecordedThread:
         record["function"], record["start_ns"], record["end_ns"] = function, start * MS, end * MS
         record["size"] = queued * MS
     process = SimpleNamespace(functions={WRITE: "write", SEND: "MPI_Send", FLUSH: "fflush"})
-    return RecordedThread(cast("Any", process), cast("Any", None), 0, records, records[:0], 0)
+    return RecordedThread(cast("Any", process), cast("Any", None), 0, records, records[:0], np.zeros((0, 16), np.uint64), 0)
 
 
 def delay_in_io(*rows: tuple[int, int, int, int]) -> float:

@@ -37,6 +37,7 @@ _KINDS: Final = {
     "code.pointer_share": "pointer",
     "code.chain_share": "chain",
     "code.scatter_share": "scatter",
+    "code.guess_share": "guess",
     "code.baseline_share": "baseline",
     "code.branch_share": "branch",
     "code.call_share": "call",

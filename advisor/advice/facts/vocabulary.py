@@ -270,6 +270,7 @@ _CODE: Final = (
         code.pointer_share  | share | seconds of waiting for loads whose address was itself loaded / computation
         code.chain_share    | share | the same where a number that was loaded in the iteration before makes it
         code.scatter_share  | share | seconds of waiting for loads at addresses that are computed anew / computation
+        code.guess_share    | share | seconds of waiting for branches that were guessed wrong / computation
         code.baseline_share | share | seconds in floating-point code for the oldest processors (no AVX) / computation
         code.branch_share   | share | seconds in scalar inner loops that branch / computation
         code.call_share     | share | seconds in scalar inner loops that call functions / computation

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from advisor.collect.binaries.elf_files import ElfImage, Symbol
     from advisor.collect.binaries.inner_loops import InnerLoop
     from advisor.collect.binaries.library_functions import LibraryKind
+    from advisor.collect.binaries.sampled_addresses import Registers
     from advisor.collect.binaries.sampled_instructions import FunctionSamples
 
 REASONS: Final[tuple[ScalarReason, ...]] = get_args(ScalarReason)
@@ -40,6 +41,8 @@ _SOME: Final = 0.25
 _COMPUTING: Final = 0.15
 #: A walk along pointers with more instructions than this does other work while it waits for the next one.
 _SHORT: Final = 20
+#: A walk with this share of its samples behind branches that were guessed wrong waits for them.
+_GUESSING: Final = 0.4
 #: A loop in which one in so many arithmetic instructions divides or takes a root is bound by that unit.
 _SLOW_SHARE: Final = 0.05
 
@@ -131,7 +134,7 @@ class FunctionCode:
         ``math``; ``slow``: loops that divide or take roots; without samples both are of the arithmetic. ``strided``,
         ``far`` and ``indexed``: loops with a quarter of such accesses or more; ``fixed``: those that update one place;
         ``search``: those that only look for an element; ``pointer``, ``chain`` and ``scatter``: waiting for loads, by
-        how their addresses come about (``WaitKind``).
+        how their addresses come about, and ``guess``: for branches that were guessed wrong (``WaitKind``).
         """
         loops = list(zip(self.loops, self.time_shares(), strict=True))
         reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)
@@ -162,16 +165,27 @@ class FunctionCode:
         }
 
     def _wait_shares(self, loops: Sequence[tuple[InnerLoop, float]]) -> dict[str, float]:
-        """Return the shares of its time that wait for pointers and for scattered numbers."""
-        walks = [(one, share) for one, share in loops if one.load_chain == "pointer" and one.instructions <= _SHORT]
+        """Return the shares of its time that wait for pointers, for scattered numbers and for branches."""
+        walks = [
+            (one, share)
+            for one, share in loops
+            if one.load_chain == "pointer" and one.instructions <= _SHORT and not self._is_guessing(one)
+        ]
         walking = sum(share for _, share in walks)
         if self.samples is None:
-            return {"pointer": walking, "chain": 0.0, "scatter": 0.0}
+            return {**dict.fromkeys(WAIT_KINDS, 0.0), "pointer": walking}
         spans = [(one.begin, one.end) for one, _ in walks]
         waits: dict[str, float] = {
             kind: _ratio(self.samples.count_waits(kind, spans), self.samples.total) for kind in WAIT_KINDS
         }
         return {**waits, "pointer": waits["pointer"] + walking}
+
+    def _is_guessing(self, loop: InnerLoop) -> bool:
+        """Return whether a loop waits for branches, and its loads come from the first cache."""
+        if self.samples is None:
+            return False
+        guessed = self.samples.count_waits("guess", [(0, loop.begin), (loop.end, self.symbol.end)])
+        return guessed >= _GUESSING * self.samples.count_between(loop.begin, loop.end) > 0
 
 
 def _arithmetic_share(loop: InnerLoop, share: float, samples: FunctionSamples | None) -> float:
@@ -207,11 +221,15 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def analyze_function(
-    image: ElfImage, symbol: Symbol, source: SourceUnit | None, sampled: Mapping[int, int] | None = None
+    image: ElfImage,
+    symbol: Symbol,
+    source: SourceUnit | None,
+    sampled: Mapping[int, int] | None = None,
+    registers: Mapping[int, Registers] | None = None,
 ) -> FunctionCode:
     """Return what the code of a function tells; raises ``UsageError`` where it can't be disassembled.
 
-    ``sampled`` are the samples in it by address.
+    ``sampled`` are the samples in it by address, ``registers`` what these held at some of them.
     """
     code = free_frame_pointer(disassemble(image, symbol.begin, symbol.end))
     loops = tuple(loop for loop in find_inner_loops(code, sampled) if not _communicates(image, loop))
@@ -233,7 +251,7 @@ def analyze_function(
         baseline=not any(map(is_extended, code)),
         computes=not loops and scalar + packed >= _COMPUTING * len(code),
         called=frozenset(_name_targets(image, (target for target in targets if target is not None))),
-        samples=read_samples(code, sampled or {}),
+        samples=read_samples(code, sampled or {}, registers or {}),
     )
 
 

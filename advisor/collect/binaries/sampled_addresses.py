@@ -1,0 +1,58 @@
+"""Through how much memory the loads go that a thread waits for, by the registers at its samples (x86-64).
+
+Behind such a load the registers of its address mostly still hold what they did; where the load has overwritten one, as
+on the way along a list, they hold the address of the next one, which is as good.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import numpy as np
+
+from advisor.collect.binaries.memory_accesses import LINE_B, read_access
+from advisor.trace.recordings.layout import REGISTER_NAMES
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from advisor.collect.binaries.disassembly import Instruction
+
+
+Registers: TypeAlias = "npt.NDArray[np.uint64]"
+#: Fewer addresses say nothing of how many there are, and neither do so few pairs of equal ones.
+_FEW: Final = 20
+_FEW_PAIRS: Final = 10
+_PAGE_B: Final = 4096
+_COLUMNS: Final = {name: at for at, name in enumerate(REGISTER_NAMES)} | {"r16": REGISTER_NAMES.index("rbp")}
+
+
+def find_addresses(one: Instruction, registers: Registers) -> npt.NDArray[np.uint64] | None:
+    """Return the addresses (n,) that an instruction accesses with some registers (n, 16), None where it names others."""
+    access = read_access(one)
+    if access is None or any(register not in _COLUMNS for register, _ in access.terms):
+        return None
+    found = np.full(len(registers), access.displacement % (1 << 64), dtype=np.uint64)
+    for register, factor in access.terms:
+        found = found + registers[:, _COLUMNS[register]] * np.uint64(factor)
+    return found
+
+
+def estimate_reach_B(addresses: Sequence[npt.NDArray[np.uint64]]) -> float | None:
+    """Return through how many bytes of memory some addresses go, at most; None where they are too few to tell.
+
+    Of n draws from m equal lines n (n - 1) / 2 m pairs are of one line. The same holds for pages, of which few draws
+    are enough, and all lies between the first and the last one.
+    """
+    drawn = np.concatenate(addresses) if addresses else np.zeros(0, dtype=np.uint64)
+    if len(drawn) < _FEW:
+        return None
+    found = [float(drawn.max() - drawn.min()) + LINE_B]
+    for unit in (LINE_B, _PAGE_B):
+        counts = np.unique(drawn // np.uint64(unit), return_counts=True)[1].astype(np.float64)
+        pairs = float((counts * (counts - 1) / 2).sum())
+        if pairs >= _FEW_PAIRS:
+            found.append(len(drawn) * (len(drawn) - 1) / 2 / pairs * unit)
+    return min(found)
