@@ -43,6 +43,7 @@ _WORDS: Final = {
     "code.chain_share": "in lookups that wait for the one before",
     "code.search_share": "in searching through arrays",
     "code.scatter_share": "in waiting for scattered numbers",
+    "code.quotient_share": "in divisions of integers",
     "code.guess_share": "in branches that were guessed wrong",
     "code.recurrence_share": "in loops whose iterations wait for the one before",
     "code.overlap_share": "in loops on one number at a time",

@@ -38,6 +38,7 @@ _KINDS: Final = {
     "code.chain_share": "chain",
     "code.scatter_share": "scatter",
     "code.guess_share": "guess",
+    "code.quotient_share": "quotient",
     "code.baseline_share": "baseline",
     "code.branch_share": "branch",
     "code.call_share": "call",

@@ -271,6 +271,7 @@ _CODE: Final = (
         code.chain_share    | share | the same where a number that was loaded in the iteration before makes it
         code.scatter_share  | share | seconds of waiting for loads at addresses that are computed anew / computation
         code.guess_share    | share | seconds of waiting for branches that were guessed wrong / computation
+        code.quotient_share | share | seconds of waiting for divisions and remainders of integers / computation
         code.baseline_share | share | seconds in floating-point code for the oldest processors (no AVX) / computation
         code.branch_share   | share | seconds in scalar inner loops that branch / computation
         code.call_share     | share | seconds in scalar inner loops that call functions / computation
@@ -279,7 +280,7 @@ _CODE: Final = (
         code.transpose_share | share | the same where an interchange of loops would make another access strided
         code.division_share | share | seconds in inner loops that divide or take roots / computation
         code.search_share   | share | seconds in inner loops that only look for an element of an array / computation
-        code.update_share   | share | seconds in inner loops that store to one place each time / computation
+        code.update_share   | share | seconds in inner loops that store to one place each time, and in atomic updates / computation
     """),
     *_parse_facts("code.all_s code.math_s", _TRACE, """
         code.math_share       | share | seconds in pow, exp and the like, and in loops that call them / computation

@@ -134,7 +134,8 @@ class FunctionCode:
         ``math``; ``slow``: loops that divide or take roots; without samples both are of the arithmetic. ``strided``,
         ``far`` and ``indexed``: loops with a quarter of such accesses or more; ``fixed``: those that update one place;
         ``search``: those that only look for an element; ``pointer``, ``chain`` and ``scatter``: waiting for loads, by
-        how their addresses come about, and ``guess``: for branches that were guessed wrong (``WaitKind``).
+        how their addresses come about, ``guess``: for branches that were guessed wrong, ``quotient``: for divisions of
+        integers (``WaitKind``).
         """
         loops = list(zip(self.loops, self.time_shares(), strict=True))
         reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)
@@ -158,7 +159,7 @@ class FunctionCode:
             "math": sum_of(lambda one: one.begin in self.calling_math),
             "checked": sum_of(lambda one: one.begin in self.calling_checks),
             "baseline": max(sum_of(_computes), float(self.computes)) if self.baseline else 0.0,
-            "fixed": sum_of(lambda one: one.fixed_updates),
+            "fixed": sum_of(lambda one: one.fixed_updates) + self._atomic_share(),
             "branches": sum_of(lambda one: one.branches),
             "search": sum_of(lambda one: one.searches),
             **self._wait_shares(loops),
@@ -179,6 +180,13 @@ class FunctionCode:
             kind: _ratio(self.samples.count_waits(kind, spans), self.samples.total) for kind in WAIT_KINDS
         }
         return {**waits, "pointer": waits["pointer"] + walking}
+
+    def _atomic_share(self) -> float:
+        """Return the share of its time that waits for atomic updates in loops that don't store to one place only."""
+        if self.samples is None:
+            return 0.0
+        fixed = [(one.begin, one.end) for one in self.loops if one.fixed_updates]
+        return _ratio(self.samples.count_waits("atomic", fixed), self.samples.total)
 
     def _is_guessing(self, loop: InnerLoop) -> bool:
         """Return whether a loop waits for branches, and its loads come from the first cache."""
@@ -232,7 +240,7 @@ def analyze_function(
     ``sampled`` are the samples in it by address, ``registers`` what these held at some of them.
     """
     code = free_frame_pointer(disassemble(image, symbol.begin, symbol.end))
-    loops = tuple(loop for loop in find_inner_loops(code, sampled) if not _communicates(image, loop))
+    loops = tuple(loop for loop in find_inner_loops(code, sampled, registers) if not _communicates(image, loop))
     inside = [one for one in code if any(loop.begin <= one.address < loop.end for loop in loops)] or list(code)
     scalar, packed, _ = count_arithmetic(code)
     targets = (one.target for one in inside if one.mnemonic == "call")

@@ -30,12 +30,14 @@ from advisor.collect.binaries.memory_accesses import (
     step_of,
 )
 from advisor.collect.binaries.registers import find_step_places, find_steps, find_writes, whole_register
+from advisor.collect.binaries.sampled_addresses import read_steps
 from advisor.collect.binaries.search_loops import is_search
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from advisor.collect.binaries.disassembly import Instruction
+    from advisor.collect.binaries.sampled_addresses import Registers
 
 #: Why a loop works on one number at a time: it calls, needs what the iteration before computed, goes through indices
 #: (then it waits for what they name), takes a few numbers of each object, keeps the order of a sum, branches on data,
@@ -144,10 +146,15 @@ class InnerLoop:
         return "stride" if self.strided else "overlap"
 
 
-def find_inner_loops(code: Sequence[Instruction], sampled: Mapping[int, int] | None = None) -> tuple[InnerLoop, ...]:
+def find_inner_loops(
+    code: Sequence[Instruction],
+    sampled: Mapping[int, int] | None = None,
+    registers: Mapping[int, Registers] | None = None,
+) -> tuple[InnerLoop, ...]:
     """Return the innermost loops of a function, in the order of their addresses.
 
     Where samples by address show that a loop spends its time around the short ones in it, it counts instead of them.
+    ``registers`` are what these held at some of the samples.
     """
     first = code[0].address if code else 0
     spans = {
@@ -172,7 +179,7 @@ def find_inner_loops(code: Sequence[Instruction], sampled: Mapping[int, int] | N
         body = [one for one in code if begin <= one.address < end]
         if body and not any(one.mnemonic == "ret" for one in body):
             depth = len({other[0] for other in spans if other[0] <= begin and end <= other[1]})
-            loop = _describe_loop(body, depth, _find_nest(code, spans, (begin, end)))
+            loop = _describe_loop(body, depth, _find_nest(code, spans, (begin, end)), registers or {})
             found.append(replace(loop, around=(begin, end) in absorbed))
     return tuple(found)
 
@@ -254,9 +261,11 @@ def _find_accesses(body: Sequence[Instruction], steps: Mapping[str, int | str]) 
     }
 
 
-def _describe_loop(body: Sequence[Instruction], depth: int, nest: LoopNest | None = None) -> InnerLoop:
+def _describe_loop(
+    body: Sequence[Instruction], depth: int, nest: LoopNest | None, registers: Mapping[int, Registers]
+) -> InnerLoop:
     writes = find_writes(body)
-    steps = find_steps(body, writes)
+    steps = read_steps(find_steps(body, writes), body, registers)
     scalar, packed, slow = count_arithmetic(body)
     accesses = _find_accesses(body, steps)
     groups: dict[_Terms, list[Access]] = {}

@@ -1,4 +1,4 @@
-"""Through how much memory the loads go that a thread waits for, by the registers at its samples (x86-64).
+"""What the registers at samples tell of addresses: through how much memory loads go, in which steps (x86-64).
 
 Behind such a load the registers of its address mostly still hold what they did; where the load has overwritten one, as
 on the way along a list, they hold the address of the next one, which is as good.
@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from advisor.collect.binaries.memory_accesses import LINE_B, read_access
+from advisor.collect.binaries.registers import whole_register
 from advisor.trace.recordings.layout import REGISTER_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -26,6 +27,8 @@ Registers: TypeAlias = "npt.NDArray[np.uint64]"
 _FEW: Final = 20
 _FEW_PAIRS: Final = 10
 _PAGE_B: Final = 4096
+#: A value with this share of the samples is that of the loop: before it begins, the register holds others.
+_ALIKE: Final = 0.8
 _COLUMNS: Final = {name: at for at, name in enumerate(REGISTER_NAMES)} | {"r16": REGISTER_NAMES.index("rbp")}
 
 
@@ -56,3 +59,28 @@ def estimate_reach_B(addresses: Sequence[npt.NDArray[np.uint64]]) -> float | Non
         if pairs >= _FEW_PAIRS:
             found.append(len(drawn) * (len(drawn) - 1) / 2 / pairs * unit)
     return min(found)
+
+
+def read_steps(
+    steps: Mapping[str, int | str], body: Sequence[Instruction], registers: Mapping[int, Registers]
+) -> dict[str, int | str]:
+    """Return the steps of a loop in numbers where the registers that hold them had the same value at its samples.
+
+    What a compiler can't know, as the distance of elements of an array that is passed with its shape, samples tell.
+    """
+    seen = [registers[one.address] for one in body if one.address in registers]
+    if not seen:
+        return dict(steps)
+    values = np.concatenate(seen).astype(np.int64)
+    found = dict(steps)
+    for register, step in steps.items():
+        if isinstance(step, str) and step in _COLUMNS:
+            known, counts = np.unique(values[:, _COLUMNS[step]], return_counts=True)
+            if counts.max() >= _ALIKE * len(values):
+                found[register] = int(known[counts.argmax()]) * _sign_of(register, body)
+    return found
+
+
+def _sign_of(register: str, body: Sequence[Instruction]) -> int:
+    """Return -1 where a loop subtracts the step of a register, else 1."""
+    return -1 if any(one.mnemonic == "sub" and whole_register(one.operands[0]) == register for one in body) else 1

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 #: ``pointer``: at an address that was itself loaded; ``chain``: at one made of a number that the iteration before has
 #: loaded, as in a table of links or states; ``scatter``: at another one that is computed anew each time; ``guess``: no
-#: load, but the right way behind a branch that was guessed wrong.
-WaitKind = Literal["pointer", "chain", "scatter", "guess"]
+#: load, but the right way behind a branch that was guessed wrong; ``quotient``: a division of integers; ``atomic``: an
+#: update that no other core may interrupt.
+WaitKind = Literal["pointer", "chain", "scatter", "guess", "quotient", "atomic"]
 WAIT_KINDS: Final[tuple[WaitKind, ...]] = get_args(WaitKind)
 
 _UNKNOWN: Final[Mapping[int, Registers]] = MappingProxyType({})
@@ -40,6 +41,9 @@ FEW: Final = 20
 _STANDS_OUT: Final = 2.0
 _STACK: Final = frozenset({"rsp", "rbp", "rip"})
 _MOVES: Final = re.compile(r"mov(?:zx|sx|sxd|abs)?|cmov\w+")
+_DIVIDES: Final = frozenset({"div", "idiv"})
+#: Kinds that take long wherever their operands are.
+_ALWAYS_LONG: Final = frozenset({"quotient", "atomic"})
 _ADDS: Final = re.compile(r"(?:add|sub)")
 _PARAMETERS: Final = frozenset({"rdi", "rsi", "rdx", "rcx", "r8", "r9"})
 _LONGEST: Final = 20_000
@@ -88,22 +92,22 @@ def read_samples(
     if sum(found.values()) < FEW:
         return None
     spans = _find_spans(code)
-    waited = _find_waited_loads(code, spans, found)
+    waited = _find_waited_for(code, spans, found)
     near = _find_near(code, waited, registers)
-    late = {address for address, (load, _) in waited.items() if load not in near}
+    late = {address for address, (before, _) in waited.items() if before not in near}
     guessed = find_guessed(code, spans, found, late)
     waits: dict[int, WaitKind] = dict.fromkeys(guessed, "guess")
-    for address, (load, kind) in waited.items():
-        if address not in guessed and (kind != "scatter" or load not in near):
+    for address, (before, kind) in waited.items():
+        if address not in guessed and (before not in near or _is_chained(code, spans, before)):
             waits[address] = kind
     places = tuple(sorted(found))
     return FunctionSamples(places, tuple(found[place] for place in places), waits)
 
 
-def _find_waited_loads(
+def _find_waited_for(
     code: Sequence[Instruction], spans: Sequence[tuple[int, int]], found: Mapping[int, int]
 ) -> dict[int, tuple[int, WaitKind]]:
-    """Return by the address of samples that stand out the number of the load before them, and its kind."""
+    """Return by the address of samples that stand out the number of what they wait for, and its kind."""
     number = {one.address: at for at, one in enumerate(code)}
     sources = _find_sources(code)
     waited: dict[int, tuple[int, WaitKind]] = {}
@@ -112,11 +116,21 @@ def _find_waited_loads(
         seen = sum(found.get(one.address, 0) for one in body)
         if count * len(body) < _STANDS_OUT * seen:
             continue
-        for load in _find_waited(code, number[address], sources):
-            kind = _classify_load(code, spans, load)
+        for before in _find_waited(code, number[address], sources):
+            kind = _classify_wait(code, spans, before)
             if kind is not None:
-                waited.setdefault(address, (load, kind))
+                waited.setdefault(address, (before, kind))
+    for address, (before, kind) in tuple(waited.items()):
+        behind = code[number[address] + 1 : number[address] + 2]
+        if kind in _ALWAYS_LONG and behind and behind[0].address in waited:  # found one instruction later
+            waited[behind[0].address] = (before, kind)
     return waited
+
+
+def _is_chained(code: Sequence[Instruction], spans: Sequence[tuple[int, int]], at: int) -> bool:
+    """Return whether an iteration of the loop around a load needs what the one before has loaded."""
+    body = next(iter(_enclosing(code, spans, code[at].address)), ())
+    return find_load_chain(body) is not None
 
 
 def _find_near(
@@ -174,10 +188,17 @@ def _find_waited(code: Sequence[Instruction], at: int, sources: Mapping[int, lis
     return found
 
 
-def _classify_load(code: Sequence[Instruction], spans: Sequence[tuple[int, int]], at: int) -> WaitKind | None:
-    """Return how the address of an instruction's load comes about, None where it loads nothing or can be foreseen."""
+def _classify_wait(code: Sequence[Instruction], spans: Sequence[tuple[int, int]], at: int) -> WaitKind | None:
+    """Return what an instruction waits for: a load by how its address comes about, or what takes long by itself.
+
+    None where it loads nothing, or what can be foreseen.
+    """
     one = code[at]
     memory = one.memory
+    if one.mnemonic in _DIVIDES:
+        return "quotient"
+    if memory is not None and (one.mnemonic.startswith("lock ") or one.mnemonic == "xchg"):
+        return "atomic"
     if memory is None or one.mnemonic == "call" or _SUMS.fullmatch(one.mnemonic):
         return None
     if memory == one.operands[0] and one.mnemonic.removeprefix("v").startswith("mov"):
