@@ -48,7 +48,7 @@ sync.fork_joins_per_iteration sync.threads_created sync.creation_share sync.work
 io.share io.operations_per_iteration io.mean_operation_B io.small_share io.unaligned_share io.shared_share
 io.forced_share io.forced_B io.processors_share io.fsync_share io.metadata_share
 io.metadata_calls
-io.one_processor io.mpi_io io.data_share io.stdio_share io.small_seconds_share io.unaligned_seconds_share
+io.one_processor io.mpi_io io.data_share io.stdio_share io.small_seconds_share io.operations io.unaligned_seconds_share
 io.random_share io.reread_share io.switch_share io.independent_share io.collective_share io.private_share
 io.one_server_share io.text_share io.text_s io.stream_s
 io.files_per_processor io.slowest_excess_s io.imbalance io.bursts

@@ -192,6 +192,7 @@ _SYNCHRONIZING: Final = (
 _INPUT_OUTPUT: Final = (
     *_parse_facts("io_s wall_s", _TRACE, "io.share | share | input and output / wall time of all processors"),
     *_parse_facts("io_s causes", _TRACE, """
+        io.operations               | count  | reads and writes / who does them
         io.operations_per_iteration | count  | reads and writes / who does them / iterations with work
         io.mean_operation_B         | B      | bytes / reads and writes whose size is known; 0 without any
         io.small_share              | share  | reads and writes of at most 100 KiB / those whose size is known

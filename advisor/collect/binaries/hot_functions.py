@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from advisor.collect.binaries.inner_loops import InnerLoop
     from advisor.collect.binaries.library_functions import LibraryKind
     from advisor.collect.binaries.sampled_addresses import Registers
-    from advisor.collect.binaries.sampled_instructions import FunctionSamples
+    from advisor.collect.binaries.sampled_instructions import FunctionSamples, WaitKind
 
 REASONS: Final[tuple[ScalarReason, ...]] = get_args(ScalarReason)
 #: Without optimization every variable lives on the stack: most accesses to memory go there, and a quarter or more of
@@ -41,8 +41,9 @@ _SOME: Final = 0.25
 _COMPUTING: Final = 0.15
 #: A walk along pointers with more instructions than this does other work while it waits for the next one.
 _SHORT: Final = 20
-#: A walk with this share of its samples behind branches that were guessed wrong waits for them.
-_GUESSING: Final = 0.4
+#: A loop with this share of its samples behind branches that were guessed wrong, or divisions of integers, or more, is
+#: held up by them: what else it does goes on beside.
+_HELD_UP: Final = 0.4
 #: A loop in which one in so many arithmetic instructions divides or takes a root is bound by that unit.
 _SLOW_SHARE: Final = 0.05
 
@@ -135,7 +136,7 @@ class FunctionCode:
         ``far`` and ``indexed``: loops with a quarter of such accesses or more; ``fixed``: those that update one place;
         ``search``: those that only look for an element; ``pointer``, ``chain`` and ``scatter``: waiting for loads, by
         how their addresses come about, ``guess``: for branches that were guessed wrong, ``quotient``: for divisions of
-        integers (``WaitKind``).
+        integers (``WaitKind``), all of a loop that these hold up.
         """
         loops = list(zip(self.loops, self.time_shares(), strict=True))
         reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)
@@ -179,7 +180,12 @@ class FunctionCode:
         waits: dict[str, float] = {
             kind: _ratio(self.samples.count_waits(kind, spans), self.samples.total) for kind in WAIT_KINDS
         }
-        return {**waits, "pointer": waits["pointer"] + walking}
+        held = [(one, share) for one, share in loops if self._share_of_waits("quotient", one) >= _HELD_UP]
+        outside = [(one.begin, one.end) for one, _ in held]
+        quotient = sum(share for _, share in held) + _ratio(
+            self.samples.count_waits("quotient", outside), self.samples.total
+        )
+        return {**waits, "pointer": waits["pointer"] + walking, "quotient": quotient}
 
     def _atomic_share(self) -> float:
         """Return the share of its time that waits for atomic updates in loops that don't store to one place only."""
@@ -190,10 +196,14 @@ class FunctionCode:
 
     def _is_guessing(self, loop: InnerLoop) -> bool:
         """Return whether a loop waits for branches, and its loads come from the first cache."""
+        return self._share_of_waits("guess", loop) >= _HELD_UP
+
+    def _share_of_waits(self, kind: WaitKind, loop: InnerLoop) -> float:
+        """Return the share of a loop's samples that wait for something of a kind."""
         if self.samples is None:
-            return False
-        guessed = self.samples.count_waits("guess", [(0, loop.begin), (loop.end, self.symbol.end)])
-        return guessed >= _GUESSING * self.samples.count_between(loop.begin, loop.end) > 0
+            return 0.0
+        waiting = self.samples.count_waits(kind, [(0, loop.begin), (loop.end, self.symbol.end)])
+        return _ratio(waiting, self.samples.count_between(loop.begin, loop.end))
 
 
 def _arithmetic_share(loop: InnerLoop, share: float, samples: FunctionSamples | None) -> float:
