@@ -213,7 +213,7 @@ def _arithmetic_share(loop: InnerLoop, share: float, samples: FunctionSamples | 
 
 def _computes(loop: InnerLoop) -> bool:
     """Return whether a loop spends its time on floating-point arithmetic, and no iteration waits for the one before."""
-    return not loop.recurs and _floating(loop) >= _COMPUTING * loop.instructions
+    return not loop.recurs and not loop.is_short and _floating(loop) >= _COMPUTING * loop.instructions
 
 
 def _floating(loop: InnerLoop) -> int:

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from advisor.collect.binaries.derived_steps import derive_steps, estimate_trips
 from advisor.collect.binaries.float_chains import ARITHMETIC, count_ordered_sums, has_recurrence
 from advisor.collect.binaries.integer_loops import (
     LARGEST_B,
@@ -30,7 +31,7 @@ from advisor.collect.binaries.memory_accesses import (
     step_of,
 )
 from advisor.collect.binaries.registers import find_step_places, find_steps, find_writes, whole_register
-from advisor.collect.binaries.sampled_addresses import read_steps
+from advisor.collect.binaries.sampled_addresses import read_constants, read_steps
 from advisor.collect.binaries.search_loops import is_search
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ _FEWEST: Final = 4
 _LONGEST: Final = 20_000
 #: Numbers this many bytes apart fall into few sets of the first cache: a power of two, or a multiple of a page.
 _PAGE_B: Final = 4096
+#: In so few iterations vectors win nothing.
+_FEW_TRIPS: Final = 6
 #: A loop with this share of its samples in the loops that it holds, or less, spends its time around them …
 _INSIDE: Final = 1 / 3
 #: … if it has so many samples or more, and no more instructions than one can look over.
@@ -80,7 +83,7 @@ class InnerLoop:
     address depends on a load of the iteration before. ``transposes`` says that an interchange with the loop around it
     would only make another operand strided. ``around`` marks one that spends its time around the short loops in it,
     ``searches`` one that only looks for an element of an array. ``interleaved`` are accesses to a few numbers of each
-    object of an array of objects.
+    object of an array of objects. ``trips`` is how many iterations it mostly has, None where samples don't tell.
     """
 
     begin: int
@@ -110,11 +113,17 @@ class InnerLoop:
     around: bool = False
     searches: bool = False
     interleaved: int = 0
+    trips: int | None = None
 
     @property
     def is_vector(self) -> bool:
         """Whether most of what it computes is done with vectors."""
         return self.packed > self.scalar or self.packed_integers > self.integers
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it mostly ends before a vector of numbers and what is left over have been worth their beginning."""
+        return self.trips is not None and self.trips <= _FEW_TRIPS
 
     @property
     def scalar_reason(self) -> ScalarReason | None:
@@ -124,7 +133,7 @@ class InnerLoop:
         """
         if self.integers and not self.packed_integers:
             holds = self.calls or self.recurs or self.indexed or self.strided or self.branches or self.fixed_updates
-            return None if holds or self.locked else "overlap"
+            return None if holds or self.locked or self.is_short else "overlap"
         if not self.scalar or self.packed >= self.scalar:
             return None
         if self.instructions <= _FEWEST and not self.accesses:
@@ -137,6 +146,8 @@ class InnerLoop:
             return "branch"
         if self.indexed:
             return "index"
+        if self.is_short:
+            return "branch" if self.branches else None
         if 2 * self.interleaved >= self.accesses > 0:
             return "objects"
         if self.ordered_sums:
@@ -265,19 +276,20 @@ def _describe_loop(
     body: Sequence[Instruction], depth: int, nest: LoopNest | None, registers: Mapping[int, Registers]
 ) -> InnerLoop:
     writes = find_writes(body)
-    steps = read_steps(find_steps(body, writes), body, registers)
+    constants = read_constants(body, writes, registers)
+    steps = read_steps(find_steps(body, writes), body, constants)
     scalar, packed, slow = count_arithmetic(body)
     accesses = _find_accesses(body, steps)
-    groups: dict[_Terms, list[Access]] = {}
-    for access in accesses.values():
-        groups.setdefault(access.terms, []).append(access)
+    groups: dict[tuple[_Terms, int | str | None], list[Access]] = {}
+    for at, access in accesses.items():
+        step = step_of(access.terms, derive_steps(body, at, steps, writes, constants), writes)
+        groups.setdefault((access.terms, step), []).append(access)
     rows = {each.terms for at, each in accesses.items() if nest is not None and nest.walks_down_rows(at, each)}
     strided = far = indexed = interleaved = fixed = 0
     floating = tuple(one.address for one in body if is_arithmetic(one))
     integers = () if floating else find_scalar_integers(body, _walking(body, steps, writes))
     recurs = has_recurrence(body) or (bool(scalar or integers) and has_integer_recurrence(body))
-    for terms, members in groups.items():
-        step = step_of(terms, steps, writes)
+    for (terms, step), members in groups.items():
         recurs |= isinstance(step, int) and _reads_back(members, step)
         if step is None and terms in rows:
             strided += len(members)
@@ -317,9 +329,10 @@ def _describe_loop(
         packed_integers=len(packed_integers),
         fixed_divisors=sum(_divides_by_same(one, steps, writes) for one in body),
         interleaved=interleaved,
+        trips=estimate_trips(body, steps, writes, registers),
         load_chain=(chain := find_load_chain(body)),
         searches=chain is None and is_search(body, steps),
-        transposes=bool(strided) and nest is not None and _transposes(nest, groups, rows, (steps, writes)),
+        transposes=bool(strided) and nest is not None and _transposes(nest, [terms for terms, _ in groups], rows, (steps, writes)),
     )
 
 

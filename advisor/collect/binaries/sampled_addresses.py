@@ -24,22 +24,23 @@ if TYPE_CHECKING:
 
 Registers: TypeAlias = "npt.NDArray[np.uint64]"
 #: Fewer addresses say nothing of how many there are, and neither do so few pairs of equal ones.
-_FEW: Final = 20
+FEW_SAMPLES: Final = 20
 _FEW_PAIRS: Final = 10
 _PAGE_B: Final = 4096
-#: A value with this share of the samples is that of the loop: before it begins, the register holds others.
+#: A value with this share of the samples is the usual one.
 _ALIKE: Final = 0.8
-_COLUMNS: Final = {name: at for at, name in enumerate(REGISTER_NAMES)} | {"r16": REGISTER_NAMES.index("rbp")}
+#: Columns of registers by their names; ``r16`` is ``rbp`` where it points to no frame.
+COLUMNS: Final = {name: at for at, name in enumerate(REGISTER_NAMES)} | {"r16": REGISTER_NAMES.index("rbp")}
 
 
 def find_addresses(one: Instruction, registers: Registers) -> npt.NDArray[np.uint64] | None:
     """Return the addresses (n,) that an instruction accesses with some registers (n, 16), None where it names others."""
     access = read_access(one)
-    if access is None or any(register not in _COLUMNS for register, _ in access.terms):
+    if access is None or any(register not in COLUMNS for register, _ in access.terms):
         return None
     found = np.full(len(registers), access.displacement % (1 << 64), dtype=np.uint64)
     for register, factor in access.terms:
-        found = found + registers[:, _COLUMNS[register]] * np.uint64(factor)
+        found = found + registers[:, COLUMNS[register]] * np.uint64(factor)
     return found
 
 
@@ -50,7 +51,7 @@ def estimate_reach_B(addresses: Sequence[npt.NDArray[np.uint64]]) -> float | Non
     are enough, and all lies between the first and the last one.
     """
     drawn = np.concatenate(addresses) if addresses else np.zeros(0, dtype=np.uint64)
-    if len(drawn) < _FEW:
+    if len(drawn) < FEW_SAMPLES:
         return None
     found = [float(drawn.max() - drawn.min()) + LINE_B]
     for unit in (LINE_B, _PAGE_B):
@@ -61,24 +62,34 @@ def estimate_reach_B(addresses: Sequence[npt.NDArray[np.uint64]]) -> float | Non
     return min(found)
 
 
-def read_steps(
-    steps: Mapping[str, int | str], body: Sequence[Instruction], registers: Mapping[int, Registers]
-) -> dict[str, int | str]:
-    """Return the steps of a loop in numbers where the registers that hold them had the same value at its samples.
+def read_constants(
+    body: Sequence[Instruction], writes: Mapping[str, int], registers: Mapping[int, Registers]
+) -> dict[str, int]:
+    """Return the values of registers that a loop leaves alone, where they were the same at its samples.
 
     What a compiler can't know, as the distance of elements of an array that is passed with its shape, samples tell.
     """
     seen = [registers[one.address] for one in body if one.address in registers]
     if not seen:
-        return dict(steps)
+        return {}
     values = np.concatenate(seen).astype(np.int64)
-    found = dict(steps)
-    for register, step in steps.items():
-        if isinstance(step, str) and step in _COLUMNS:
-            known, counts = np.unique(values[:, _COLUMNS[step]], return_counts=True)
+    found = {}
+    for register, column in COLUMNS.items():
+        if register not in writes:
+            known, counts = np.unique(values[:, column], return_counts=True)
             if counts.max() >= _ALIKE * len(values):
-                found[register] = int(known[counts.argmax()]) * _sign_of(register, body)
+                found[register] = int(known[counts.argmax()])
     return found
+
+
+def read_steps(
+    steps: Mapping[str, int | str], body: Sequence[Instruction], constants: Mapping[str, int]
+) -> dict[str, int | str]:
+    """Return the steps of a loop in numbers, where the registers that hold them are known."""
+    return {
+        register: constants[step] * _sign_of(register, body) if isinstance(step, str) and step in constants else step
+        for register, step in steps.items()
+    }
 
 
 def _sign_of(register: str, body: Sequence[Instruction]) -> int:
