@@ -38,6 +38,7 @@ _WORDS: Final = {
     "code.transpose_share": "in loops that transpose",
     "code.stride_share": "in loops that step over numbers",
     "code.objects_share": "in loops that take a few numbers of each object",
+    "code.shape_share": "in loops over arrays that the compiler does not know to be contiguous",
     "code.order_share": "in sums that keep their order",
     "code.pointer_share": "in following pointers",
     "code.chain_share": "in lookups that wait for the one before",

@@ -39,6 +39,7 @@ _KINDS: Final = {
     "code.scatter_share": "scatter",
     "code.guess_share": "guess",
     "code.quotient_share": "quotient",
+    "code.shape_share": "shape",
     "code.baseline_share": "baseline",
     "code.branch_share": "branch",
     "code.call_share": "call",

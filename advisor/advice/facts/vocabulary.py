@@ -273,6 +273,7 @@ _CODE: Final = (
         code.scatter_share  | share | seconds of waiting for loads at addresses that are computed anew / computation
         code.guess_share    | share | seconds of waiting for branches that were guessed wrong / computation
         code.quotient_share | share | seconds of waiting for divisions and remainders of integers / computation
+        code.shape_share    | share | seconds in inner loops that go along memory in steps known at run time only
         code.baseline_share | share | seconds in floating-point code for the oldest processors (no AVX) / computation
         code.branch_share   | share | seconds in scalar inner loops that branch / computation
         code.call_share     | share | seconds in scalar inner loops that call functions / computation

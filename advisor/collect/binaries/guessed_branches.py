@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from advisor.collect.binaries.disassembly import Instruction
 
 #: Both together have so many times as many samples as two instructions of their loop on average, or more, the first …
-_STANDS_OUT: Final = 2.0
+_STANDS_OUT: Final = 1.5
 #: … as many as one, and the second such a share of the first.
 _SECOND: Final = 0.3
 

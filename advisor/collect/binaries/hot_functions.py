@@ -133,7 +133,8 @@ class FunctionCode:
 
         ``scalar``: of that in arithmetic; the reasons for it, but for loops that call mathematical functions, which are
         ``math``; ``slow``: loops that divide or take roots; without samples both are of the arithmetic. ``strided``,
-        ``far`` and ``indexed``: loops with a quarter of such accesses or more; ``fixed``: those that update one place;
+        ``far``, ``indexed`` and ``shape`` (dense in steps that the code doesn't know): loops with a quarter of such
+        accesses or more; ``fixed``: those that update one place;
         ``search``: those that only look for an element; ``pointer``, ``chain`` and ``scatter``: waiting for loads, by
         how their addresses come about, ``guess``: for branches that were guessed wrong, ``quotient``: for divisions of
         integers (``WaitKind``), all of a loop that these hold up.
@@ -157,6 +158,7 @@ class FunctionCode:
             "transposed": sum_of(lambda one: one.transposes and _is_mostly(one, one.strided)),
             "far": sum_of(lambda one: _is_mostly(one, one.far)),
             "indexed": sum_of(lambda one: _is_mostly(one, one.indexed)),
+            "shape": sum_of(lambda one: not one.is_short and _is_mostly(one, one.unshaped)),
             "math": sum_of(lambda one: one.begin in self.calling_math),
             "checked": sum_of(lambda one: one.begin in self.calling_checks),
             "baseline": max(sum_of(_computes), float(self.computes)) if self.baseline else 0.0,

@@ -83,7 +83,8 @@ class InnerLoop:
     address depends on a load of the iteration before. ``transposes`` says that an interchange with the loop around it
     would only make another operand strided. ``around`` marks one that spends its time around the short loops in it,
     ``searches`` one that only looks for an element of an array. ``interleaved`` are accesses to a few numbers of each
-    object of an array of objects. ``trips`` is how many iterations it mostly has, None where samples don't tell.
+    object of an array of objects. ``unshaped`` are those that go along memory,
+    as samples show, though the code takes any step. ``trips`` is how many iterations it mostly has, None where samples don't tell.
     """
 
     begin: int
@@ -113,6 +114,7 @@ class InnerLoop:
     around: bool = False
     searches: bool = False
     interleaved: int = 0
+    unshaped: int = 0
     trips: int | None = None
 
     @property
@@ -277,7 +279,8 @@ def _describe_loop(
 ) -> InnerLoop:
     writes = find_writes(body)
     constants = read_constants(body, writes, registers)
-    steps = read_steps(find_steps(body, writes), body, constants)
+    coded = find_steps(body, writes)
+    steps = read_steps(coded, body, constants)
     scalar, packed, slow = count_arithmetic(body)
     accesses = _find_accesses(body, steps)
     groups: dict[tuple[_Terms, int | str | None], list[Access]] = {}
@@ -285,7 +288,7 @@ def _describe_loop(
         step = step_of(access.terms, derive_steps(body, at, steps, writes, constants), writes)
         groups.setdefault((access.terms, step), []).append(access)
     rows = {each.terms for at, each in accesses.items() if nest is not None and nest.walks_down_rows(at, each)}
-    strided = far = indexed = interleaved = fixed = 0
+    strided = far = indexed = interleaved = fixed = unshaped = 0
     floating = tuple(one.address for one in body if is_arithmetic(one))
     integers = () if floating else find_scalar_integers(body, _walking(body, steps, writes))
     recurs = has_recurrence(body) or (bool(scalar or integers) and has_integer_recurrence(body))
@@ -302,6 +305,8 @@ def _describe_loop(
         elif is_sparse(members, step):
             strided += len(members)
             far += len(members) if not isinstance(step, str) and step % _PAGE_B == 0 else 0
+        elif isinstance(step_of(terms, coded, writes), str):
+            unshaped += len(members)
     packed_integers = () if floating else find_packed_integers(body)
     jumps = [one for one in body[:-1] if one.jumps and one.mnemonic != "jmp"]
     calls = [one for one in body if one.mnemonic == "call"]
@@ -329,6 +334,7 @@ def _describe_loop(
         packed_integers=len(packed_integers),
         fixed_divisors=sum(_divides_by_same(one, steps, writes) for one in body),
         interleaved=interleaved,
+        unshaped=unshaped,
         trips=estimate_trips(body, steps, writes, registers),
         load_chain=(chain := find_load_chain(body)),
         searches=chain is None and is_search(body, steps),
