@@ -124,8 +124,7 @@ def select_instructions(action: Action, profile: Profile, model: str | None) -> 
     """Return the instructions for the program's model and, as far as there are any, for its language.
 
     The first ones of a model say what is to be done in any language; of those in another one only the words stay.
-    In languages without OpenMP its instructions say nothing, and MPI's where the program does not use it; where no
-    others are left, their words are better than none.
+    In languages without OpenMP its instructions say nothing, and MPI's where the program does not use it.
     """
     models = {"mpi", "openmp"} if model in ("hybrid", None) else {model}
     if model == "device":
@@ -135,8 +134,7 @@ def select_instructions(action: Action, profile: Profile, model: str | None) -> 
     spoken = (profile.language or "").lower()
     if spoken in WITHOUT_OPENMP:
         models = (set(profile.paradigms) | {"any"}) - {"openmp"}
-        spoken_to = [how for how in fitting if how.model in models] or fitting
-        return tuple(map(_keep_words, spoken_to))
+        return tuple(_keep_words(how) for how in fitting if how.model in models)
     language = _LANGUAGES.get(spoken)
     if language is None:
         return fitting

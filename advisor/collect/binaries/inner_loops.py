@@ -338,7 +338,9 @@ def _describe_loop(
         trips=estimate_trips(body, steps, writes, registers),
         load_chain=(chain := find_load_chain(body)),
         searches=chain is None and is_search(body, steps),
-        transposes=bool(strided) and nest is not None and _transposes(nest, [terms for terms, _ in groups], rows, (steps, writes)),
+        transposes=bool(strided)
+        and nest is not None
+        and _transposes(nest, [terms for terms, _ in groups], rows, (steps, writes)),
     )
 
 

@@ -119,7 +119,9 @@ def _threads(processes: list[Process]) -> list[RecordedThread]:
                 mine = records[span.first[0] : record]
                 told = slice(span.first[1], sample)
                 threads.append(
-                    RecordedThread(process, span, rank, mine, samples[told], registers[told], offset, unfold_records(mine))
+                    RecordedThread(
+                        process, span, rank, mine, samples[told], registers[told], offset, unfold_records(mine)
+                    )
                 )
         found += sorted(threads, key=lambda one: one.span.number)
     return found

@@ -88,7 +88,8 @@ def _computes_in_program(thread: RecordedThread) -> bool:
     own = [
         one
         for one in thread.process.objects.values()
-        if PurePath(one.path) == program or (str(home) not in _SYSTEM_FOLDERS and PurePath(one.path).is_relative_to(home))
+        if PurePath(one.path) == program
+        or (str(home) not in _SYSTEM_FOLDERS and PurePath(one.path).is_relative_to(home))
     ]
     inside = any(((addresses >= one.begin) & (addresses < one.end)).any() for one in own)
     return inside or bool(((samples["callers"] & PYTHON_BIT) != 0).any())
