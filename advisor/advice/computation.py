@@ -62,6 +62,8 @@ _SLOT_WORDS: Final = {
     "topdown.speculation_s": "are lost to mispredicted branches",
     "topdown.retiring_s": "do work",
 }
+#: What costs something only where several threads do it.
+_SHARED: Final = "code.update_share"
 _MENTIONED: Final = 0.01
 _ROUNDING: Final = 1e-9
 #: Notes of readers by which waiting for ranks or devices counts as computation.
@@ -183,7 +185,8 @@ def _code_shares(profile: Profile) -> dict[str, float] | None:
     everything, known = (profile.counts.get(f"code.{name}_s") for name in ("all", "known"))
     if everything is None or known is None or everything.sum() <= 0:
         return None
-    found = {fact: code_seconds(profile, fact) for fact in _WORDS}
+    words = _WORDS if len(profile.processors) > 1 else _WORDS.keys() - {_SHARED}
+    found = {fact: code_seconds(profile, fact) for fact in _WORDS if fact in words}
     if all(table is None for fact, table in found.items() if fact != "code.unoptimized_share"):
         unoptimized = found["code.unoptimized_share"]
         if unoptimized is None or not unoptimized.any():

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from advisor.model.records import Profile
 
 _COMMAND: Final = "gapwatch run --deep -- {launch}./PROGRAM"
-_REPORT: Final = "gcc (g++, gfortran) -O3 -fopt-info-vec-missed=report.txt …, then gapwatch incore DIRECTORY --report report.txt --write …"
+_REPORT: Final = (
+    "gcc (g++, gfortran) -O3 -fopt-info-vec-missed=report.txt …, "
+    "then gapwatch incore DIRECTORY --report report.txt --write …"
+)
 _FLOATING: Final = ("fp_add", "fp_mul", "fp_fma", "fp_div")
 _FP: Final = tuple(f"compiled_ops.{unit}" for unit in _FLOATING)
 _ACCESSES: Final = ("compiled_ops.load", "compiled_ops.store")

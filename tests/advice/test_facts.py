@@ -48,7 +48,8 @@ sync.fork_joins_per_iteration sync.threads_created sync.creation_share sync.work
 io.share io.operations_per_iteration io.mean_operation_B io.small_share io.unaligned_share io.shared_share
 io.forced_share io.forced_B io.processors_share io.fsync_share io.metadata_share
 io.metadata_calls
-io.one_processor io.mpi_io io.data_share io.stdio_share io.small_seconds_share io.operations io.unaligned_seconds_share
+io.one_processor io.mpi_io io.data_share io.stdio_share io.small_seconds_share io.operations
+io.unaligned_seconds_share
 io.random_share io.reread_share io.switch_share io.independent_share io.collective_share io.private_share
 io.one_server_share io.text_share io.text_s io.stream_s
 io.files_per_processor io.slowest_excess_s io.imbalance io.bursts
@@ -58,8 +59,10 @@ processor.false_sharing_share os.share os.sleep_share
 code.known_share code.unoptimized_share code.checked_share code.scalar_share code.overlap_share
 code.order_share code.branch_share code.call_share code.stride_share code.page_share
 code.division_share code.update_share code.math_share code.allocation_share code.copy_share code.lock_share
-code.lock_cost_s code.text_share code.recurrence_share code.random_share code.pointer_share code.scatter_share code.guess_share
-code.quotient_share code.shape_share code.chain_share code.baseline_share code.transpose_share code.search_share code.string_share code.objects_share
+code.lock_cost_s code.text_share code.recurrence_share code.random_share
+code.pointer_share code.scatter_share code.guess_share
+code.quotient_share code.shape_share code.chain_share code.baseline_share code.transpose_share
+code.search_share code.string_share code.objects_share
 device.devices device.on_host device.busy_share device.iterations device.kernels device.median_kernel_s
 device.short_kernel_share device.elementwise_share device.matrix_share device.plain_matrix_share device.launch_calls
 device.launch_s device.sync_calls device.sync_s device.sync_wait_share device.allocation_calls device.allocation_s

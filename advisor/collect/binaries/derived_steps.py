@@ -1,6 +1,7 @@
-"""Steps of addresses that a loop computes anew in each iteration from what it counts, and how often it runs (x86-64).
+"""Steps of addresses that a loop computes anew in each iteration from what it counts; how often it runs (x86-64).
 
-Of ``a[i * n + j]`` with numbers of 32 bits and a length known at run time only, compilers often keep the multiplication.
+Of ``a[i * n + j]`` with numbers of 32 bits and a length known at run time only, compilers often keep the
+multiplication.
 """
 
 from __future__ import annotations
@@ -87,7 +88,10 @@ def estimate_trips(
     writes: Mapping[str, int],
     registers: Mapping[int, Registers],
 ) -> int | None:
-    """Return how many iterations a loop mostly has, by what its counter lacks to its end at samples; None if unknown."""
+    """Return how many iterations a loop mostly has, by what its counter lacks to its end at samples.
+
+    None where the samples are few, or the loop ends in another way.
+    """
     if len(body) < 2 or body[-2].mnemonic != "cmp":
         return None
     counter, end = body[-2].operands

@@ -84,7 +84,8 @@ class InnerLoop:
     would only make another operand strided. ``around`` marks one that spends its time around the short loops in it,
     ``searches`` one that only looks for an element of an array. ``interleaved`` are accesses to a few numbers of each
     object of an array of objects. ``unshaped`` are those that go along memory,
-    as samples show, though the code takes any step. ``trips`` is how many iterations it mostly has, None where samples don't tell.
+    as samples show, though the code takes any step. ``trips`` is how many iterations it mostly has, None where samples
+    don't tell.
     """
 
     begin: int

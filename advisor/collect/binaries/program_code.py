@@ -48,7 +48,8 @@ NOTE: Final = "program file"
 #: Traits of functions by the name of the count, as ``FunctionCode.loop_shares`` calls them.
 LOOP_KINDS: Final[Mapping[str, str]] = {
     "overlap": "overlap", "order": "order", "recurrence": "recurrence", "branch": "branch", "call": "call",
-    "pointer": "pointer", "chain": "chain", "scatter": "scatter", "guess": "guess", "quotient": "quotient", "shape": "shape",
+    "pointer": "pointer", "chain": "chain", "scatter": "scatter", "guess": "guess",
+    "quotient": "quotient", "shape": "shape",
     "strided": "strided", "transposed": "transposed",
     "far": "far", "slow": "division", "fixed": "update", "scalar": "scalar",
     "baseline": "baseline", "search": "search", "objects": "objects",

@@ -34,7 +34,7 @@ COLUMNS: Final = {name: at for at, name in enumerate(REGISTER_NAMES)} | {"r16": 
 
 
 def find_addresses(one: Instruction, registers: Registers) -> npt.NDArray[np.uint64] | None:
-    """Return the addresses (n,) that an instruction accesses with some registers (n, 16), None where it names others."""
+    """Return the addresses (n,) that an instruction accesses, by registers at samples (n, 16); None for others."""
     access = read_access(one)
     if access is None or any(register not in COLUMNS for register, _ in access.terms):
         return None

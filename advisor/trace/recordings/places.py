@@ -1,7 +1,8 @@
 """What the addresses of a recording stand for: functions and lines, resolved where it was made.
 
 The file ``places`` has a line for each address that occurs: the path of the object, the place in its file, function,
-source file and line, divided by tabs; control characters and backslashes in the path are ``\\xHH``. A second line for the same address is the function that it is inlined into.
+source file and line, divided by tabs; control characters and backslashes in the path are ``\\xHH``. A second line for
+the same address is the function that it is inlined into.
 """
 
 from __future__ import annotations
