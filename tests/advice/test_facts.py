@@ -20,12 +20,13 @@ from advisor.advice.facts.places import compute_durations, family_name, find_pla
 from advisor.advice.facts.sheet import FactSheet, find_programming_model, find_slowest_processors
 from advisor.advice.facts.values import VALUES
 from advisor.advice.facts.vocabulary import VOCABULARY, Fact, command_for, facts_by_name
+from advisor.advice.rules.case_profiles import build_profile
 from advisor.advice.rules.cases import build_case_sheet, load_cases
 from advisor.advice.rules.names import current_names
 from advisor.analysis import bounds, gaps
 from advisor.analysis.loads import summarize_loads
 from advisor.model import policy
-from advisor.model.records import Note, Phase, Processor, Profile, Region
+from advisor.model.records import OTHER_PROGRAMS, Note, Phase, Processor, Profile, Region
 from advisor.model.units import DIMENSIONS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -616,3 +617,13 @@ def test_waiting_for_a_notice_is_no_waiting_for_a_lock() -> None:
     found = values(profile_of(replace(case, phases=(noticed,))))
     assert found["wait.lock_share"] == pytest.approx(0.0)
     assert found["wait.thread_share"] == locked["wait.thread_share"]
+
+
+def test_places_matter_by_what_other_programs_left_of_the_run() -> None:
+    profile = build_profile(load_cases()["skewed-load"])
+    longer = replace(profile, actual_s=1000 * profile.actual_s)
+    seconds = compute_durations(profile, summarize_loads(profile))
+    assert not find_places(longer, seconds)
+    others = np.full(len(profile.processors), 999 * profile.actual_s)
+    busy = replace(longer, outside={**profile.outside, OTHER_PROGRAMS: others})
+    assert find_places(busy, seconds) == find_places(profile, seconds)

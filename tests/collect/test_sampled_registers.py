@@ -73,7 +73,8 @@ def registers_at(count: int, **values: Sequence[int]) -> Registers:
 
 
 def indices(count: int, below: int) -> list[int]:
-    return np.random.default_rng(1).integers(0, below, count).tolist()
+    drawn: list[int] = np.random.default_rng(1).integers(0, below, count).tolist()
+    return drawn
 
 
 @pytest.fixture(scope="module")

@@ -91,7 +91,8 @@ def describe_code(profile: Profile, program: Path) -> Profile:
     found = {**overloaded, **found}
     sampled = locate_samples(profile, image, debug, found)
     found |= {number: one.symbol for number, one in sampled.items()}
-    registers = {image.to_address(place): values for place, values in profile.sampled_registers.items()}
+    addresses = ((image.to_address(place), values) for place, values in profile.sampled_registers.items())
+    registers = {address: values for address, values in addresses if address is not None}
     codes = _read_functions(image, debug, compilation, sampled, registers)
     codes |= {number: restrict_loops(codes[number], spans) for number, (_, spans) in inlined.items() if number in codes}
     codes |= {
@@ -192,7 +193,7 @@ def _read_functions(
     debug: ElfImage,
     compilation: Compilation,
     sampled: Mapping[int, SampledFunction],
-    registers: Mapping[int | None, Registers],
+    registers: Mapping[int, Registers],
 ) -> dict[int, FunctionCode]:
     """Return the code of the functions by region; nothing where it can't be disassembled."""
     if image.machine != X86_64 or not can_disassemble():
