@@ -16,6 +16,7 @@ from advisor.collect.binaries.hot_functions import analyze_function
 from advisor.collect.binaries.inner_loops import find_inner_loops
 from advisor.collect.binaries.sampled_addresses import COLUMNS, estimate_reach_B, find_addresses, read_constants
 from advisor.collect.binaries.sampled_instructions import read_samples
+from advisor.formats.recording.sampled_places import split_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -177,3 +178,10 @@ def test_an_index_that_is_multiplied_anew_has_a_step() -> None:
 def test_a_matrix_whose_columns_an_inner_loop_goes_down_is_strided_though_it_multiplies(program: Path) -> None:
     _, _, code = find_function(program, "table")
     assert any(loop.strided for loop in find_inner_loops(code))
+
+
+def test_samples_are_grouped_by_their_places() -> None:
+    groups = split_runs(np.array([3, 3, 8]), np.array([5, 6, 1]))
+    assert [(place, rows.tolist()) for place, rows in groups] == [(3, [5, 6]), (8, [1])]
+    none = np.zeros(0, dtype=np.int64)
+    assert split_runs(none, none) == [], "a thread may have no samples in the program"

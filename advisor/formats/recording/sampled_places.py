@@ -42,7 +42,7 @@ def collect_registers(recording: Recording) -> dict[int, npt.NDArray[np.uint64]]
         known = chosen < len(thread.registers)
         chosen, places = chosen[known], places[known]
         order = np.argsort(places, kind="stable")
-        for place, rows in _split_runs(places[order], chosen[order]):
+        for place, rows in split_runs(places[order], chosen[order]):
             if len(rows) > len(found.get(place, ())):
                 step = -(-len(rows) // _MOST_REGISTERS)
                 found[place] = np.array(thread.registers[rows[::step]])
@@ -59,7 +59,9 @@ def _find_places(recording: Recording, thread: RecordedThread) -> tuple[IntArray
     return compiled[inside], located[inside, 1]
 
 
-def _split_runs(places: IntArray, rows: IntArray) -> list[tuple[int, IntArray]]:
+def split_runs(places: IntArray, rows: IntArray) -> list[tuple[int, IntArray]]:
     """Return the rows of each place; ``places`` are in order."""
-    starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]]) if len(places) else np.zeros(0, dtype=np.int64)
+    if not len(places):
+        return []
+    starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
     return list(zip(places[starts].tolist(), np.split(rows, starts[1:]), strict=True))
