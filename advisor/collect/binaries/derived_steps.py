@@ -50,7 +50,7 @@ def derive_steps(
 
 
 def _step_of_result(one: Instruction, known: Mapping[str, Step], values: Mapping[str, int]) -> Step:
-    def step(operand: str) -> Step:
+    def find_step(operand: str) -> Step:
         if operand.lstrip("-")[:1].isdigit():
             return 0
         return None if "[" in operand else known.get(whole_register(operand), 0)
@@ -59,16 +59,18 @@ def _step_of_result(one: Instruction, known: Mapping[str, Step], values: Mapping
     if not sources:
         return None
     if _COPIES.fullmatch(one.mnemonic):
-        return step(sources[0])
+        return find_step(sources[0])
     if one.mnemonic == "lea":
         factors = {whole_register(name): int(factor) for name, factor in _FACTOR.findall(sources[0])}
-        return add_steps(*(multiply_step(step(each), factors.get(each, 1)) for each in address_registers(sources[0])))
+        return add_steps(
+            *(multiply_step(find_step(each), factors.get(each, 1)) for each in address_registers(sources[0]))
+        )
     if one.mnemonic in ("add", "sub"):
         sign = 1 if one.mnemonic == "add" else -1
-        return add_steps(step(target), multiply_step(step(sources[0]), sign))
+        return add_steps(find_step(target), multiply_step(find_step(sources[0]), sign))
     if one.mnemonic in ("shl", "sal") and sources[0].isdigit():
-        return multiply_step(step(target), 1 << int(sources[0]))
-    return _step_of_product(one, step(sources[0]), step(sources[1] if len(sources) > 1 else target), values)
+        return multiply_step(find_step(target), 1 << int(sources[0]))
+    return _step_of_product(one, find_step(sources[0]), find_step(sources[1] if len(sources) > 1 else target), values)
 
 
 def _step_of_product(one: Instruction, first: Step, second: Step, values: Mapping[str, int]) -> Step:
