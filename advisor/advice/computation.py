@@ -38,11 +38,14 @@ _WORDS: Final = {
     "code.transpose_share": "in loops that transpose",
     "code.stride_share": "in loops that step over numbers",
     "code.objects_share": "in loops that take a few numbers of each object",
+    "code.shape_share": "in loops over arrays that the compiler does not know to be contiguous",
     "code.order_share": "in sums that keep their order",
     "code.pointer_share": "in following pointers",
     "code.chain_share": "in lookups that wait for the one before",
     "code.search_share": "in searching through arrays",
     "code.scatter_share": "in waiting for scattered numbers",
+    "code.quotient_share": "in divisions of integers",
+    "code.guess_share": "in branches that were guessed wrong",
     "code.recurrence_share": "in loops whose iterations wait for the one before",
     "code.overlap_share": "in loops on one number at a time",
     "code.branch_share": "in scalar loops that branch",
@@ -61,6 +64,8 @@ _SLOT_WORDS: Final = {
     "topdown.speculation_s": "are lost to mispredicted branches",
     "topdown.retiring_s": "do work",
 }
+#: What costs something only where several threads do it.
+_SHARED: Final = "code.update_share"
 _MENTIONED: Final = 0.01
 #: A function is named from this share of the computation on.
 _LEAST: Final = 0.05
@@ -202,7 +207,8 @@ def _code_shares(profile: Profile) -> dict[str, float] | None:
     everything, known = (profile.counts.get(f"code.{name}_s") for name in ("all", "known"))
     if everything is None or known is None or everything.sum() <= 0:
         return None
-    found = {fact: code_seconds(profile, fact) for fact in _WORDS}
+    words = _WORDS if len(profile.processors) > 1 else _WORDS.keys() - {_SHARED}
+    found = {fact: code_seconds(profile, fact) for fact in _WORDS if fact in words}
     if all(table is None for fact, table in found.items() if fact != "code.unoptimized_share"):
         unoptimized = found["code.unoptimized_share"]
         if unoptimized is None or not unoptimized.any():

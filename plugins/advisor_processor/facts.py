@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 _COMMAND: Final = "gapwatch run --deep -- {launch}./PROGRAM"
 _REPORT: Final = (
-    "gcc -O3 -fopt-info-vec-missed=report.txt …, then gapwatch incore DIRECTORY --report report.txt --write …"
+    "gcc (g++, gfortran) -O3 -fopt-info-vec-missed=report.txt …, "
+    "then gapwatch incore DIRECTORY --report report.txt --write …"
 )
 _FLOATING: Final = ("fp_add", "fp_mul", "fp_fma", "fp_div")
 _FP: Final = tuple(f"compiled_ops.{unit}" for unit in _FLOATING)

@@ -20,12 +20,13 @@ from advisor.advice.facts.places import compute_durations, family_name, find_pla
 from advisor.advice.facts.sheet import FactSheet, find_programming_model, find_slowest_processors
 from advisor.advice.facts.values import VALUES
 from advisor.advice.facts.vocabulary import VOCABULARY, Fact, command_for, facts_by_name
+from advisor.advice.rules.case_profiles import build_profile
 from advisor.advice.rules.cases import build_case_sheet, load_cases
 from advisor.advice.rules.names import current_names
 from advisor.analysis import bounds, gaps
 from advisor.analysis.loads import summarize_loads
 from advisor.model import policy
-from advisor.model.records import Note, Phase, Processor, Profile, Region
+from advisor.model.records import OTHER_PROGRAMS, Note, Phase, Processor, Profile, Region
 from advisor.model.units import DIMENSIONS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +49,8 @@ sync.fork_joins_per_iteration sync.threads_created sync.creation_share sync.work
 io.share io.operations_per_iteration io.mean_operation_B io.small_share io.unaligned_share io.shared_share
 io.forced_share io.forced_B io.processors_share io.fsync_share io.metadata_share
 io.metadata_calls
-io.one_processor io.mpi_io io.data_share io.stdio_share io.small_seconds_share io.unaligned_seconds_share
+io.one_processor io.mpi_io io.data_share io.stdio_share io.small_seconds_share io.operations
+io.unaligned_seconds_share
 io.random_share io.reread_share io.switch_share io.independent_share io.collective_share io.private_share
 io.one_server_share io.text_share io.text_s io.stream_s
 io.files_per_processor io.slowest_excess_s io.imbalance io.bursts
@@ -58,8 +60,10 @@ processor.false_sharing_share os.share os.sleep_share
 code.known_share code.unoptimized_share code.checked_share code.scalar_share code.overlap_share
 code.order_share code.branch_share code.call_share code.stride_share code.page_share
 code.division_share code.update_share code.math_share code.allocation_share code.copy_share code.lock_share
-code.lock_cost_s code.text_share code.recurrence_share code.random_share code.pointer_share code.scatter_share
-code.chain_share code.baseline_share code.transpose_share code.search_share code.string_share code.objects_share
+code.lock_cost_s code.text_share code.recurrence_share code.random_share
+code.pointer_share code.scatter_share code.guess_share
+code.quotient_share code.shape_share code.chain_share code.baseline_share code.transpose_share
+code.search_share code.string_share code.objects_share
 device.devices device.on_host device.busy_share device.iterations device.kernels device.median_kernel_s
 device.short_kernel_share device.elementwise_share device.matrix_share device.plain_matrix_share device.launch_calls
 device.launch_s device.sync_calls device.sync_s device.sync_wait_share device.allocation_calls device.allocation_s
@@ -613,3 +617,13 @@ def test_waiting_for_a_notice_is_no_waiting_for_a_lock() -> None:
     found = values(profile_of(replace(case, phases=(noticed,))))
     assert found["wait.lock_share"] == pytest.approx(0.0)
     assert found["wait.thread_share"] == locked["wait.thread_share"]
+
+
+def test_places_matter_by_what_other_programs_left_of_the_run() -> None:
+    profile = build_profile(load_cases()["skewed-load"])
+    longer = replace(profile, actual_s=1000 * profile.actual_s)
+    seconds = compute_durations(profile, summarize_loads(profile))
+    assert not find_places(longer, seconds)
+    others = np.full(len(profile.processors), 999 * profile.actual_s)
+    busy = replace(longer, outside={**profile.outside, OTHER_PROGRAMS: others})
+    assert find_places(busy, seconds) == find_places(profile, seconds)

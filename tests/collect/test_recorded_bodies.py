@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pytest
 from recorded_runs import SOURCES, compile_program, record_run
 
 from advisor.collect.binaries.program_code import describe_code
 from advisor.formats import recording
+from advisor.trace.recordings.layout import REGISTER_NAMES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,3 +28,20 @@ def test_the_code_of_a_region_is_its_body_where_the_call_has_another_line(tmp_pa
     assert LINES[(region.line or 0) - 1] == "#pragma omp parallel for"
     counts = describe_code(profile, program).counts
     assert counts["code.strided_s"].sum() > 0.8 * counts["code.all_s"].sum() > 0
+
+
+def test_registers_are_kept_with_the_samples_of_the_program(tmp_path: Path) -> None:
+    if os.uname().machine != "x86_64":
+        pytest.skip("registers are recorded on x86-64 only")
+    folder = tmp_path / "new\nline"
+    folder.mkdir()
+    program = compile_program(folder, ("gcc", "-O2", "-fopenmp"), "strided_product.c")
+    recorded, _, err = record_run(tmp_path, str(program), OMP_NUM_THREADS="2")
+    assert "recorded into" in err, err
+    profile = recording.advisor_read(recorded)
+    places = dict(profile.sampled_code)
+    assert set(profile.sampled_registers) == set(places)
+    assert all(values.shape[1] == len(REGISTER_NAMES) for values in profile.sampled_registers.values())
+    assert all(len(values) <= places[place] for place, values in profile.sampled_registers.items())
+    stack = np.concatenate([*profile.sampled_registers.values()])[:, REGISTER_NAMES.index("rsp")]
+    assert (stack > 1 << 32).all(), "addresses of the stack"

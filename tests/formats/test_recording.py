@@ -152,6 +152,7 @@ def test_a_directory_without_processes_is_no_recording(tmp_path: Path) -> None:
 
 def test_places_are_kept(tmp_path: Path) -> None:
     places = {("/a/b", 16): (CodePlace("inner", "x.c", 3), CodePlace("outer", "x.c", 9)), ("/l", 1): (CodePlace("f"),)}
+    places |= {("/new\nline/back\\slash\t", 7): (CodePlace("g", "y.c", 1),)}
     write_places(tmp_path, places)
     assert read_places(tmp_path) == places
     assert read_places(tmp_path / "nowhere") == {}

@@ -27,7 +27,9 @@ def thread(*rows: tuple[int, int, int, int]) -> RecordedThread:
         record["function"], record["start_ns"], record["end_ns"] = function, start * MS, end * MS
         record["size"] = queued * MS
     process = SimpleNamespace(functions={WRITE: "write", SEND: "MPI_Send", FLUSH: "fflush"})
-    return RecordedThread(cast("Any", process), cast("Any", None), 0, records, records[:0], 0)
+    return RecordedThread(
+        cast("Any", process), cast("Any", None), 0, records, records[:0], np.zeros((0, 16), np.uint64), 0
+    )
 
 
 def delay_in_io(*rows: tuple[int, int, int, int]) -> float:
@@ -90,6 +92,8 @@ def test_threads_in_reserve_are_no_processors_but_those_that_work_or_write_are()
         (0x1800, 0, False),
         (0x9000, 0x1800, False),
         (0x9000, 1 << 47 | 3, False),  # in Python
+        (0x5800, 0, False),  # in a library that comes with the program
+        (0x7800, 0, True),
         (None, 0, False),
     ],
 )
@@ -97,8 +101,10 @@ def test_a_thread_that_spins_in_a_library_before_it_sleeps_is_a_helper(
     address: int | None, caller: int, helps: bool
 ) -> None:
     names = {FLUSH: "pthread_cond_wait"}
-    code = MappedObject(0x1000, 0x2000, 0, "/home/me/app")
-    process = cast("Any", SimpleNamespace(functions=names, program="/home/me/app", objects={0x1000: code}))
+    paths = ("/home/me/bin/app", "/home/me/lib/libsolve.so", "/usr/lib/libblas.so")
+    objects = {begin: MappedObject(begin, begin + 0x1000, 0, path)
+               for begin, path in zip((0x1000, 0x5000, 0x7000), paths, strict=True)}  # fmt: skip
+    process = cast("Any", SimpleNamespace(functions=names, program=paths[0], objects=objects))
     samples = np.zeros(0 if address is None else 3, dtype=SAMPLE)
     samples["address"], samples["callers"][:, 2] = address or 0, caller
     lived = thread((0, 1, 0, 0), (0, 1000, 0, 0))

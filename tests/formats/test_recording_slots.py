@@ -46,7 +46,7 @@ def thread(of: Process, number: int, begin: float, end: float | None, *calls: Ca
         record["start_ns"], record["end_ns"] = int(since * MS), int(until * MS)
     used = None if end is None else int((end - begin) * MS)
     span = ThreadSpan(number, int(begin * MS), 0, None if end is None else int(end * MS), used)
-    return RecordedThread(of, span, 0, records, cast("Any", records[:0]), 0)
+    return RecordedThread(of, span, 0, records, cast("Any", records[:0]), np.zeros((0, 16), np.uint64), 0)
 
 
 def slots_of(*threads: RecordedThread) -> list[int]:

@@ -74,6 +74,11 @@ def _stream_seconds(source: FactSource) -> float | None:
     return max(own_s - (sum_counts(source, TEXT_SECONDS) or 0.0), 0.0) / len(source.profile.processors)
 
 
+def _operations(source: FactSource) -> float | None:
+    every = _all_io(source)
+    return None if every is None else every.select_rows("io", (), io_calls.DATA).calls_per_processor()
+
+
 def _small_seconds_share(source: FactSource) -> float | None:
     every = _all_io(source)
     if every is None:
@@ -153,6 +158,7 @@ def _bursts(source: FactSource) -> float | None:
 VALUES: Final[dict[str, Compute]] = {
     "io.data_share": partial(_call_share, io_calls.DATA),
     "io.stdio_share": partial(_call_share, io_calls.STDIO),
+    "io.operations": _operations,
     "io.small_seconds_share": _small_seconds_share,
     "io.unaligned_seconds_share": _unaligned_seconds_share,
     "io.random_share": partial(_pattern_share, "io_random_s"),

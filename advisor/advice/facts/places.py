@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.analysis.disturbance import own_run_seconds
 from advisor.model import policy
 
 if TYPE_CHECKING:
@@ -76,13 +77,13 @@ def _group_remaining(profile: Profile, seconds: FloatArray, taken: set[int]) -> 
     for kind in dict.fromkeys(phase.kind for phase in profile.phases):
         left = tuple(p for p, phase in enumerate(profile.phases) if phase.kind == kind and p not in taken)
         together = float(seconds[list(left)].sum())
-        if left and is_significant(together, profile.actual_s, simulated=profile.is_simulated):
+        if left and is_significant(together, own_run_seconds(profile), simulated=profile.is_simulated):
             found.append(Place(left, left, f"{len(left)} small phases", together))
     return found
 
 
 def is_significant(seconds: float, actual_s: float, *, simulated: bool = False) -> bool:
-    """Return whether ``seconds`` are enough of a run of ``actual_s`` to be worth a word.
+    """Return whether ``seconds`` are enough of a run of ``actual_s``, without what others took, to be worth a word.
 
     In a ``simulated`` run no second is noise, so however few count that are enough of it.
     """
@@ -91,11 +92,12 @@ def is_significant(seconds: float, actual_s: float, *, simulated: bool = False) 
 
 def _places_of_family(profile: Profile, seconds: FloatArray, family: tuple[int, ...]) -> list[Place]:
     """Return the large phases one by one and the small ones as one, where they matter together."""
-    large = [p for p in family if is_significant(float(seconds[p]), profile.actual_s, simulated=profile.is_simulated)]
+    own_s = own_run_seconds(profile)
+    large = [p for p in family if is_significant(float(seconds[p]), own_s, simulated=profile.is_simulated)]
     small = tuple(p for p in family if p not in large)
     found = [Place((p,), family, profile.phases[p].name, float(seconds[p])) for p in large]
     together = float(seconds[list(small)].sum())
-    if small and is_significant(together, profile.actual_s, simulated=profile.is_simulated):
+    if small and is_significant(together, own_s, simulated=profile.is_simulated):
         name = profile.phases[small[0]].name
         label = name if len(small) == 1 else f"{family_name(name)} ({len(small)} phases)"
         found.append(Place(small, family, label, together))

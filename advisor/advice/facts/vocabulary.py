@@ -192,6 +192,7 @@ _SYNCHRONIZING: Final = (
 _INPUT_OUTPUT: Final = (
     *_parse_facts("io_s wall_s", _TRACE, "io.share | share | input and output / wall time of all processors"),
     *_parse_facts("io_s causes", _TRACE, """
+        io.operations               | count  | reads and writes / who does them
         io.operations_per_iteration | count  | reads and writes / who does them / iterations with work
         io.mean_operation_B         | B      | bytes / reads and writes whose size is known; 0 without any
         io.small_share              | share  | reads and writes of at most 100 KiB / those whose size is known
@@ -270,6 +271,9 @@ _CODE: Final = (
         code.pointer_share  | share | seconds of waiting for loads whose address was itself loaded / computation
         code.chain_share    | share | the same where a number that was loaded in the iteration before makes it
         code.scatter_share  | share | seconds of waiting for loads at addresses that are computed anew / computation
+        code.guess_share    | share | seconds of waiting for branches that were guessed wrong / computation
+        code.quotient_share | share | seconds of waiting for divisions and remainders of integers / computation
+        code.shape_share    | share | seconds in inner loops that go along memory in steps known at run time only
         code.baseline_share | share | seconds in floating-point code for the oldest processors (no AVX) / computation
         code.branch_share   | share | seconds in scalar inner loops that branch / computation
         code.call_share     | share | seconds in scalar inner loops that call functions / computation
@@ -278,7 +282,7 @@ _CODE: Final = (
         code.transpose_share | share | the same where an interchange of loops would make another access strided
         code.division_share | share | seconds in inner loops that divide or take roots / computation
         code.search_share   | share | seconds in inner loops that only look for an element of an array / computation
-        code.update_share   | share | seconds in inner loops that store to one place each time / computation
+        code.update_share   | share | seconds in inner loops that store to one place, or in atomic updates / computation
     """),
     *_parse_facts("code.all_s code.math_s", _TRACE, """
         code.math_share       | share | seconds in pow, exp and the like, and in loops that call them / computation

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from advisor.collect.binaries.elf_files import ElfImage, Symbol
     from advisor.collect.binaries.inner_loops import InnerLoop
     from advisor.collect.binaries.library_functions import LibraryKind
-    from advisor.collect.binaries.sampled_instructions import FunctionSamples
+    from advisor.collect.binaries.sampled_addresses import Registers
+    from advisor.collect.binaries.sampled_instructions import FunctionSamples, WaitKind
 
 REASONS: Final[tuple[ScalarReason, ...]] = get_args(ScalarReason)
 #: Without optimization every variable lives on the stack: most accesses to memory go there, and a quarter or more of
@@ -40,6 +41,9 @@ _SOME: Final = 0.25
 _COMPUTING: Final = 0.15
 #: A walk along pointers with more instructions than this does other work while it waits for the next one.
 _SHORT: Final = 20
+#: A loop with this share of its samples behind branches that were guessed wrong, or divisions of integers, or more, is
+#: held up by them: what else it does goes on beside.
+_HELD_UP: Final = 0.4
 #: A loop in which one in so many arithmetic instructions divides or takes a root is bound by that unit.
 _SLOW_SHARE: Final = 0.05
 
@@ -129,9 +133,11 @@ class FunctionCode:
 
         ``scalar``: of that in arithmetic; the reasons for it, but for loops that call mathematical functions, which are
         ``math``; ``slow``: loops that divide or take roots; without samples both are of the arithmetic. ``strided``,
-        ``far`` and ``indexed``: loops with a quarter of such accesses or more; ``fixed``: those that update one place;
+        ``far``, ``indexed`` and ``shape`` (dense in steps that the code doesn't know): loops with a quarter of such
+        accesses or more; ``fixed``: those that update one place;
         ``search``: those that only look for an element; ``pointer``, ``chain`` and ``scatter``: waiting for loads, by
-        how their addresses come about (``WaitKind``).
+        how their addresses come about, ``guess``: for branches that were guessed wrong, ``quotient``: for divisions of
+        integers (``WaitKind``), all of a loop that these hold up.
         """
         loops = list(zip(self.loops, self.time_shares(), strict=True))
         reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)
@@ -152,26 +158,54 @@ class FunctionCode:
             "transposed": sum_of(lambda one: one.transposes and _is_mostly(one, one.strided)),
             "far": sum_of(lambda one: _is_mostly(one, one.far)),
             "indexed": sum_of(lambda one: _is_mostly(one, one.indexed)),
+            "shape": sum_of(lambda one: not one.is_short and _is_mostly(one, one.unshaped)),
             "math": sum_of(lambda one: one.begin in self.calling_math),
             "checked": sum_of(lambda one: one.begin in self.calling_checks),
             "baseline": max(sum_of(_computes), float(self.computes)) if self.baseline else 0.0,
-            "fixed": sum_of(lambda one: one.fixed_updates),
+            "fixed": sum_of(lambda one: one.fixed_updates) + self._atomic_share(),
             "branches": sum_of(lambda one: one.branches),
             "search": sum_of(lambda one: one.searches),
             **self._wait_shares(loops),
         }
 
     def _wait_shares(self, loops: Sequence[tuple[InnerLoop, float]]) -> dict[str, float]:
-        """Return the shares of its time that wait for pointers and for scattered numbers."""
-        walks = [(one, share) for one, share in loops if one.load_chain == "pointer" and one.instructions <= _SHORT]
+        """Return the shares of its time that wait for pointers, for scattered numbers and for branches."""
+        walks = [
+            (one, share)
+            for one, share in loops
+            if one.load_chain == "pointer" and one.instructions <= _SHORT and not self._is_guessing(one)
+        ]
         walking = sum(share for _, share in walks)
         if self.samples is None:
-            return {"pointer": walking, "chain": 0.0, "scatter": 0.0}
+            return {**dict.fromkeys(WAIT_KINDS, 0.0), "pointer": walking}
         spans = [(one.begin, one.end) for one, _ in walks]
         waits: dict[str, float] = {
             kind: _ratio(self.samples.count_waits(kind, spans), self.samples.total) for kind in WAIT_KINDS
         }
-        return {**waits, "pointer": waits["pointer"] + walking}
+        held = [(one, share) for one, share in loops if self._share_of_waits("quotient", one) >= _HELD_UP]
+        outside = [(one.begin, one.end) for one, _ in held]
+        quotient = sum(share for _, share in held) + _ratio(
+            self.samples.count_waits("quotient", outside), self.samples.total
+        )
+        return {**waits, "pointer": waits["pointer"] + walking, "quotient": quotient}
+
+    def _atomic_share(self) -> float:
+        """Return the share of its time that waits for atomic updates in loops that don't store to one place only."""
+        if self.samples is None:
+            return 0.0
+        fixed = [(one.begin, one.end) for one in self.loops if one.fixed_updates]
+        return _ratio(self.samples.count_waits("atomic", fixed), self.samples.total)
+
+    def _is_guessing(self, loop: InnerLoop) -> bool:
+        """Return whether a loop waits for branches, and its loads come from the first cache."""
+        return self._share_of_waits("guess", loop) >= _HELD_UP
+
+    def _share_of_waits(self, kind: WaitKind, loop: InnerLoop) -> float:
+        """Return the share of a loop's samples that wait for something of a kind."""
+        if self.samples is None:
+            return 0.0
+        waiting = self.samples.count_waits(kind, [(0, loop.begin), (loop.end, self.symbol.end)])
+        return _ratio(waiting, self.samples.count_between(loop.begin, loop.end))
 
 
 def _arithmetic_share(loop: InnerLoop, share: float, samples: FunctionSamples | None) -> float:
@@ -181,7 +215,7 @@ def _arithmetic_share(loop: InnerLoop, share: float, samples: FunctionSamples | 
 
 def _computes(loop: InnerLoop) -> bool:
     """Return whether a loop spends its time on floating-point arithmetic, and no iteration waits for the one before."""
-    return not loop.recurs and _floating(loop) >= _COMPUTING * loop.instructions
+    return not loop.recurs and not loop.is_short and _floating(loop) >= _COMPUTING * loop.instructions
 
 
 def _floating(loop: InnerLoop) -> int:
@@ -207,14 +241,18 @@ def _ratio(part: float, whole: float) -> float:
 
 
 def analyze_function(
-    image: ElfImage, symbol: Symbol, source: SourceUnit | None, sampled: Mapping[int, int] | None = None
+    image: ElfImage,
+    symbol: Symbol,
+    source: SourceUnit | None,
+    sampled: Mapping[int, int] | None = None,
+    registers: Mapping[int, Registers] | None = None,
 ) -> FunctionCode:
     """Return what the code of a function tells; raises ``UsageError`` where it can't be disassembled.
 
-    ``sampled`` are the samples in it by address.
+    ``sampled`` are the samples in it by address, ``registers`` what these held at some of them.
     """
     code = free_frame_pointer(disassemble(image, symbol.begin, symbol.end))
-    loops = tuple(loop for loop in find_inner_loops(code, sampled) if not _communicates(image, loop))
+    loops = tuple(loop for loop in find_inner_loops(code, sampled, registers) if not _communicates(image, loop))
     inside = [one for one in code if any(loop.begin <= one.address < loop.end for loop in loops)] or list(code)
     scalar, packed, _ = count_arithmetic(code)
     targets = (one.target for one in inside if one.mnemonic == "call")
@@ -233,7 +271,7 @@ def analyze_function(
         baseline=not any(map(is_extended, code)),
         computes=not loops and scalar + packed >= _COMPUTING * len(code),
         called=frozenset(_name_targets(image, (target for target in targets if target is not None))),
-        samples=read_samples(code, sampled or {}),
+        samples=read_samples(code, sampled or {}, registers or {}),
     )
 
 

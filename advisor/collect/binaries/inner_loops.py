@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
+from advisor.collect.binaries.derived_steps import derive_steps, estimate_trips
 from advisor.collect.binaries.float_chains import ARITHMETIC, count_ordered_sums, has_recurrence
 from advisor.collect.binaries.integer_loops import (
     LARGEST_B,
@@ -30,12 +31,14 @@ from advisor.collect.binaries.memory_accesses import (
     step_of,
 )
 from advisor.collect.binaries.registers import find_step_places, find_steps, find_writes, whole_register
+from advisor.collect.binaries.sampled_addresses import read_constants, read_steps
 from advisor.collect.binaries.search_loops import is_search
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from advisor.collect.binaries.disassembly import Instruction
+    from advisor.collect.binaries.sampled_addresses import Registers
 
 #: Why a loop works on one number at a time: it calls, needs what the iteration before computed, goes through indices
 #: (then it waits for what they name), takes a few numbers of each object, keeps the order of a sum, branches on data,
@@ -53,6 +56,8 @@ _FEWEST: Final = 4
 _LONGEST: Final = 20_000
 #: Numbers this many bytes apart fall into few sets of the first cache: a power of two, or a multiple of a page.
 _PAGE_B: Final = 4096
+#: In so few iterations vectors win nothing.
+_FEW_TRIPS: Final = 6
 #: A loop with this share of its samples in the loops that it holds, or less, spends its time around them …
 _INSIDE: Final = 1 / 3
 #: … if it has so many samples or more, and no more instructions than one can look over.
@@ -78,7 +83,9 @@ class InnerLoop:
     address depends on a load of the iteration before. ``transposes`` says that an interchange with the loop around it
     would only make another operand strided. ``around`` marks one that spends its time around the short loops in it,
     ``searches`` one that only looks for an element of an array. ``interleaved`` are accesses to a few numbers of each
-    object of an array of objects.
+    object of an array of objects. ``unshaped`` are those that go along memory,
+    as samples show, though the code takes any step. ``trips`` is how many iterations it mostly has, None where samples
+    don't tell.
     """
 
     begin: int
@@ -108,11 +115,18 @@ class InnerLoop:
     around: bool = False
     searches: bool = False
     interleaved: int = 0
+    unshaped: int = 0
+    trips: int | None = None
 
     @property
     def is_vector(self) -> bool:
         """Whether most of what it computes is done with vectors."""
         return self.packed > self.scalar or self.packed_integers > self.integers
+
+    @property
+    def is_short(self) -> bool:
+        """Whether it mostly ends before a vector of numbers and what is left over have been worth their beginning."""
+        return self.trips is not None and self.trips <= _FEW_TRIPS
 
     @property
     def scalar_reason(self) -> ScalarReason | None:
@@ -122,7 +136,7 @@ class InnerLoop:
         """
         if self.integers and not self.packed_integers:
             holds = self.calls or self.recurs or self.indexed or self.strided or self.branches or self.fixed_updates
-            return None if holds or self.locked else "overlap"
+            return None if holds or self.locked or self.is_short else "overlap"
         if not self.scalar or self.packed >= self.scalar:
             return None
         if self.instructions <= _FEWEST and not self.accesses:
@@ -135,6 +149,8 @@ class InnerLoop:
             return "branch"
         if self.indexed:
             return "index"
+        if self.is_short:
+            return "branch" if self.branches else None
         if 2 * self.interleaved >= self.accesses > 0:
             return "objects"
         if self.ordered_sums:
@@ -144,10 +160,15 @@ class InnerLoop:
         return "stride" if self.strided else "overlap"
 
 
-def find_inner_loops(code: Sequence[Instruction], sampled: Mapping[int, int] | None = None) -> tuple[InnerLoop, ...]:
+def find_inner_loops(
+    code: Sequence[Instruction],
+    sampled: Mapping[int, int] | None = None,
+    registers: Mapping[int, Registers] | None = None,
+) -> tuple[InnerLoop, ...]:
     """Return the innermost loops of a function, in the order of their addresses.
 
     Where samples by address show that a loop spends its time around the short ones in it, it counts instead of them.
+    ``registers`` are what these held at some of the samples.
     """
     first = code[0].address if code else 0
     spans = {
@@ -172,7 +193,7 @@ def find_inner_loops(code: Sequence[Instruction], sampled: Mapping[int, int] | N
         body = [one for one in code if begin <= one.address < end]
         if body and not any(one.mnemonic == "ret" for one in body):
             depth = len({other[0] for other in spans if other[0] <= begin and end <= other[1]})
-            loop = _describe_loop(body, depth, _find_nest(code, spans, (begin, end)))
+            loop = _describe_loop(body, depth, _find_nest(code, spans, (begin, end)), registers or {})
             found.append(replace(loop, around=(begin, end) in absorbed))
     return tuple(found)
 
@@ -254,21 +275,25 @@ def _find_accesses(body: Sequence[Instruction], steps: Mapping[str, int | str]) 
     }
 
 
-def _describe_loop(body: Sequence[Instruction], depth: int, nest: LoopNest | None = None) -> InnerLoop:
+def _describe_loop(
+    body: Sequence[Instruction], depth: int, nest: LoopNest | None, registers: Mapping[int, Registers]
+) -> InnerLoop:
     writes = find_writes(body)
-    steps = find_steps(body, writes)
+    constants = read_constants(body, writes, registers)
+    coded = find_steps(body, writes)
+    steps = read_steps(coded, body, constants)
     scalar, packed, slow = count_arithmetic(body)
     accesses = _find_accesses(body, steps)
-    groups: dict[_Terms, list[Access]] = {}
-    for access in accesses.values():
-        groups.setdefault(access.terms, []).append(access)
+    groups: dict[tuple[_Terms, int | str | None], list[Access]] = {}
+    for at, access in accesses.items():
+        step = step_of(access.terms, derive_steps(body, at, steps, writes, constants), writes)
+        groups.setdefault((access.terms, step), []).append(access)
     rows = {each.terms for at, each in accesses.items() if nest is not None and nest.walks_down_rows(at, each)}
-    strided = far = indexed = interleaved = fixed = 0
+    strided = far = indexed = interleaved = fixed = unshaped = 0
     floating = tuple(one.address for one in body if is_arithmetic(one))
     integers = () if floating else find_scalar_integers(body, _walking(body, steps, writes))
     recurs = has_recurrence(body) or (bool(scalar or integers) and has_integer_recurrence(body))
-    for terms, members in groups.items():
-        step = step_of(terms, steps, writes)
+    for (terms, step), members in groups.items():
         recurs |= isinstance(step, int) and _reads_back(members, step)
         if step is None and terms in rows:
             strided += len(members)
@@ -281,6 +306,8 @@ def _describe_loop(body: Sequence[Instruction], depth: int, nest: LoopNest | Non
         elif is_sparse(members, step):
             strided += len(members)
             far += len(members) if not isinstance(step, str) and step % _PAGE_B == 0 else 0
+        elif isinstance(step_of(terms, coded, writes), str):
+            unshaped += len(members)
     packed_integers = () if floating else find_packed_integers(body)
     jumps = [one for one in body[:-1] if one.jumps and one.mnemonic != "jmp"]
     calls = [one for one in body if one.mnemonic == "call"]
@@ -308,9 +335,13 @@ def _describe_loop(body: Sequence[Instruction], depth: int, nest: LoopNest | Non
         packed_integers=len(packed_integers),
         fixed_divisors=sum(_divides_by_same(one, steps, writes) for one in body),
         interleaved=interleaved,
+        unshaped=unshaped,
+        trips=estimate_trips(body, steps, writes, registers),
         load_chain=(chain := find_load_chain(body)),
         searches=chain is None and is_search(body, steps),
-        transposes=bool(strided) and nest is not None and _transposes(nest, groups, rows, (steps, writes)),
+        transposes=bool(strided)
+        and nest is not None
+        and _transposes(nest, [terms for terms, _ in groups], rows, (steps, writes)),
     )
 
 

@@ -43,7 +43,7 @@ class LoopNest:
 
     def step_of(self, terms: Sequence[tuple[str, int]]) -> Step:
         """Return by how much the address that the inner loop begins with advances in the outer loop."""
-        return _add(*(_multiply(self._trace(register, 0), factor) for register, factor in terms))
+        return add_steps(*(multiply_step(self._trace(register, 0), factor) for register, factor in terms))
 
     def walks_down_rows(self, at: int, access: Access) -> bool:
         """Return whether the access of instruction ``at`` of the inner loop takes one number of each row.
@@ -89,12 +89,12 @@ class LoopNest:
             return 0 if is_on_stack(one) and source not in self._stored else None
         if one.mnemonic == "lea":
             factors = {whole_register(name): int(factor) for name, factor in _FACTOR.findall(source)}
-            return _add(*(
-                _multiply(self._trace(each, at), factors.get(each, 1)) for each in set(address_registers(source))
+            return add_steps(*(
+                multiply_step(self._trace(each, at), factors.get(each, 1)) for each in set(address_registers(source))
             ))  # fmt: skip
         if one.mnemonic in ("add", "sub") and len(one.operands) == 2 and "[" not in source:
             more = 0 if source.lstrip("-")[:1].isdigit() else self._trace(whole_register(source), at)
-            return _add(self._trace(register, at), more)
+            return add_steps(self._trace(register, at), more)
         return None
 
 
@@ -119,14 +119,16 @@ def _find_bounds(
     return found
 
 
-def _add(*steps: Step) -> Step:
+def add_steps(*steps: Step) -> Step:
+    """Return the step of a sum."""
     if any(step is None for step in steps):
         return None
     names = [step for step in steps if isinstance(step, str)]
     return names[0] if names else sum(step for step in steps if isinstance(step, int))
 
 
-def _multiply(step: Step, factor: int) -> Step:
+def multiply_step(step: Step, factor: int) -> Step:
+    """Return the step of a multiple."""
     return step * factor if isinstance(step, int) else step
 
 

@@ -41,13 +41,16 @@ if TYPE_CHECKING:
     from advisor.collect.binaries.hot_functions import FunctionCode
     from advisor.collect.binaries.inlined_regions import Span
     from advisor.collect.binaries.located_samples import SampledFunction
+    from advisor.collect.binaries.sampled_addresses import Registers
     from advisor.model.records import FloatArray, Profile, Region
 
 NOTE: Final = "program file"
 #: Traits of functions by the name of the count, as ``FunctionCode.loop_shares`` calls them.
 LOOP_KINDS: Final[Mapping[str, str]] = {
     "overlap": "overlap", "order": "order", "recurrence": "recurrence", "branch": "branch", "call": "call",
-    "pointer": "pointer", "chain": "chain", "scatter": "scatter", "strided": "strided", "transposed": "transposed",
+    "pointer": "pointer", "chain": "chain", "scatter": "scatter", "guess": "guess",
+    "quotient": "quotient", "shape": "shape",
+    "strided": "strided", "transposed": "transposed",
     "far": "far", "slow": "division", "fixed": "update", "scalar": "scalar",
     "baseline": "baseline", "search": "search", "objects": "objects",
 }  # fmt: skip
@@ -88,7 +91,9 @@ def describe_code(profile: Profile, program: Path) -> Profile:
     found = {**overloaded, **found}
     sampled = locate_samples(profile, image, debug, found)
     found |= {number: one.symbol for number, one in sampled.items()}
-    codes = _read_functions(image, debug, compilation, sampled)
+    addresses = ((image.to_address(place), values) for place, values in profile.sampled_registers.items())
+    registers = {address: values for address, values in addresses if address is not None}
+    codes = _read_functions(image, debug, compilation, sampled, registers)
     codes |= {number: restrict_loops(codes[number], spans) for number, (_, spans) in inlined.items() if number in codes}
     codes |= {
         number: restrict_loops(codes[number], ((at, at + 1) for at in one.samples))
@@ -188,12 +193,13 @@ def _read_functions(
     debug: ElfImage,
     compilation: Compilation,
     sampled: Mapping[int, SampledFunction],
+    registers: Mapping[int, Registers],
 ) -> dict[int, FunctionCode]:
     """Return the code of the functions by region; nothing where it can't be disassembled."""
     if image.machine != X86_64 or not can_disassemble():
         return {}
     codes = {
-        number: analyze_function(image, one.symbol, compilation.find_unit(one.symbol.begin), one.samples)
+        number: analyze_function(image, one.symbol, compilation.find_unit(one.symbol.begin), one.samples, registers)
         for number, one in sampled.items()
     }
     arithmetic = (loop.arithmetic for code in codes.values() for loop in code.loops)

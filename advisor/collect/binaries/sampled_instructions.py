@@ -1,8 +1,9 @@
-"""Where in a function samples found it, and for which loads it waited there (x86-64).
+"""Where in a function samples found it, and for which loads and branches it waited there (x86-64).
 
 A timer finds a thread behind the instruction that it waited for: that one has just been completed. Of an addition to
 something in memory, a comparison with it, or a move from it, that is the load, where its address can't be foreseen. An
-address that advances by the same step each time is fetched before it is needed.
+address that advances by the same step each time is fetched before it is needed, and what the first cache holds comes in
+time.
 """
 
 from __future__ import annotations
@@ -10,27 +11,39 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
+from advisor.collect.binaries.guessed_branches import find_guessed
 from advisor.collect.binaries.load_chains import address_registers, find_load_chain
 from advisor.collect.binaries.registers import find_steps, find_writes, whole_register
+from advisor.collect.binaries.sampled_addresses import estimate_reach_B, find_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from advisor.collect.binaries.disassembly import Instruction
+    from advisor.collect.binaries.sampled_addresses import Registers
 
 #: ``pointer``: at an address that was itself loaded; ``chain``: at one made of a number that the iteration before has
-#: loaded, as in a table of links or states; ``scatter``: at another one that is computed anew each time.
-WaitKind = Literal["pointer", "chain", "scatter"]
+#: loaded, as in a table of links or states; ``scatter``: at another one that is computed anew each time; ``guess``: no
+#: load, but the right way behind a branch that was guessed wrong; ``quotient``: a division of integers; ``atomic``: an
+#: update that no other core may interrupt.
+WaitKind = Literal["pointer", "chain", "scatter", "guess", "quotient", "atomic"]
 WAIT_KINDS: Final[tuple[WaitKind, ...]] = get_args(WaitKind)
 
+_UNKNOWN: Final[Mapping[int, Registers]] = MappingProxyType({})
+#: First caches hold 32 to 64 KiB.
+_FIRST_CACHE_B: Final = 48 << 10
 #: Fewer samples of a function do not say where in it they were taken.
 FEW: Final = 20
 #: An instruction that holds up its loop has this many times as many samples as the average one of it, or more.
 _STANDS_OUT: Final = 2.0
 _STACK: Final = frozenset({"rsp", "rbp", "rip"})
 _MOVES: Final = re.compile(r"mov(?:zx|sx|sxd|abs)?|cmov\w+")
+_DIVIDES: Final = frozenset({"div", "idiv"})
+#: Kinds that take long wherever their operands are.
+_ALWAYS_LONG: Final = frozenset({"quotient", "atomic"})
 _ADDS: Final = re.compile(r"(?:add|sub)")
 _PARAMETERS: Final = frozenset({"rdi", "rsi", "rdx", "rcx", "r8", "r9"})
 _LONGEST: Final = 20_000
@@ -42,7 +55,7 @@ _SUMS: Final = re.compile(r"v?(?:add|sub|fn?m(?:add|sub)(?:132|213|231)?)s[sd]")
 class FunctionSamples:
     """The samples of a function: ``places`` are addresses in order, ``counts`` the samples there.
 
-    ``waits`` are the kinds of loads that some of them wait for, by address.
+    ``waits`` are the kinds of what some of them wait for, by address.
     """
 
     places: tuple[int, ...]
@@ -60,7 +73,7 @@ class FunctionSamples:
         return sum(self.counts[first:last])
 
     def count_waits(self, kind: WaitKind, except_in: Sequence[tuple[int, int]]) -> int:
-        """Return the samples that wait for loads of a kind, but for those in some pieces of the code."""
+        """Return the samples that wait for something of a kind, but for those in some pieces of the code."""
         return sum(
             count
             for place, count in zip(self.places, self.counts, strict=True)
@@ -68,26 +81,69 @@ class FunctionSamples:
         )
 
 
-def read_samples(code: Sequence[Instruction], sampled: Mapping[int, int]) -> FunctionSamples | None:
-    """Return the samples of a function, None where there are too few; ``sampled`` are those of the whole program."""
+def read_samples(
+    code: Sequence[Instruction], sampled: Mapping[int, int], registers: Mapping[int, Registers] = _UNKNOWN
+) -> FunctionSamples | None:
+    """Return the samples of a function, None where there are too few.
+
+    ``sampled`` are those of the whole program by address, ``registers`` what these held at some of them.
+    """
     found = {one.address: count for one in code if (count := sampled.get(one.address, 0))}
     if sum(found.values()) < FEW:
         return None
-    waits: dict[int, WaitKind] = {}
     spans = _find_spans(code)
+    waited = _find_waited_for(code, spans, found)
+    near = _find_near(code, waited, registers)
+    late = {address for address, (before, _) in waited.items() if before not in near}
+    guessed = find_guessed(code, spans, found, late)
+    waits: dict[int, WaitKind] = dict.fromkeys(guessed, "guess")
+    for address, (before, kind) in waited.items():
+        if address not in guessed and (before not in near or _is_chained(code, spans, before)):
+            waits[address] = kind
+    places = tuple(sorted(found))
+    return FunctionSamples(places, tuple(found[place] for place in places), waits)
+
+
+def _find_waited_for(
+    code: Sequence[Instruction], spans: Sequence[tuple[int, int]], found: Mapping[int, int]
+) -> dict[int, tuple[int, WaitKind]]:
+    """Return by the address of samples that stand out the number of what they wait for, and its kind."""
     number = {one.address: at for at, one in enumerate(code)}
     sources = _find_sources(code)
+    waited: dict[int, tuple[int, WaitKind]] = {}
     for address, count in found.items():
         body = next(iter(_enclosing(code, spans, address)), code)
         seen = sum(found.get(one.address, 0) for one in body)
         if count * len(body) < _STANDS_OUT * seen:
             continue
-        waited = [_classify_load(code, spans, at) for at in _find_waited(code, number[address], sources)]
-        kinds = [kind for kind in waited if kind is not None]
-        if kinds:
-            waits[address] = kinds[0]
-    places = tuple(sorted(found))
-    return FunctionSamples(places, tuple(found[place] for place in places), waits)
+        for before in _find_waited(code, number[address], sources):
+            kind = _classify_wait(code, spans, before)
+            if kind is not None:
+                waited.setdefault(address, (before, kind))
+    for address, (before, kind) in tuple(waited.items()):
+        behind = code[number[address] + 1 : number[address] + 2]
+        if kind in _ALWAYS_LONG and behind and behind[0].address in waited:  # found one instruction later
+            waited[behind[0].address] = (before, kind)
+    return waited
+
+
+def _is_chained(code: Sequence[Instruction], spans: Sequence[tuple[int, int]], at: int) -> bool:
+    """Return whether an iteration of the loop around a load needs what the one before has loaded."""
+    body = next(iter(_enclosing(code, spans, code[at].address)), ())
+    return find_load_chain(body) is not None
+
+
+def _find_near(
+    code: Sequence[Instruction], waited: Mapping[int, tuple[int, WaitKind]], registers: Mapping[int, Registers]
+) -> set[int]:
+    """Return the loads, by their numbers, of which the first cache holds all that they go through."""
+    addresses: dict[int, list[Registers]] = {}
+    for address, (load, _) in waited.items():
+        drawn = find_addresses(code[load], registers[address]) if address in registers else None
+        if drawn is not None:
+            addresses.setdefault(load, []).append(drawn)
+    reaches = {load: estimate_reach_B(drawn) for load, drawn in addresses.items()}
+    return {load for load, reach in reaches.items() if reach is not None and reach <= _FIRST_CACHE_B}
 
 
 def _find_spans(code: Sequence[Instruction]) -> list[tuple[int, int]]:
@@ -132,10 +188,17 @@ def _find_waited(code: Sequence[Instruction], at: int, sources: Mapping[int, lis
     return found
 
 
-def _classify_load(code: Sequence[Instruction], spans: Sequence[tuple[int, int]], at: int) -> WaitKind | None:
-    """Return how the address of an instruction's load comes about, None where it loads nothing or can be foreseen."""
+def _classify_wait(code: Sequence[Instruction], spans: Sequence[tuple[int, int]], at: int) -> WaitKind | None:
+    """Return what an instruction waits for: a load by how its address comes about, or what takes long by itself.
+
+    None where it loads nothing, or what can be foreseen.
+    """
     one = code[at]
     memory = one.memory
+    if one.mnemonic in _DIVIDES:
+        return "quotient"
+    if memory is not None and (one.mnemonic.startswith("lock ") or one.mnemonic == "xchg"):
+        return "atomic"
     if memory is None or one.mnemonic == "call" or _SUMS.fullmatch(one.mnemonic):
         return None
     if memory == one.operands[0] and one.mnemonic.removeprefix("v").startswith("mov"):

@@ -83,6 +83,7 @@ static void keep_ended(struct gw_thread *t) {
 static void close_files(struct gw_thread *t) {
   gw_file_close(&t->records);
   gw_file_close(&t->samples);
+  gw_file_close(&t->registers);
 }
 
 struct gw_thread *gw_attach(void) {
@@ -112,7 +113,7 @@ struct gw_thread *gw_attach(void) {
       gw_tell("stored %d %d %llu %llu", t->number, t->file,
               (unsigned long long)(t->records.used / sizeof(struct gw_record)),
               (unsigned long long)(t->samples.used / sizeof(struct gw_sample)));
-    else open_file(&t->samples, "samples", t->number);
+    else if (open_file(&t->samples, "samples", t->number)) open_file(&t->registers, "registers", t->number);
     gw_self = t;
     if (t->file < MOST_THREADS) attached[t->file] = t;
     pthread_setspecific(at_exit, t);

@@ -33,6 +33,11 @@ struct gw_sample {
   uint32_t core, missed; /* missed: ticks that came too late to be samples of their own */
 };
 
+/* What the registers of integers held at a sample, in the order of the context of signals; on x86-64 only. */
+struct gw_registers {
+  uint64_t values[16]; /* r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp */
+};
+
 /* A file that grows in pieces below one mapping; all of it behind `used` is zero. */
 struct gw_file {
   char *base;
@@ -51,7 +56,7 @@ struct gw_descriptor {
 #define GW_HELD 8   /* locks inside of each other that are followed */
 
 struct gw_thread {
-  struct gw_file records, samples;
+  struct gw_file records, samples, registers;
   uint64_t last_ns;           /* times of a thread rise strictly */
   uint64_t cpu_ns, cpu_at_ns; /* the thread's CPU clock when it was last read, and when that was */
   uint64_t queue_ns, state_ns;

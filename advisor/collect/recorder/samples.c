@@ -47,6 +47,20 @@ static void find_callers(struct gw_sample *sample) {
   }
 }
 
+/* The registers of the sample that comes next, as far as all before it have theirs. */
+static void keep_registers(struct gw_thread *t, const ucontext_t *context) {
+#if defined __x86_64__
+  struct gw_file *file = &t->registers;
+  if (file->used / sizeof(struct gw_registers) != t->samples.used / sizeof(struct gw_sample)) return;
+  if (!gw_grow(file, sizeof(struct gw_registers))) return;
+  memcpy(file->base + file->used, context->uc_mcontext.gregs, sizeof(struct gw_registers)); /* these come first */
+  file->used += sizeof(struct gw_registers);
+#else
+  (void)t;
+  (void)context;
+#endif
+}
+
 static void tick(int number, siginfo_t *info, void *state) {
   (void)number;
   struct gw_thread *t = gw_self;
@@ -63,6 +77,7 @@ static void tick(int number, siginfo_t *info, void *state) {
     sample->cpu_ns = gw_thread_cpu();
     sample->core = (uint32_t)sched_getcpu();
     sample->missed = (uint32_t)(info->si_overrun > 0 ? info->si_overrun : 0);
+    keep_registers(t, context);
     gw_depth++;
     sample->callers[3] = gw_python(&sample->callers[2], 1);
     if (!sample->callers[3] && (uintptr_t)sample->address - text_begin >= text_end - text_begin) find_callers(sample);

@@ -13,7 +13,7 @@ from advisor.formats.recording.slots import assign_slots
 from advisor.formats.recording.worlds import split_worlds
 from advisor.model.errors import InputError
 from advisor.trace.recordings.command import read_command
-from advisor.trace.recordings.layout import FOLDED, RECORD, map_records, map_samples
+from advisor.trace.recordings.layout import FOLDED, RECORD, map_records, map_registers, map_samples
 from advisor.trace.recordings.places import Places, read_places
 from advisor.trace.recordings.processes import process_files, read_process
 
@@ -113,10 +113,15 @@ def _threads(processes: list[Process]) -> list[RecordedThread]:
         for file, spans in files.items():
             records = _sound_records(process.thread_file(file, "records"))
             samples = map_samples(process.thread_file(file, "samples"))
+            registers = map_registers(process.thread_file(file, "registers"), len(samples))
             ends = [*(span.first for span in spans[1:]), (len(records), len(samples))]
             for span, (record, sample) in zip(spans, ends, strict=True):
                 mine = records[span.first[0] : record]
-                told = samples[span.first[1] : sample]
-                threads.append(RecordedThread(process, span, rank, mine, told, offset, unfold_records(mine)))
+                told = slice(span.first[1], sample)
+                threads.append(
+                    RecordedThread(
+                        process, span, rank, mine, samples[told], registers[told], offset, unfold_records(mine)
+                    )
+                )
         found += sorted(threads, key=lambda one: one.span.number)
     return found

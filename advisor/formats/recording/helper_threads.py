@@ -6,6 +6,7 @@ progress of messages). Counted as processors, such threads turn a serial program
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -28,6 +29,10 @@ LEAST_USED_IN_LIBRARIES: Final = 0.05
 LEAST_SERVED: Final = 0.05
 #: What such a thread does besides: it waits to be asked, and may do a little else when it is, such as write results.
 _WAITS: Final = frozenset({Role.OMP_LOCK, Role.OMP_BARRIER, Role.OS, Role.THREAD, Role.LOCAL})
+#: Where the libraries of other programs lie, too.
+_SYSTEM_FOLDERS: Final = frozenset({"/", "/usr", "/usr/local", "."})
+#: What a program's folder may be called beside which its libraries lie.
+_PROGRAM_FOLDERS: Final = frozenset({"bin", "sbin", "libexec"})
 
 
 def split_helper_threads(
@@ -72,9 +77,19 @@ def _is_helper(thread: RecordedThread, used_ns: int, busiest_ns: int) -> bool:
 
 
 def _computes_in_program(thread: RecordedThread) -> bool:
-    """Return whether a sample of a thread lies in the code of the program, or in what that or Python called."""
+    """Return whether a sample of a thread lies in the code of the program, or in what that or Python called.
+
+    Libraries that come with the program, below its folder or beside that (``bin`` and ``lib``), are code of it.
+    """
     samples = thread.samples
     addresses = np.concatenate([samples["address"], samples["callers"].ravel()])
-    own = [one for one in thread.process.objects.values() if one.path == thread.process.program]
+    program = PurePath(thread.process.program)
+    home = program.parent.parent if program.parent.name in _PROGRAM_FOLDERS else program.parent
+    own = [
+        one
+        for one in thread.process.objects.values()
+        if PurePath(one.path) == program
+        or (str(home) not in _SYSTEM_FOLDERS and PurePath(one.path).is_relative_to(home))
+    ]
     inside = any(((addresses >= one.begin) & (addresses < one.end)).any() for one in own)
     return inside or bool(((samples["callers"] & PYTHON_BIT) != 0).any())

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: Names and endings of the files of a recording.
 _NAMES: Final = ("command", "passes.json", "places")
-_ENDINGS: Final = (".process", ".records", ".samples", ".program")
+_ENDINGS: Final = (".process", ".records", ".samples", ".registers", ".program")
 
 
 def read_trace(path: Path) -> Trace:

@@ -31,6 +31,8 @@ class Folding:
 class RecordedThread:
     """A thread's records and samples, and ``offset_ns``: what its clock lacks to that of the first process.
 
+    ``registers`` are those at the first samples (n, 16); of others they are not known.
+
     ``slot`` is the number of the first thread on the processor that it shares with others (``slots``), None where it
     shares none. Records of folded calls are calls here, whose ``tag`` says how many more there were; ``folding`` says
     what is not in them.
@@ -41,6 +43,7 @@ class RecordedThread:
     rank: int
     records: npt.NDArray[Any]
     samples: npt.NDArray[Any]
+    registers: npt.NDArray[np.uint64]
     offset_ns: int
     folding: Folding = Folding()
     slot: int | None = None

@@ -19,6 +19,7 @@ from advisor.formats.recording.columns import begin_ns
 from advisor.formats.recording.naming import RegionTable, short_path
 from advisor.formats.recording.python_frames import count_interpreted, interpreted_shares, name_python_function
 from advisor.formats.recording.recorded_threads import teams_of
+from advisor.formats.recording.sampled_places import collect_registers, count_places
 from advisor.formats.recording.tasks import nest_tasks, open_at
 from advisor.model.records import Note, Region
 from advisor.model.units import format_share
@@ -85,22 +86,15 @@ def divide_computation(profile: Profile, recording: Recording) -> Profile:
     shares = interpreted_shares(recording)
     inside = {row: shares[function] for (function, _), row in rows.items() if function in shares}
     counts |= count_interpreted(samples, inside, recording)
-    return replace(profile, regions=tuple(regions), phases=phases, counts=counts, sampled_code=_places(recording),
-                   notes=(*profile.notes, _note(everything, recording)))  # fmt: skip
-
-
-def _places(recording: Recording) -> tuple[tuple[int, int], ...]:
-    """Return the places in the program's file at which samples lie, with their number; only those of compiled code."""
-    program = recording.processes[0].program
-    found: Counter[int] = Counter()
-    for thread in recording.threads:
-        compiled = thread.samples[(thread.samples["callers"][:, 3] & PYTHON_BIT) == 0]
-        own = [at for at, one in enumerate(sorted_objects(thread.process)) if one.path == program]
-        located = locate_addresses(thread.process, compiled["address"])
-        inside = np.isin(located[:, 0], own)
-        for place, missed in zip(located[inside, 1].tolist(), compiled["missed"][inside].tolist(), strict=True):
-            found[place] += 1 + missed
-    return tuple(sorted(found.items()))
+    return replace(
+        profile,
+        regions=tuple(regions),
+        phases=phases,
+        counts=counts,
+        sampled_code=count_places(recording),
+        sampled_registers=collect_registers(recording),
+        notes=(*profile.notes, _note(everything, recording)),
+    )
 
 
 def _note(samples: int, recording: Recording) -> Note:

@@ -46,6 +46,11 @@ SAMPLE: Final = np.dtype(
         ("missed", "<u4"),
     ]
 )
+#: The registers of integers at a sample, as they follow each other in the contexts of signals on x86-64.
+REGISTERS: Final = np.dtype(("<u8", (16,)))
+REGISTER_NAMES: Final = (
+    "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rdi", "rsi", "rbp", "rbx", "rdx", "rax", "rcx", "rsp",
+)  # fmt: skip
 
 
 def map_records(path: Path) -> npt.NDArray[Any]:
@@ -61,6 +66,11 @@ def map_samples(path: Path) -> npt.NDArray[Any]:
     """Return the samples of a thread's file, mapped."""
     mapped = _mapped(path, SAMPLE)
     return mapped[: _filled(mapped["time_ns"])]
+
+
+def map_registers(path: Path, samples: int) -> npt.NDArray[np.uint64]:
+    """Return the registers at the first samples of a thread (n, 16), mapped; of the last ones they may be missing."""
+    return _mapped(path, REGISTERS)[:samples]
 
 
 def _mapped(path: Path, dtype: np.dtype[Any]) -> npt.NDArray[Any]:

@@ -1,11 +1,13 @@
 """What the addresses of a recording stand for: functions and lines, resolved where it was made.
 
 The file ``places`` has a line for each address that occurs: the path of the object, the place in its file, function,
-source file and line, divided by tabs; a second line for the same address is the function that it is inlined into.
+source file and line, divided by tabs; control characters and backslashes in the path are ``\\xHH``. A second line for
+the same address is the function that it is inlined into.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
 PLACES_FILE: Final = "places"
 _HEAD: Final = "gapwatch/trace/1 places"
+#: Control characters and backslashes in paths, which may hold anything, are written as in process files.
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f\\]")
+_ESCAPE: Final = re.compile(r"\\x([0-9a-f]{2})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +44,13 @@ def read_places(folder: Path) -> Places:
     except OSError:
         return {}
     found: dict[tuple[str, int], list[CodePlace]] = {}
-    for line in text.splitlines():
+    for line in text.split("\n"):
         parts = line.split("\t")
         if len(parts) != 5 or not parts[1].isascii() or not parts[1].isdigit():
             continue
         path, offset, function, file, number = parts
         place = CodePlace(function, file or None, int(number) if number.isascii() and number.isdigit() else None)
+        path = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)), path)
         found.setdefault((path, int(offset)), []).append(place)
     return {key: select_own_frames(tuple(frames)) for key, frames in found.items()}
 
@@ -61,13 +67,17 @@ def select_own_frames(frames: tuple[CodePlace, ...]) -> tuple[CodePlace, ...]:
 def write_places(folder: Path, places: Places) -> None:
     """Write the places into a recording, which is complete with them: never an empty file, since nobody reads those."""
     lines = [
-        "\t".join((path, str(offset), _clean(place.function), _clean(place.file or ""), str(place.line or "")))
+        "\t".join((_escape(path), str(offset), _clean(place.function), _clean(place.file or ""), str(place.line or "")))
         for (path, offset), frames in sorted(places.items())
         for place in frames
     ]
     (folder / PLACES_FILE).write_text(
         "".join(f"{line}\n" for line in (_HEAD, *lines)), encoding="utf-8", errors="replace"
     )
+
+
+def _escape(path: str) -> str:
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", path)
 
 
 def _clean(text: str) -> str:

@@ -199,6 +199,7 @@ def _take_python(process: Process, rest: str) -> None:
 
 def _take_object(process: Process, rest: str) -> None:
     begin, end, offset, path = rest.split(" ", 3)
+    path = path.replace(r"\012", "\n")  # as the kernel writes it
     found = MappedObject(int(begin, 16), int(end, 16), int(offset, 16), path)
     if not 0 <= found.begin <= found.end < 1 << 64:
         raise ValueError("addresses are out of range")
