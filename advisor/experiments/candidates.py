@@ -134,10 +134,10 @@ def propose_settings(facts: ProgramFacts, advice: Advice | None, *, fast_math: b
     every = [replace(one, actions=_ACTIONS.get(one.kinds[0], ())) for one in every if not _is_set(one)]
     if advice is None or not advice.profile.has_run_time or advice.grade.letter == _NO_EVIDENCE:
         return _spread_kinds(every)[:most]
-    staked = [replace(one, stake_s=sum_stake(advice, one)) for one in every]
-    least = 0.0 if advice.grade.letter in _WEAK else LEAST_SHARE * advice.profile.actual_s
-    worth = [one for one in staked if (one.stake_s or 0.0) >= least]
-    return _spread_kinds(sorted(worth, key=lambda one: -(one.stake_s or 0.0)))[:most]
+    staked = [replace(one, stake_share=sum_stake(advice, one)) for one in every]
+    least = 0.0 if advice.grade.letter in _WEAK else LEAST_SHARE
+    worth = [one for one in staked if (one.stake_share or 0.0) >= least]
+    return _spread_kinds(sorted(worth, key=lambda one: -(one.stake_share or 0.0)))[:most]
 
 
 def _spread_kinds(settings: Sequence[Setting]) -> list[Setting]:
@@ -151,7 +151,7 @@ def _spread_kinds(settings: Sequence[Setting]) -> list[Setting]:
 
 
 def sum_stake(advice: Advice, setting: Setting) -> float:
-    """Return the seconds that a setting may shrink: its gaps, and the computation where flags change it.
+    """Return the share of the run that a setting may shrink: its gaps, and the computation where flags change it.
 
     Where computation is not known by itself, it is at most the lowest known bound that holds it.
     """
@@ -161,7 +161,8 @@ def sum_stake(advice: Advice, setting: Setting) -> float:
     needs_computation = "I" in gaps or fills_cores
     with_computation = (bound for bound in advice.bounds if bound.name.startswith("I"))
     computation = next((bound.seconds for bound in with_computation if bound.seconds is not None), None)
-    return max(0.0, total) + (computation or 0.0) * needs_computation
+    stake_s = max(0.0, total) + (computation or 0.0) * needs_computation
+    return min(1.0, stake_s / advice.profile.actual_s)
 
 
 def _leaves_cores_idle(advice: Advice) -> bool:
