@@ -81,7 +81,7 @@ def test_text_in_the_c_locale(
 
 
 def test_json(asked: Pipeline, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["advise", "run.json", "--as", "json"]) == 0
+    assert cli.main(["advise", "run.json", "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     jsonschema.Draft202012Validator(load_schema()).validate(document)
     assert document["recommendations"][0]["action"] == "A-29"
@@ -172,11 +172,11 @@ def test_a_target_that_says_nothing(asked: Pipeline, capsys: pytest.CaptureFixtu
 def test_forms_for_code_hosts_and_browsers(
     asked: Pipeline, capsys: pytest.CaptureFixture[str], form: str, begin: str
 ) -> None:
-    assert cli.main(["advise", "run.json", "--as", form]) == 0
+    assert cli.main(["advise", "run.json", "--format", form]) == 0
     assert capsys.readouterr().out.startswith(begin)
 
 
 def test_places_in_sarif_are_relative_to_the_sources(asked: Pipeline, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["advise", "run.json", "--as", "sarif", "--source-root", "/home/me/jacobi/"]) == 0
+    assert cli.main(["advise", "run.json", "--format", "sarif", "--source-root", "/home/me/jacobi/"]) == 0
     run = json.loads(capsys.readouterr().out)["runs"][0]
     assert run["originalUriBaseIds"] == {"SRCROOT": {"uri": "file:///home/me/jacobi/"}}

@@ -73,7 +73,7 @@ def script(folder: Path, name: str, text: str) -> str:
 def advised(folder: Path, *command: str, **more: str) -> dict[str, Any]:
     """The advice on a run of ``command``, whose profile is ``run.json``."""
     done = run(
-        "run", "--from-outside", "--as", "json", "-o", "advice.json", "--profile", "run.json", "--", *command,
+        "run", "--from-outside", "--format", "json", "-o", "advice.json", "--profile", "run.json", "--", *command,
         home=folder, **more,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
