@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -180,3 +181,21 @@ def test_places_in_sarif_are_relative_to_the_sources(asked: Pipeline, capsys: py
     assert cli.main(["advise", "run.json", "--format", "sarif", "--source-root", "/home/me/jacobi/"]) == 0
     run = json.loads(capsys.readouterr().out)["runs"][0]
     assert run["originalUriBaseIds"] == {"SRCROOT": {"uri": "file:///home/me/jacobi/"}}
+
+
+def test_paths_name_the_builds_of_runs_that_name_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    regions = {"even": [[10], [10]], "uneven": [[4], [16]]}
+    for age, name in enumerate(reversed(regions), start=1):
+        (tmp_path / name).mkdir()
+        for run in "12":
+            document = {"schema": "gapwatch/profile/1", "program": "app", "run": f"{name} {run}", "processors": 2,
+                        "actual_s": 20, "regions": [{"name": "solve", "work_s": regions[name]}]}  # fmt: skip
+            file = tmp_path / name / f"{run}.json"
+            file.write_text(json.dumps(document), encoding="utf-8")
+            os.utime(file, (1e9 - age, 1e9 - age))
+    paths = [str(tmp_path / name) for name in regions]
+    assert cli.main(["advise", *paths, "--fail-on", "new"]) == 1
+    assert f"is new since build {paths[0]}" in capsys.readouterr().err
+    assert cli.main(["advise", paths[1], "--fail-on", "new"]) == 2
+    assert cli.main(["advise", *paths, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["profile"]["build"] is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from daemon_runs import profile
 from patience import PATIENCE_S, has_ended, wait_until
 
 from advisor import cli
+from advisor.daemon import scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,6 +70,36 @@ def test_each_run_is_a_line_and_changes_stand_below(place: Path, capsys: pytest.
     lines = once(capsys, "--format", "lines").splitlines()
     assert lines[0].startswith("run 2: fig4 v2: 50.0 s: ")
     assert lines[1] == "  since v1: run time +3.00 s (one run each: noise unknown)"
+
+
+def test_what_lies_there_is_read_in_the_order_of_its_writing_root_by_root(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    order = ["later/1", "later/10", "runs/2", "runs/11"]
+    for age, name in enumerate(reversed(order), start=1):
+        (place / name).mkdir(parents=True)
+        file = profile(place / name / "run.json", build=f"v{name.partition('/')[2]}")
+        os.utime(file, (1e9 - age, 1e9 - age))
+    assert cli.main(["watch", "runs", "later", "--once", "--format", "json"]) == 0
+    builds = [json.loads(line)["profile"]["build"] for line in capsys.readouterr().out.splitlines()]
+    assert builds == ["v2", "v11", "v1", "v10"]
+
+
+def test_a_directory_that_cannot_be_entered_is_spoken_of(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile(place / "runs" / "one.json")
+    (place / "runs" / "private").mkdir()
+    real = scan._scan_folder
+
+    def scan_folder(path: Path) -> tuple[scan.FolderScan, list[Path]]:
+        if path.name == "private":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(scan, "_scan_folder", scan_folder)
+    assert f"{place}/runs/private can't be read" in once(capsys, "--format", "lines")
+    assert "private can't be read" in run(capsys, "watch", "runs", "--once", "--fail-on", "L > 90 %").err
 
 
 def test_as_json_there_is_one_document_a_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
