@@ -184,12 +184,12 @@ def test_places_in_sarif_are_relative_to_the_sources(asked: Pipeline, capsys: py
 
 
 def test_paths_name_the_builds_of_runs_that_name_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    regions = {"even": [[10], [10]], "uneven": [[4], [16]]}
+    regions = {"old": "solve", "new": "assemble"}
     for age, name in enumerate(reversed(regions), start=1):
         (tmp_path / name).mkdir()
         for run in "12":
             document = {"schema": "gapwatch/profile/1", "program": "app", "run": f"{name} {run}", "processors": 2,
-                        "actual_s": 20, "regions": [{"name": "solve", "work_s": regions[name]}]}  # fmt: skip
+                        "actual_s": 20, "regions": [{"name": regions[name], "work_s": [[4], [16]]}]}  # fmt: skip
             file = tmp_path / name / f"{run}.json"
             file.write_text(json.dumps(document), encoding="utf-8")
             os.utime(file, (1e9 - age, 1e9 - age))
