@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import advice_samples as samples
 import jsonschema
 import pytest
+from daemon_runs import profile
 
 from advisor import cli, pipeline
 from advisor.advice.earlier_runs import EarlierRuns
@@ -184,18 +185,14 @@ def test_places_in_sarif_are_relative_to_the_sources(asked: Pipeline, capsys: py
 
 
 def test_paths_name_the_builds_of_runs_that_name_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    regions = {"old": "solve", "new": "assemble"}
-    for age, name in enumerate(reversed(regions), start=1):
-        (tmp_path / name).mkdir()
-        for run in "12":
-            document = {"schema": "gapwatch/profile/1", "program": "app", "run": f"{name} {run}", "processors": 2,
-                        "actual_s": 20, "regions": [{"name": regions[name], "work_s": [[4], [16]]}]}  # fmt: skip
-            file = tmp_path / name / f"{run}.json"
-            file.write_text(json.dumps(document), encoding="utf-8")
-            os.utime(file, (1e9 - age, 1e9 - age))
-    paths = [str(tmp_path / name) for name in regions]
-    assert cli.main(["advise", *paths, "--fail-on", "new"]) == 1
-    assert f"is new since build {paths[0]}" in capsys.readouterr().err
+    paths = [str(tmp_path / name) for name in ("old", "new")]
+    for repeat in range(3):
+        profile(Path(paths[0]) / f"{repeat}.json", run=f"old {repeat}", actual_s=47 + 0.01 * repeat)
+        profile(Path(paths[1]) / f"{repeat}.json", run=f"new {repeat}", actual_s=60 + 0.01 * repeat)
+        os.utime(Path(paths[0]) / f"{repeat}.json", (1e9, 1e9))
+    assert cli.main(["advise", *paths, "--fail-on", "new"]) == 0
+    assert cli.main(["advise", *paths, "--fail-on", "regression"]) == 1
+    assert f"since build {paths[0]}" in capsys.readouterr().err
     assert cli.main(["advise", paths[1], "--fail-on", "new"]) == 2
     assert cli.main(["advise", *paths, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["profile"]["build"] is None
