@@ -194,5 +194,6 @@ def test_paths_name_the_builds_of_runs_that_name_none(tmp_path: Path, capsys: py
     assert cli.main(["advise", *paths, "--fail-on", "regression"]) == 1
     assert f"since build {paths[0]}" in capsys.readouterr().err
     assert cli.main(["advise", paths[1], "--fail-on", "new"]) == 2
+    capsys.readouterr()
     assert cli.main(["advise", *paths, "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["profile"]["build"] is None
