@@ -226,7 +226,8 @@ def test_which_program(tmp_path: Path) -> None:
         (["--from-outside", "--profile", "missing/run.json"], "--profile: can't write missing/run.json"),
         (["--from-outside", "--profile", "folder"], "--profile: folder is there already; name a new file"),
         (["--profile", "folder"], "--profile: folder is there already; name a new directory"),
-        (["--profile", "file/run"], "--profile: can't write file/run"),
+        (["--profile", "file/run"], "--profile: can't write file/run: Not a directory"),
+        (["--profile", "/proc/run"], "--profile: can't write /proc/run: No such file or directory"),
     ],
 )
 def test_a_profile_that_cannot_be_written_is_refused_before_the_program_runs(
