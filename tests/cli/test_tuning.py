@@ -11,12 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from simulated_programs import SimulatedProgram
 
 from advisor import cli
 from advisor.experiments.build_trees import _cmake_commands, build_tree, describe_reconfiguration, write_makefile_patch
-from advisor.experiments.candidates import ProgramFacts, describe_program, propose_settings
+from advisor.experiments.candidates import ProgramFacts, describe_program, propose_settings, uses_openmp
 from advisor.experiments.mpi_settings import find_costly_collective, iterate_bindings, iterate_mpi_variables
 from advisor.experiments.paired_test import Point, Timing, drop_disturbed, estimate_effects
 from advisor.experiments.settings import (
@@ -33,7 +34,7 @@ from advisor.experiments.settings import (
 from advisor.experiments.trials import Check, TrialRunner, find_different_lines, find_last_words, identify_work
 from advisor.experiments.tuning import REFERENCE, START, tune_command
 from advisor.model.errors import AdvisorError
-from advisor.model.records import Share
+from advisor.model.records import Region, Share
 from gapwatch import load
 
 if TYPE_CHECKING:
@@ -510,6 +511,23 @@ def test_settings_that_the_program_can_t_use_are_not_tried(monkeypatch: pytest.M
     more = facts(("mpirun", "./app"), mpi=True, fortran_files=True, mpi_files=True, devices=True)
     kinds = {one.kinds[0] for one in propose_settings(more, None, fast_math=False, most=99)}
     assert kinds == {"flags", "threads", "waiting", "schedule", "binding", "mpi", "memory", "io", "device"}
+
+
+@pytest.mark.parametrize(
+    ("regions", "openmp"),
+    [(["compress", "pthread_create"], False), (["!$omp parallel", "pthread_create"], True), (["solve"], True)],
+)
+def test_variables_of_openmp_reach_no_other_threads(fig4: Path, regions: list[str], openmp: bool) -> None:
+    profile = replace(load(fig4).advise().profile, paradigms=("openmp",), regions=tuple(map(Region, regions)))
+    assert uses_openmp(profile) is openmp
+
+
+def test_what_other_programs_took_is_not_at_stake(fig4: Path) -> None:
+    advice = load(fig4).advise()
+    [flags, *_] = propose_settings(facts(openmp=False), advice, fast_math=False, most=1)
+    others = replace(advice.profile, actual_s=100.0, outside={"other programs": np.array([53.0, 53.0])})
+    [disturbed, *_] = propose_settings(facts(openmp=False), replace(advice, profile=others), fast_math=False, most=1)
+    assert flags.stake_share == disturbed.stake_share is not None
 
 
 def test_of_a_recording_without_evidence_no_gap_chooses(fig4: Path) -> None:
