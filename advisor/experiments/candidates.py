@@ -164,7 +164,8 @@ def _spread_kinds(settings: Sequence[Setting]) -> list[Setting]:
 def sum_stake(advice: Advice, setting: Setting) -> float:
     """Return the share of a run that a setting may shrink: its gaps, and the computation where flags change it.
 
-    What other programs took is no part of the run: no setting wins it. Where computation is not known by itself, it is at most the lowest known bound that holds it.
+    What other programs took is no part of the run: no setting wins it. Where computation is not known by itself, it is
+    at most the lowest known bound that holds it.
     """
     gaps = {name for kind in setting.kinds for name in _STAKES[kind]}
     total = sum(gap.seconds for gap in advice.gaps if gaps & set(gap.members or (gap.name,)))

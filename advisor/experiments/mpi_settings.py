@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 #: The gaps in which the seconds of MPI functions show.
 _GAPS: Final = ("C'", "S'", "W", "L", "M'", "D")
-#: Messages are sent before their receiver asks up to so many bytes, where their sizes are unknown, and at most: of twice
-#: that, Open MPI's usual segment of shared memory (4 MiB) doesn't hold the eight with which it begins.
+#: Messages up to so many bytes are sent before their receiver asks, where their sizes are unknown, and at most: of
+#: twice that, Open MPI's usual segment of shared memory (4 MiB) doesn't hold the eight with which it begins.
 _EAGER_B: Final = 1 << 16
 _MOST_EAGER_B: Final = 1 << 18
 _HEADER_B: Final = 1 << 10
