@@ -217,6 +217,8 @@ def _build_report(
         parts.append(Text(f"Not decided after {result.runs} runs: {name} looks {gain:.2f}x as fast, within the noise."))
     elif best is None and result.stopped:
         parts.append(Text(f"Not decided after {result.runs} runs: no setting is certainly faster so far."))
+    elif best is None and result.tried and all(one.effect is None for one in result.tried):
+        parts.append(Text(f"No setting could be judged: the verdicts say why ({result.runs} runs)."))
     elif best is None:
         parts.append(Text(f"Nothing to gain: no setting is faster beyond doubt ({result.runs} runs)."))
     elif best.effect is not None:

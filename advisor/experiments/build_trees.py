@@ -86,9 +86,13 @@ def build_tree(
 
 
 def _build_copy(words: Sequence[str], folder: Path, target: Path, flags: str, build: str, limit_s: float) -> BuildTree:
-    shutil.copytree(
-        folder, target, symlinks=True, ignore=shutil.ignore_patterns(*_LEFT_OUT), copy_function=_copy_or_link
-    )
+    session = target.parent.resolve()
+
+    def leave_out(place: str, names: list[str]) -> list[str]:
+        own = [session.name] if Path(place).resolve() == session.parent else []  # it may lie in the tree
+        return [*own, *shutil.ignore_patterns(*_LEFT_OUT)(place, names)]
+
+    shutil.copytree(folder, target, symlinks=True, ignore=leave_out, copy_function=_copy_or_link)
     command = fill_flags(build, flags)
     if Path(command[0]).name in ("make", "gmake"):
         command.insert(1, "-B")  # objects with other flags were copied along

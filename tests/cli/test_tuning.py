@@ -278,8 +278,19 @@ def test_flags_with_wrong_results_are_never_recommended(
     )  # fmt: skip
     assert rows["-O3 -march=native"]["verdict"] == "wrong result: line 1 differs"
     said = list(map(str, rows["text"]["text"]))  # type: ignore[call-overload]
-    assert any(text.startswith(("Nothing to gain", "Not decided")) for text in said)
+    assert any(text.startswith(("Nothing to gain", "Not decided", "No setting")) for text in said)
     assert not any("-O3 -march=native" in text for text in said)
+
+
+def test_lines_that_tell_the_flags_are_no_results(tmp_path: Path) -> None:
+    (tmp_path / "app.sh").write_text("echo flags: $FLAGS; echo sum $SUM", encoding="utf-8")
+    runner = TrialRunner(("sh", "app.sh"), tmp_path, tmp_path / "s", "sh -c : {flags}", Check(file=Path("-")))
+    told = {"FLAGS": "-O0", "SUM": "1"}
+    assert runner.run_trial(replace(START, variables=told), 60).failure is None
+    fast = Setting("fast", ("flags",), flags="-O3 -march=native", variables=told | {"FLAGS": "-O3 -march=native"})
+    assert runner.run_trial(fast, 60).failure is None
+    wrong = replace(fast, name="wrong", variables=fast.variables | {"SUM": "2"})
+    assert runner.run_trial(wrong, 60).failure == "wrong result: line 2 differs"
 
 
 def test_a_check_command_sees_the_output(project: Path, tmp_path: Path) -> None:
