@@ -236,7 +236,9 @@ def describe_reconfiguration(system: str, build: Path, flags: str) -> list[str]:
     """Return the lines that set the flags in a build directory of CMake or Meson, and build there."""
     place = shlex.quote(str(build))
     if system == "meson":
-        return [shlex.join(["meson", "configure", str(build), "-Dbuildtype=plain", *list_meson_options(build, flags)]),
+        kept = ("-Ddebug=", *(f"-D{name}=" for name in _MESON_FLAGS))  # the others stay as they are
+        changed = [option for option in list_meson_options(build, flags) if option.startswith(kept)]
+        return [shlex.join(["meson", "configure", str(build), "-Dbuildtype=plain", *changed]),
                 f"meson compile -C {place}"]  # fmt: skip
     options = list_cmake_flags(read_cmake_cache(build), flags)
     return [shlex.join(["cmake", *options, str(build)]), f"cmake --build {place}"]

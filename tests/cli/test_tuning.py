@@ -16,6 +16,7 @@ import pytest
 from simulated_programs import SimulatedProgram
 
 from advisor import cli
+from advisor.collect.binaries.executables import find_program
 from advisor.experiments.build_trees import _cmake_commands, build_tree, describe_reconfiguration, write_makefile_patch
 from advisor.experiments.candidates import ProgramFacts, describe_program, propose_settings, uses_openmp
 from advisor.experiments.mpi_settings import find_costly_collective, iterate_bindings, iterate_mpi_variables
@@ -349,7 +350,10 @@ def test_meson_builds_are_recognised(tmp_path: Path) -> None:
     assert "-DNDEBUG" in compiled
     for line in describe_reconfiguration("meson", tmp_path / "build", "-O3 -g1"):
         subprocess.run(line, shell=True, check=True, capture_output=True, cwd=tmp_path)
-    assert "-O3 -g1" in (tmp_path / "build" / "compile_commands.json").read_text(encoding="utf-8")
+        assert len(line) < 200
+    compiled = (tmp_path / "build" / "compile_commands.json").read_text(encoding="utf-8")
+    assert "-DMINE=1 -O3 -g1" in compiled
+    assert "-DNDEBUG" in compiled
 
 
 def test_cmake_builds_are_recognised(tmp_path: Path) -> None:
@@ -555,6 +559,13 @@ def test_of_a_recording_without_evidence_no_gap_chooses(fig4: Path) -> None:
 def test_of_one_thread_nothing_is_bound() -> None:
     kinds = {one.kinds[0] for one in propose_settings(facts(threads=1), None, fast_math=False, most=99)}
     assert kinds == {"flags", "threads", "memory"}
+
+
+def test_a_library_that_is_read_is_no_program(tmp_path: Path) -> None:
+    for name, mode in (("app", 0o755), ("data.so", 0o644)):
+        (tmp_path / name).write_bytes(b"\x7fELF")
+        (tmp_path / name).chmod(mode)
+    assert find_program(("./app", "data.so"), tmp_path) == tmp_path / "app"
 
 
 def test_a_program_says_what_it_uses(tmp_path: Path) -> None:
