@@ -214,7 +214,7 @@ def _build_report(
     best = result.best
     if best is None and result.undecided_setting is not None and result.undecided_setting.effect is not None:
         name, gain = result.undecided_setting.setting.name, 1 / result.undecided_setting.effect.ratio
-        parts.append(Text(f"Not decided after {result.runs} runs: {name} looks {gain:.2f}x as fast, within the noise."))
+        parts.append(Text(f"Not decided after {result.runs} runs: {name} looks {gain:.2f}x as fast, not beyond doubt."))
     elif best is None and result.stopped:
         parts.append(Text(f"Not decided after {result.runs} runs: no setting is certainly faster so far."))
     elif best is None and result.tried and all(one.effect is None for one in result.tried):

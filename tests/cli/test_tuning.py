@@ -637,3 +637,10 @@ def test_what_the_budget_left_open_is_not_called_nothing_to_win() -> None:
     assert result.undecided_setting.setting.name == "flags"
     decided = tune(SimulatedProgram(3, {"flags": 0.5}))
     assert decided.undecided_setting is None
+
+
+def test_a_gain_that_the_budget_left_at_one_run_is_not_called_none() -> None:
+    result = tune(SimulatedProgram(3, {"flags": 0.3}), SETTINGS[:1], runs=2)
+    assert result.stopped is not None
+    assert [one.verdict for one in result.tried] == ["one run: not decided"]
+    assert result.undecided_setting is not None
