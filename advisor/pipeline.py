@@ -52,6 +52,7 @@ class Options:
 
     ``target`` is the size that the program is meant for, such as ``P=1024 N=8192``: the run's parameter ``target``.
     ``binary`` is the file of the program, where no recording names it.
+    With ``paths_are_builds``, runs that state no build are of the one that their path names.
     ``stage`` is told in words what takes long besides reading. ``run`` chooses one of several runs at the paths
     (``listed_runs.choose_run``), else the newest is advised on.
     """
@@ -63,6 +64,7 @@ class Options:
     target: str | None = None
     binary: Path | None = None
     run: str | None = None
+    paths_are_builds: bool = False
     stage: Callable[[str], None] = field(default=_ignore_stage, compare=False)
 
 
@@ -139,7 +141,9 @@ def _group_runs(
     for path in paths:
         read, failed = _read_recordings(path, options, host)
         problems += failed
-        for profile, found in read:
+        for as_read, found in read:
+            unnamed = options.paths_are_builds and as_read.build is None
+            profile = replace(as_read, build=str(path)) if unnamed else as_read
             alone = len(paths) == len(read) == 1
             first = found if alone else seen.setdefault(merging.describe_content(profile, found.path.name), found)
             if first is found:

@@ -133,7 +133,7 @@ def measure_traces(folder: Path) -> Iterator[Measured]:
     for name, call in (
         ("archive to events", lambda path: inside(lambda: read_trace(path))),
         ("events to profile", lambda path: _profile_again(path)),
-        ("archive to advice, whole command", lambda path: gapwatch("advise", path, "--as", "json")),
+        ("archive to advice, whole command", lambda path: gapwatch("advise", path, "--format", "json")),
     ):
         own, limit = time_alternately(call(small), folder_bytes(small))
         more, many = (time_alternately(call(path), 1.0)[0] for path in (long, wide))

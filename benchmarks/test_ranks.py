@@ -29,7 +29,7 @@ def archives(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
 
 def advise(path: Path) -> tuple[dict[str, Any], float, int]:
     """Return the advice on the archive at ``path``, the seconds of CPU and the bytes of memory it took."""
-    command = [sys.executable, "-m", "gapwatch", "advise", str(path), "--as", "json"]
+    command = [sys.executable, "-m", "gapwatch", "advise", str(path), "--format", "json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         document = json.load(process.stdout)

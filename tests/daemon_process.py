@@ -65,7 +65,7 @@ class Process:
 
     def counts(self) -> dict[str, int]:
         """The files by state, as ``gapwatch status`` tells them; nothing before there is a history."""
-        command = [sys.executable, "-m", "gapwatch", "status", "--as", "json"]
+        command = [sys.executable, "-m", "gapwatch", "status", "--format", "json"]
         made = subprocess.run(command, capture_output=True, text=True, env=self._env, cwd=self._cwd, check=False)
         return dict(json.loads(made.stdout)["parts"][1]["rows"]) if made.returncode == 0 else {}
 

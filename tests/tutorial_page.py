@@ -87,7 +87,7 @@ def main() -> int:
         home, place = Path(folder, "home"), Path(folder, "work")
         place.mkdir()
         mpi = {name: value for name, value in os.environ.items() if name.startswith(("OMPI_", "PRTE_"))}
-        results = run([*commands, "gapwatch history --as json"], place, home, **mpi)
+        results = run([*commands, "gapwatch history --format json"], place, home, **mpi)
     for command, result in zip(commands, results, strict=False):
         print(f"$ {command}\n{result.output}", end="")
     items = next(part for part in json.loads(results[-1].output)["parts"] if part["title"] == "Advice")

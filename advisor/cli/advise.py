@@ -85,7 +85,8 @@ def _parse_target(text: str) -> str:
 
 def run_command(args: argparse.Namespace) -> int:
     """Advise on what the arguments name; returns the exit code."""
-    study = study_runs(args.paths, args, history_location.open_history(args), args.chosen)
+    compares = args.form == "markdown" or any(isinstance(gate, gates.ChangeGate) for gate in args.fail_on)
+    study = study_runs(args.paths, args, history_location.open_history(args), args.chosen, paths_are_builds=compares)
     if len(study.runs) > len(args.paths):
         _list_runs(study, args.paths)
     deliver_advice(fill_commands(update_item_states(study.advice, args), args.paths), study.earlier, args)
@@ -121,16 +122,21 @@ def update_item_states(advice: Advice, args: argparse.Namespace) -> Advice:
 
 
 def study_runs(
-    paths: Sequence[Path], args: argparse.Namespace, past: RunHistory | None, chosen: str | None = None
-) -> Study:
+    paths: Sequence[Path], args: argparse.Namespace, past: RunHistory | None, chosen: str | None = None, *,
+    paths_are_builds: bool = False,
+) -> Study:  # fmt: skip
     """Return the advice on the newest of the paths, or the ``chosen`` run, as the options of the command line want it,
     after its ``past``.
+
+    With ``paths_are_builds``, several paths name the builds of runs that state none.
     """
     from advisor import pipeline
 
     rules = (*user_folders.rule_files(), *args.rules)
     machine = user_folders.resolve_machine(args.machine)
-    options = pipeline.Options(machine, rules, args.order, args.cores, args.target, args.binary, run=chosen)
+    options = pipeline.Options(
+        machine, rules, args.order, args.cores, args.target, args.binary, chosen, paths_are_builds and len(paths) > 1
+    )
     with progress.show_stages(f"reading {paths[0]}" if len(paths) == 1 else f"reading {len(paths)} runs") as stage:
         return pipeline.study_newest(paths, replace(options, stage=stage), user_folders.load_host(), past)
 

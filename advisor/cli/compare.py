@@ -1,4 +1,4 @@
-"""``gapwatch compare A B``: which gap moved by how many seconds between two builds, and is that more than noise?"""
+"""``gapwatch compare OLD NEW``: which gap moved by how many seconds between two builds, and is that more than noise?"""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ _LEAST_S = 1e-6
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     parser.add_argument(
-        "before", metavar="A", help="Directory with runs of one build, or build name or run number in the history"
+        "before", metavar="OLD", help="Directory with runs of one build, or build name or run number in the history"
     )
-    parser.add_argument("after", metavar="B", help="Directory, build or run to compare with A")
+    parser.add_argument("after", metavar="NEW", help="Directory, build or run to compare with OLD")
     parser.add_argument("--program", metavar="NAME", help="Program, if several have these builds")
-    gates.add_gate_argument(parser, "Exit with status 1 if GATE holds for B, with A as the base")
+    gates.add_gate_argument(parser, "Exit with status 1 if GATE holds for NEW, with OLD as the base")
     history_location.add_state_argument(parser)
     output.add_output_arguments(parser, (*report_output.FORMS, "markdown"))
 

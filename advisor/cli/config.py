@@ -92,7 +92,7 @@ def run_command(args: argparse.Namespace) -> int:
 
 def _render_unit(settings: Path | None) -> str:
     """Return the unit of a service of the user: ready when the daemon is, and started again when it hangs."""
-    command = [sys.executable, "-P", "-m", "gapwatch", "watch", "--as", "lines"]
+    command = [sys.executable, "-P", "-m", "gapwatch", "watch", "--format", "lines"]
     command += [] if settings is None else ["--config", str(settings.absolute())]
     return _UNIT.format(command=" ".join(map(_quote_word, command)))
 

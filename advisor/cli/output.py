@@ -31,7 +31,6 @@ def add_output_arguments(parser: argparse.ArgumentParser, forms: Sequence[str] =
     if forms:
         parser.add_argument(
             "--format",
-            "--as",
             dest="form",
             choices=forms,
             default=forms[0],

@@ -139,8 +139,12 @@ def _refuse_unwritable(wanted: Path, *, as_folder: bool) -> None:
     if wanted.exists() and (as_folder or wanted.is_dir()):
         raise UsageError(f"--profile: {wanted} is there already; name a new {'directory' if as_folder else 'file'}")
     above = next(folder for folder in wanted.absolute().parents if folder.exists())
-    if not (above.is_dir() and os.access(above, os.W_OK)) or (not as_folder and above != wanted.absolute().parent):
+    if not as_folder and above != wanted.absolute().parent:
         raise UsageError(f"--profile: can't write {wanted}")
+    try:
+        tempfile.TemporaryDirectory(prefix=".gapwatch-", dir=above).cleanup()  # root may write anywhere, says access()
+    except OSError as error:
+        raise UsageError(f"--profile: can't write {wanted}: {error.strerror}") from error
 
 
 def _folder(command: Sequence[str], wanted: Path | None) -> Path:

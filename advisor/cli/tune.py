@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import shlex
 import shutil
 import time
@@ -211,13 +210,15 @@ def _build_report(
     from advisor.model.reports import Code, Report, Text
     from advisor.output import numbers
 
-    parts: list[Text | Table | Code] = [_build_table(result)]
+    parts: list[Text | Table | Code] = [_build_table(result, words)]
     best = result.best
     if best is None and result.undecided_setting is not None and result.undecided_setting.effect is not None:
         name, gain = result.undecided_setting.setting.name, 1 / result.undecided_setting.effect.ratio
-        parts.append(Text(f"Not decided after {result.runs} runs: {name} looks {gain:.2f}x as fast, within the noise."))
+        parts.append(Text(f"Not decided after {result.runs} runs: {name} looks {gain:.2f}x as fast, not beyond doubt."))
     elif best is None and result.stopped:
         parts.append(Text(f"Not decided after {result.runs} runs: no setting is certainly faster so far."))
+    elif best is None and result.tried and all(one.effect is None for one in result.tried):
+        parts.append(Text(f"No setting could be judged: the verdicts say why ({result.runs} runs)."))
     elif best is None:
         parts.append(Text(f"Nothing to gain: no setting is faster beyond doubt ({result.runs} runs)."))
     elif best.effect is not None:
@@ -257,22 +258,24 @@ def _describe_winner(setting: Setting, words: Sequence[str], build: str | None, 
     return parts
 
 
-def _build_table(result: TuningResult) -> Table:
+def _build_table(result: TuningResult, words: Sequence[str]) -> Table:
+    from advisor.collect.binaries.executables import find_program
     from advisor.model.reports import Column, Table
 
+    program = (find_program(words, Path.cwd()) or Path(words[0])).name
     columns = (
-        Column("setting"), Column("at stake", "s"), Column("median", "s"), Column("speedup"), Column("interval"),
+        Column("setting"), Column("at stake", "share"), Column("median", "s"), Column("speedup"), Column("interval"),
         Column("runs"), Column("verdict"),
     )  # fmt: skip
     rows = (("start", None, result.start_s, None, None, None, ""), *map(_build_row, result.tried))
-    return Table(f"Settings of {os.path.basename(os.getcwd())}", columns, rows)
+    return Table(f"Settings of {program}", columns, rows)
 
 
 def _build_row(tried: TriedSetting) -> tuple[str | float | None, ...]:
     effect = tried.effect
     known = effect is not None and effect.low > 0
     return (
-        tried.setting.name, tried.setting.stake_s, tried.median_s,
+        tried.setting.name, tried.setting.stake_share, tried.median_s,
         None if effect is None else f"{1 / effect.ratio:.2f}x",
         f"{1 / effect.high:.2f}x to {1 / effect.low:.2f}x" if effect is not None and known else None,
         None if effect is None else effect.runs, tried.verdict,

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     history_location.add_state_argument(parser)
     parser.add_argument("--once", action="store_true", help="Process existing files, then exit")
     parser.add_argument(
-        "--format", "--as", dest="form", choices=("screen", "live", "lines", "json"),
+        "--format", dest="form", choices=("screen", "live", "lines", "json"),
         help="Interactive screen, live screen, one line per event, or one JSON document per run (default: "
         "screen on a terminal of at least 60 x 20 with the extra 'screen', live on others, else lines)",
     )  # fmt: skip

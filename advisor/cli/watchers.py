@@ -50,7 +50,7 @@ class EventWatcher(Protocol):
 
 
 def make_watcher(form: str, config: DaemonConfig, state: HistoryLocation, page: Page) -> EventWatcher:
-    """Return who shows events in the form of ``--as``."""
+    """Return who shows events in the form of ``--format``."""
     if form == "live":
         return LiveScreen(config, state, page)
     return (_DocumentWatcher if form == "json" else _LineWatcher)(state, page)

@@ -95,7 +95,8 @@ def choose_run(runs: Sequence[ListedRun], wanted: str | None, path: Path) -> int
 def format_runs(runs: Sequence[ListedRun], most: int = 40) -> list[str]:
     """Return the runs, a numbered line each, the newest ``most`` of them."""
     first = max(len(runs) - most, 0)
-    lines = [f"  {n}  {one.summary}" for n, one in enumerate(runs, 1) if n > first]
+    width = len(str(len(runs)))
+    lines = [f"  {n:{width}}  {one.summary}" for n, one in enumerate(runs, 1) if n > first]
     return ([f"  … {first} older ones"] if first else []) + lines
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from math import inf
 from threading import Event as Flag
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -51,7 +52,10 @@ _HANGS_S: Final = 30.0
 
 
 class Daemon:
-    """Watches the roots of a configuration; ``tell`` is called with every event, in the thread of ``run_daemon``."""
+    """Watches the roots of a configuration; ``tell`` is called with every event, in the thread of ``run_daemon``.
+
+    What lay there before is read in the order of its writing; with ``once``, root by root as they were named.
+    """
 
     def __init__(self, config: DaemonConfig, state: HistoryLocation, tell: Callable[[Event], None]) -> None:
         self._config, self._state, self._tell = config, state, tell
@@ -65,6 +69,7 @@ class Daemon:
         self._gone: set[Path] = set()
         self._pace = throttling.BacklogThrottle(config.max_load)
         self._anew = False
+        self._begin_s = -inf
 
     def reload_config(self, read: Callable[[], DaemonConfig]) -> None:
         """Go on with another configuration soon, if it can be read; safe to call from a signal handler."""
@@ -81,6 +86,7 @@ class Daemon:
 
         A history that cannot be written, on a full disk, stops a daemon only ``once``; else it waits for room.
         """
+        self._begin_s = inf if once else -inf
         self._writer = access.open_writer(self._state)
         self._announced = InotifyEvents(self._wake)
         self._retention = HistoryRetention(self._writer, self._config)
@@ -162,9 +168,12 @@ class Daemon:
         self._collect_results(once)
         if self._settling.overflowed and len(self._settling) < self._settling.room // 2:
             self._load_waiting_files()
-        self._submit_ready_files(once)
-        self._tell(Backlog(len(self._settling), sum(len(names) for _, names in self._serving.values())))
         looking = any(0.0 < looker.busy_s <= self._config.task_s for looker in self._lookers.values())
+        if not looking and self._begin_s == inf:  # all that lies there is known, and due at the latest then
+            self._begin_s = monotonic() + self._config.quiet_s
+        if self._begin_s <= monotonic():
+            self._submit_ready_files(once)
+        self._tell(Backlog(len(self._settling), sum(len(names) for _, names in self._serving.values())))
         done = once and not (looking or len(self._settling) or self._serving or self._settling.overflowed)
         if done:
             self._report_failed_looks(once)  # a look may have ended since they were told
@@ -196,7 +205,7 @@ class Daemon:
     def _compute_pause(self) -> float:
         scan = min(self._due.values(), default=0.0)
         settled = None if self._serving else self._settling.next_due()
-        moment = scan if settled is None else min(scan, max(settled, self._pace.resting_until))
+        moment = scan if settled is None else min(scan, max(settled, self._pace.resting_until, self._begin_s))
         return min(max(moment - monotonic(), 0.01), _TURN_S)
 
     def _scan_due_roots(self, once: bool) -> None:
@@ -257,6 +266,10 @@ class Daemon:
     def _find_root(self, folder: Path) -> Path | None:
         return next((root for root in self._config.roots if root == folder or root in folder.parents), None)
 
+    def _rank_root(self, folder: Path) -> int:
+        root = self._find_root(folder)
+        return -1 if root is None else self._config.roots.index(root)
+
     def _submit_ready_files(self, once: bool) -> None:
         """Have the directories read in which everything is quiet; of a backlog less where others need the machine.
 
@@ -271,7 +284,8 @@ class Daemon:
         handed: dict[Path, set[bytes]] = {}
         for folder, names in self._serving.values():
             handed[folder] = handed.get(folder, set()) | names
-        for folder, files in self._settling.ready_folders(monotonic()):
+        ready = self._settling.ready_folders(monotonic())
+        for folder, files in sorted(ready, key=lambda one: self._rank_root(one[0])) if once else ready:
             root = self._find_root(folder)
             if root is None:  # it was watched until the configuration changed
                 self._settling.forget_files(folder, files)

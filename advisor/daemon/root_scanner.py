@@ -63,6 +63,7 @@ class RootScanner:
         self._since: float | None = None
         self._problem: StoreError | None = None
         self._failure = ""
+        self._unreadable: set[Path] = set()
         Thread(target=self._run_thread, name=f"look at {root}", daemon=True).start()
 
     def request_scan(self) -> None:
@@ -153,6 +154,15 @@ class RootScanner:
         with self._told:
             self._failure = f"looking at {place} failed: {type(error).__name__}: {error}"
 
+    def _note_unreadable(self, seen: Mapping[Path, bool]) -> None:
+        """Say once of directories that they can't be read, for as long as that is so."""
+        closed = {folder for folder, there in seen.items() if not there}
+        if new := sorted(closed - self._unreadable):
+            more = f" and {len(new) - 1} more directories" if new[1:] else ""
+            with self._told:
+                self._failure = f"{new[0]}{more} can't be read"
+        self._unreadable = (self._unreadable - seen.keys()) | closed
+
     def _scan_requested(self, whole: bool, folders: set[Path], files: Files) -> None:
         self.identity = root_identity(self.root)
         if whole:
@@ -210,6 +220,7 @@ class RootScanner:
                 raise
             except Exception as error:  # one directory; the others are looked at
                 self._note_failure(folder.path, error)
+        self._note_unreadable(seen)
         return seen
 
     def _record_folder(self, folder: scan.FolderScan, names: Collection[bytes] | None = None) -> None:

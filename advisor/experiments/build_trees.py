@@ -86,9 +86,13 @@ def build_tree(
 
 
 def _build_copy(words: Sequence[str], folder: Path, target: Path, flags: str, build: str, limit_s: float) -> BuildTree:
-    shutil.copytree(
-        folder, target, symlinks=True, ignore=shutil.ignore_patterns(*_LEFT_OUT), copy_function=_copy_or_link
-    )
+    session = target.parent.resolve()
+
+    def leave_out(place: str, names: list[str]) -> list[str]:
+        own = [session.name] if Path(place).resolve() == session.parent else []  # it may lie in the tree
+        return [*own, *shutil.ignore_patterns(*_LEFT_OUT)(place, names)]
+
+    shutil.copytree(folder, target, symlinks=True, ignore=leave_out, copy_function=_copy_or_link)
     command = fill_flags(build, flags)
     if Path(command[0]).name in ("make", "gmake"):
         command.insert(1, "-B")  # objects with other flags were copied along
@@ -232,7 +236,9 @@ def describe_reconfiguration(system: str, build: Path, flags: str) -> list[str]:
     """Return the lines that set the flags in a build directory of CMake or Meson, and build there."""
     place = shlex.quote(str(build))
     if system == "meson":
-        return [shlex.join(["meson", "configure", str(build), "-Dbuildtype=plain", *list_meson_options(build, flags)]),
+        kept = ("-Ddebug=", *(f"-D{name}=" for name in _MESON_FLAGS))  # the others stay as they are
+        changed = [option for option in list_meson_options(build, flags) if option.startswith(kept)]
+        return [shlex.join(["meson", "configure", str(build), "-Dbuildtype=plain", *changed]),
                 f"meson compile -C {place}"]  # fmt: skip
     options = list_cmake_flags(read_cmake_cache(build), flags)
     return [shlex.join(["cmake", *options, str(build)]), f"cmake --build {place}"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from advisor.analysis.disturbance import disturbance_seconds
 from advisor.collect.binaries.executables import find_program
 from advisor.experiments import settings
 from advisor.experiments.mpi_settings import iterate_bindings, iterate_mpi_variables
@@ -22,7 +23,7 @@ from advisor.support.launchers import count_ranks, find_launcher_place, find_ran
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from advisor.model.records import Advice
+    from advisor.model.records import Advice, Profile
 
 #: Grades of a recording whose seconds are too rough to leave anything out, and of one that tells nothing at all.
 _WEAK, _NO_EVIDENCE = "DF", "F"
@@ -43,6 +44,8 @@ _STAKES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 #: Sets of flags in the order in which they are tried; the one that changes results is tried only on request.
 _FLAGS: Final = ("-O3 -march=native", "-O2", "-O3 -march=native -funroll-loops -flto")
+#: Beginnings of the names of OpenMP's regions and calls, in lower case.
+_OPENMP: Final = ("!$omp", "omp_", "gomp_", "__kmpc", "openmp")
 _FAST_MATH: Final = "-O3 -march=native -ffast-math"
 #: Actions of the rules that each kind carries out.
 _ACTIONS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -110,7 +113,7 @@ def describe_program(
     """Return the facts of a command run in ``folder``, from its file, and from its recorded run where there is one."""
     paradigms = {one.lower() for one in advice.profile.paradigms} if advice else {"openmp", "mpi"}
     mpi = find_launcher_place(words) is not None and "mpi" in paradigms
-    threads = "OMP_NUM_THREADS" in os.environ or any("openmp" in one or "thread" in one for one in paradigms)
+    threads = "OMP_NUM_THREADS" in os.environ or advice is None or uses_openmp(advice.profile)
     program = find_program(words, folder)
     used = max(1, len(advice.profile.processors) // advice.profile.ranks) if advice and advice.profile.ranks else None
     return ProgramFacts(
@@ -118,6 +121,14 @@ def describe_program(
         settings.uses_fortran_files(program), settings.uses_mpi_files(program),
         advice is not None and advice.profile.devices is not None,
     )  # fmt: skip
+
+
+def uses_openmp(profile: Profile) -> bool:
+    """Return whether the threads of a run are OpenMP's, as far as its regions tell: variables reach no others."""
+    names = [region.name.lower() for region in profile.regions]
+    of_posix = any(name.startswith(("pthread_", "thrd_")) for name in names)
+    threaded = any("openmp" in one.lower() or "thread" in one.lower() for one in profile.paradigms)
+    return threaded and (not of_posix or any(name.startswith(_OPENMP) for name in names))
 
 
 def propose_settings(facts: ProgramFacts, advice: Advice | None, *, fast_math: bool, most: int) -> list[Setting]:
@@ -134,10 +145,10 @@ def propose_settings(facts: ProgramFacts, advice: Advice | None, *, fast_math: b
     every = [replace(one, actions=_ACTIONS.get(one.kinds[0], ())) for one in every if not _is_set(one)]
     if advice is None or not advice.profile.has_run_time or advice.grade.letter == _NO_EVIDENCE:
         return _spread_kinds(every)[:most]
-    staked = [replace(one, stake_s=sum_stake(advice, one)) for one in every]
-    least = 0.0 if advice.grade.letter in _WEAK else LEAST_SHARE * advice.profile.actual_s
-    worth = [one for one in staked if (one.stake_s or 0.0) >= least]
-    return _spread_kinds(sorted(worth, key=lambda one: -(one.stake_s or 0.0)))[:most]
+    staked = [replace(one, stake_share=sum_stake(advice, one)) for one in every]
+    least = 0.0 if advice.grade.letter in _WEAK else LEAST_SHARE
+    worth = [one for one in staked if (one.stake_share or 0.0) >= least]
+    return _spread_kinds(sorted(worth, key=lambda one: -(one.stake_share or 0.0)))[:most]
 
 
 def _spread_kinds(settings: Sequence[Setting]) -> list[Setting]:
@@ -151,9 +162,10 @@ def _spread_kinds(settings: Sequence[Setting]) -> list[Setting]:
 
 
 def sum_stake(advice: Advice, setting: Setting) -> float:
-    """Return the seconds that a setting may shrink: its gaps, and the computation where flags change it.
+    """Return the share of a run that a setting may shrink: its gaps, and the computation where flags change it.
 
-    Where computation is not known by itself, it is at most the lowest known bound that holds it.
+    What other programs took is no part of the run: no setting wins it. Where computation is not known by itself, it is
+    at most the lowest known bound that holds it.
     """
     gaps = {name for kind in setting.kinds for name in _STAKES[kind]}
     total = sum(gap.seconds for gap in advice.gaps if gaps & set(gap.members or (gap.name,)))
@@ -161,7 +173,9 @@ def sum_stake(advice: Advice, setting: Setting) -> float:
     needs_computation = "I" in gaps or fills_cores
     with_computation = (bound for bound in advice.bounds if bound.name.startswith("I"))
     computation = next((bound.seconds for bound in with_computation if bound.seconds is not None), None)
-    return max(0.0, total) + (computation or 0.0) * needs_computation
+    stake_s = max(0.0, total) + (computation or 0.0) * needs_computation
+    own_s = advice.profile.actual_s - disturbance_seconds(advice.profile)
+    return min(1.0, stake_s / own_s) if own_s > 0 else 1.0
 
 
 def _leaves_cores_idle(advice: Advice) -> bool:

@@ -16,18 +16,13 @@ if TYPE_CHECKING:
 
 #: The gaps in which the seconds of MPI functions show.
 _GAPS: Final = ("C'", "S'", "W", "L", "M'", "D")
-#: Messages up to so many bytes are sent before their receiver asks for them.
-_EAGER_B: Final = "65536"
-_EAGER: Final[Mapping[str, Mapping[str, str]]] = {
-    "openmpi": {
-        "OMPI_MCA_btl_vader_eager_limit": _EAGER_B, "OMPI_MCA_btl_sm_eager_limit": _EAGER_B,
-        "UCX_RNDV_THRESH": _EAGER_B,
-    },
-    "hydra": {
-        "MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE": "524288", "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE": _EAGER_B,
-        "MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE": _EAGER_B, "UCX_RNDV_THRESH": _EAGER_B,
-    },
-}  # fmt: skip
+#: Messages up to so many bytes are sent before their receiver asks, where their sizes are unknown, and at most: of
+#: twice that, Open MPI's usual segment of shared memory (4 MiB) doesn't hold the eight with which it begins.
+_EAGER_B: Final = 1 << 16
+_MOST_EAGER_B: Final = 1 << 18
+_HEADER_B: Final = 1 << 10
+#: Without ``inplace``: else shared memory leaves a message of any size where it is until its receiver takes it.
+_COPYING: Final = "send,put,get,atomics,fetching-atomics"
 #: What lets a waiting rank leave its core to others.
 _YIELDING: Final[Mapping[str, Mapping[str, str]]] = {
     "openmpi": {"OMPI_MCA_mpi_yield_when_idle": "1"},
@@ -58,7 +53,7 @@ def iterate_mpi_variables(
     ``crowded`` says that there are more ranks than cores. Algorithms are those of the collective that took most time
     in the run of ``advice``; none where it shows no collective.
     """
-    if launcher is None or launcher not in _EAGER:
+    if launcher is None or launcher not in _YIELDING:
         return
     if crowded:
         yield "waiting ranks keep others off the cores", _YIELDING[launcher]
@@ -66,8 +61,36 @@ def iterate_mpi_variables(
     if collective in _ALGORITHMS[launcher]:
         for algorithm in _ALGORITHMS[launcher][collective]:
             yield f"time in MPI_{collective.capitalize()}", _choose_algorithm(launcher, collective, algorithm)
-    if advice is None or _sum_seconds(advice, ("send", "recv", "wait")) > 0:
-        yield "messages wait for their receiver", _EAGER[launcher]
+    messages = advice is None or _sum_seconds(advice, ("send", "recv", "wait")) > 0
+    limit_B = choose_eager_limit(advice) if messages else None
+    if limit_B is not None:
+        yield "messages wait for their receiver", _send_eagerly(launcher, limit_B)
+
+
+def choose_eager_limit(advice: Advice | None) -> int | None:
+    """Return up to how many bytes messages have to be sent at once, so that all do that may; None where all are larger.
+
+    ``size_class`` is the bit length of a message's bytes; the limit counts its header too.
+    """
+    causes = advice.profile.causes if advice is not None else None
+    if advice is None or causes is None:
+        return _EAGER_B
+    sends = ["send" in region.name.lower() for region in advice.profile.regions]
+    sizes = [bits for bits, call in zip(causes.size_class.tolist(), causes.call.tolist(), strict=True) if sends[call]]
+    known = [1 << bits for bits in sizes if bits > 0]
+    small = [size_B for size_B in known if size_B <= _MOST_EAGER_B]
+    return max(small) + _HEADER_B if small else None if known else _EAGER_B
+
+
+def _send_eagerly(launcher: Launcher, limit_B: int) -> Mapping[str, str]:
+    """Return the variables that let messages up to ``limit_B`` be sent without their receiver."""
+    limit = str(limit_B)
+    if launcher == "hydra":
+        names = ("MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE", "MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE", "UCX_RNDV_THRESH")
+        return {"MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE": str(_EAGER_B), **dict.fromkeys(names, limit)}
+    memory = {f"OMPI_MCA_btl_{name}_{what}": value for name in ("vader", "sm")  # the same before and since version 5
+              for what, value in (("eager_limit", limit), ("flags", _COPYING))}  # fmt: skip
+    return {**memory, "UCX_RNDV_THRESH": limit}
 
 
 def _choose_algorithm(launcher: Launcher, collective: str, algorithm: str) -> Mapping[str, str]:

@@ -27,6 +27,8 @@ Kind = Literal["flags", "threads", "waiting", "schedule", "binding", "ranks", "m
 #: The library of a launcher, as far as its options and variables are known.
 Launcher = Literal["openmpi", "hydra", "slurm"]
 _PATIENCE_S: Final = 10.0
+#: What launchers of Open MPI call themselves: by the name ``mpirun``, and by others such as ``mpirun.openmpi``.
+_OPEN_MPI: Final = ("Open MPI", "OpenRTE", "Open RTE", "PRRTE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +36,8 @@ class Setting:
     """One way to run the command.
 
     ``variables`` are added to the environment, ``launch`` are words behind the launcher, ``ranks`` replaces their
-    number, ``flags`` are the compiler's. ``stake_s`` are the seconds of the gaps that it may shrink, None where nothing
-    is known of them, and ``actions`` those of the rules that it carries out.
+    number, ``flags`` are the compiler's. ``stake_share`` is the share of the recorded run in the gaps that it may
+    shrink, None where nothing is known of them, and ``actions`` those of the rules that it carries out.
     """
 
     name: str
@@ -45,7 +47,7 @@ class Setting:
     flags: str | None = None
     launch: tuple[str, ...] = ()
     ranks: int | None = None
-    stake_s: float | None = None
+    stake_share: float | None = None
     actions: tuple[str, ...] = ()
 
     @property
@@ -86,7 +88,7 @@ def identify_launcher(launcher: str) -> Launcher | None:
     if PurePath(launcher).name == "srun":
         return "slurm"
     said = run_child([launcher, "--version"], _PATIENCE_S).text
-    if "Open MPI" in said or "Open RTE" in said:
+    if any(name in said for name in _OPEN_MPI):
         return "openmpi"
     return "hydra" if "HYDRA" in said.upper() else None
 

@@ -151,6 +151,7 @@ class TrialRunner:
     def _check_file(self, tree: BuildTree, output: Path, setting: Setting) -> tuple[int, ...]:
         """Return the lines of the checked file that differ from those of the first run, and not from run to run.
 
+        Lines that tell the flags of the build, as benchmarks write them, are no results.
         A run of the command as it is tells more lines that do. Raises ``AdvisorError`` where nothing can be compared.
         """
         check = self._check
@@ -167,7 +168,12 @@ class TrialRunner:
             return ()
         expected = reference.read_text("utf-8")
         varying = set(self.varying_lines)
-        different = tuple(line for line in find_different_lines(expected, text, check.tolerance) if line not in varying)
+        told = {
+            number for number, line in enumerate(text.splitlines(), start=1) if setting.flags and setting.flags in line
+        }
+        different = tuple(
+            line for line in find_different_lines(expected, text, check.tolerance) if line not in varying | told
+        )
         if not different or not setting.is_start:
             return different
         varying |= set(different)

@@ -31,6 +31,7 @@ START: Final = Setting("start")
 REFERENCE: Final = Setting("reference")
 _DROPPED: Final = "no gain in the first run"
 _NOISE: Final = "within noise"
+_CUT_SHORT: Final = "one run: not decided"
 
 
 class SettingRunner(Protocol):
@@ -76,7 +77,7 @@ class TuningResult:
         """The setting that seems fastest of those that the budget left within noise."""
         open_ones = [
             one for one in self.tried
-            if self.stopped and one.verdict == _NOISE and one.effect is not None and one.effect.ratio < 1 - WORTH
+            if self.stopped and one.verdict in (_NOISE, _CUT_SHORT) and one.effect and one.effect.ratio < 1 - WORTH
         ]  # fmt: skip
         return min(open_ones, key=lambda one: one.effect.ratio if one.effect else 1.0, default=None)
 
@@ -237,7 +238,8 @@ def _conclude(race: _Race, settings: Sequence[Setting], effects: dict[str, Effec
     for one in settings:
         effect = effects.get(one.name, single.get(one.name))
         verdict = _judge(race, one, effect)
-        if effect is not None and verdict == _DROPPED and effect.ratio < 1 - WORTH and one.kinds[0] in won:
+        once = effect is not None and effect.runs == 1 and one.name not in race.broken
+        if effect is not None and once and effect.ratio < 1 - WORTH and one.kinds[0] in won:
             verdict = "slower than another of its kind"
         tried.append(TriedSetting(one, effect, verdict, race.median_s(one.name)))
     certain = [one for one in tried if one.verdict == "faster" and one.effect is not None]
@@ -257,6 +259,6 @@ def _judge(race: _Race, setting: Setting, effect: Effect | None) -> str:
         return "faster"
     if effect.is_slower:
         return "no gain"
-    if effect.runs == 1:
-        return _DROPPED
-    return _NOISE
+    if effect.runs > 1:
+        return _NOISE
+    return _CUT_SHORT if race.stopped and effect.ratio < 1 - WORTH else _DROPPED

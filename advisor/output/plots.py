@@ -257,7 +257,7 @@ def _render_values(part: Series, every: Sequence[_PlotLine], page: Page) -> list
     lines = render_table(heads, rows, page, indent=2)
     if len(shown) == len(places):
         return lines
-    words = f"{len(shown)} of {len(places)} places are listed; --as json has them all"
+    words = f"{len(shown)} of {len(places)} places are listed; --format json has them all"
     return [*lines, *render_paragraph(words, page, "dim", indent=2)]
 
 

@@ -326,7 +326,7 @@ def test_the_command_explains_a_path(capsys: pytest.CaptureFixture[str]) -> None
     shown = capsys.readouterr().out
     assert "M' (multiphase imbalance): 4.00 s" in shown
     assert "= IPCOLM - IPCOL" in shown
-    assert cli.main(["explain", str(FIGURE), "--as", "json"]) == 0
+    assert cli.main(["explain", str(FIGURE), "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["schema"] == "gapwatch/explain/1"
     assert found["files"] == [str(FIGURE)]
@@ -334,7 +334,7 @@ def test_the_command_explains_a_path(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_raw_profile_can_be_had(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     trace = str(PROFILES / "otf2" / "scorep-multiphase")
-    assert cli.main(["explain", trace, "M'", "--as", "json", "--profile", str(tmp_path / "profile.json")]) == 0
+    assert cli.main(["explain", trace, "M'", "--format", "json", "--profile", str(tmp_path / "profile.json")]) == 0
     found = json.loads(capsys.readouterr().out)
     raw = json.loads((tmp_path / "profile.json").read_text(encoding="utf-8"))
     rows = recomputed(raw, found, tmp_path)
@@ -345,7 +345,7 @@ def test_the_command_explains_a_run_of_the_history(tmp_path: Path, capsys: pytes
     daemon = Watch(tmp_path)
     (daemon.root / "run.json").write_text(FIGURE.read_text(encoding="utf-8"), encoding="utf-8")
     daemon.once()
-    assert cli.main(["explain", "1", "D", "--state", str(daemon.state), "--as", "json"]) == 0
+    assert cli.main(["explain", "1", "D", "--state", str(daemon.state), "--format", "json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["run"], found["numbers"][0]["value"]) == ("figure 4", 1.0)
     assert cli.main(["explain", "7", "--state", str(daemon.state)]) == 2

@@ -403,7 +403,7 @@ def test_the_demo_shows_the_same_whatever_the_history_holds(
     profile(daemon.root / "1.json", program="stencil")
     daemon.once()
     monkeypatch.setenv("GAPWATCH_STATE", str(daemon.state))
-    assert cli.main(["demo", "--as", "json"]) == 0
+    assert cli.main(["demo", "--format", "json"]) == 0
     findings = json.loads(capsys.readouterr().out)["findings"]
     assert [one for one in findings if one["kind"] == "past"] == []
 
@@ -418,7 +418,7 @@ def test_advise_knows_what_the_daemon_has_seen(
     daemon = Watch(tmp_path)
     profile(daemon.root / "1.json", run="run 1")
     daemon.once()
-    asked = ["advise", str(FIGURE), "--as", "json"]
+    asked = ["advise", str(FIGURE), "--format", "json"]
     assert cli.main([*asked, "--state", str(daemon.state)]) == 0
     findings = json.loads(capsys.readouterr().out)["findings"]
     assert [one["subject"] for one in findings if one["kind"] == "past"] == ["run 1"]

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 import advice_samples as samples
 import jsonschema
 import pytest
+from daemon_runs import profile
 
 from advisor import cli, pipeline
 from advisor.advice.earlier_runs import EarlierRuns
@@ -81,7 +83,7 @@ def test_text_in_the_c_locale(
 
 
 def test_json(asked: Pipeline, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["advise", "run.json", "--as", "json"]) == 0
+    assert cli.main(["advise", "run.json", "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     jsonschema.Draft202012Validator(load_schema()).validate(document)
     assert document["recommendations"][0]["action"] == "A-29"
@@ -172,11 +174,26 @@ def test_a_target_that_says_nothing(asked: Pipeline, capsys: pytest.CaptureFixtu
 def test_forms_for_code_hosts_and_browsers(
     asked: Pipeline, capsys: pytest.CaptureFixture[str], form: str, begin: str
 ) -> None:
-    assert cli.main(["advise", "run.json", "--as", form]) == 0
+    assert cli.main(["advise", "run.json", "--format", form]) == 0
     assert capsys.readouterr().out.startswith(begin)
 
 
 def test_places_in_sarif_are_relative_to_the_sources(asked: Pipeline, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["advise", "run.json", "--as", "sarif", "--source-root", "/home/me/jacobi/"]) == 0
+    assert cli.main(["advise", "run.json", "--format", "sarif", "--source-root", "/home/me/jacobi/"]) == 0
     run = json.loads(capsys.readouterr().out)["runs"][0]
     assert run["originalUriBaseIds"] == {"SRCROOT": {"uri": "file:///home/me/jacobi/"}}
+
+
+def test_paths_name_the_builds_of_runs_that_name_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    paths = [str(tmp_path / name) for name in ("old", "new")]
+    for repeat in range(3):
+        profile(Path(paths[0]) / f"{repeat}.json", run=f"old {repeat}", actual_s=47 + 0.01 * repeat)
+        profile(Path(paths[1]) / f"{repeat}.json", run=f"new {repeat}", actual_s=60 + 0.01 * repeat)
+        os.utime(Path(paths[0]) / f"{repeat}.json", (1e9, 1e9))
+    assert cli.main(["advise", *paths, "--fail-on", "new"]) == 0
+    assert cli.main(["advise", *paths, "--fail-on", "regression"]) == 1
+    assert f"since build {paths[0]}" in capsys.readouterr().err
+    assert cli.main(["advise", paths[1], "--fail-on", "new"]) == 2
+    capsys.readouterr()
+    assert cli.main(["advise", *paths, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["profile"]["build"] is None

@@ -34,11 +34,11 @@ class User:
         return said.out if code == 0 else said.err
 
     def watches(self) -> str:
-        return self.asks("watch", "runs", "--once", "--as", "lines")
+        return self.asks("watch", "runs", "--once", "--format", "lines")
 
     def tables(self, *arguments: str) -> list[dict[str, Any]]:
         """Return the parts of the history, the rows of tables by the names of their columns."""
-        parts: list[dict[str, Any]] = json.loads(self.asks("history", *arguments, "--as", "json"))["parts"]
+        parts: list[dict[str, Any]] = json.loads(self.asks("history", *arguments, "--format", "json"))["parts"]
         for part in parts:
             names = [column["name"] for column in part.get("columns", ())]
             part["items"] = [dict(zip(names, row, strict=True)) for row in part.get("rows", ())]
@@ -184,7 +184,7 @@ def test_a_change_that_too_few_runs_tell_of_is_not_called_noise(user: User) -> N
     shown = user.asks("compare", "v1", "v2")
     assert "unsure" in shown
     assert "too few runs tell: repeat them" in shown
-    assert "(too few runs to tell)" in user.asks("compare", "v1", "v2", "--as", "markdown")
+    assert "(too few runs to tell)" in user.asks("compare", "v1", "v2", "--format", "markdown")
     user.asks("report", "-o", "pages")
     assert "run time +3.00 s; too few runs to separate from noise" in (user.top / "pages" / "index.html").read_text()
 
@@ -228,6 +228,6 @@ def test_suppressed_advice_is_no_longer_what_is_to_be_done_first(advised: User) 
     advised.asks("suppress", action)
     profile(advised.runs / "three.json", build="v3")
     assert f"[{action}]" not in advised.watches()
-    document = json.loads(advised.asks("advise", "runs/three.json", "--as", "json"))
+    document = json.loads(advised.asks("advise", "runs/three.json", "--format", "json"))
     assert [one["state"] for one in document["recommendations"] if one["action"] == action] == ["suppressed"]
-    assert "| suppressed |" in advised.asks("advise", "runs/three.json", "--as", "markdown")
+    assert "| suppressed |" in advised.asks("advise", "runs/three.json", "--format", "markdown")

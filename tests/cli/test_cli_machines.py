@@ -23,7 +23,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_all_models_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["machines", "list", "--as", "json"]) == 0
+    assert cli.main(["machines", "list", "--format", "json"]) == 0
     (table,) = json.loads(capsys.readouterr().out)["parts"]
     assert [row[0] for row in table["rows"]] == [*NAMES, "host"]
     assert all(row[1] for row in table["rows"])
@@ -44,7 +44,7 @@ def test_a_model_is_shown_with_the_source_of_every_number(name: str, capsys: pyt
 
 
 def test_a_model_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["machines", "show", NAMES[0], "--as", "json"]) == 0
+    assert cli.main(["machines", "show", NAMES[0], "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document == json.loads(json.dumps(machines.to_document(machines.load_machine(NAMES[0]))))
 

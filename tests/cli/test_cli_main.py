@@ -100,7 +100,7 @@ def test_without_a_command_there_is_help_and_exit_code_2(capsys: pytest.CaptureF
         (["advise", "x", "--cores", "0"], "expected a number of cores, found '0'"),
         (["advise", "x", "--fail-on", "Q > 3 %"], "no gap 'Q'"),
         (["advise", "x", "--verb"], "unrecognized arguments: --verb"),
-        (["machines", "show", "--as", "xml", "host"], "invalid choice: 'xml'"),
+        (["machines", "show", "--format", "xml", "host"], "invalid choice: 'xml'"),
         (["rules"], "the following arguments are required: COMMAND"),
     ],
 )

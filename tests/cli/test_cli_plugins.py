@@ -50,7 +50,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_plugins_are_listed_with_what_is_wrong(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plugin(site, "bad", "raise OSError('no licence')")
-    assert cli.main(["plugins", "--as", "json"]) == 0
+    assert cli.main(["plugins", "--format", "json"]) == 0
     plugins, commands, problems = json.loads(capsys.readouterr().out)["parts"]
     found = {row[0]: row for row in plugins["rows"]}
     assert found["native"][4] == ""
@@ -78,7 +78,7 @@ def test_a_command_of_a_plugin_runs(site: Path, capsys: pytest.CaptureFixture[st
 
 def test_a_command_of_a_plugin_as_json(site: Path, tmp_path: Path) -> None:
     file = tmp_path / "words.json"
-    assert cli.main(["show-words", "one", "--as", "json", "-o", str(file)]) == 0
+    assert cli.main(["show-words", "one", "--format", "json", "-o", str(file)]) == 0
     assert json.loads(file.read_text())["parts"][0]["rows"] == [["one", 2]]
 
 

@@ -97,9 +97,9 @@ def test_reports_of_commands_are_pages(place: Path, capsys: pytest.CaptureFixtur
     daemon = Watch(place)
     profile(daemon.root / "1.json", build="v1")
     daemon.once()
-    assert cli.main(["history", "--as", "html", "-o", "history.html"]) == 0
+    assert cli.main(["history", "--format", "html", "-o", "history.html"]) == 0
     assert [tag.text for tag in parsed(place / "history.html").iter(f"{HTML}h2")] == ["Runs", "Advice"]
-    assert cli.main(["similar", "runs/1.json", "--as", "html"]) in (0, 2)
+    assert cli.main(["similar", "runs/1.json", "--format", "html"]) in (0, 2)
 
 
 def test_pages_of_the_history_show_the_run_over_time(place: Path) -> None:

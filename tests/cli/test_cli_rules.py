@@ -52,7 +52,7 @@ def written(folder: Path, name: str, text: str) -> Path:
 
 
 def test_all_actions_are_listed_in_the_order_of_the_steps(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["rules", "list", "--as", "json"]) == 0
+    assert cli.main(["rules", "list", "--format", "json"]) == 0
     actions, steps = json.loads(capsys.readouterr().out)["parts"]
     assert {row[0] for row in actions["rows"]} == {action.id for action in BOOK.actions}
     assert [row[2] for row in actions["rows"]] == sorted(row[2] for row in actions["rows"])
@@ -72,7 +72,7 @@ def test_every_action_can_be_shown(action: rules.book.Action, capsys: pytest.Cap
 
 
 def test_an_action_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["rules", "show", "A-29", "--as", "json"]) == 0
+    assert cli.main(["rules", "show", "A-29", "--format", "json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["id"] == "A-29"
     assert document["targets"] == ["L"]
@@ -96,7 +96,7 @@ def test_every_mistake_of_a_file_is_a_line_with_its_place(tmp_path: Path, capsys
 
 
 def test_mistakes_as_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["rules", "check", str(written(tmp_path, "mine.yaml", MISTAKES)), "--as", "json"]) == 2
+    assert cli.main(["rules", "check", str(written(tmp_path, "mine.yaml", MISTAKES)), "--format", "json"]) == 2
     (table,) = json.loads(capsys.readouterr().out)["parts"]
     assert [row[1] for row in table["rows"]] == [4, 6, 7, 9, 16]
 
@@ -134,6 +134,6 @@ def test_examples_that_fail_are_named(tmp_path: Path, capsys: pytest.CaptureFixt
 def test_rules_of_the_user_count_everywhere(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config.mkdir(parents=True)
     written(config, "mine.yaml", SWITCHED)
-    assert cli.main(["rules", "list", "--as", "json"]) == 0
+    assert cli.main(["rules", "list", "--format", "json"]) == 0
     rows = json.loads(capsys.readouterr().out)["parts"][0]["rows"]
     assert [row[6] for row in rows if row[0] == "A-29"] == ["off"]

@@ -73,7 +73,7 @@ def script(folder: Path, name: str, text: str) -> str:
 def advised(folder: Path, *command: str, **more: str) -> dict[str, Any]:
     """The advice on a run of ``command``, whose profile is ``run.json``."""
     done = run(
-        "run", "--from-outside", "--as", "json", "-o", "advice.json", "--profile", "run.json", "--", *command,
+        "run", "--from-outside", "--format", "json", "-o", "advice.json", "--profile", "run.json", "--", *command,
         home=folder, **more,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()
@@ -226,7 +226,8 @@ def test_which_program(tmp_path: Path) -> None:
         (["--from-outside", "--profile", "missing/run.json"], "--profile: can't write missing/run.json"),
         (["--from-outside", "--profile", "folder"], "--profile: folder is there already; name a new file"),
         (["--profile", "folder"], "--profile: folder is there already; name a new directory"),
-        (["--profile", "file/run"], "--profile: can't write file/run"),
+        (["--profile", "file/run"], "--profile: can't write file/run: Not a directory"),
+        (["--profile", "/proc/run"], "--profile: can't write /proc/run: No such file or directory"),
     ],
 )
 def test_a_profile_that_cannot_be_written_is_refused_before_the_program_runs(

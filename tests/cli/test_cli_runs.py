@@ -24,7 +24,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def document(path: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     """The document on a run, checked against the schema."""
-    assert cli.main(["advise", str(path), "--as", "json"]) == 0
+    assert cli.main(["advise", str(path), "--format", "json"]) == 0
     read: dict[str, Any] = json.loads(capsys.readouterr().out)
     jsonschema.Draft202012Validator(load_schema()).validate(read)
     return read

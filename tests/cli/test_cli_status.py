@@ -47,7 +47,7 @@ def test_status_says_why_files_are_ignored(place: Path, says: Callable[..., tupl
     (place / "runs" / "empty").touch()
     says("stamp", "runs", "--build", "v1")
     says("watch", "runs", "--once")
-    parts: list[dict[str, Any]] = json.loads(says("status", "--as", "json")[1])["parts"]
+    parts: list[dict[str, Any]] = json.loads(says("status", "--format", "json")[1])["parts"]
     [ignored] = [part for part in parts if part.get("title") == "Ignored"]
     assert {Path(path).name: (why, many) for why, many, path in ignored["rows"]} == {
         "notes.txt": ("in no format that is known", 1),

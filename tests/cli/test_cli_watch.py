@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ from daemon_runs import profile
 from patience import PATIENCE_S, has_ended, wait_until
 
 from advisor import cli
+from advisor.daemon import scan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,30 +65,60 @@ def _signals() -> Iterator[None]:
 
 def test_each_run_is_a_line_and_changes_stand_below(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     profile(place / "runs" / "one.json", build="v1")
-    assert once(capsys, "--as", "lines").startswith("run 1: fig4 v1: 47.0 s: Decompose")
+    assert once(capsys, "--format", "lines").startswith("run 1: fig4 v1: 47.0 s: Decompose")
     profile(place / "runs" / "two.json", build="v2", actual_s=50)
-    lines = once(capsys, "--as", "lines").splitlines()
+    lines = once(capsys, "--format", "lines").splitlines()
     assert lines[0].startswith("run 2: fig4 v2: 50.0 s: ")
     assert lines[1] == "  since v1: run time +3.00 s (one run each: noise unknown)"
+
+
+def test_what_lies_there_is_read_in_the_order_of_its_writing_root_by_root(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    order = ["later/1", "later/10", "runs/2", "runs/11"]
+    for age, name in enumerate(reversed(order), start=1):
+        (place / name).mkdir(parents=True)
+        file = profile(place / name / "run.json", build=f"v{name.partition('/')[2]}")
+        os.utime(file, (1e9 - age, 1e9 - age))
+    assert cli.main(["watch", "runs", "later", "--once", "--format", "json"]) == 0
+    builds = [json.loads(line)["profile"]["build"] for line in capsys.readouterr().out.splitlines()]
+    assert builds == ["v2", "v11", "v1", "v10"]
+
+
+def test_a_directory_that_cannot_be_entered_is_spoken_of(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile(place / "runs" / "one.json")
+    (place / "runs" / "private").mkdir()
+    real = scan._scan_folder
+
+    def scan_folder(path: Path) -> tuple[scan.FolderScan, list[Path]]:
+        if path.name == "private":
+            raise PermissionError(errno.EACCES, "Permission denied")
+        return real(path)
+
+    monkeypatch.setattr(scan, "_scan_folder", scan_folder)
+    assert f"{place}/runs/private can't be read" in once(capsys, "--format", "lines")
+    assert "private can't be read" in run(capsys, "watch", "runs", "--once", "--fail-on", "L > 90 %").err
 
 
 def test_as_json_there_is_one_document_a_line(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number in range(3):
         profile(place / "runs" / f"{number}.json")
-    documents = [json.loads(text) for text in once(capsys, "--as", "json").splitlines()]
+    documents = [json.loads(text) for text in once(capsys, "--format", "json").splitlines()]
     assert [document["schema"] for document in documents] == ["gapwatch/advice/1"] * 3
 
 
 def test_the_history_tells_runs_items_and_their_life(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     profile(place / "runs" / "one.json", build="v1")
     once(capsys)
-    shown = run(capsys, "history", "--as", "json")
+    shown = run(capsys, "history", "--format", "json")
     runs, items = json.loads(shown.out)["parts"]
     assert runs["rows"][0][:3] == [1, "fig4", "v1"]
     action = items["rows"][0][1]
     assert items["rows"][0][4] == "new"
     assert run(capsys, "suppress", action, "--reason", "later", "--until", "2999-01-01").code == 0
-    assert json.loads(run(capsys, "history", "fig4", "--as", "json").out)["parts"][1]["rows"][0][4] == "suppressed"
+    assert json.loads(run(capsys, "history", "fig4", "--format", "json").out)["parts"][1]["rows"][0][4] == "suppressed"
     assert run(capsys, "applied", action).code == 0
     assert run(capsys, "ack", "A-99").code == 2
     assert "no run of 'nothing' in the history; there are fig4" in run(capsys, "history", "nothing").err
@@ -97,7 +129,7 @@ def test_builds_are_compared_against_their_noise(place: Path, capsys: pytest.Cap
         for repeat in range(3):
             profile(place / "runs" / f"{build}-{repeat}.json", build=build, actual_s=elapsed + 0.01 * repeat)
     once(capsys)
-    shown = run(capsys, "compare", "v1", "v2", "--as", "json")
+    shown = run(capsys, "compare", "v1", "v2", "--format", "json")
     table, verdict = json.loads(shown.out)["parts"]
     changes = {row[0]: row for row in table["rows"]}
     assert changes["actual"][3] == pytest.approx(5.0)
@@ -108,7 +140,7 @@ def test_builds_are_compared_against_their_noise(place: Path, capsys: pytest.Cap
     assert run(capsys, "compare", "v1", "v2", "--fail-on", "new", "--fail-on", "M' > 50 %").code == 0
     assert run(capsys, "compare", "v1", "v2", "--fail-on", "M' > 1 %").err.startswith("gapwatch: gate crossed: M' is")
     (place / "v1").mkdir()  # no reason to take v2 for a directory, too
-    comment = run(capsys, "compare", "v1", "v2", "--as", "markdown").out
+    comment = run(capsys, "compare", "v1", "v2", "--format", "markdown").out
     assert comment.startswith("<!-- gapwatch: fig4 -->\n")
     assert "**Since build `v1`**: run time +5.00 s" in comment
     (place / "v1").rmdir()
@@ -156,13 +188,13 @@ def test_what_is_exported_and_backed_up_is_complete(place: Path, capsys: pytest.
     shutil.rmtree(place / "state")
     (place / "state").mkdir()
     (place / "copy.sqlite").rename(place / "state" / "history.sqlite")
-    assert json.loads(run(capsys, "history", "--as", "json").out)["parts"][0]["rows"][0][1] == "fig4"
+    assert json.loads(run(capsys, "history", "--format", "json").out)["parts"][0]["rows"][0][1] == "fig4"
 
 
 def test_status_counts_every_file_and_says_what_is_in_the_way(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (place / "runs" / "half.json").write_bytes(profile(place / "runs" / "one.json").read_bytes()[:150])
     once(capsys)
-    parts = json.loads(run(capsys, "status", "--as", "json").out)["parts"]
+    parts = json.loads(run(capsys, "status", "--format", "json").out)["parts"]
     assert parts[0]["text"].startswith("no process is writing to the history")
     assert dict(parts[1]["rows"])["total"] == 2
     assert [row[1] for row in parts[3]["rows"]] == ["quarantined"]
@@ -181,7 +213,7 @@ def test_directories_must_be_named_and_be_there(place: Path, capsys: pytest.Capt
 
 
 def test_the_configuration_is_shown_and_checked(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    shown = json.loads(run(capsys, "config", "show", "--as", "json").out)
+    shown = json.loads(run(capsys, "config", "show", "--format", "json").out)
     assert ["quiet", '"0.1 s"'] in shown["parts"][1]["rows"]
     assert run(capsys, "config", "check").out.endswith("fine\n")
     (place / "bad.toml").write_text("quiet = 'soon'\nnise = 3\n")
@@ -191,12 +223,12 @@ def test_the_configuration_is_shown_and_checked(place: Path, capsys: pytest.Capt
 
 
 def test_signals_end_the_daemon_and_the_next_goes_on(place: Path) -> None:
-    with Process("--as", "lines") as daemon:
+    with Process("--format", "lines") as daemon:
         profile(place / "runs" / "one.json")
         assert daemon.line().startswith("run 1: fig4")
         daemon.process.send_signal(signal.SIGTERM)
         assert daemon.process.wait(PATIENCE_S) == 0
-    with Process("--as", "lines", "--once") as daemon:
+    with Process("--format", "lines", "--once") as daemon:
         profile(place / "runs" / "two.json")
         assert daemon.line().startswith("run 2: fig4")
         assert daemon.process.wait(PATIENCE_S) == 0
@@ -204,7 +236,7 @@ def test_signals_end_the_daemon_and_the_next_goes_on(place: Path) -> None:
 
 def test_a_hangup_reads_the_configuration_again_and_a_broken_one_changes_nothing(place: Path) -> None:
     settings = place / "config" / "gapwatch" / "gapwatch.toml"
-    with Process("--as", "lines") as daemon:
+    with Process("--format", "lines") as daemon:
         profile(place / "runs" / "one.json")
         assert daemon.line().startswith("run 1")
         settings.write_text("quiet = nonsense")
@@ -234,7 +266,7 @@ def test_the_daemon_ends_with_its_terminal(place: Path) -> None:
 
 
 def test_a_killed_daemon_leaves_no_children_and_loses_nothing(place: Path) -> None:
-    with Process("--as", "lines") as daemon:
+    with Process("--format", "lines") as daemon:
         profile(place / "runs" / "one.json")
         assert daemon.line().startswith("run 1")
         children = daemon.children()
@@ -242,14 +274,14 @@ def test_a_killed_daemon_leaves_no_children_and_loses_nothing(place: Path) -> No
         daemon.process.kill()
         daemon.process.wait()
     wait_until(lambda: all(has_ended(child.pid) for child in children))
-    with Process("--as", "lines", "--once") as daemon:
+    with Process("--format", "lines", "--once") as daemon:
         profile(place / "runs" / "two.json")
         assert daemon.line().startswith("run 2")
 
 
 def test_what_was_stopped_misses_nothing(place: Path) -> None:
     """A stopped daemon hears no events of what happens; a few files here, 20,000 in benchmarks."""
-    with Process("--as", "lines") as daemon:
+    with Process("--format", "lines") as daemon:
         profile(place / "runs" / "one.json")
         assert daemon.line().startswith("run 1")
         daemon.process.send_signal(signal.SIGSTOP)

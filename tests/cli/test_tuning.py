@@ -11,12 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from simulated_programs import SimulatedProgram
 
 from advisor import cli
+from advisor.collect.binaries.executables import find_program
 from advisor.experiments.build_trees import _cmake_commands, build_tree, describe_reconfiguration, write_makefile_patch
-from advisor.experiments.candidates import ProgramFacts, describe_program, propose_settings
+from advisor.experiments.candidates import ProgramFacts, describe_program, propose_settings, uses_openmp
 from advisor.experiments.mpi_settings import find_costly_collective, iterate_bindings, iterate_mpi_variables
 from advisor.experiments.paired_test import Point, Timing, drop_disturbed, estimate_effects
 from advisor.experiments.settings import (
@@ -33,7 +35,7 @@ from advisor.experiments.settings import (
 from advisor.experiments.trials import Check, TrialRunner, find_different_lines, find_last_words, identify_work
 from advisor.experiments.tuning import REFERENCE, START, tune_command
 from advisor.model.errors import AdvisorError
-from advisor.model.records import Share
+from advisor.model.records import Region, Share
 from gapwatch import load
 
 if TYPE_CHECKING:
@@ -155,8 +157,8 @@ def facts(words: tuple[str, ...] = ("./app",), **changed: object) -> ProgramFact
 def test_settings_come_from_the_gaps(fig4: Path) -> None:
     advice = load(fig4).advise()
     proposed = propose_settings(facts(), advice, fast_math=False, most=6)
-    stakes = [one.stake_s or 0.0 for one in proposed]
-    assert all(stake >= 0.02 * advice.profile.actual_s for stake in stakes)
+    stakes = [one.stake_share or 0.0 for one in proposed]
+    assert all(0.02 <= stake <= 1 for stake in stakes)
     assert "mpi" not in {kind for one in proposed for kind in one.kinds}
     assert not any("-ffast-math" in (one.flags or "") for one in proposed)
     assert any("-ffast-math" in (one.flags or "") for one in propose_settings(facts(), advice, fast_math=True, most=99))
@@ -277,8 +279,19 @@ def test_flags_with_wrong_results_are_never_recommended(
     )  # fmt: skip
     assert rows["-O3 -march=native"]["verdict"] == "wrong result: line 1 differs"
     said = list(map(str, rows["text"]["text"]))  # type: ignore[call-overload]
-    assert any(text.startswith(("Nothing to gain", "Not decided")) for text in said)
+    assert any(text.startswith(("Nothing to gain", "Not decided", "No setting")) for text in said)
     assert not any("-O3 -march=native" in text for text in said)
+
+
+def test_lines_that_tell_the_flags_are_no_results(tmp_path: Path) -> None:
+    (tmp_path / "app.sh").write_text("echo flags: $FLAGS; echo sum $SUM", encoding="utf-8")
+    runner = TrialRunner(("sh", "app.sh"), tmp_path, tmp_path / "s", "sh -c : {flags}", Check(file=Path("-")))
+    told = {"FLAGS": "-O0", "SUM": "1"}
+    assert runner.run_trial(replace(START, variables=told), 60).failure is None
+    fast = Setting("fast", ("flags",), flags="-O3 -march=native", variables=told | {"FLAGS": "-O3 -march=native"})
+    assert runner.run_trial(fast, 60).failure is None
+    wrong = replace(fast, name="wrong", variables=fast.variables | {"SUM": "2"})
+    assert runner.run_trial(wrong, 60).failure == "wrong result: line 2 differs"
 
 
 def test_a_check_command_sees_the_output(project: Path, tmp_path: Path) -> None:
@@ -337,7 +350,10 @@ def test_meson_builds_are_recognised(tmp_path: Path) -> None:
     assert "-DNDEBUG" in compiled
     for line in describe_reconfiguration("meson", tmp_path / "build", "-O3 -g1"):
         subprocess.run(line, shell=True, check=True, capture_output=True, cwd=tmp_path)
-    assert "-O3 -g1" in (tmp_path / "build" / "compile_commands.json").read_text(encoding="utf-8")
+        assert len(line) < 200
+    compiled = (tmp_path / "build" / "compile_commands.json").read_text(encoding="utf-8")
+    assert "-DMINE=1 -O3 -g1" in compiled
+    assert "-DNDEBUG" in compiled
 
 
 def test_cmake_builds_are_recognised(tmp_path: Path) -> None:
@@ -468,7 +484,7 @@ def test_settings_of_mpi_fit_the_library_and_what_took_time(fig4: Path) -> None:
     assert mpich[0] == {"MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM": "recursive_doubling"}
     messages = build_mpi_advice(fig4, Send=1.0)
     [(_, eager)] = iterate_mpi_variables("hydra", messages, crowded=False)
-    assert eager["MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE"] == "65536"
+    assert eager["UCX_RNDV_THRESH"] == "65536"
     assert list(iterate_mpi_variables(None, advice, crowded=True)) == []
     assert list(iterate_bindings("hydra", crowded=False, threaded=True)) == [("-bind-to", "core")]
     assert list(iterate_bindings("slurm", crowded=True, threaded=False)) == [("--cpu-bind=none",)]
@@ -477,7 +493,12 @@ def test_settings_of_mpi_fit_the_library_and_what_took_time(fig4: Path) -> None:
 
 @pytest.mark.parametrize(
     ("launcher", "said"),
-    [("openmpi", "mpirun (Open MPI) 4.1.4"), ("hydra", "HYDRA build details:"), (None, "something else")],
+    [
+        ("openmpi", "mpirun (Open MPI) 4.1.4"),
+        ("openmpi", "mpirun.openmpi (OpenRTE) 4.1.4"),
+        ("hydra", "HYDRA build details:"),
+        (None, "something else"),
+    ],
 )
 def test_a_launcher_is_known_by_what_it_says(tmp_path: Path, launcher: str | None, said: str) -> None:
     program = tmp_path / "mpiexec.mine"
@@ -507,10 +528,27 @@ def test_settings_that_the_program_can_t_use_are_not_tried(monkeypatch: pytest.M
     assert kinds == {"flags", "threads", "waiting", "schedule", "binding", "mpi", "memory", "io", "device"}
 
 
+@pytest.mark.parametrize(
+    ("regions", "openmp"),
+    [(["compress", "pthread_create"], False), (["!$omp parallel", "pthread_create"], True), (["solve"], True)],
+)
+def test_variables_of_openmp_reach_no_other_threads(fig4: Path, regions: list[str], openmp: bool) -> None:
+    profile = replace(load(fig4).advise().profile, paradigms=("openmp",), regions=tuple(map(Region, regions)))
+    assert uses_openmp(profile) is openmp
+
+
+def test_what_other_programs_took_is_not_at_stake(fig4: Path) -> None:
+    advice = load(fig4).advise()
+    [flags, *_] = propose_settings(facts(openmp=False), advice, fast_math=False, most=1)
+    others = replace(advice.profile, actual_s=100.0, outside={"other programs": np.array([53.0, 53.0])})
+    [disturbed, *_] = propose_settings(facts(openmp=False), replace(advice, profile=others), fast_math=False, most=1)
+    assert flags.stake_share == disturbed.stake_share is not None
+
+
 def test_of_a_recording_without_evidence_no_gap_chooses(fig4: Path) -> None:
     advice = load(fig4).advise()
     weak = replace(advice, grade=replace(advice.grade, letter="F"))
-    assert all(one.stake_s is None for one in propose_settings(facts(), weak, fast_math=False, most=6))
+    assert all(one.stake_share is None for one in propose_settings(facts(), weak, fast_math=False, most=6))
     every = len(propose_settings(facts(), weak, fast_math=False, most=99))
     rough = replace(advice, grade=replace(advice.grade, letter="D"))
     assert len(propose_settings(facts(), rough, fast_math=False, most=99)) == every
@@ -521,6 +559,13 @@ def test_of_a_recording_without_evidence_no_gap_chooses(fig4: Path) -> None:
 def test_of_one_thread_nothing_is_bound() -> None:
     kinds = {one.kinds[0] for one in propose_settings(facts(threads=1), None, fast_math=False, most=99)}
     assert kinds == {"flags", "threads", "memory"}
+
+
+def test_a_library_that_is_read_is_no_program(tmp_path: Path) -> None:
+    for name, mode in (("app", 0o755), ("data.so", 0o644)):
+        (tmp_path / name).write_bytes(b"\x7fELF")
+        (tmp_path / name).chmod(mode)
+    assert find_program(("./app", "data.so"), tmp_path) == tmp_path / "app"
 
 
 def test_a_program_says_what_it_uses(tmp_path: Path) -> None:
@@ -592,3 +637,10 @@ def test_what_the_budget_left_open_is_not_called_nothing_to_win() -> None:
     assert result.undecided_setting.setting.name == "flags"
     decided = tune(SimulatedProgram(3, {"flags": 0.5}))
     assert decided.undecided_setting is None
+
+
+def test_a_gain_that_the_budget_left_at_one_run_is_not_called_none() -> None:
+    result = tune(SimulatedProgram(3, {"flags": 0.3}), SETTINGS[:1], runs=2)
+    assert result.stopped is not None
+    assert [one.verdict for one in result.tried] == ["one run: not decided"]
+    assert result.undecided_setting is not None

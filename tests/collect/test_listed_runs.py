@@ -44,6 +44,7 @@ def test_a_folder_of_runs_is_listed_and_the_newest_advised_on(tmp_path: Path) ->
     assert [one.run for one in found.runs] == ["run-1", "run-2", "run-3"]
     assert "heat, 2026-11-02T10:00:00" in format_runs(found.runs)[1]
     assert format_runs(found.runs, most=1)[0] == "  … 2 older ones"
+    assert len({line.index("heat") for line in format_runs(found.runs * 4)}) == 1
 
 
 @pytest.mark.parametrize("wanted", ["2", "run-2", "r2.json"])

@@ -71,7 +71,7 @@ def test_fs2_what_20000_files_did_to_a_stopped_daemon(tmp_path: Path) -> None:
     Most of the files are empty here; ``benchmarks/daemon_figures.py stopped`` does it with content in all of them.
     """
     env = settle(tmp_path, FAST.replace("scan = 0.3", "scan = 600") + "jobs = 2\n")
-    with Process("--as", "lines", env=env, cwd=tmp_path) as daemon:
+    with Process("--format", "lines", env=env, cwd=tmp_path) as daemon:
         profile(tmp_path / "runs" / "first.json")
         assert daemon.line().startswith("run 1")
         daemon.process.send_signal(signal.SIGSTOP)
@@ -94,7 +94,7 @@ def test_fs2_what_20000_files_did_to_a_stopped_daemon(tmp_path: Path) -> None:
 def test_fs3_without_inotify_the_daemon_scans_and_says_so(tmp_path: Path) -> None:
     needs("unshare", "-Ur", "true")
     limited = ["unshare", "-Ur", "sh", "-c", 'echo 0 > /proc/sys/user/max_inotify_instances; exec "$@"', "sh"]
-    with Process("--as", "lines", before=limited, env=settle(tmp_path), cwd=tmp_path) as daemon:
+    with Process("--format", "lines", before=limited, env=settle(tmp_path), cwd=tmp_path) as daemon:
         assert "is scanned every 0.3 s: " in daemon.line()
         profile(tmp_path / "runs" / "late.json")
         assert daemon.line().startswith("run 1")
@@ -124,7 +124,7 @@ def test_fs4_writes_below_an_overlay_are_found_without_an_event(tmp_path: Path) 
     mount = "mount -t overlay overlay -o lowerdir=lower,upperdir=upper,workdir=work runs"
     needs("unshare", "-Urm", "sh", "-c", f"cd '{tmp_path}' && {mount}")
     mounted = ["unshare", "-Urm", "sh", "-c", f'{mount} && exec "$@"', "sh"]
-    with Process("--as", "lines", before=mounted, env=env, cwd=tmp_path) as daemon:
+    with Process("--format", "lines", before=mounted, env=env, cwd=tmp_path) as daemon:
         assert "overlay announces no changes" in daemon.line()
         profile(tmp_path / "lower" / "late.json")
         assert daemon.line().startswith("run 1")
@@ -150,7 +150,7 @@ def test_fs8_what_cannot_be_opened_for_now_waits_and_is_read_later(tmp_path: Pat
     env = settle(tmp_path) | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "TRIED": str(tried_file)}
     env |= {"LD_PRELOAD": str(shim), "FAULT": str(fault)}
     profile(tmp_path / "runs" / "faulty.json")
-    with Process("--as", "lines", env=env, cwd=tmp_path) as daemon:
+    with Process("--format", "lines", env=env, cwd=tmp_path) as daemon:
         profile(tmp_path / "runs" / "sound.json")
         assert daemon.line().startswith("run 1"), "another file is read all the same"
         daemon.until(lambda: tried_file.stat().st_size >= 3)
@@ -189,7 +189,7 @@ def test_fs9_pr2_pr13_status_answers_and_the_watchdog_is_fed_while_a_reader_hang
         manager.bind("notify")
         manager.settimeout(PATIENCE_S)
         env = settle(tmp_path, UNHURRIED) | {"NOTIFY_SOCKET": str(address)}
-        with Process("--as", "lines", env=env, cwd=tmp_path) as daemon:
+        with Process("--format", "lines", env=env, cwd=tmp_path) as daemon:
             assert manager.recv(100) == b"READY=1"
             profile(tmp_path / "runs" / "one.json")
             assert daemon.line().startswith("run 1")
@@ -250,7 +250,7 @@ def test_fs16_what_may_not_be_read_waits_until_it_may(tmp_path: Path) -> None:
         needs(*before, "true")
     path = profile(tmp_path / "runs" / "a.json")
     path.chmod(0)
-    with Process("--as", "lines", before=before, env=settle(tmp_path), cwd=tmp_path) as daemon:
+    with Process("--format", "lines", before=before, env=settle(tmp_path), cwd=tmp_path) as daemon:
         daemon.until(lambda: daemon.counts().get("waiting") == 1)
         daemon.until(lambda: tried(tmp_path / "state", "a.json") is not None)
         before_that = daemon.commits()

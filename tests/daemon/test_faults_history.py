@@ -42,13 +42,13 @@ def test_st1_st15_a_daemon_that_is_killed_at_any_moment_loses_nothing_and_reads_
     for turn in range(4):
         for number in range(10):
             profile(tmp_path / "runs" / f"{turn}{number}.json")
-        with Process("--as", "lines", env=env, cwd=tmp_path) as daemon:
+        with Process("--format", "lines", env=env, cwd=tmp_path) as daemon:
             acknowledged.add(daemon.line().split(":")[0])
             time.sleep(chance.uniform(0.0, 0.3))
             daemon.process.send_signal(signal.SIGKILL)
             assert daemon.process.stdout is not None
             acknowledged |= {line.split(":")[0] for line in daemon.process.stdout if line.startswith("run ")}
-    with Process("--as", "lines", "--once", env=env, cwd=tmp_path) as daemon:
+    with Process("--format", "lines", "--once", env=env, cwd=tmp_path) as daemon:
         assert daemon.process.wait(PATIENCE_S) == 0
         assert daemon.counts()["ingested"] == 40
     with closing(open_read_only(tmp_path / "state")) as connection:
@@ -96,7 +96,7 @@ def test_st4_a_file_system_that_is_full_pauses_reading_until_there_is_room(tmp_p
     for number in range(200):
         profile(tmp_path / "runs" / f"{number}.json")
     with Process(
-        "--as", "lines", before=["unshare", "-Urm", "sh", "-c", script, "sh"], env=env, cwd=tmp_path
+        "--format", "lines", before=["unshare", "-Urm", "sh", "-c", script, "sh"], env=env, cwd=tmp_path
     ) as daemon:
         lines: list[str] = []
         while not any("reading pauses" in line for line in lines):
@@ -119,10 +119,10 @@ def test_st4_a_file_system_that_is_full_pauses_reading_until_there_is_room(tmp_p
 
 def test_st8_a_second_daemon_is_refused_and_told_who_is_there(tmp_path: Path) -> None:
     env = settle(tmp_path)
-    with Process("--as", "lines", env=env, cwd=tmp_path) as daemon:
+    with Process("--format", "lines", env=env, cwd=tmp_path) as daemon:
         profile(tmp_path / "runs" / "a.json")
         assert daemon.line().startswith("run 1")
-        with Process("--as", "lines", env=env, cwd=tmp_path) as second:
+        with Process("--format", "lines", env=env, cwd=tmp_path) as second:
             said = second.line()
             assert f"in use by another gapwatch (process {daemon.process.pid} on {os.uname().nodename})" in said
             assert second.process.wait(PATIENCE_S) == 2
@@ -137,10 +137,10 @@ def test_st9_a_daemon_on_another_node_is_refused_and_told_where(
     env = settle(tmp_path)
     elsewhere = ["unshare", "-Ur", "--uts", "sh", "-c", 'echo node-a > /proc/sys/kernel/hostname; exec "$@"', "sh"]
     needs(*elsewhere[:-2], "echo node-a > /proc/sys/kernel/hostname")
-    with Process("--as", "lines", before=elsewhere, env=env, cwd=tmp_path) as daemon:
+    with Process("--format", "lines", before=elsewhere, env=env, cwd=tmp_path) as daemon:
         profile(tmp_path / "runs" / "a.json")
         assert daemon.line().startswith("run 1")
-        with Process("--as", "lines", env=env, cwd=tmp_path) as second:
+        with Process("--format", "lines", env=env, cwd=tmp_path) as second:
             assert f"(process {daemon.process.pid} on node-a)" in second.line()
             assert second.process.wait(PATIENCE_S) == 2
         with open_transaction(tmp_path / "state") as connection:
@@ -252,7 +252,7 @@ def test_a_history_that_cannot_be_written_once_is_an_error(tmp_path: Path) -> No
 
 def test_pr11_pr1_a_configuration_that_is_broken_changes_nothing(tmp_path: Path) -> None:
     env = settle(tmp_path)
-    with Process("--as", "lines", env=env, cwd=tmp_path) as daemon:
+    with Process("--format", "lines", env=env, cwd=tmp_path) as daemon:
         daemon.until(lambda: bool(daemon.counts()))
         (tmp_path / "config" / "gapwatch" / "gapwatch.toml").write_text("quiet = [[[")
         daemon.process.send_signal(signal.SIGHUP)
@@ -261,7 +261,7 @@ def test_pr11_pr1_a_configuration_that_is_broken_changes_nothing(tmp_path: Path)
         assert daemon.line().startswith("run 1")
         (tmp_path / "config" / "gapwatch" / "gapwatch.toml").write_text(FAST + f'roots = ["{tmp_path}/runs"]\n')
         said = subprocess.run(
-            [sys.executable, "-m", "gapwatch", "status", "--as", "json"],
+            [sys.executable, "-m", "gapwatch", "status", "--format", "json"],
             capture_output=True,
             text=True,
             check=False,

@@ -36,7 +36,7 @@ def status(env: Mapping[str, str]) -> str:
 
 
 def test_pr3_pr6_children_end_with_the_daemon_and_offer_themselves_when_memory_runs_out(tmp_path: Path) -> None:
-    with Process("--as", "lines", env=settle(tmp_path), cwd=tmp_path) as daemon:
+    with Process("--format", "lines", env=settle(tmp_path), cwd=tmp_path) as daemon:
         profile(tmp_path / "runs" / "a.json")
         assert daemon.line().startswith("run 1")
         (child,) = daemon.children()
@@ -70,7 +70,7 @@ def test_pr4_clocks_that_jump_change_no_order(tmp_path: Path, monkeypatch: pytes
 
 def test_pr5_without_descriptors_reading_pauses_and_nothing_is_lost(tmp_path: Path) -> None:
     env = settle(tmp_path)
-    with Process("--as", "lines", env=env, cwd=tmp_path) as daemon:
+    with Process("--format", "lines", env=env, cwd=tmp_path) as daemon:
         profile(tmp_path / "runs" / "a.json")
         assert daemon.line().startswith("run 1")
         for child in daemon.children():
@@ -89,8 +89,8 @@ def test_pr5_without_descriptors_reading_pauses_and_nothing_is_lost(tmp_path: Pa
 
 def test_pr7_a_log_that_is_full_stops_nothing(tmp_path: Path) -> None:
     env = settle(tmp_path)
-    command = [sys.executable, "-m", "gapwatch", "watch", "runs", "--as", "lines"]
-    with open("/dev/full", "wb") as full, Process("--as", "lines", "--once", env=env, cwd=tmp_path) as done:
+    command = [sys.executable, "-m", "gapwatch", "watch", "runs", "--format", "lines"]
+    with open("/dev/full", "wb") as full, Process("--format", "lines", "--once", env=env, cwd=tmp_path) as done:
         done.process.wait()
         process = subprocess.Popen(command, stdout=full, stderr=full, env=os.environ | env, cwd=tmp_path)
         try:
@@ -106,7 +106,7 @@ def test_pr7_a_log_that_is_full_stops_nothing(tmp_path: Path) -> None:
 
 def test_pr9_without_the_variables_of_a_session_there_is_once(tmp_path: Path) -> None:
     profile(tmp_path / "runs" / "a.json")
-    command = [sys.executable, "-m", "gapwatch", "watch", "runs", "--once", "--as", "lines"]
+    command = [sys.executable, "-m", "gapwatch", "watch", "runs", "--once", "--format", "lines"]
     bare = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     made = subprocess.run(command, capture_output=True, text=True, env=bare, cwd=tmp_path, check=True)
     assert made.stdout.startswith("run 1")
@@ -114,7 +114,7 @@ def test_pr9_without_the_variables_of_a_session_there_is_once(tmp_path: Path) ->
 
 
 def test_pr10_it_is_a_guest_and_its_children_are(tmp_path: Path) -> None:
-    with Process("--as", "lines", env=settle(tmp_path, FAST.replace("nice = 0\n", "")), cwd=tmp_path) as daemon:
+    with Process("--format", "lines", env=settle(tmp_path, FAST.replace("nice = 0\n", "")), cwd=tmp_path) as daemon:
         profile(tmp_path / "runs" / "a.json")
         assert daemon.line().startswith("run 1")
         for process in (psutil.Process(daemon.process.pid), *daemon.children()):
@@ -160,7 +160,7 @@ def test_ho12_a_name_with_line_breaks_is_one_line(tmp_path: Path) -> None:
     half = profile(tmp_path / "a.json").read_bytes()[:150]
     name = "f\n2026-01-01 CRITICAL all is lost\x1b]0;title\x07"
     (tmp_path / "runs" / name).write_bytes(half)
-    with Process("--as", "lines", "--once", env=env, cwd=tmp_path) as daemon:
+    with Process("--format", "lines", "--once", env=env, cwd=tmp_path) as daemon:
         assert daemon.process.wait(PATIENCE_S) == 0
         assert daemon.process.stdout is not None
         said = daemon.process.stdout.read()
@@ -174,7 +174,7 @@ def test_ho19_secrets_of_the_environment_reach_nothing(tmp_path: Path) -> None:
     env = settle(tmp_path) | {"AWS_SECRET_ACCESS_KEY": "canary-4711", "TOKEN": "canary-4711"}
     profile(tmp_path / "runs" / "a.json")
     (tmp_path / "runs" / "half.json").write_bytes(profile(tmp_path / "a.json").read_bytes()[:150])
-    with Process("--as", "json", "--once", env=env, cwd=tmp_path) as daemon:
+    with Process("--format", "json", "--once", env=env, cwd=tmp_path) as daemon:
         assert daemon.process.wait(PATIENCE_S) == 0
         assert daemon.process.stdout is not None
         said = daemon.process.stdout.read() + status(env)
@@ -207,7 +207,7 @@ def test_pl14_nothing_is_ever_unpickled() -> None:
 
 def test_pr1_a_signal_ends_it_also_while_it_reads_and_waits_for_no_reader(tmp_path: Path) -> None:
     env = settle(tmp_path, UNHURRIED)
-    with Process("--as", "lines", env=env, cwd=tmp_path) as daemon:
+    with Process("--format", "lines", env=env, cwd=tmp_path) as daemon:
         for number in range(40):
             profile(tmp_path / "runs" / f"{number}.json")
         daemon.line()

@@ -39,7 +39,7 @@ class User:
             shutil.copytree(RECORDED / name, place)
             said = json.loads((place / "gapwatch.json").read_text())
             (place / "gapwatch.json").write_text(json.dumps(said | {"build": build}))
-        assert cli.main(["watch", str(self.top / "runs"), "--once", "--as", "lines"]) == 0
+        assert cli.main(["watch", str(self.top / "runs"), "--once", "--format", "lines"]) == 0
         self._capsys.readouterr()
 
     def says(self, *arguments: str) -> str:
@@ -47,7 +47,7 @@ class User:
         return self._capsys.readouterr().out
 
     def item(self, action: str) -> dict[str, Any]:
-        table = json.loads(self.says("history", "stencil", "--as", "json"))["parts"][1]
+        table = json.loads(self.says("history", "stencil", "--format", "json"))["parts"][1]
         [row] = [row for row in table["rows"] if row[1] == action]
         return dict(zip((column["name"] for column in table["columns"]), row, strict=True))
 
@@ -75,7 +75,7 @@ def test_a_fault_is_new_applied_resolved_and_back_with_its_seconds(user: User, r
     kept(request, said, user.says)
     user.builds("v4", "repeat-5")
     assert user.item("A-28")["state"] == "back"
-    advice = json.loads(user.says("advise", str(RECORDED / "imbalance+late"), "--as", "json"))
+    advice = json.loads(user.says("advise", str(RECORDED / "imbalance+late"), "--format", "json"))
     [again] = [one for one in advice["recommendations"] if one["action"] == "A-28"]
     assert again["basis"] == "history"
     share = min(item["realised"] / item["at most"], 1.0)  # nothing is expected above the ceiling

@@ -99,7 +99,7 @@ def test_a_command_gets_every_service(site: Path, capsys: pytest.CaptureFixture[
     remember(site.parent / "state", 2)
     machine = PROFILES.parents[1] / "machine_models" / "epyc-9654.yaml"
     assert machine.is_file()
-    asked = ["ask", str(FIGURE), "--machine", str(machine), "--as", "json", "--", "mpirun", "-n", "4", "--", "x"]
+    asked = ["ask", str(FIGURE), "--machine", str(machine), "--format", "json", "--", "mpirun", "-n", "4", "--", "x"]
     assert cli.main(asked) == 0
     written, complaints = capsys.readouterr()
     assert complaints == ""

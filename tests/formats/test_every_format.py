@@ -202,7 +202,7 @@ def test_on_a_page(form: str, name: str) -> None:
 # Wherever it goes
 
 
-@pytest.mark.parametrize("command", ["advise --as html", "explain --as json"])
+@pytest.mark.parametrize("command", ["advise --format html", "explain --format json"])
 def test_a_reader_that_leaves_is_no_error(command: str, tmp_path: Path) -> None:
     """As in ``gapwatch … | head -1``: the results are larger than a pipe holds."""
     name, *options = command.split()
@@ -235,7 +235,7 @@ def test_the_c_locale_stops_no_format(
     content = json.loads(FIGURE.read_text(encoding="utf-8")) | {"program": "größe→"}
     (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
     monkeypatch.setenv("LC_ALL", "C")
-    assert cli.main(["advise", str(tmp_path / "run.json"), "--as", form]) == 0
+    assert cli.main(["advise", str(tmp_path / "run.json"), "--format", form]) == 0
     written = capfdbinary.readouterr().out
     assert written.isascii() or form in {"markdown", "openmetrics"}
     assert b"gr" in written or form == "codequality"  # which does not name the program

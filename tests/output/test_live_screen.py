@@ -109,7 +109,7 @@ def test_without_a_terminal_there_is_a_line_for_each_event(screencast: ModuleTyp
     for number in range(2):
         profile(tmp_path / "runs" / f"{number}.json", build=f"v{number}")
     (tmp_path / "runs" / "half.json").write_text('{"schema": "gapwatch/profile/1", ')
-    command = [*WATCH, "--once", "--as", "live"]
+    command = [*WATCH, "--once", "--format", "live"]
     made = subprocess.run(
         command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True, timeout=PATIENCE_S
     )
@@ -124,7 +124,7 @@ def test_documents_are_one_a_line_and_problems_stand_elsewhere(screencast: Modul
     for number in range(2):
         profile(tmp_path / "runs" / f"{number}.json")
     (tmp_path / "runs" / "half.json").write_text('{"schema": "gapwatch/profile/1", ')
-    command = [*WATCH, "--once", "--as", "json"]
+    command = [*WATCH, "--once", "--format", "json"]
     made = subprocess.run(
         command, cwd=tmp_path, env=env, capture_output=True, text=True, check=True, timeout=PATIENCE_S
     )

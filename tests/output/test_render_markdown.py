@@ -146,11 +146,11 @@ def test_the_command_compares_with_the_history(tmp_path: Path, capsys: pytest.Ca
     daemon.once()
     later = tmp_path / "later.json"
     later.write_text(json.dumps(json.loads(FIGURE.read_text(encoding="utf-8")) | {"build": "v2", "actual_s": 50}))
-    asked = ["advise", str(later), "--as", "markdown", "--state", str(daemon.state)]
+    asked = ["advise", str(later), "--format", "markdown", "--state", str(daemon.state)]
     assert cli.main(asked) == 0
     text = capsys.readouterr().out
     assert "**Since build `v1`**: run time +3.00 s (one run each: noise unknown)" in text
     assert cli.main([*asked, "--base", "v7"]) == 2
     assert "no earlier run of 'fig4' is of the build 'v7'; there are v1" in capsys.readouterr().err
-    assert cli.main(["advise", str(later), "--as", "markdown"]) == 0
+    assert cli.main(["advise", str(later), "--format", "markdown"]) == 0
     assert "Since build" not in capsys.readouterr().out

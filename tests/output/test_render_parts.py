@@ -89,7 +89,7 @@ def test_a_plot_in_ascii() -> None:
 
 def test_many_values_are_listed_in_part() -> None:
     lines = drawn(WAVE, Page(80))
-    assert lines[-1] == "  21 of 100 places are listed; --as json has them all"
+    assert lines[-1] == "  21 of 100 places are listed; --format json has them all"
     assert len(drawn(WAVE, Page(80, verbose=True))) == len(lines) + 100 - 21 - 1
 
 

@@ -202,7 +202,7 @@ def test_advice_on_a_stated_program_names_the_fault(tmp_path: Path, capsys: pyte
     }  # fmt: skip
     file = tmp_path / "run.json"
     file.write_text(json.dumps(document))
-    assert cli.main(["advise", str(file), "--binary", str(program), "--as", "json"]) == 0
+    assert cli.main(["advise", str(file), "--binary", str(program), "--format", "json"]) == 0
     first = json.loads(capsys.readouterr().out)["recommendations"][0]
     assert (first["action"], first["basis"]) == ("G-29", "calibration")
     assert first["region"]["file"].endswith("program.c")

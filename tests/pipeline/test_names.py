@@ -106,7 +106,7 @@ def test_the_command_prints_nothing_that_acts(
     shown = SGR.sub("", capsys.readouterr().out)
     assert {c for c in shown if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"}} <= {"\n"}
     assert form in WITHOUT_TIMES or joined(clean_text(NAMES[key]))[:6] in joined(shown)
-    assert cli.main(["advise", path, "--as", "json"]) == 0
+    assert cli.main(["advise", path, "--format", "json"]) == 0
     text = capsys.readouterr().out
     assert text.isascii()
     assert "\x1b" not in text

@@ -23,7 +23,7 @@ def planted() -> dict[tuple[int, int], str]:
 
 
 def test_each_mistake_is_named_with_line_and_column(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["rules", "check", str(FILE), "--as", "json"]) == 2
+    assert cli.main(["rules", "check", str(FILE), "--format", "json"]) == 2
     (table,) = json.loads(capsys.readouterr().out)["parts"]
     found = {(line, column): message for _, line, column, message in table["rows"]}
     assert found.keys() == planted().keys()

@@ -89,8 +89,12 @@ def find_executable(profile: Profile, folders: Sequence[Path]) -> Path | None:
 
 
 def find_program(words: Sequence[str], folder: Path) -> Path | None:
-    """Return the program that a command measures when it runs in ``folder``: its last word that is one, else None."""
-    return next((file.resolve() for word in reversed(words) if _is_program(file := folder / word)), None)
+    """Return the program that a command measures when it runs in ``folder``: its last word that is one, else None.
+
+    A library or an object file that is only read is none: it may not be executed.
+    """
+    files = (folder / word for word in reversed(words))
+    return next((file.resolve() for file in files if _is_program(file) and os.access(file, os.X_OK)), None)
 
 
 def _named_files(profile: Profile) -> Iterator[str]:

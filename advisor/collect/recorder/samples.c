@@ -34,16 +34,17 @@ static int look(struct dl_phdr_info *info, size_t size, void *unused) {
   return 1; /* the first object is the program */
 }
 
-/* Where the code of the program itself stands that called what `frames` begin with, skipping our own. */
+/* Where the code of the program itself stands that called what `frames` begin with, skipping our own, and what called
+   that: the first may be a template of a library. */
 static void find_callers(struct gw_sample *sample) {
   void *frames[FRAMES];
   int count = backtrace(frames, FRAMES), at = 0;
   while (at < count && (uint64_t)(uintptr_t)frames[at] != sample->address) at++;
-  for (int stored = 0; ++at < count && stored < 4;) {
+  for (int stored = 0, found = 0; ++at < count && stored < 4;) {
     uintptr_t address = (uintptr_t)frames[at];
-    if (stored == 3 || address - text_begin < text_end - text_begin || stored < 2)
-      sample->callers[stored++] = address;
-    if (address - text_begin < text_end - text_begin) break;
+    int inside = address - text_begin < text_end - text_begin;
+    if (inside || (!found && stored < 2)) sample->callers[stored++] = address;
+    found |= inside;
   }
 }
 

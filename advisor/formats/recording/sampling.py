@@ -24,6 +24,7 @@ from advisor.formats.recording.tasks import nest_tasks, open_at
 from advisor.model.records import Note, Region
 from advisor.model.units import format_share
 from advisor.support.outlined_functions import is_outlined, name_parallel_body
+from advisor.support.system_sources import is_system_source
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
 from advisor.trace.recordings.layout import PYTHON_BIT
 
@@ -221,10 +222,13 @@ def _function(
             return (_OUTLINED if inner.line else (name_parallel_body(inner.function), None)), None
         inner = _find_line(found[0]) or inner
         return (_without_parameters(inner.function.partition("@")[0]), short_path(inner.file)), inner.line
-    called = next((at for at, path in enumerate(where) if at and path == process.program), 0)
+    own = [at for at, path in enumerate(where) if at and path == process.program]
+    called = own[0] if own else 0
     entry = found[called - 1] if called else found[0]  # what the program called, of what that calls in turn
     name = _plain_name(entry[-1].function) if entry else PurePath(where[0]).name
-    caller = _find_line(found[called]) if called else None
+    callers = [line for at in own if (line := _find_line(found[at]))]
+    written = (line for line in callers if not is_system_source(line.file or ""))  # no template of a library
+    caller = next(written, callers[0] if callers else None)
     return (name, short_path(caller.file) if caller else None), caller.line if caller else None
 
 

@@ -166,7 +166,7 @@ def test_advice_on_the_command_line_shows_the_finding(tmp_path: Path) -> None:
     }  # fmt: skip
     path = tmp_path / "run.json"
     path.write_text(json.dumps(document))
-    done = run("advise", str(path), "--as", "json", home=tmp_path)
+    done = run("advise", str(path), "--format", "json", home=tmp_path)
     assert done.returncode == 0, done.stderr
     advised = json.loads(done.stdout)
     assert [one["kind"] for one in advised["findings"] if one["plugin"] == "coupling"] == [

@@ -64,7 +64,7 @@ def finished(folder: Path) -> list[dict[str, Any]]:
 
 def test_one_command_measures_and_reports(tmp_path: Path) -> None:
     path = prepared(tmp_path)
-    done = run("couple", str(path), "--as", "json", home=tmp_path)
+    done = run("couple", str(path), "--format", "json", home=tmp_path)
     assert done.returncode == 0, done.stderr
     assert len(log_of(tmp_path)) == RUNS == len(finished(tmp_path))
     parts = json.loads(done.stdout)["parts"]

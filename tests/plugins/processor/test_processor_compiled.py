@@ -337,7 +337,7 @@ def test_a_profile_chooses_the_functions_of_a_program(tmp_path: Path) -> None:
         ["gprof", "incore", "gmon.out"], cwd=tmp_path, check=True, capture_output=True, timeout=PATIENCE_S
     )
     (tmp_path / "gprof.txt").write_bytes(text.stdout)
-    asked = ("incore", "--profile", "gprof.txt", "--machine", "xeon-8480", "--as", "json")
+    asked = ("incore", "--profile", "gprof.txt", "--machine", "xeon-8480", "--format", "json")
     report = command_line.run("incore", *asked, home=tmp_path)
     assert report.returncode == 0, report.stderr
     loops = json.loads(report.stdout)["parts"][-1]

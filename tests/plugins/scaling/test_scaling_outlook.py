@@ -127,19 +127,19 @@ def written(folder: Path, n: int, ranks: int, communication: float) -> Path:
 def test_advice_says_what_wins_little_today_and_much_at_the_target(tmp_path: Path) -> None:
     """Communication of 0.025 P seconds is half a per cent of the run today, and half of it at the target."""
     paths = [written(tmp_path, 512, ranks, 0.025 * ranks) for ranks in (1, 2, 4, 8)]
-    done = cli.run("advise", *map(str, paths), "--target", "P=128", "--as", "markdown", home=tmp_path)
+    done = cli.run("advise", *map(str, paths), "--target", "P=128", "--format", "markdown", home=tmp_path)
     assert done.returncode == 0, done.stderr
     page = done.stdout.decode()
     assert "Change the communication pattern before there are many ranks (T-1)" in page
     assert "takes 0.6% of this run, but will take 45% at P=128" in page
     assert "save little here and much there" in page
-    plain = cli.run("advise", str(paths[-1]), "--as", "json", home=tmp_path)
+    plain = cli.run("advise", str(paths[-1]), "--format", "json", home=tmp_path)
     assert "T-1" not in {one["action"] for one in json.loads(plain.stdout)["recommendations"]}
 
 
 def test_a_stated_target_is_shown_beside_the_run(tmp_path: Path) -> None:
     paths = [written(tmp_path, 512, ranks, 0.025 * ranks) for ranks in (1, 2, 4, 8)]
-    done = cli.run("advise", *map(str, paths), "--target", "P=512", "--as", "json", home=tmp_path)
+    done = cli.run("advise", *map(str, paths), "--target", "P=512", "--format", "json", home=tmp_path)
     (item,) = json.loads(done.stdout)["recommendations"]
     assert item["target"]["point"] == "P=512"
     assert item["target"]["seconds"] > 5 * item["ceiling_s"]
@@ -160,8 +160,8 @@ def test_what_overtakes_at_how_many_ranks_is_told() -> None:
 
 def test_advice_and_scale_say_the_same(tmp_path: Path) -> None:
     paths = [written(tmp_path, 512, ranks, 0.025 * ranks) for ranks in (1, 2, 4, 8)]
-    scaled = cli.run("scale", *map(str, paths), "--predict", "P=128", "--as", "json", home=tmp_path)
-    advised = cli.run("advise", *map(str, paths), "--target", "P=128", "--as", "json", home=tmp_path)
+    scaled = cli.run("scale", *map(str, paths), "--predict", "P=128", "--format", "json", home=tmp_path)
+    advised = cli.run("advise", *map(str, paths), "--target", "P=128", "--format", "json", home=tmp_path)
     tables = {part.get("title"): part.get("rows") for part in json.loads(scaled.stdout)["parts"]}
     rows = {row[1]: row[2:] for row in tables["Predictions"]}
     found = {one["subject"]: one["measures"] for one in json.loads(advised.stdout)["findings"]}
@@ -221,6 +221,6 @@ def test_a_target_may_call_the_ranks_otherwise_and_no_other_name_is_ignored(targ
 
 def test_seconds_at_the_target_are_told_wherever_an_item_is(tmp_path: Path) -> None:
     paths = [written(tmp_path, 512, ranks, 0.025 * ranks) for ranks in (1, 2, 4, 8)]
-    done = cli.run("advise", *map(str, paths), "--target", "P=512", "--as", "sarif", home=tmp_path)
+    done = cli.run("advise", *map(str, paths), "--target", "P=512", "--format", "sarif", home=tmp_path)
     (found,) = json.loads(done.stdout)["runs"][0]["results"]
     assert " of gap C' (1.33 s at P=512)" in found["message"]["text"]

@@ -55,7 +55,7 @@ def typed(
         if "--" in before:
             at = before.index("--")
             before, separator, behind = before[:at], ["--"], before[at + 1 :]
-        code = main([*before, "--as", "json", *separator, *behind])
+        code = main([*before, "--format", "json", *separator, *behind])
         out = capfd.readouterr()
         return code, (json.loads(out.out) if code == 0 else out.err)
 

@@ -18,7 +18,7 @@ MACHINE = ("--machine", "convex-spp1600")
 
 def said(capsys: pytest.CaptureFixture[str], *words: object) -> dict[str, Any]:
     """Return the report of a command, as data."""
-    assert cli.main([*map(str, words), "--as", "json"]) == 0
+    assert cli.main([*map(str, words), "--format", "json"]) == 0
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     return document
 
@@ -44,7 +44,7 @@ def test_simulate_writes_a_profile_that_advise_reads(tmp_path: Path, capsys: pyt
     path, saved = tmp_path / "figure4.yaml", tmp_path / "run.json"
     path.write_text(FIGURE_4)
     said(capsys, "simulate", path, *MACHINE, "--processors", 2, "--save", saved)
-    assert cli.main(["advise", str(saved), "--as", "json"]) == 0
+    assert cli.main(["advise", str(saved), "--format", "json"]) == 0
     advice = json.loads(capsys.readouterr().out)
     found = {one["name"]: one["seconds"] for one in advice["gaps"]}
     assert (found["L"], found["M'"], found["D"]) == (1, 4, 1)
