@@ -37,7 +37,7 @@ RESERVED_SHARE: Final = 0.25
 #: that win a little less and are this many times as sure.
 NEARLY: Final = 0.95
 NEARLY_SURE: Final = 0.9
-SURER: Final = 1.5
+SURER: Final = 3.0
 #: A change that wins less than this part of what it wins alone, is one for seconds that better ones win.
 REPETITION: Final = 0.25
 #: Changes that some recordings tell.
