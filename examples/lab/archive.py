@@ -24,8 +24,8 @@ ROLES: Final = (
 )  # fmt: skip
 FILE_IO, FUNCTION = 27, 1
 COLLECTIVES: Final = {
-    "MPI_Barrier": 0, "MPI_Bcast": 1, "MPI_Gather": 2, "MPI_Scatter": 4, "MPI_Allgather": 6, "MPI_Alltoall": 8, "MPI_Alltoallv": 9,
-    "MPI_Allreduce": 11, "MPI_Reduce": 12,
+    "MPI_Barrier": 0, "MPI_Bcast": 1, "MPI_Gather": 2, "MPI_Scatter": 4, "MPI_Allgather": 6, "MPI_Alltoall": 8,
+    "MPI_Alltoallv": 9, "MPI_Allreduce": 11, "MPI_Reduce": 12,
 }  # fmt: skip
 FILE_CALLS: Final = ("open", "close", "read", "write", "fsync", "aio_write", "aio_suspend")
 _PLACE: Final = re.compile(r"@(.+):(\d+)$")
