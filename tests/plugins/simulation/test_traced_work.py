@@ -120,6 +120,14 @@ def test_work_that_is_handed_around_may_be_disturbed() -> None:
     assert structure[7, 3] == pytest.approx(1.0, abs=0.01)
 
 
+def test_ranks_with_next_to_nothing_do_not_tell_how_long_a_pass_is() -> None:
+    """One rank computes 4 ms in each pass, three a few ticks of the timer, now more and now less of them."""
+    ticks = np.random.default_rng(10).choice([5e-6, 1e-5, 2e-5], (3, 16), p=[0.6, 0.2, 0.2])
+    seconds = np.r_[np.full((1, 16), 4e-3), ticks]
+    structure, _ = split_noise(seconds, 16)
+    assert structure == pytest.approx(seconds)
+
+
 def test_who_writes_gets_as_much_work_as_it_has_time_for() -> None:
     """Three ranks compute 10 s each, the fourth writes for 6 s: it has time for 4 s, and the others for 26 / 3 s."""
     seconds = np.array([[10.0], [10.0], [10.0], [0.0]])
@@ -191,4 +199,4 @@ def test_fetching_work_leaves_noise_where_it_was() -> None:
     noisy = run.with_phases([replace(run.phases[0], work=1.0 + noise)])
     before, after = noisy.phases[0], changes.schedule_dynamically(noisy, set())
     assert after is not None
-    assert after.phases[0].durations().sum() >= before.durations().sum() - 1e-3
+    assert after.phases[0].durations().sum() >= 0.999 * before.durations().sum()

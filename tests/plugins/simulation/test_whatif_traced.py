@@ -182,7 +182,7 @@ def test_blocks_that_go_round_a_ring_are_no_pipeline() -> None:
 
 
 def test_a_pipeline_may_turn_back() -> None:
-    """Two blocks go from the first rank to the second, then two back: the last one on the way is one of the pipeline."""
+    """Two blocks go from the first rank to the second, then two back: the last one of the way out belongs to it."""
     first = [burst(8), Do(Op.SEND, 0, 0), burst(8), Do(Op.SEND, 0, 1), Do(Op.RECV, 0, 2), burst(8), Do(Op.RECV, 0, 3)]
     second = [Do(Op.RECV, 0, 0), burst(8), Do(Op.RECV, 0, 1), burst(8), burst(8), Do(Op.SEND, 0, 2), burst(8)]
     made = recorded([[*first, burst(8)], [*second, Do(Op.SEND, 0, 3)]], [(0, 1), (0, 1), (1, 0), (1, 0)])

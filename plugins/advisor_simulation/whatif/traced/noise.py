@@ -44,6 +44,8 @@ UNLIKE: Final = 2.0
 ENOUGH: Final = 4
 #: A rank with less than this share of the mean work has nothing to do.
 IDLE: Final = 0.005
+#: One with less than this share does not tell how long a pass is.
+LITTLE: Final = 0.05
 _SCALE: Final = 1.4826
 _WIDE: Final = 1.96
 
@@ -81,7 +83,7 @@ def split_noise(seconds: FloatArray, repeats: int) -> tuple[FloatArray, float]:
     That is negative where disturbances were taken out. The passes are those of so many instances, which decide whether
     a rest follows a trend.
     """
-    working = seconds.sum(axis=1) > IDLE * seconds.sum(axis=1).mean()
+    working = seconds.sum(axis=1) > LITTLE * seconds.sum(axis=1).mean()
     work = seconds[working]
     if work.shape[0] < 2 or work.shape[1] < ENOUGH or not (np.median(work, axis=0) > 0).all():
         return seconds, 0.0

@@ -12,7 +12,7 @@ import numpy as np
 
 from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.changes import UNEVEN, fetch_pieces
-from advisor_simulation.whatif.traced.noise import IDLE
+from advisor_simulation.whatif.traced.noise import IDLE, LITTLE
 from advisor_simulation.whatif.traced.side_by_side import share_by_ranks
 from advisor_simulation.whatif.traced.work import Unit, computing_mask
 
@@ -102,8 +102,8 @@ def _is_alone(unit: Unit) -> bool:
 
 
 def _towards(mean: FloatArray | float, own: FloatArray) -> FloatArray:
-    """Return mean / own; 1 for who has nothing: its part is done while it waits."""
-    least = IDLE * own.mean(axis=0)
+    """Return mean / own; 1 for who has next to nothing: its part is done while it waits."""
+    least = LITTLE * own.mean(axis=0)
     found: FloatArray = np.divide(mean, own, out=np.ones_like(own), where=own > least)
     return found
 
