@@ -80,7 +80,7 @@ def _find_pipeline_messages(rows: ReplayRows, parts: Stretches, chosen: Mask) ->
     known = known[chosen[send[known]]]
     joins, ranks = count_since(rows, (Op.JOIN,)), rows.program.ranks
     source, target = rows.program.source.astype(np.int64), rows.program.target.astype(np.int64)
-    here, there = parts.number[send], parts.number[receive]
+    here, there = parts.number[send].astype(np.int64), parts.number[receive].astype(np.int64)
     before, behind = parts.find_previous(here)[known], parts.find_next(there)[known]
     found = (before >= 0) & (behind >= 0)
     found &= joins[send[known]] == joins[parts.first[here[known]] - 1]
