@@ -25,7 +25,7 @@ ROLES: Final = (
 FILE_IO, FUNCTION = 27, 1
 COLLECTIVES: Final = {
     "MPI_Barrier": 0, "MPI_Bcast": 1, "MPI_Gather": 2, "MPI_Scatter": 4, "MPI_Allgather": 6, "MPI_Alltoall": 8,
-    "MPI_Allreduce": 11, "MPI_Reduce": 12,
+    "MPI_Alltoallv": 9, "MPI_Allreduce": 11, "MPI_Reduce": 12,
 }  # fmt: skip
 FILE_CALLS: Final = ("open", "close", "read", "write", "fsync", "aio_write", "aio_suspend")
 _PLACE: Final = re.compile(r"@(.+):(\d+)$")
@@ -116,7 +116,7 @@ class Writer:
 
 def _pieces(call: str, ranks: int) -> int:
     """Return how many pieces a rank sends in a collective of so many."""
-    return ranks if call in ("MPI_Alltoall", "MPI_Allgather") else 0 if call == "MPI_Barrier" else 1
+    return ranks if call in ("MPI_Alltoall", "MPI_Alltoallv", "MPI_Allgather") else 0 if call == "MPI_Barrier" else 1
 
 
 def write_archive(

@@ -54,7 +54,7 @@ class Threads:
 
 
 #: Collectives that no rank leaves before all have entered, those with data from a root, and those with data to one.
-ALL_TO_ALL = ("MPI_Barrier", "MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall")
+ALL_TO_ALL = ("MPI_Barrier", "MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall", "MPI_Alltoallv")
 FROM_ROOT = ("MPI_Bcast", "MPI_Scatter")
 TO_ROOT = ("MPI_Reduce", "MPI_Gather")
 
@@ -74,6 +74,6 @@ def collective_s(call: str, size_B: int, ranks: int, latency_s: float, bandwidth
         return 2 * depth * (step + move)
     if call in ("MPI_Bcast", "MPI_Reduce"):
         return depth * (step + move)
-    if call == "MPI_Alltoall":
+    if call in ("MPI_Alltoall", "MPI_Alltoallv"):
         return latency_s + (ranks - 1) * (overhead_s + move)
     return depth * step + (ranks - 1) * move

@@ -17,7 +17,10 @@ from lab.loads import Load
 from lab.masters import Tasks
 from lab.one_sided import OneSided
 from lab.output import Output
+from lab.refinement import Subcycled
+from lab.rings import Ring
 from lab.servers import Served
+from lab.sorting import SampleSort
 from lab.task_graphs import TaskGraph
 from lab.teams import Team
 from lab.world import scaled
@@ -295,6 +298,29 @@ def late_results(code: Code, phase: Phase, strength: float, _generator: Generato
     return code.changed(phase.name, replace(phase, late=50, wanted=1.0 - min(2 * strength, 0.8)))
 
 
+def blocks_after_work(code: Code, phase: Phase, strength: float, _generator: Generator) -> Code | None:
+    """Send large blocks round a ring behind the work with them, though that changes none."""
+    if not isinstance(phase, Ring):
+        return None
+    network = code.machine.network
+    bandwidth = network.bandwidth if code.machine.ranks_per_host else network.inner_bandwidth
+    size = max(int(strength * phase.work_s / code.ranks * bandwidth), 64)
+    return code.changed(phase.name, replace(phase, size_B=size, ahead=False))
+
+
+def skewed_buckets(code: Code, phase: Phase, strength: float, generator: Generator) -> Code | None:
+    """Cut the range of keys that are not spread evenly into buckets of one width."""
+    if not isinstance(phase, SampleSort):
+        return None
+    kind = ("linear", "heavy", "quarter", "fixed")[int(generator.integers(4))]
+    return code.changed(phase.name, replace(phase, buckets=Load(kind, 2 * strength, code.seed)))
+
+
+def uneven_levels(code: Code, phase: Phase, strength: float, _generator: Generator) -> Code | None:
+    """Give boxes to ranks by all their work together, so that each level is uneven."""
+    return code.changed(phase.name, replace(phase, uneven=strength)) if isinstance(phase, Subcycled) else None
+
+
 def slow_core(code: Code, _phase: Phase, strength: float, generator: Generator) -> Code | None:
     """Let one rank run on a slow core."""
     rank = int(generator.integers(code.ranks))
@@ -316,6 +342,7 @@ FAULTS: Final[Mapping[str, Fault]] = {
         coarse_pipeline, needless_barriers, many_reductions, blocking_reduction, large_transpose, serial_part,
         idle_master, busy_master, static_loop, serial_threads, many_forks, thread_lock, one_writer, small_writes,
         frequent_fsync, opened_each_time, locked_file, slow_core, oversubscription, uneven_groups, uneven_members,
-        needless_fences, rare_repartition, waited_output, late_results,
+        needless_fences, rare_repartition, waited_output, late_results, blocks_after_work, skewed_buckets,
+        uneven_levels,
     )
 }  # fmt: skip

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _Meeting:
-    """A collective operation: when each rank entered it, and what follows for those that wait."""
+    """A collective operation: when each rank entered it, its largest piece, and what follows for those that wait."""
 
     entered_s: dict[int, float] = field(default_factory=dict)
+    size_B: int = 0
     waiting: dict[int, Callable[[float], None]] = field(default_factory=dict)
 
 
@@ -72,6 +73,7 @@ class Meetings:
         self._calls[members, process.rank] = calls + 1
         meeting = self._open.setdefault((members, calls), _Meeting())
         meeting.entered_s[process.rank] = engine.now
+        size_B = meeting.size_B = max(meeting.size_B, size_B)
         meeting.waiting[process.rank] = then
         whole = len(meeting.entered_s) == len(members)
         overhead, (latency, bandwidth) = engine.machine.network.overhead_s, self._link(members)

@@ -13,10 +13,14 @@ from lab.adaptive import Adaptive
 from lab.collectives import Pieces, Serial, Transpose
 from lab.exchanges import Exchange, Wavefront
 from lab.groups import Coupled, Ensemble
+from lab.loads import Load
 from lab.masters import Tasks
 from lab.one_sided import OneSided
 from lab.output import Output
+from lab.refinement import Subcycled
+from lab.rings import Ring
 from lab.servers import Served
+from lab.sorting import SampleSort
 from lab.task_graphs import TaskGraph
 from lab.teams import Team
 from lab.world import Code, scaled, work_of
@@ -50,6 +54,8 @@ def balance(code: Code, phase: Phase) -> Phase | None:
         return replace(phase, assigned="measured")
     if isinstance(phase, Served) and not phase.works:
         return _let_servers_work(code, phase)
+    if isinstance(phase, SampleSort | Subcycled) and (even := _even_parts(phase)) != phase:
+        return balance(code, even) or even
     if isinstance(phase, Tasks):
         if phase.mode == "static":
             return replace(phase, mode="measured", works=True)
@@ -68,6 +74,11 @@ def _let_servers_work(code: Code, phase: Served) -> Phase | None:
     return replace(phase, works=part) if part > 0 else None
 
 
+def _even_parts(phase: SampleSort | Subcycled) -> SampleSort | Subcycled:
+    """Return a phase with splitters that make buckets equal, or with the boxes of each level shared evenly."""
+    return replace(phase, buckets=Load()) if isinstance(phase, SampleSort) else replace(phase, uneven=0.0)
+
+
 def schedule_on_demand(code: Code, phase: Phase) -> Phase | None:
     """Let ranks that are free take the next piece of work."""
     if isinstance(phase, Tasks):
@@ -79,6 +90,8 @@ def schedule_on_demand(code: Code, phase: Phase) -> Phase | None:
     changed = replace(phase, load=replace(phase.load, remedy="demand")) if uneven else phase
     if isinstance(changed, Pieces):
         changed = replace(changed, spread=0.0)
+    if isinstance(changed, SampleSort | Subcycled):
+        changed = _even_parts(changed)
     return changed if changed != phase else None
 
 
@@ -118,6 +131,8 @@ def receive_early(_code: Code, phase: Phase) -> Phase | None:
 
 def overlap(_code: Code, phase: Phase) -> Phase | None:
     """Wait for messages behind the work that does not need them."""
+    if isinstance(phase, Ring):
+        return None if phase.ahead else replace(phase, ahead=True)
     if not isinstance(phase, Exchange) or not phase.inner or phase.style == "chain":
         return None
     changed = replace(phase, style="nonblocking", synchronous=False, wait_early=False)

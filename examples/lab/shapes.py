@@ -17,10 +17,15 @@ from lab.faults import FAULTS
 from lab.groups import Coupled, Ensemble, Pencils
 from lab.loads import Load
 from lab.masters import Tasks
+from lab.matrices import MatrixProduct
 from lab.one_sided import OneSided
 from lab.output import Output
 from lab.patterns import Phase
+from lab.refinement import Subcycled
+from lab.rings import Ring
 from lab.servers import Served
+from lab.sorting import SampleSort
+from lab.sweeps import Sweeps
 from lab.task_graphs import TaskGraph
 from lab.teams import Team
 from lab.world import Code, Noise
@@ -205,6 +210,17 @@ SHAPES: Final[Mapping[str, Shape]] = {
     ),
     "io_servers": Shape((Served(name="compute_columns", work_s=1.0),), operations=10, least_ranks=8),
     "task_graph": Shape((TaskGraph(name="execute_tasks", work_s=1.0),), operations=50),
+    "all_pairs": Shape(
+        (Ring(name="compute_pairs", work_s=0.9), Phase(name="move_bodies", work_s=0.1, close="MPI_Allreduce")),
+        operations=60,
+        most_ranks=16,
+    ),
+    "sample_sort": Shape((SampleSort(name="sort_keys", work_s=1.0, close="MPI_Allreduce"),), operations=14),
+    "refined_levels": Shape((_TIME_STEP, Subcycled(name="advance_level", work_s=0.9)), operations=70, most_ranks=64),
+    "sweeps_of_corners": Shape(
+        (Sweeps(name="sweep_angles", work_s=0.9, blocks=8, dimensions=2), _TIME_STEP), operations=180, most_ranks=64
+    ),
+    "matrix_product": Shape((MatrixProduct(name="multiply_panel", work_s=1.0),), operations=22, least_ranks=4),
 }
 
 

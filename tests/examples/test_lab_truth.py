@@ -63,6 +63,9 @@ CURES = {
     "rare_repartition": ("adaptive_mesh", "schedule_on_demand"),
     "waited_output": ("io_servers", "write_in_background"),
     "late_results": ("task_graph", "send_early"),
+    "blocks_after_work": ("all_pairs", "overlap"),
+    "skewed_buckets": ("sample_sort", "balance"),
+    "uneven_levels": ("refined_levels", "balance"),
 }
 
 

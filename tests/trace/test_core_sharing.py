@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -63,3 +64,21 @@ def test_uneven_work_is_not_taken_for_turns(noise: float) -> None:
         lambda _: np.ones(8),
     ):
         assert not shares([load(number) * random.normal(1.0, noise, 8) for number in range(PASSES)])
+
+
+def test_ranks_that_write_for_the_others_hide_no_turns() -> None:
+    """The last rank of the host computes nothing."""
+    random = np.random.default_rng(3)
+    columns = [np.r_[take_turns(np.full(8, 0.01), 3, 0.004)[random.permutation(8)], 0.0] for _ in range(PASSES)]
+    assert shares(columns)
+
+
+def test_steps_of_little_work_are_no_turns_where_the_rest_takes_as_long_each_time() -> None:
+    """A slow rank, and work that wanders in equal steps: most of the computation shows that nobody waits for a core."""
+    random = np.random.default_rng(4)
+    slow = np.r_[1.1, np.ones(5)]
+    wandering = np.stack([slow + 0.1 * (np.arange(6) == number % 6) for number in range(PASSES)], axis=1)
+    steady = replace(unit(10.0 * slow[:, None] * random.normal(1.0, 0.0005, (6, PASSES))), noise=0.0005)
+    hosts = np.zeros(6, dtype=np.int64)
+    assert core_sharing.are_cores_shared([unit(wandering)], hosts)
+    assert not core_sharing.are_cores_shared([unit(wandering), steady], hosts)

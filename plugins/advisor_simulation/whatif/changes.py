@@ -126,8 +126,7 @@ def follow_loads(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 def schedule_dynamically(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     """Hand out work on demand: threads share inside their rank if there are threads, else all share.
 
-    Ranks fetch pieces, ``RANK_PIECES`` for each; when the last ones are done, they are apart by half a piece on
-    average. Where ranks differ by more than their threads do, they share as well.
+    Ranks fetch pieces, ``RANK_PIECES`` for each. Where ranks differ by more than their threads do, they share as well.
     """
     changed = []
     for phase in _select_phases(run, chosen):
@@ -152,12 +151,22 @@ def _find_structure(work: FloatArray) -> FloatArray:
 
 
 def _fetch_work(phase: PhaseRun) -> PhaseRun:
-    """Return a phase whose work the ranks fetch in pieces; the last one to be done alternates between them."""
+    """Return a phase whose work the ranks fetch in pieces."""
     structure = _find_structure(phase.work)
-    mean = structure.mean(axis=0)
-    apart = np.linspace(-0.5, 0.5, len(phase.work)) / RANK_PIECES if len(phase.work) > 1 else np.zeros(1)
-    turns = np.stack([np.roll(apart, turn) for turn in range(phase.work.shape[1])], axis=1)
-    return replace(phase, work=mean * (1.0 + turns) + phase.work - structure)
+    return replace(phase, work=fetch_pieces(structure) + phase.work - structure)
+
+
+def fetch_pieces(work: FloatArray) -> FloatArray:
+    """Return when each rank is done (Q, I) where whoever is free fetches the next of ``RANK_PIECES`` for each rank.
+
+    ``work`` (Q, I) is who has it before; pieces come in that order, and a rank has equal ones.
+    """
+    free = np.zeros(work.shape[::-1])
+    instances = np.arange(len(free))
+    for seconds in work / RANK_PIECES:
+        for _ in range(RANK_PIECES):
+            free[instances, free.argmin(axis=1)] += seconds
+    return free.T
 
 
 def spread_serial(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:

@@ -79,6 +79,55 @@ def test_one_disturbance_may_last_for_several_passes() -> None:
     assert split_noise(grown, PASSES)[0] == pytest.approx(grown, abs=0.01)
 
 
+def test_work_that_grows_is_told_from_what_disturbs_it() -> None:
+    """The work of a rank grows, and one pass of it takes three times as long: growth stays, the disturbance goes."""
+    seconds = np.random.default_rng(6).normal(1.0, 0.005, (RANKS, 14))
+    seconds[4] += np.linspace(0.0, 0.4, 14)
+    grown = seconds.copy()
+    seconds[4, 5] += 2.0
+    structure, noise = split_noise(seconds, 14)
+    assert noise < 0
+    assert structure[4] == pytest.approx(grown[4], abs=0.04)
+
+
+def test_noise_that_stays_for_several_passes_is_no_trend() -> None:
+    """Each rank keeps its deviation for four of 92 passes, as where a step of the program has four of them."""
+    random = np.random.default_rng(7)
+    seconds = 1.0 + np.repeat(random.normal(0.0, 0.01, (RANKS, 23)), 4, axis=1)
+    structure, noise = split_noise(seconds, 92)
+    assert noise == pytest.approx(0.01, rel=0.2)
+    assert structure.std() < 0.005
+
+
+def test_what_wanders_is_no_disturbance_where_ranks_are_of_two_kinds() -> None:
+    """Five ranks have less work than four; another rank has half as much again in each pass."""
+    seconds = np.r_[np.full(4, 1.06), np.full(5, 0.85)][:, None] * np.random.default_rng(8).normal(1, 0.001, (9, 27))
+    seconds[np.arange(27) % 9, np.arange(27)] *= 1.5
+    structure, noise = split_noise(seconds, 27)
+    assert noise > 0
+    assert structure == pytest.approx(seconds)
+
+
+def test_work_that_is_handed_around_may_be_disturbed() -> None:
+    seconds = np.random.default_rng(9).normal(1.0, 0.001, (RANKS, PASSES))
+    seconds[np.arange(PASSES) % RANKS, np.arange(PASSES)] += 0.04
+    wanders = seconds.copy()
+    seconds[7, 3] += 0.8
+    structure, noise = split_noise(seconds, PASSES)
+    assert noise < 0
+    others = np.arange(PASSES) != 3
+    assert structure[:, others] == pytest.approx(wanders[:, others])
+    assert structure[7, 3] == pytest.approx(1.0, abs=0.01)
+
+
+def test_ranks_with_next_to_nothing_do_not_tell_how_long_a_pass_is() -> None:
+    """One rank computes 4 ms in each pass, three a few ticks of the timer, now more and now less of them."""
+    ticks = np.random.default_rng(10).choice([5e-6, 1e-5, 2e-5], (3, 16), p=[0.6, 0.2, 0.2])
+    seconds = np.r_[np.full((1, 16), 4e-3), ticks]
+    structure, _ = split_noise(seconds, 16)
+    assert structure == pytest.approx(seconds)
+
+
 def test_who_writes_gets_as_much_work_as_it_has_time_for() -> None:
     """Three ranks compute 10 s each, the fourth writes for 6 s: it has time for 4 s, and the others for 26 / 3 s."""
     seconds = np.array([[10.0], [10.0], [10.0], [0.0]])
@@ -150,4 +199,4 @@ def test_fetching_work_leaves_noise_where_it_was() -> None:
     noisy = run.with_phases([replace(run.phases[0], work=1.0 + noise)])
     before, after = noisy.phases[0], changes.schedule_dynamically(noisy, set())
     assert after is not None
-    assert after.phases[0].durations().sum() >= before.durations().sum() - 1e-3
+    assert after.phases[0].durations().sum() >= 0.999 * before.durations().sum()

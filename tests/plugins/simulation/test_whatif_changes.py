@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from advisor.analysis import bounds, gaps
 from advisor.model.records import Phase, PhaseKind, Processor, Profile, Region
-from advisor_simulation.whatif.changes import CHANGES
+from advisor_simulation.whatif.changes import CHANGES, fetch_pieces
 from advisor_simulation.whatif.gains import try_change, try_jointly
 from advisor_simulation.whatif.measured_run import MeasuredRun, build_run
 from advisor_simulation.whatif.trial import Trial
@@ -89,17 +89,23 @@ def test_no_change_makes_work_vanish_or_time_negative(words: tuple[str, str], lo
 
 
 @given(loads=LOADS)
-def test_fetched_pieces_leave_the_mean_and_half_a_piece(loads: np.ndarray) -> None:
+def test_fetched_pieces_leave_a_piece_at_most(loads: np.ndarray) -> None:
     run = run_of(profile(loads))
     found = try_change(Trial(run), {"schedule": "dynamic"})
     assert found is not None
-    mean = float(loads.mean(axis=1).sum())
-    assert found.changed.total_seconds() == pytest.approx(mean * (1 + 1 / 64))
-    assert sum(found.changed.compute_gaps()[name] for name in ("L", "M'", "D")) == pytest.approx(mean / 64)
+    mean, piece = float(loads.mean(axis=1).sum()), float(loads.max(axis=1).sum()) / 32
+    assert mean - 1e-9 <= found.changed.total_seconds() <= mean + piece
+
+
+def test_equal_pieces_leave_nothing_uneven() -> None:
+    found = fetch_pieces(np.ones((5, 2)))
+    assert found == pytest.approx(1.0)
+    first_has_more = fetch_pieces(np.array([[1.5], [1.0], [1.0], [1.0]]))
+    assert first_has_more.max() == pytest.approx(1.125, abs=1 / 32)
 
 
 def test_figure_4_by_remedies() -> None:
-    """41 is the mean load: scheduling reaches it, a decomposition for each phase comes near it."""
+    """41 is the mean load: scheduling reaches it but for a piece, a decomposition for each phase comes near it."""
     loads = np.array([[[10.0, 5.0], [5.0, 6.0]], [[10.0, 15.0], [15.0, 16.0]]])
     run = run_of(profile(loads))
     assert run.total_seconds() == 47
@@ -110,7 +116,7 @@ def test_figure_4_by_remedies() -> None:
     assert decomposed is not None
     assert scheduled is not None
     assert 41 <= decomposed.changed.total_seconds() < 47
-    assert scheduled.changed.total_seconds() == pytest.approx(41 * (1 + 1 / 64))
+    assert 41 <= scheduled.changed.total_seconds() <= 41 * (1 + 1 / 32)
 
 
 def test_a_decomposition_for_one_phase_can_hurt_the_other() -> None:

@@ -161,6 +161,35 @@ def test_an_exchange_is_no_pipeline() -> None:
     assert pipelines.refine_pipelines(made, everywhere(made)) is None
 
 
+def test_blocks_that_go_round_a_ring_are_no_pipeline() -> None:
+    """Each rank sends its block on and receives the next one in one stretch, after all have computed at once."""
+    rounds, ranks = 3, 3
+    pairs = [(rank, (rank + 1) % ranks) for _ in range(rounds) for rank in range(ranks)]
+    shift = [
+        [
+            each
+            for turn in range(rounds)
+            for each in (
+                burst(8), Do(Op.ISEND, 0, turn * ranks + rank), Do(Op.RECV, 0, turn * ranks + (rank - 1) % ranks)
+            )
+        ]
+        + [burst(8)]
+        for rank in range(ranks)
+    ]  # fmt: skip
+    made = recorded(shift, pairs)
+    assert pipelines.refine_pipelines(made, everywhere(made)) is None
+    assert not pipelines.are_in_pipelines(made, everywhere(made)).any()
+
+
+def test_a_pipeline_may_turn_back() -> None:
+    """Two blocks go from the first rank to the second, then two back: the last one of the way out belongs to it."""
+    first = [burst(8), Do(Op.SEND, 0, 0), burst(8), Do(Op.SEND, 0, 1), Do(Op.RECV, 0, 2), burst(8), Do(Op.RECV, 0, 3)]
+    second = [Do(Op.RECV, 0, 0), burst(8), Do(Op.RECV, 0, 1), burst(8), burst(8), Do(Op.SEND, 0, 2), burst(8)]
+    made = recorded([[*first, burst(8)], [*second, Do(Op.SEND, 0, 3)]], [(0, 1), (0, 1), (1, 0), (1, 0)])
+    mine = pipelines.are_in_pipelines(made, everywhere(made))
+    assert set(made.link[mine].tolist()) == {0, 1, 2, 3}
+
+
 def test_receives_posted_early_spare_the_sender_the_wait() -> None:
     """A send of a large message goes on 1 s after the receiver is ready, which it is at 6 s, or from the beginning."""
     ranks = [[Do(Op.SEND, 8, 0), burst(20)], [burst(6), Do(Op.RECV, 0, 0), burst(1)]]

@@ -22,6 +22,8 @@ LEAST_RANKS: Final = 3
 LEAST_COUNT: Final = 20
 #: The part of all computation that a unit has at least.
 LEAST_SHARE: Final = 0.01
+#: Computations that scatter by less (a standard deviation, relative) wait for no core.
+OWN_CORE: Final = 0.01
 #: Times that differ from the shortest by less than this part of it are equal.
 EQUAL: Final = 0.04
 #: How far from a whole number of steps a time may be, and how many of them may be farther.
@@ -40,17 +42,22 @@ def are_cores_shared(found: Sequence[Unit], hosts: IntArray) -> bool:
     """Return whether ranks of a host take turns; ``hosts`` (ranks,) says which host each is on.
 
     Units with little of the computation don't tell: their times may be a few ticks of the timer, which are steps, too.
+    Nor do others if ranks always take as long in more of the computation: they have cores of their own.
     """
-    groups = [np.flatnonzero(hosts == host) for host in np.unique(hosts)]
     least_s = LEAST_SHARE * sum(float(unit.seconds.sum()) for unit in found)
-    return any(
-        _takes_turns(seconds[ranks])
-        for unit in found
-        if float(unit.seconds.sum()) >= least_s
-        for seconds in unit.divide_passes(unit.seconds)
-        for ranks in groups
-        if len(ranks) >= LEAST_RANKS
-    )
+    turning_s = steady_s = 0.0
+    for unit in found:
+        whole_s = float(unit.seconds.sum())
+        if whole_s >= least_s and _has_turns(unit, hosts):
+            turning_s += whole_s
+        elif 0.0 < unit.noise <= OWN_CORE:
+            steady_s += whole_s
+    return turning_s > steady_s
+
+
+def _has_turns(unit: Unit, hosts: IntArray) -> bool:
+    groups = [ranks for ranks in unit.find_working_groups(hosts) if len(ranks) >= LEAST_RANKS]
+    return any(_takes_turns(seconds[ranks]) for seconds in unit.divide_passes(unit.seconds) for ranks in groups)
 
 
 def _takes_turns(seconds: FloatArray) -> bool:

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 NOISE: Final = 0.025
 #: Up to this ratio of the scatter of differences to the scatter the rest of a rank follows a trend (von Neumann 1941).
 TREND: Final = 0.4
+#: Passes on each side that tell what a rank usually has then: a disturbance of two is outnumbered.
+AROUND: Final = 2
+#: A trend goes on for more than this part of the instances: noise may stay for a few.
+LASTING: Final = 8
 #: A rest is far out beyond so many standard deviations, and this share of the work.
 FAR: Final = 5.0
 LEAST_FAR: Final = 0.1
@@ -40,6 +44,8 @@ UNLIKE: Final = 2.0
 ENOUGH: Final = 4
 #: A rank with less than this share of the mean work has nothing to do.
 IDLE: Final = 0.005
+#: One with less than this share does not tell how long a pass is.
+LITTLE: Final = 0.05
 _SCALE: Final = 1.4826
 _WIDE: Final = 1.96
 
@@ -77,31 +83,43 @@ def split_noise(seconds: FloatArray, repeats: int) -> tuple[FloatArray, float]:
     That is negative where disturbances were taken out. The passes are those of so many instances, which decide whether
     a rest follows a trend.
     """
-    working = seconds.sum(axis=1) > IDLE * seconds.sum(axis=1).mean()
+    working = seconds.sum(axis=1) > LITTLE * seconds.sum(axis=1).mean()
     work = seconds[working]
     if work.shape[0] < 2 or work.shape[1] < ENOUGH or not (np.median(work, axis=0) > 0).all():
         return seconds, 0.0
-    size = np.median(work, axis=0)
-    share = np.median(work / size, axis=1)
-    fit = share[:, None] * size
-    rest = np.divide(work, fit, out=np.ones_like(work), where=fit > 0)
+    usual = _find_usual(work)
+    rest = np.divide(work, usual, out=np.ones_like(work), where=usual > 0)
+    trends, running = _follow_trend(rest, repeats), _find_running_median(rest)
+    fit = usual * np.where(trends, running, 1.0)
     away = (work - fit) / work.mean()
-    far = np.abs(away) > _far_limit(away)
-    trends = _follow_trend(rest, repeats)
-    far &= ~trends | _has_episodes(rest, far)
+    handed = _find_handed_around(away)
+    far = (np.abs(away) > _far_limit(away)) & ~handed
     structure = seconds.copy()
     if far.any() and (float(far.any(axis=0).mean()) >= REGULAR or float(far.mean()) > OFTEN):
         beyond = _find_extremes(away, far)
         structure[working] = np.where(beyond, fit, work)
         noise = float(away[~beyond].std())
         return structure, -noise if beyond.any() else noise
-    noise = float(away[~far].std())
-    if not far.any() and _is_handed_around(away):
-        return structure, noise
-    structure[working] = (
-        fit * _smooth_rest(np.where(far, 1.0, rest), trends) if noise <= NOISE else np.where(far, fit, work)
-    )
+    noise = float(away[~(far | handed)].std())
+    steady = np.where(far, fit, work)
+    if noise <= NOISE and not handed.any():
+        scale = np.where(far, 1.0, rest).mean(axis=1, keepdims=True)
+        steady = np.where(trends, steady, usual * scale)
+    structure[working] = steady
     return structure, -noise if far.any() else noise
+
+
+def _find_usual(work: FloatArray) -> FloatArray:
+    """Return what ranks usually need (ranks, passes): their shares times the sizes of the passes (median polish).
+
+    A size is the median over ranks of like shares: where ranks are of two kinds, one that has more work now and then
+    moves the median of all from kind to kind.
+    """
+    share = np.median(work, axis=1)[:, None]
+    like = np.divide(work, share, out=work / work.mean(), where=share > 0)
+    size = np.median(like, axis=0)
+    found: FloatArray = np.median(work / size, axis=1)[:, None] * size
+    return found
 
 
 def _far_limit(away: FloatArray) -> float:
@@ -129,17 +147,18 @@ def _find_extremes(away: FloatArray, far: Mask) -> Mask:
     return found if few else np.zeros_like(far)
 
 
-def _is_handed_around(away: FloatArray) -> bool:
-    """Return whether in each pass the same number of ranks has the same extra work.
+def _find_handed_around(away: FloatArray) -> Mask:
+    """Return who has more than usual where in each pass as many ranks have as much more; nobody elsewhere.
 
-    Noise hits now none and now some, now harder. ``away`` (ranks, passes) is what lies above the usual, relative to the
-    mean.
+    Noise hits now none and now some, now harder; what is more than twice as much is a disturbance beside it. ``away``
+    (ranks, passes) is what lies above the usual, relative to the mean.
     """
     more = away > max(FAR * _SCALE * float(np.median(np.abs(away))), LEAST_MORE)
+    more &= away <= 2.0 * float(np.median(away[more], axis=0)) if more.any() else False
     counts = np.bincount(more.sum(axis=0))
-    if counts.argmax() == 0 or counts.max() < EACH_PASS * more.shape[1]:
-        return False
-    return bool(away[more].std() <= AS_MUCH * away[more].mean())
+    often = counts.argmax() > 0 and counts.max() >= EACH_PASS * more.shape[1]
+    alike = often and away[more].std() <= AS_MUCH * away[more].mean()
+    return more if alike else np.zeros_like(more)
 
 
 def shrink_scatter(seconds: FloatArray, noise: float) -> FloatArray:
@@ -154,27 +173,36 @@ def shrink_scatter(seconds: FloatArray, noise: float) -> FloatArray:
     return np.where(working[:, None], center + kept * (seconds - center), seconds)
 
 
-def _has_episodes(rest: FloatArray, far: Mask) -> Mask:
+def _follow_trend(rest: FloatArray, repeats: int) -> Mask:
+    """Return which ranks' rests (ranks, 1) change slowly between instances: that is work that grows or shrinks.
+
+    But for what is far from a rank's running median: work that grows may be disturbed as well.
+    """
+    off = rest - _find_running_median(rest)
+    quiet = np.where(np.abs(off) > _far_limit(off), rest - off, rest)
+    each = quiet.reshape(len(rest), repeats, -1).mean(axis=2) if rest.shape[1] % repeats == 0 else quiet
+    if each.shape[1] < ENOUGH:
+        return np.zeros((len(rest), 1), dtype=bool)
+    later = max(each.shape[1] // LASTING, 1)
+    steps = ((each[:, later:] - each[:, :-later]) ** 2).mean(axis=1) / 2
+    found: Mask = (steps < TREND * each.var(axis=1))[:, None] & ~_has_episodes(rest)
+    return found
+
+
+def _has_episodes(rest: FloatArray) -> Mask:
     """Return which ranks (ranks, 1) go on as before but for few passes far out: one disturbance may last for several.
 
     Work that grows, or wanders over the ranks, leaves more than noise in the other passes, or lasts longer.
     """
+    far = np.abs(rest - 1.0) > _far_limit(rest - 1.0)
     left = np.where(far, 1.0, rest).std(axis=1, keepdims=True)
-    found: Mask = (far.mean(axis=1, keepdims=True) <= SHORT) & (left <= NOISE)
+    found: Mask = far.any(axis=1, keepdims=True) & (far.mean(axis=1, keepdims=True) <= SHORT) & (left <= NOISE)
     return found
 
 
-def _smooth_rest(rest: FloatArray, trends: Mask) -> FloatArray:
-    """Return the rest without noise: unchanged for ranks whose rest follows a trend, else its mean."""
-    found: FloatArray = np.where(trends, rest, rest.mean(axis=1, keepdims=True))
-    return found
-
-
-def _follow_trend(rest: FloatArray, repeats: int) -> Mask:
-    """Return which ranks' rests (ranks, 1) change slowly between instances: that is work that grows or shrinks."""
-    each = rest.reshape(len(rest), repeats, -1).mean(axis=2) if rest.shape[1] % repeats == 0 else rest
-    if each.shape[1] < ENOUGH:
-        return np.zeros((len(rest), 1), dtype=bool)
-    steps = (np.diff(each, axis=1) ** 2).mean(axis=1) / 2
-    found: Mask = (steps < TREND * each.var(axis=1))[:, None]
+def _find_running_median(rest: FloatArray) -> FloatArray:
+    """Return the median of each value and its neighbours in the row, ``AROUND`` on each side."""
+    around = min(AROUND, rest.shape[1] - 1)
+    padded = np.pad(rest, ((0, 0), (around, around)), mode="reflect")
+    found: FloatArray = np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * around + 1, axis=1), axis=2)
     return found

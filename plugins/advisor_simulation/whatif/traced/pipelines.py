@@ -3,9 +3,10 @@
 What the last rank goes on with, in regions from which nothing is passed on, is no part of the pipeline.
 
 A message belongs to a pipeline if it is sent behind a computation and received in front of one, with no meeting in
-between, and its two ranks do not exchange: the sender gets nothing from the receiver in that stretch of calls, and the
-receiver sends nothing back before it computes. Between two meetings there have to be several that depend on each other:
-one that is passed on, or one block after the other. One message that ends a computation is only late.
+between, and its two ranks do not exchange: in that stretch of calls the sender gets nothing from the receiver but what
+this computes behind it, and the receiver sends nothing back before it computes. Nor do messages go round a ring, where
+each rank sends one on and receives the next in one stretch. Between two meetings there have to be several that depend
+on each other: one that is passed on, or one block after the other. One message that ends a computation is only late.
 """
 
 from __future__ import annotations
@@ -79,24 +80,45 @@ def _find_pipeline_messages(rows: ReplayRows, parts: Stretches, chosen: Mask) ->
     known = known[chosen[send[known]]]
     joins, ranks = count_since(rows, (Op.JOIN,)), rows.program.ranks
     source, target = rows.program.source.astype(np.int64), rows.program.target.astype(np.int64)
-    here, there = parts.number[send], parts.number[receive]
+    here, there = parts.number[send].astype(np.int64), parts.number[receive].astype(np.int64)
     before, behind = parts.find_previous(here)[known], parts.find_next(there)[known]
     found = (before >= 0) & (behind >= 0)
     found &= joins[send[known]] == joins[parts.first[here[known]] - 1]
     found &= joins[receive[known]] == joins[parts.first[behind] - 1]
-    got_back = np.flatnonzero(whole)
-    found &= ~np.isin(here[known] * ranks + target[known], (there * ranks + source)[got_back])
-    answers, number = np.unique((here * ranks + target)[got_back], return_inverse=True)
-    last = np.full(len(answers) + 1, -1, dtype=np.int64)
-    np.maximum.at(last, number, send[got_back])
-    wanted = there[known] * ranks + source[known]
-    place = np.searchsorted(answers, wanted)
-    answered = np.r_[answers, -1][place] == wanted
-    found &= np.where(answered, last[place], -1) < receive[known]
+    every = np.flatnonzero(whole)
+    got_back = _smallest((there * ranks + source)[every], here[every], here[known] * ranks + target[known])
+    found &= got_back > there[known]
+    answered = -_smallest((here * ranks + target)[every], -send[every], there[known] * ranks + source[known])
+    found &= answered < receive[known]
     messages = known[found]
+    messages = messages[~_are_in_rings(here[messages], there[messages])]
     before_rank = np.r_[0, joins][np.searchsorted(rows.line, np.arange(ranks))]
     meeting = joins[send[messages]] - before_rank[source[messages]]
     return messages[_are_in_chains(source[messages], target[messages], meeting)]
+
+
+def _smallest(keys: IntArray, values: IntArray, wanted: IntArray) -> IntArray:
+    """Return the smallest of the values with each wanted key, and more than any number for a key that none has."""
+    known, number = np.unique(keys, return_inverse=True)
+    smallest = np.full(len(known) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(smallest, number, values)
+    place = np.searchsorted(known, wanted)
+    found: IntArray = smallest[np.where(np.r_[known, -1][place] == wanted, place, len(known))]
+    return found
+
+
+def _are_in_rings(sent: IntArray, received: IntArray) -> Mask:
+    """Return which messages go round: whoever receives them has sent its own in the same stretch, back to the first.
+
+    ``sent`` and ``received`` are the stretches of their ends. What goes round depends on nobody's last computation.
+    Messages from stretches that receive none of the others, and to those that send none, go until none is left.
+    """
+    left = np.ones(len(sent), dtype=bool)
+    while True:
+        kept = left & np.isin(sent, received[left]) & np.isin(received, sent[left])
+        if (kept == left).all():
+            return left
+        left = kept
 
 
 def _are_in_chains(source: IntArray, target: IntArray, meeting: IntArray) -> Mask:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor_simulation.replay.program import Op
-from advisor_simulation.whatif.changes import RANK_PIECES, UNEVEN
-from advisor_simulation.whatif.traced.noise import IDLE
-from advisor_simulation.whatif.traced.side_by_side import share_by_codes, share_by_ranks
+from advisor_simulation.whatif.changes import UNEVEN, fetch_pieces
+from advisor_simulation.whatif.traced.noise import IDLE, LITTLE
+from advisor_simulation.whatif.traced.side_by_side import share_by_ranks
 from advisor_simulation.whatif.traced.work import Unit, computing_mask
 
 if TYPE_CHECKING:
@@ -104,8 +104,8 @@ def _is_alone(unit: Unit) -> bool:
 
 
 def _towards(mean: FloatArray | float, own: FloatArray) -> FloatArray:
-    """Return mean / own; 1 for who has nothing: its part is done while it waits."""
-    least = IDLE * own.mean(axis=0)
+    """Return mean / own; 1 for who has next to nothing: its part is done while it waits."""
+    least = LITTLE * own.mean(axis=0)
     found: FloatArray = np.divide(mean, own, out=np.ones_like(own), where=own > least)
     return found
 
@@ -150,16 +150,15 @@ def _by_largest(found: Sequence[Unit]) -> Sequence[FloatArray]:
 
 
 def _on_demand(found: Sequence[Unit]) -> Sequence[FloatArray]:
-    """Hand out each instance on demand; at the end, ranks are half a piece apart."""
-    return [_fetched(unit) for unit in found]
-
-
-def _fetched(unit: Unit) -> FloatArray:
-    ranks, count = unit.structure.shape
-    apart = np.linspace(-0.5, 0.5, ranks) / RANK_PIECES if ranks > 1 else np.zeros(1)
-    turns = np.stack([np.roll(apart, turn) for turn in range(count)], axis=1)
-    factor = _towards(unit.stretch * share_by_codes(unit.codes, unit.structure), unit.structure)
-    return factor * (1.0 + turns)
+    """Hand out each pass in pieces to whoever of a code is free."""
+    made = []
+    for unit in found:
+        done = np.empty_like(unit.structure)
+        for code in np.unique(unit.codes):
+            mine = unit.codes == code
+            done[mine] = fetch_pieces(unit.structure[mine])
+        made.append(_towards(unit.stretch * done, unit.structure))
+    return made
 
 
 def _again(found: Sequence[Unit]) -> Sequence[FloatArray]:

@@ -50,14 +50,6 @@ def share_by_ranks(codes: IntArray, seconds: FloatArray) -> FloatArray:
     return even
 
 
-def share_by_codes(codes: IntArray, seconds: FloatArray) -> FloatArray:
-    """Return seconds (ranks, n) if the ranks of each code shared its work, all of them where they run one."""
-    even: FloatArray = np.empty_like(seconds)
-    for code in np.unique(codes):
-        even[codes == code] = seconds[codes == code].mean(axis=0)
-    return even
-
-
 def divide_ranks(work: FloatArray, ranks: int) -> list[int]:
     """Return how many of the ranks each of several codes gets, so that the one that takes longest is done first.
 

@@ -109,11 +109,10 @@ def _confirms(group: _Group, fit: _Fit, other: _Group, second: _Fit) -> bool:
 def _find_groups(rows: ReplayRows, found: Sequence[Unit], hosts: IntArray) -> Iterator[_Group]:
     """Yield what ranks of a host begin together in several passes."""
     ended = rows.program.end_s
-    places = [np.flatnonzero(hosts == host) for host in np.unique(hosts)]
-    places = [ranks for ranks in places if len(ranks) >= LEAST_RANKS]
-    if ended is None or not places:
+    if ended is None:
         return
     for unit in found:
+        places = [ranks for ranks in unit.find_working_groups(hosts) if len(ranks) >= LEAST_RANKS]
         begun = np.full(unit.seconds.shape, np.nan)
         start_s = ended[rows.key[unit.at].astype(np.int64)] - rows.seconds[unit.at]
         np.fmin.at(begun, (rows.line[unit.at], unit.turn), start_s)

@@ -112,6 +112,12 @@ class Unit:
         """Return values (ranks, passes) by the position of the passes in their instance, all in one if those differ."""
         return [values[:, place :: self.positions] for place in range(self.positions)]
 
+    def find_working_groups(self, hosts: IntArray) -> list[IntArray]:
+        """Return for each host the ranks that compute anything here; ``hosts`` (ranks,) says where each rank is."""
+        each = self.seconds.sum(axis=1)
+        working = each > IDLE * each.mean()
+        return [np.flatnonzero(working & (hosts == host)) for host in np.unique(hosts[working])]
+
     @property
     def positions(self) -> int:
         """How many passes each instance has, 1 where they are alike or instances differ in that."""
@@ -203,7 +209,8 @@ def _drop_outliers(seconds: FloatArray, share: FloatArray | None, noise: float) 
     size = np.median(seconds[working] / share[working, None], axis=0)
     fit = share[:, None] * size
     far = seconds > fit + size * max(FAR * noise, LEAST_FAR / 2)
-    return np.where(far, fit, seconds) if far.sum() <= max(OFTEN * far.size, 1.0) else seconds
+    hit = far.any(axis=1)  # in one instance: what disturbs one pass disturbs the next one as well
+    return np.where(far, fit, seconds) if hit.sum() <= max(OFTEN * far.size, 1.0) else seconds
 
 
 def _common_regions(rows: ReplayRows, at: IntArray) -> IntArray:
