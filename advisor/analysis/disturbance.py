@@ -77,6 +77,19 @@ def own_run_seconds(profile: Profile) -> float:
     return profile.actual_s if taken is None else max(profile.actual_s - float(taken.max()), 0.0)
 
 
+def undisturbed_seconds(profile: Profile) -> float:
+    """Return what shares of gaps are shares of: the run, without the time that every processor was in the run queue.
+
+    On a busy machine gaps are known down to what is left of them without the others (``doubtful_seconds``): as shares
+    of all the time that these took, they would vanish. Who polls for another one that has no core counts as running,
+    so that this is rather too long.
+    """
+    queued = profile.counts.get(QUEUE_DELAY)
+    if queued is None or not disturbance_seconds(profile):
+        return profile.actual_s
+    return max(profile.actual_s - float(queued.sum(axis=0).min()), 0.0)
+
+
 def _io_delay_seconds(profile: Profile) -> float:
     """Return the seconds that processors had no core in calls for input and output, a mean; 0 where they are few."""
     table = profile.counts.get(IO_DELAY)
