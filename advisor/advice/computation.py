@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.advice.facts.of_code import code_seconds
-from advisor.analysis.disturbance import own_run_seconds
+from advisor.analysis.disturbance import undisturbed_seconds
 from advisor.analysis.measures import recording_command
 from advisor.analysis.quality import DEVICES_UNSEEN, HIDDEN
 from advisor.model import policy
@@ -103,7 +103,7 @@ def describe_computation(profile: Profile, bounds: Sequence[Bound]) -> Finding |
     seconds = values.get("I")
     if not profile.has_run_time or seconds is None:
         return None
-    own_s = own_run_seconds(profile)
+    own_s = undisturbed_seconds(profile)
     if own_s <= 0 or seconds < policy.COMPUTATION_SHARE * own_s:
         return None
     of_what = "the run" if own_s == profile.actual_s else "what other programs left of the run"

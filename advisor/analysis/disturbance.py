@@ -68,13 +68,22 @@ def doubtful_seconds(
     return delayed_s + share * uneven_s
 
 
-def own_run_seconds(profile: Profile) -> float:
+def undisturbed_seconds(profile: Profile) -> float:
     """Return how long the run would have taken without the other programs that held its cores, as far as that is known.
 
-    Phases and computation are measured without them: shares of the whole run would shrink with the machine's load.
+    Computation is measured without them, and gaps are known down to what is left without them (``doubtful_seconds``):
+    shares of the whole run would shrink with the machine's load. Without their time outside the phases, it is what
+    every processor spent in the run queue; one that polls for another without a core counts as running, so that the
+    result is rather too long.
     """
-    taken = profile.outside.get(OTHER_PROGRAMS)
-    return profile.actual_s if taken is None else max(profile.actual_s - float(taken.max()), 0.0)
+    taken, queued = profile.outside.get(OTHER_PROGRAMS), profile.counts.get(QUEUE_DELAY)
+    if taken is not None:
+        lost_s = float(taken.max())
+    elif queued is not None and disturbance_seconds(profile):
+        lost_s = float(queued.sum(axis=0).min())
+    else:
+        lost_s = 0.0
+    return max(profile.actual_s - lost_s, 0.0)
 
 
 def _io_delay_seconds(profile: Profile) -> float:

@@ -1,6 +1,6 @@
-"""How much imbalance and waiting for locks is proven by CPU clocks and by counts of acquisitions.
+"""How much imbalance, transfer and waiting for locks is proven by CPU clocks, equal calls and counts of acquisitions.
 
-Both are evidence that does not depend on how busy the machine was: there a thread's calls last longer, and so do
+They are evidence that does not depend on how busy the machine was: there a thread's calls last longer, and so do
 phases, but not its CPU time. A processor that computes less than the slowest one and waits for it has less to do. One
 that computes less and hardly waits was given less, as others held its core and work is handed out on demand: that
 proves nothing.
@@ -17,6 +17,7 @@ from advisor.analysis.bounds import compute_bound_seconds
 from advisor.analysis.disturbance import SPEED_SHARE
 from advisor.analysis.loads import summarize_loads
 from advisor.model.records import find_adjacent_bounds
+from advisor.trace.counts import UNDISTURBED_TRANSFER
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -56,6 +57,12 @@ def prove_imbalance(profile: Profile) -> dict[str, float]:
     part = proven_s / total_s if total_s > 0 else 0.0
     lock_s = prove_lock_waiting(profile, range(len(profile.phases)))
     return {letter: part * seconds for letter, seconds in gaps_s.items()} | {"W": lock_s}
+
+
+def prove_transfer(profile: Profile) -> float:
+    """Return the seconds of C' that equal calls prove, a mean over the processors: ``UNDISTURBED_TRANSFER``."""
+    table = profile.counts.get(UNDISTURBED_TRANSFER)
+    return 0.0 if table is None else float(table.sum()) / len(profile.processors)
 
 
 def _compute_only(phase: Phase) -> Phase:

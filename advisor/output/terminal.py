@@ -120,7 +120,9 @@ def _describe_largest_gap(advice: Advice) -> str:
     largest = max(advice.gaps, key=own_seconds, default=None)
     if largest is None or own_seconds(largest) <= 0:
         return ""
-    amount = f"{numbers.format_duration(largest.seconds)}, {numbers.format_percentage(largest.share)} of the run"
+    seconds = own_seconds(largest)
+    share = seconds / advice.profile.actual_s if seconds != largest.seconds else largest.share
+    amount = f"{numbers.format_duration(seconds)}, {numbers.format_percentage(share)} of the run"
     edges = sum_edges(advice.profile)
     if holds_rest(largest) and edges > largest.seconds / 2:
         amount += f"; start-up and shutdown take {numbers.format_duration(edges)}, which a longer run makes up for"
@@ -131,6 +133,11 @@ def _render_insufficient(advice: Advice, page: Page) -> list[Text]:
     bound = describe_bound(advice)
     if is_open(advice):
         sentence = "Not enough evidence to choose an action: the facts that would decide were not measured."
+        if any(note.name == OTHER_PROGRAMS for note in advice.grade.notes):
+            sentence = (
+                "Not enough evidence to choose an action: other programs held the cores, and what is certain all the "
+                "same is too little to act on. Run it again, longer or when less else runs (uptime shows the load)."
+            )
         return render_paragraph(
             page.clean_remark(sentence + (f" {bound}" if bound else _describe_largest_gap(advice))), page, "bold red"
         )

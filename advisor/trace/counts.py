@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.support.grouping import sum_by_group
+from advisor.support.grouping import group_rows, sum_by_group
 from advisor.trace.events import SENDS, Kind
 from advisor.trace.nesting import select_recorded
 
@@ -16,6 +16,35 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
     from advisor.trace.events import Trace
     from advisor.trace.nesting import Calls
+
+
+#: Counts by row and location: the seconds that calls would have transferred if each had taken no longer than the
+#: quickest quarter of its equals.
+UNDISTURBED_TRANSFER: Final = "transfer.undisturbed_s"
+#: Fewer equal calls show no quarter that nobody disturbed.
+_EQUALS: Final = 8
+_QUICK: Final = 0.25
+
+
+def find_quick_seconds(group: IntArray, seconds: FloatArray) -> FloatArray:
+    """Return how long the quickest quarter of each group takes at most, (groups,); infinity where they are few.
+
+    Where other programs take the cores most of the time, a call lasts until its partner has a core again. But there are
+    always some during which both have one, and what these take is what network and library need.
+    """
+    often = np.bincount(group)
+    place = np.cumsum(often) - often + (_QUICK * (often - 1)).astype(np.int64)
+    enough = often >= _EQUALS
+    quick = np.full(len(often), np.inf)
+    quick[enough] = seconds[np.lexsort((seconds, group))][place[enough]]
+    return quick
+
+
+def sum_undisturbed_transfer(cell: IntArray, size: IntArray, seconds: FloatArray, cells: int) -> FloatArray:
+    """Return what calls transfer at least, (cells,): calls of one cell and size class are equal; few prove nothing."""
+    group, _ = group_rows((cell, np.frexp(size.clip(0).astype(np.float64))[1].astype(np.int64)))
+    quick = find_quick_seconds(group, seconds)[group]
+    return sum_by_group(cell, np.where(np.isfinite(quick), np.minimum(seconds, quick), 0.0), cells)
 
 
 def sum_call_bytes(trace: Trace, calls: Calls, kinds: tuple[Kind, ...]) -> IntArray:

@@ -11,7 +11,8 @@ import numpy as np
 
 from advisor.support.grouping import sum_by_group
 from advisor.trace import categories, causes, clocks, locations, nesting, phases, teams, time_pieces, waits
-from advisor.trace.counts import count_events
+from advisor.trace.counts import UNDISTURBED_TRANSFER, count_events, sum_call_bytes, sum_undisturbed_transfer
+from advisor.trace.events import COMMUNICATING
 from advisor.trace.tables import build_cell_layout
 
 if TYPE_CHECKING:
@@ -95,7 +96,8 @@ def attribute_window(found: MatchedWindow, plan: RunPlan, before: int, *, last: 
         blocks=_split_by_phase(table, flat),
         closing_wait_s=np.where(closing >= 0, waiting.wait_s[np.maximum(closing, 0)], 0.0),
         outside=time_pieces.sum_outside_phases(trace, calls, pieces),
-        counts=count_events(trace, calls, table.row_of_call, len(table.rows), window.is_continued(calls)),
+        counts=count_events(trace, calls, table.row_of_call, len(table.rows), window.is_continued(calls))
+        | _undisturbed_transfer(trace, calls, split, table),
         causes=causes.collect_causes(trace, calls, waiting, split, table, compiled=window.compiled),
         guessed=guessed,
         total=total,
@@ -156,6 +158,20 @@ def _sum_measures(
     if trace.cpu_timed:
         flat["cpu_s"] = flat["wall_s"] - reduce(add, [flat[name] for name in names])
     return flat
+
+
+def _undisturbed_transfer(
+    trace: Trace, calls: Calls, split: CategorySeconds, table: CellLayout
+) -> dict[str, FloatArray]:
+    """Return the count of that name where CPU clocks tell whether other programs held the cores."""
+    mine = np.flatnonzero(split.transfer_s > 0)
+    if not trace.cpu_timed or not len(mine):
+        return {}
+    call, shape = split.call[mine], (len(table.rows), len(trace.locations))
+    cell = table.row_of_call[call] * shape[1] + calls.location[call]
+    size = sum_call_bytes(trace, calls, COMMUNICATING)[call]
+    found = sum_undisturbed_transfer(cell, size, split.transfer_s[mine], shape[0] * shape[1])
+    return {UNDISTURBED_TRANSFER: found.reshape(shape)}
 
 
 def _split_by_phase(table: CellLayout, flat: Mapping[str, FloatArray]) -> tuple[dict[str, FloatArray], ...]:

@@ -43,7 +43,7 @@ class Somewhere:
 
     facts: dict[str, Value] = field(default_factory=dict)
     gaps: dict[str, tuple[float, float]] = field(default_factory=dict)
-    actual_s: float = 100.0
+    run_s: float = 100.0
 
     def find_fact(self, name: str) -> tuple[Fact, Value | None, Need]:
         return facts_by_name()[name], self.facts.get(name), Need(name, f"measure {name}")
@@ -125,7 +125,7 @@ def test_gaps_as_share_of_the_run(low: float, high: float, truth: bool) -> None:
 
 
 def test_gaps_in_seconds() -> None:
-    place = Somewhere(gaps={"X": (12.0, 12.0)}, actual_s=1e6)
+    place = Somewhere(gaps={"X": (12.0, 12.0)}, run_s=1e6)
     assert evaluate_condition(GapSeconds(GapName("X"), ">= 10 s", MARK), place).truth is True
 
 

@@ -25,9 +25,11 @@ from advisor.analysis.disturbance import (
     UNREPEATED,
     disturbance_seconds,
     doubtful_seconds,
+    undisturbed_seconds,
 )
 from advisor.model.recommendations import Need
 from advisor.model.records import OTHER_PROGRAMS, Note, Phase
+from advisor.trace.counts import UNDISTURBED_TRANSFER
 
 if TYPE_CHECKING:
     from advisor.advice.facts import FactSheet
@@ -70,6 +72,24 @@ def test_a_gap_is_known_down_to_what_others_cannot_have_made() -> None:
         span = sheet_of(unbalanced(longest_s)).run.gap_span("L")
         assert span.high == pytest.approx(5.0)
         assert span.low == pytest.approx(low)
+
+
+def test_shares_of_gaps_are_shares_of_the_run_without_the_queue() -> None:
+    profile = unbalanced(12.0)
+    assert undisturbed_seconds(profile) == pytest.approx(9.0), "each rank queued for 6 of 15 s"
+    assert sheet_of(profile).run.run_s == pytest.approx(9.0)
+    assert undisturbed_seconds(unbalanced(0.1)) == 15.0, "less than 1 % of the run is nothing"
+
+
+def test_transfer_is_known_down_to_what_equal_calls_took() -> None:
+    profile = unbalanced(20.0)
+    (step,) = profile.phases
+    moved = np.full_like(step.arrays["transfer_s"], 0.2)
+    arrays = {**step.arrays, "transfer_s": moved, "wait_s": np.maximum(step.arrays["wait_s"] - moved, 0.0)}
+    profile = replace(profile, phases=(replace(step, arrays=arrays),))
+    assert sheet_of(profile).run.gap_span("C'").low == 0.0
+    counts = {**profile.counts, UNDISTURBED_TRANSFER: np.full((1, 2), 0.5)}
+    assert sheet_of(replace(profile, counts=counts)).run.gap_span("C'").low == pytest.approx(0.5)
 
 
 def test_after_a_second_run_one_without_other_programs_is_asked_for() -> None:

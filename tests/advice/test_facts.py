@@ -43,7 +43,8 @@ wait.late_sender_share wait.late_receiver_share wait.collective_share wait.barri
 wait.lock_share wait.notice_share wait.unmatched_share wait.share
 comm.messages_per_iteration comm.mean_message_B comm.small_message_share comm.seconds_per_message
 comm.point_to_point_share comm.collective_share comm.reductions_per_iteration comm.mean_collective_B
-comm.collectives_per_iteration comm.alltoall_share comm.share comm.relay_share
+comm.collectives_per_iteration comm.alltoall_share comm.share comm.relay_share comm.gather_share
+comm.gathers_per_iteration comm.kept_share comm.mean_gather_B
 sync.barriers_per_iteration sync.share sync.work_between_s sync.empty_phases sync.thread_share
 sync.fork_joins_per_iteration sync.threads_created sync.creation_share sync.work_per_thread_s
 io.share io.operations_per_iteration io.mean_operation_B io.small_share io.unaligned_share io.shared_share
@@ -332,7 +333,9 @@ def test_operating_system() -> None:
         ("MPI_Reduce_scatter", {"reductions"}),
         ("MPI_Iallreduce", {"reductions"}),
         ("MPI_Reduce", {"reductions", "collects"}),
-        ("MPI_Gatherv", {"collects"}),
+        ("MPI_Gatherv", {"collects", "gathers"}),
+        ("MPI_Comm_dup", {"sets up"}),
+        ("MPI_Neighbor_alltoall", {"all to all"}),
         ("MPI_Bcast", {"broadcasts"}),
         ("MPI_Scatter", set()),
         ("pthread_cond_wait", {"notices"}),
@@ -606,6 +609,17 @@ def test_collecting_and_broadcasting_belong_together_where_both_occur_as_often()
     ):
         changed = replace(case, phases=(replace(phase, events=events),))
         assert values(profile_of(changed))["comm.relay_share"] == pytest.approx(share)
+
+
+def test_what_is_gathered_and_not_broadcast_again_is_kept() -> None:
+    case = load_cases()["gathered-search"]
+    (phase,) = case.phases
+    (gather,) = phase.events
+    assert at("gathered-search")["comm.gather_share"] == 1.0
+    for size, kept in ((8.0, 1.0), (gather.bytes, 0.0)):
+        events = (gather, replace(gather, call="MPI_Bcast", bytes=size))
+        found = values(profile_of(replace(case, phases=(replace(phase, events=events),))))
+        assert found["comm.kept_share"] == pytest.approx(kept, abs=1e-4)
 
 
 def test_waiting_for_a_notice_is_no_waiting_for_a_lock() -> None:

@@ -299,6 +299,24 @@ def test_a_recording_keeps_its_program_through_the_next_build(
     assert "was changed after this run" in attach_executable(profile, None, [], [recording]).notes[-1].text
 
 
+def test_of_two_programs_with_one_name_each_is_kept(tmp_path: Path) -> None:
+    programs = []
+    for folder, option in (("fast", "-O2"), ("slow", "-O0")):
+        (tmp_path / folder).mkdir()
+        programs.append(compile_program(tmp_path / folder, "gcc", LOOPS, option))
+    recording = tmp_path / "recording"
+    recording.mkdir()
+    for program in programs:
+        keep_program(program, recording)
+    shares = []
+    for program in programs:
+        profile = profile_of(("sum",), (1.0,), executable=str(program))
+        program.unlink()
+        table = attach_executable(profile, None, [], [recording]).counts.get("code.unoptimized_s")
+        shares.append(0.0 if table is None else float(table.sum()))
+    assert shares[0] == 0.0 < shares[1]
+
+
 def test_a_large_program_is_not_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = compile_program(tmp_path, "gcc", LOOPS, "-O2")
     (tmp_path / "recording").mkdir()

@@ -31,6 +31,8 @@ void turn(int n, double **a, double **b)
   { for (int i = 0; i < n; i++) for (int j = 0; j < n; j++) b[j][i] = a[i][j]; }
 double objects(int n, int m, double **part, double *s)
   { for (int j = 0; j < m; j++) for (int i = 0; i < n; i++) s[j] += part[i][0]; return s[0]; }
+struct city { int id; float x, y; };
+long locate(const struct city *x, long n, int wanted) { long k = 0; while (k < n && x[k].id != wanted) k++; return k; }
 long find(const int *x, long n, int wanted) { long k = 0; while (k < n && x[k] != wanted) k++; return k; }
 long length(const char *text) { const char *p = text; while (*p != '/') p++; return p - text; }
 long least(const int *x, long n)
@@ -96,6 +98,11 @@ def test_a_loop_that_only_compares_until_one_fits_searches(program: Path, name: 
     code = analyze(program, name)
     assert [loop.searches for loop in code.loops] == [searches]
     assert code.loop_shares()["search"] == float(searches)
+
+
+def test_a_search_through_objects_has_no_better_order(program: Path) -> None:
+    shares = analyze(program, "locate").loop_shares()
+    assert (shares["search"], shares["strided"]) == (1.0, 0.0)
 
 
 @pytest.mark.parametrize(("name", "reason"), [("centre", "objects"), ("power", "order")])

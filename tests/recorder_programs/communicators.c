@@ -5,6 +5,7 @@
 
 #define LIVE 8
 #define ROUNDS 100
+#define IN_ALL 66000 /* more than there are numbers */
 
 int main(int argc, char **argv) {
   int rank, ranks, sent = 0;
@@ -22,6 +23,11 @@ int main(int argc, char **argv) {
     MPI_Sendrecv(&rank, 1, MPI_INT, (own + 1) % ranks, 0, &got, 1, MPI_INT, (own + ranks - 1) % ranks, 0, *one,
                  MPI_STATUS_IGNORE);
     sent++;
+  }
+  for (int i = 0; i < IN_ALL; i++) {
+    MPI_Comm own;
+    MPI_Comm_dup(MPI_COMM_SELF, &own);
+    MPI_Comm_free(&own);
   }
   MPI_Comm two[2];
   MPI_Request requests[2];

@@ -70,7 +70,7 @@ def test_given_values_stand_at_every_site() -> None:
     sheet = build_case_sheet("false-sharing")
     for site in (sheet.run, *sheet.sites):
         assert site.values["processor.false_sharing_share"] == pytest.approx(0.12)
-        assert site.gap_span("C").low == site.gap_span("C").high == pytest.approx(0.01 * site.actual_s)
+        assert site.gap_span("C").low == site.gap_span("C").high == pytest.approx(0.01 * site.run_s)
     assert set(sheet.run.spans) == set(GAP_NAMES)
 
 

@@ -112,7 +112,7 @@ CHANGES = {
     "locks": {"private"},
     "tasks": {"larger"},
     "barriers": {"fuzzy", "pairwise", "removed", "merged", "relaxed"},
-    "collectives": {"nonblocking", "grouped", "to all"},
+    "collectives": {"nonblocking", "grouped", "reduced", "to all"},
     "reductions": {"fused"},
     "alltoall": {"overlapped"},
     "messages": {"grouped", "overlapped", "neighbours", "staggered", "collective"},

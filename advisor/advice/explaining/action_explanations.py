@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from advisor.advice.rules.records import Action
     from advisor.model.gap_parts import GapPart
     from advisor.model.recommendations import Evidence, Recommendation
-    from advisor.model.records import Status
+    from advisor.model.records import Profile, Status
 
 _CEILING: Final = (
     "of L, M' and D: the B + D of the phases, what making them even wins; of other gaps: what lies in the phases; "
@@ -77,14 +77,21 @@ def _explain_evidence(
         inputs = (
             NumberInput(f"{piece.fact} here at least", span.low, "s", words, part),
             NumberInput(f"{piece.fact} here at most", span.high, "s", words, part),
-            NumberInput("run", sheet.run.actual_s, "s", "actual_s", ACTUAL),
+            _explain_run(sheet, terms.profile),
         )
         status = "measured" if exact else "estimated"
-        formula = _span_expression(piece, span.low, span.high, sheet.run.actual_s)
+        formula = _span_expression(piece, span.low, span.high, sheet.run.run_s)
     return ExplainedNumber(
         "evidence", piece.fact, "what the rule asks for", piece.value, piece.unit, status, piece.formula, inputs,
         about=about, condition=piece.condition, place=place, expression=formula,
     )  # fmt: skip
+
+
+def _explain_run(sheet: FactSheet, profile: Profile) -> NumberInput:
+    """Return the seconds that shares of gaps are shares of."""
+    if sheet.run.run_s == profile.actual_s:
+        return NumberInput("run", sheet.run.run_s, "s", "actual_s", ACTUAL)
+    return NumberInput("run", sheet.run.run_s, "s", "actual_s without the least that a processor was in the run queue")
 
 
 def _gap_at_site(letter: str, site: Site, terms: BoundExpressions) -> Expression | None:

@@ -84,12 +84,13 @@ def _seconds_share(category: str, kinds: tuple[str, ...], trait: str | None, sou
 
 
 def _message_share(category: str, kind: str, source: FactSource) -> float | None:
-    """Return the share of a category that events of a kind take that are no one-sided communication.
+    """Return the share of a category that messages take: neither one-sided communication nor setting up.
 
-    Of messages one end can be moved; a put has no other end.
+    Of messages one end can be moved; a put has no other end, and a communicator is made once.
     """
-    whole, puts = (_seconds_share(category, (kind,), trait, source) for trait in (None, event_rows.ONE_SIDED))
-    return None if whole is None else whole - (puts or 0.0)
+    whole = _seconds_share(category, (kind,), None, source)
+    others = (_seconds_share(category, (kind,), trait, source) for trait in (event_rows.ONE_SIDED, event_rows.SETS_UP))
+    return None if whole is None else max(whole - sum(share or 0.0 for share in others), 0.0)
 
 
 def _threads_created(source: FactSource) -> float | None:
@@ -137,6 +138,16 @@ def _relay_share(source: FactSource) -> float | None:
         return 0.0
     wall = [source.totals.sum_measure("wall_s", phase) for phase in source.phases]
     return None if None in wall else compute_share(seconds, sum(each or 0.0 for each in wall))
+
+
+def _kept_share(source: FactSource) -> float | None:
+    """Return which part of the bytes that are gathered at one rank is not broadcast again; 0 without any."""
+    if source.events is None:
+        return None
+    gathered = source.events.select_rows("transfer", (), event_rows.GATHERS).sized_rows
+    broadcast = source.events.select_rows("transfer", (), event_rows.BROADCASTS).sized_rows
+    whole, back = (float(source.events.causes.bytes[rows.rows].sum()) for rows in (gathered, broadcast))
+    return compute_share(max(whole - back, 0.0), whole)
 
 
 def _mean_bytes(category: str, kinds: tuple[str, ...], trait: str | None, source: FactSource) -> float | None:
@@ -240,6 +251,10 @@ VALUES: Final[dict[str, Compute]] = {
     "wait.lock_share": _lock_share,
     "wait.notice_share": partial(_seconds_share, "wait", (), event_rows.NOTICES),
     "comm.relay_share": _relay_share,
+    "comm.gather_share": partial(_seconds_share, "transfer", (), event_rows.GATHERS),
+    "comm.mean_gather_B": partial(_mean_bytes, "transfer", (), event_rows.GATHERS),
+    "comm.kept_share": _kept_share,
+    "comm.gathers_per_iteration": partial(_per_iteration, "transfer", (), event_rows.GATHERS),
     "comm.messages_per_iteration": partial(_per_iteration, "transfer", (), event_rows.SENDS),
     "comm.mean_message_B": partial(_mean_bytes, "transfer", (), event_rows.SENDS),
     "comm.small_message_share": _small_message_share,

@@ -28,8 +28,12 @@ EXPLICIT_BARRIERS: Final = "explicit barriers"
 #: Collecting data of all ranks at one of them, and giving all ranks what one of them has.
 COLLECTS: Final = "collects"
 BROADCASTS: Final = "broadcasts"
+#: Collecting them as they are, not their sum.
+GATHERS: Final = "gathers"
 #: Writing into or reading from the memory of another rank, and waiting until that has happened.
 ONE_SIDED: Final = "one-sided"
+#: Making and freeing communicators and windows.
+SETS_UP: Final = "sets up"
 #: Waiting for a notice of another thread.
 NOTICES: Final = "notices"
 #: Creating threads of POSIX, and creating them and waiting for their ends.
@@ -52,11 +56,13 @@ def call_traits(name: str) -> frozenset[str]:
         if "alltoall" in call:
             found.add(ALL_TO_ALL)
     if role == Role.ALL_TO_ONE:
-        found.add(COLLECTS)
+        found |= {COLLECTS} if any(word in call for word in _REDUCING) else {COLLECTS, GATHERS}
     elif role == Role.ONE_TO_ALL and "bcast" in call:
         found.add(BROADCASTS)
     if role == Role.RMA:
         found.add(ONE_SIDED)
+    if role == Role.COMM_OTHER and "neighbor" not in call:
+        found.add(SETS_UP)
     if role == Role.BARRIER or (role == Role.OMP_BARRIER and "implicit" not in call) or call == "mpi_ibarrier":
         found.add(EXPLICIT_BARRIERS)
     if call in ("pthread_create", "thrd_create"):
@@ -78,7 +84,7 @@ class CallTable:
 def build_call_table(profile: Profile) -> CallTable:
     """Return the traits of all regions of ``profile``."""
     found = [call_traits(region.name) for region in profile.regions]
-    ranks = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, COLLECTS, BROADCASTS, ONE_SIDED)
+    ranks = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, COLLECTS, BROADCASTS, GATHERS, ONE_SIDED, SETS_UP)
     names = (*ranks, NOTICES, CREATES_THREADS, CREATES_OR_JOINS, *io_calls.TRAITS)
     return CallTable({name: np.array([name in each for each in found], dtype=bool) for name in names})
 

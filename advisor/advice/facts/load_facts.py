@@ -9,7 +9,7 @@ import numpy as np
 
 from advisor.advice.facts.places import is_significant
 from advisor.advice.facts.source import UNOBSERVED, compute_share
-from advisor.analysis.disturbance import own_run_seconds
+from advisor.analysis.disturbance import undisturbed_seconds
 from advisor.analysis.loads.computation import compute_alone
 from advisor.support.grouping import iterate_groups
 from advisor.trace.regions import is_sleep
@@ -121,7 +121,7 @@ def _most_iterations(source: FactSource) -> float | None:
 
 
 def _phase_share(source: FactSource) -> float | None:
-    seconds, whole_s = float(source.seconds[list(source.phases)].sum()), own_run_seconds(source.profile)
+    seconds, whole_s = float(source.seconds[list(source.phases)].sum()), undisturbed_seconds(source.profile)
     return compute_share(min(seconds, whole_s), whole_s)
 
 

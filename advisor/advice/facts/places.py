@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.analysis.disturbance import own_run_seconds
+from advisor.analysis.disturbance import undisturbed_seconds
 from advisor.model import policy
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _group_remaining(profile: Profile, seconds: FloatArray, taken: set[int]) -> 
     for kind in dict.fromkeys(phase.kind for phase in profile.phases):
         left = tuple(p for p, phase in enumerate(profile.phases) if phase.kind == kind and p not in taken)
         together = float(seconds[list(left)].sum())
-        if left and is_significant(together, own_run_seconds(profile), simulated=profile.is_simulated):
+        if left and is_significant(together, undisturbed_seconds(profile), simulated=profile.is_simulated):
             found.append(Place(left, left, f"{len(left)} small phases", together))
     return found
 
@@ -92,7 +92,7 @@ def is_significant(seconds: float, actual_s: float, *, simulated: bool = False) 
 
 def _places_of_family(profile: Profile, seconds: FloatArray, family: tuple[int, ...]) -> list[Place]:
     """Return the large phases one by one and the small ones as one, where they matter together."""
-    own_s = own_run_seconds(profile)
+    own_s = undisturbed_seconds(profile)
     large = [p for p in family if is_significant(float(seconds[p]), own_s, simulated=profile.is_simulated)]
     small = tuple(p for p in family if p not in large)
     found = [Place((p,), family, profile.phases[p].name, float(seconds[p])) for p in large]

@@ -15,7 +15,7 @@ from advisor.advice.facts.source import FactSource, GapSpan, MeasureTotals
 from advisor.advice.facts.values import compute_fact_value
 from advisor.advice.facts.vocabulary import command_for, facts_by_name
 from advisor.analysis import gaps as gaps_of
-from advisor.analysis.disturbance import REPEATED, disturbance_seconds, doubtful_seconds
+from advisor.analysis.disturbance import REPEATED, disturbance_seconds, doubtful_seconds, undisturbed_seconds
 from advisor.analysis.loads import summarize_loads
 from advisor.analysis.measures import recording_command
 from advisor.model.errors import PluginError
@@ -43,11 +43,12 @@ UNDISTURBED_RUN: Final = "a run without other programs"
 class Site:
     """The facts and gaps in some phases, or (``place`` None) in the whole run.
 
-    ``values`` holds the facts that are known, ``spans`` the seconds of every gap by its letter.
+    ``values`` holds the facts that are known, ``spans`` the seconds of every gap by its letter. Shares of gaps are
+    shares of ``run_s`` (``undisturbed_seconds``).
     """
 
     place: Place | None
-    actual_s: float
+    run_s: float
     values: Mapping[str, Value]
     spans: Mapping[str, GapSpan]
     vocabulary: Mapping[str, Fact]
@@ -64,7 +65,7 @@ class Site:
     def with_values(self, values: Mapping[str, Value | None], shares: Mapping[str, float]) -> Site:
         """Return the site with other values (None: unknown) and with gaps of these shares of the run time."""
         known = {name: value for name, value in {**self.values, **values}.items() if value is not None}
-        seconds = {name: share * self.actual_s for name, share in shares.items()}
+        seconds = {name: share * self.run_s for name, share in shares.items()}
         spans = {name: GapSpan(s, s, self.spans[name].formula) for name, s in seconds.items()}
         return replace(self, values=known, spans={**self.spans, **spans})
 
@@ -200,7 +201,7 @@ class _Collector:
         share: float,
     ) -> Site:
         spans = {letter: self._make_span(letter, seconds, bounds, share) for letter in GAP_NAMES}
-        return Site(place, self.profile.actual_s, values, spans, self.vocabulary, self.needs)
+        return Site(place, undisturbed_seconds(self.profile), values, spans, self.vocabulary, self.needs)
 
     def _make_span(self, letter: str, seconds: list[float], bounds: list[float | None], share: float) -> GapSpan:
         """Return what is known of a gap: all of it, at most a merged gap, or at most the lowest bound known."""
@@ -221,12 +222,12 @@ class _Collector:
 
     @cached_property
     def _proven(self) -> dict[str, float]:
-        """Imbalance that is there however busy the machine was; looked for only where it was."""
+        """Imbalance and transfer that are there however busy the machine was; looked for only where it was."""
         if not disturbance_seconds(self.profile):
             return {}
-        from advisor.analysis.proven_imbalance import prove_imbalance  # few runs need it
+        from advisor.analysis.proven_imbalance import prove_imbalance, prove_transfer  # few runs need it
 
-        return prove_imbalance(self.profile)
+        return {**prove_imbalance(self.profile), "C'": prove_transfer(self.profile)}
 
     def _find_need(self, letter: str) -> Need:
         """Return the command that would provide the first missing bound beside a gap."""

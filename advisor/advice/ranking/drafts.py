@@ -36,10 +36,12 @@ _BLAMED = ("L", "M'", "D", "P", "O")
 _OF_PROGRAM = frozenset({"rebalance", "volume", "mapping", "locality", "ranks", "placement"})
 _COLLECTIVES = frozenset({Role.ALL_TO_ALL, Role.ONE_TO_ALL, Role.ALL_TO_ONE, Role.SCAN})
 _MESSAGES = frozenset({Role.SEND, Role.RECV, Role.SENDRECV, Role.POST})
-#: Changes of calls of one kind, and the other calls of MPI, which are no place for them.
+_JOINT = _COLLECTIVES | {Role.COMM_OTHER}
+_CALLS = _JOINT | _MESSAGES | {Role.BARRIER, Role.WAIT, Role.RMA, Role.INIT, Role.FINALIZE}
+#: Changes of calls of one kind, or of computation, and the other calls of MPI, which are no place for them.
 _OTHER_CALLS = {
-    "reductions": _MESSAGES, "collectives": _MESSAGES, "messages": _COLLECTIVES, "send": _COLLECTIVES,
-    "receive": _COLLECTIVES,
+    "reductions": _MESSAGES, "collectives": _MESSAGES, "messages": _JOINT, "send": _JOINT, "receive": _JOINT,
+    "serial": _CALLS, "rebalance": _CALLS, "schedule": _CALLS,
 }  # fmt: skip
 #: Changes of the compiler's options that concern all code.
 _OF_BUILD = frozenset({"optimized", "unchecked"})

@@ -16,7 +16,7 @@ from advisor.advice.ranking.drafts import build_drafts
 from advisor.advice.ranking.effects import NOWHERE
 from advisor.advice.ranking.outlook import matters_later
 from advisor.advice.rules.matching import find_possible
-from advisor.analysis.disturbance import own_run_seconds
+from advisor.analysis.disturbance import undisturbed_seconds
 from advisor.model import policy
 from advisor.model.recommendations import Dismissed
 
@@ -189,7 +189,7 @@ def order_judgement(found: Judgement, profile: Profile, outlook: Outlook) -> lis
     worth = [
         draft
         for draft in found.others
-        if is_significant(_typical_s(draft), own_run_seconds(profile), simulated=profile.is_simulated)
+        if is_significant(_typical_s(draft), undisturbed_seconds(profile), simulated=profile.is_simulated)
         or matters_later(draft, outlook)
     ]
     left = sorted(worth, key=lambda draft: draft.sort_key)

@@ -19,7 +19,7 @@ from advisor.advice.ranking.explained_drafts import (
 from advisor.advice.ranking.gains import ExpectedGain
 from advisor.advice.ranking.judgement import judge_drafts, order_judgement
 from advisor.advice.ranking.outlook import Outlook, add_outlook, matters_later, sort_by_target
-from advisor.analysis.disturbance import own_run_seconds
+from advisor.analysis.disturbance import undisturbed_seconds
 from advisor.model import policy
 from advisor.model.recommendations import Total
 
@@ -232,7 +232,7 @@ def _add_alternative(draft: Draft, action: str) -> Draft:
 
 
 def _is_enough(seconds: float, profile: Profile) -> bool:
-    return is_significant(seconds, own_run_seconds(profile), simulated=profile.is_simulated)
+    return is_significant(seconds, undisturbed_seconds(profile), simulated=profile.is_simulated)
 
 
 def _is_worth_it(draft: Draft, profile: Profile) -> bool:

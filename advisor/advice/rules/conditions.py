@@ -36,7 +36,7 @@ class SiteFacts(Protocol):
     """The input of conditions: the facts and gaps at one site."""
 
     @property
-    def actual_s(self) -> float:
+    def run_s(self) -> float:
         """The run time, seconds."""
 
     def find_fact(self, name: str) -> tuple[Fact, Value | None, Need]:
@@ -232,7 +232,7 @@ def _gap_limits(when: GapShare | GapSeconds, place: SiteFacts) -> tuple[Threshol
     span = place.gap_span(when.gap)
     if isinstance(when, GapSeconds):
         return parse_comparison(when.seconds, "s"), span.low, span.high, span
-    scale = 1 / place.actual_s if place.actual_s > 0 else 1.0
+    scale = 1 / place.run_s if place.run_s > 0 else 1.0
     return parse_comparison(when.share, "share"), span.low * scale, span.high * scale, span
 
 

@@ -77,14 +77,14 @@ class RuleMatches:
             for need in match.outcome.needs:
                 known, most = stakes.get(need, (0.0, 0.0))
                 stakes[need] = max(known, low), max(most, high)
-        actual_s = self.sheet.run.actual_s
-        worth = [need for need, (_, most) in stakes.items() if need.command and is_significant(most, actual_s)]
+        run_s = self.sheet.run.run_s
+        worth = [need for need, (_, most) in stakes.items() if need.command and is_significant(most, run_s)]
         return tuple(sorted(worth, key=lambda need: (*(-seconds for seconds in stakes[need]), need.fact)))
 
     @property
     def leaves_open(self) -> bool:
         """Whether a gap is known to be significant where something unknown keeps an action for it undecided."""
-        return any(is_significant(match.known_s, self.sheet.run.actual_s) for match in self.undecided)
+        return any(is_significant(match.known_s, self.sheet.run.run_s) for match in self.undecided)
 
 
 def match_rules(book: RuleBook, sheet: FactSheet) -> RuleMatches:
@@ -130,9 +130,7 @@ def _undisturbed(outcome: Outcome, action: Action, site: Site) -> Outcome:
 def _may_be_noise(action: Action, site: Site) -> bool:
     """Return whether every gap of an action was disturbed, and none is known to be significant all the same."""
     spans = _disturbed_spans(action, site)
-    return 0 < len(spans) == len(action.targets) and not any(
-        is_significant(span.low, site.actual_s) for span, _ in spans
-    )
+    return 0 < len(spans) == len(action.targets) and not any(is_significant(span.low, site.run_s) for span, _ in spans)
 
 
 def _disturbed_spans(action: Action, site: Site) -> list[tuple[GapSpan, Need]]:

@@ -199,8 +199,9 @@ def _make_share(source: AttributionSource, causes: Causes, row: int, seconds: fl
     """Return a cause with its name, phase, and the place in the source where the call is, as far as known."""
     profile = source.profile
     call, caller = (int(column[row]) for column in (causes.call, causes.caller))
-    place = profile.regions[caller if caller >= 0 else call]
-    name = profile.regions[call].name + (f" in {place.name}" if caller >= 0 else "")
+    enclosing = profile.regions[caller if caller >= 0 else call]
+    name = profile.regions[call].name + (f" in {enclosing.name}" if caller >= 0 else "")
+    place = profile.regions[call] if profile.regions[call].line is not None else enclosing
     phase = int(causes.phase[row])
     return Share(
         name + _describe_detail(source, causes, row),

@@ -8,6 +8,7 @@ import shutil
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from hashlib import blake2b
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
@@ -61,7 +62,7 @@ def keep_program(file: Path, folder: Path) -> None:
 
     It is a link, since linkers and installers write new files, else a copy; nothing where it is too large for that.
     """
-    kept = folder / f"{file.name}{KEPT_SUFFIX}"
+    kept = folder / _kept_name(str(file))
     if kept.exists() or not _is_program(file):
         return
     try:
@@ -72,9 +73,15 @@ def keep_program(file: Path, folder: Path) -> None:
                 shutil.copy2(file, kept)
 
 
+def _kept_name(program: str) -> str:
+    """Return what a program's file is called in a recording: a run of several programs may have two of one name."""
+    return f"{PurePath(program).name}-{blake2b(program.encode(), digest_size=4).hexdigest()}{KEPT_SUFFIX}"
+
+
 def _find_kept_program(profile: Profile, recordings: Sequence[Path]) -> Path | None:
-    name = f"{PurePath(profile.executable or profile.program).name}{KEPT_SUFFIX}"
-    kept = (folder / name for folder in recordings)
+    if profile.executable is None:
+        return None
+    kept = (folder / _kept_name(profile.executable) for folder in recordings)
     return next((file for file in kept if _is_program(file) and not _is_newer(file, profile)), None)
 
 

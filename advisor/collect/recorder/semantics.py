@@ -128,8 +128,8 @@ _MEANINGS: Final = {
     "Cancel": Meaning("cancelling(r, $0);"),
     "Comm_idup": Meaning(after="copied_comm(r, $0, $1);"),
     "Comm_idup_with_info": Meaning(after="copied_comm(r, $0, $2);"),
-    "Comm_free": Meaning("if (r) drop_comm(*$0);"),
-    "Comm_disconnect": Meaning("if (r) drop_comm(*$0);"),
+    "Comm_free": Meaning("drop_comm(*$0);"),
+    "Comm_disconnect": Meaning("drop_comm(*$0);"),
     "File_open": Meaning(after="opened_file(r, *$4, $1);"),
     **{name: Meaning(after="if (r) r->size = bytes($1, $2), r->partner = $3;")
        for name in ("Put", "Get", "Accumulate", "Rput", "Rget", "Raccumulate")},

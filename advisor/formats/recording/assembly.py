@@ -53,7 +53,7 @@ def assemble_trace(recording: Recording) -> Trace:
             for thread, *_ in slots.values()
         ),
         regions=regions.regions,
-        communicators=tuple(comms.members),
+        communicators=comms.members,
         files=tuple(files),
         first=np.cumsum([0, *(len(part["kind"]) for part in parts)]).astype(np.int64),
         **columns,

@@ -15,7 +15,7 @@ from advisor.model.errors import InputError
 from advisor.trace.recordings.command import read_command
 from advisor.trace.recordings.layout import FOLDED, RECORD, map_records, map_registers, map_samples
 from advisor.trace.recordings.places import Places, read_places
-from advisor.trace.recordings.processes import process_files, read_process
+from advisor.trace.recordings.processes import process_files, read_process, share_members
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.trace.recordings.command import RunCommand
-    from advisor.trace.recordings.processes import Process, ThreadSpan
+    from advisor.trace.recordings.processes import Members, Process, ThreadSpan
 
 
 #: Kinds of events that a record may tell (``advisor.trace.events.Kind``); 0 is none.
@@ -50,7 +50,8 @@ class Recording:
 
 def read_recording(path: Path) -> Recording:
     """Return what was recorded into a directory; raises ``InputError`` for what is damaged, or holds nothing."""
-    everything = [read_process(file) for file in process_files(path)]
+    lists: dict[Members, Members] = {}
+    everything = [share_members(read_process(file), lists) for file in process_files(path)]
     if not everything:
         raise InputError(path, "no recording here (*.process)")
     chosen = _chosen(everything)

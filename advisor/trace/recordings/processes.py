@@ -11,11 +11,13 @@ from advisor.trace.recordings.layout import MAGIC
 from advisor.trace.recordings.places import CodePlace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from pathlib import Path
 
 #: Functions, files, communicators and ranks are fewer than this.
 _MOST: Final = 1 << 24
+#: The members of a communicator, in its order.
+Members = range | tuple[int, ...]
 #: No clock says more nanoseconds: of sums of two there is room left.
 _MOST_NS: Final = 1 << 61
 _ESCAPE: Final = re.compile(r"\\x([0-9a-f]{2})")
@@ -66,8 +68,8 @@ class Process:
     """One process of a recording; numbers of functions, files and communicators are its own.
 
     ``communicators`` maps a number to its members as ranks of the world, ``remotes`` that of an intercommunicator to
-    those on the other side; -1 is a process of another world. ``python`` holds places in Python programs by their
-    number, ``interpreter`` what runs them. ``machine_begin`` and ``machine_end`` are the seconds
+    those on the other side (``compact_members``); -1 is a process of another world. ``python`` holds places in Python
+    programs by their number, ``interpreter`` what runs them. ``machine_begin`` and ``machine_end`` are the seconds
     that all cores of the host had been busy, or taken by a hypervisor. ``prices_s`` is what a record, a reading of the
     CPU clock, a state and a folded call cost there. ``children_s`` is the CPU time of its children that have ended.
     """
@@ -90,8 +92,8 @@ class Process:
     python: dict[int, CodePlace] = field(default_factory=dict)
     functions: dict[int, str] = field(default_factory=dict)
     files: dict[int, str] = field(default_factory=dict)
-    communicators: dict[int, list[int]] = field(default_factory=dict)
-    remotes: dict[int, list[int]] = field(default_factory=dict)
+    communicators: dict[int, Members] = field(default_factory=dict)
+    remotes: dict[int, Members] = field(default_factory=dict)
     objects: dict[int, MappedObject] = field(default_factory=dict)
     threads: dict[int, ThreadSpan] = field(default_factory=dict)
     begin: Usage | None = None
@@ -206,23 +208,48 @@ def _take_object(process: Process, rest: str) -> None:
     process.objects[found.begin] = found
 
 
+def compact_members(ranks: Members | list[int]) -> Members:
+    """Return ranks as a range where they lie at equal distances, else as a tuple: equal ranks are equal values.
+
+    Of 4096 ranks each lists all of them, for each communicator.
+    """
+    if isinstance(ranks, range):
+        return ranks
+    step = ranks[1] - ranks[0] if len(ranks) > 1 else len(ranks)
+    if step:
+        span = range(ranks[0], ranks[0] + step * len(ranks), step)
+        if all(rank == member for rank, member in zip(ranks, span, strict=True)):
+            return span
+    return tuple(ranks)
+
+
+def share_members(process: Process, lists: dict[Members, Members]) -> Process:
+    """Return the process with lists of members that are those of other processes where they are equal (``lists``)."""
+    for table in (process.communicators, process.remotes):
+        for number, members in table.items():
+            table[number] = lists.setdefault(members, members)
+    return process
+
+
 def _take_members(of: str) -> Callable[[Process, str], None]:
     def add_members(process: Process, rest: str) -> None:
         number, *words = rest.split()
         members = process.remotes if of == "remotes" else process.communicators
-        members.setdefault(_small(number), []).extend(_members(words, process.ranks))
+        key = _small(number)
+        parts = [members[key]] if key in members else []
+        parts += [_span(word, process.ranks) for word in words]
+        members[key] = compact_members(parts[0] if len(parts) == 1 else [rank for part in parts for rank in part])
 
     return add_members
 
 
-def _members(words: list[str], ranks: int) -> Iterator[int]:
-    """Yield ranks; raises ``ValueError`` for a span of more than there are: it would take memory without end."""
-    for word in words:
-        first, dash, last = word.partition("-") if not word.startswith("-") else (word, "", "")
-        span = range(_small(first), _small(last if dash else first) + 1)
-        if len(span) > ranks:
-            raise ValueError(f"{word} are more than {ranks} ranks")
-        yield from span
+def _span(word: str, ranks: int) -> range:
+    """Return some ranks; raises ``ValueError`` for a span of more than there are: it would take memory without end."""
+    first, dash, last = word.partition("-") if not word.startswith("-") else (word, "", "")
+    span = range(_small(first), _small(last if dash else first) + 1)
+    if len(span) > ranks:
+        raise ValueError(f"{word} are more than {ranks} ranks")
+    return span
 
 
 def _take_thread(process: Process, rest: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace
+    from advisor.trace.events import Trace, TraceRegion
     from advisor_simulation.replay.operation_matching import MatchedCollectives
     from advisor_simulation.replay.scanning import ScannedRows
 
@@ -95,7 +96,8 @@ class _TraceConverter:
             first=rows.first, op=rows.op, value=self._value, link=self._link.astype(np.int32), call=rows.call,
             region=rows.region, source=source, target=target, collectives=joint.collectives,
             communicators=tuple(self._member_positions(group) for group in trace.communicators),
-            names=tuple(region.name for region in trace.regions), title=trace.program, end_s=rows.end_s,
+            names=tuple(region.name for region in trace.regions), places=tuple(map(_describe_place, trace.regions)),
+            title=trace.program, end_s=rows.end_s,
             hosts=tuple(location.host for location in trace.locations), left_out=tuple(self._left_out),
             start_s=begin,
         )  # fmt: skip
@@ -203,6 +205,12 @@ class _TraceConverter:
         """Return when each process began, seconds."""
         result: FloatArray = self._trace.time_s[self._trace.first[:-1]]
         return result
+
+
+def _describe_place(region: TraceRegion) -> str:
+    if region.file is None or region.line is None or region.role == Role.USER:
+        return ""
+    return f"{PurePath(region.file).name}:{region.line}"
 
 
 def match_completions(trace: Trace, rows: ScannedRows, rank: IntArray) -> tuple[IntArray, IntArray]:

@@ -86,6 +86,7 @@ def _levelling_factors(computed_s: FloatArray) -> dict[int, float]:
 class PathShare:
     """Seconds that a region's messages and collectives take on the critical path, for latencies and for bytes.
 
+    ``region`` is the line of the calls where it is known.
     ``size`` is the largest power of two that is no larger than the bytes of most of them (0: none have bytes).
     """
 
@@ -114,7 +115,7 @@ def find_path_shares(program: Program, network: Network) -> list[PathShare]:
     columns = (path.op, sizes, path.latencies * network.latency_s, path.bytes * network.gaps[0])
     for op, size, latency, transfer in zip(*(column.tolist() for column in columns), strict=True):
         if latency or transfer:
-            key = program.find_name(int(program.region[op])), program.find_name(int(program.call[op])), size
+            key = program.find_site(op), program.find_name(int(program.call[op])), size
             share = shares.setdefault(key, [0.0, 0.0])
             share[0] += latency
             share[1] += transfer

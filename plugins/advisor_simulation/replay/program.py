@@ -60,7 +60,8 @@ class Program:
     """The operations of all ranks, rank after rank, in order within each; ``first`` (ranks + 1,) delimits them.
 
     Columns of one length: ``op`` (``Op``), ``value``, ``link`` (-1 none), ``call`` and ``region`` (indices
-    into ``names``, -1 none: the communication call, and the region of the program that it is in). Messages go from
+    into ``names``, -1 none: the communication call, and the region of the program that it is in). ``places`` holds
+    the line of the program (``heat.c:33``) of each name that is a call from one, else nothing. Messages go from
     rank ``source`` to rank ``target`` (messages,). ``hosts`` holds the node of each rank where the recording
     names it. ``end_s`` (operations,) is when each ended in the recorded run, on one clock on which rank r began at
     ``start_s[r]``; its predecessor's end is its start. ``left_out`` says what of the recording has no place in here.
@@ -77,6 +78,7 @@ class Program:
     collectives: Collectives
     communicators: tuple[tuple[int, ...], ...]
     names: tuple[str, ...]
+    places: tuple[str, ...] = ()
     title: str = ""
     end_s: FloatArray | None = None
     hosts: tuple[str | None, ...] = ()
@@ -104,6 +106,12 @@ class Program:
     def find_name(self, number: int) -> str:
         """The name of a call or region, empty for -1."""
         return self.names[number] if number >= 0 else ""
+
+    def find_site(self, at: int) -> str:
+        """The line of the program that an operation's call is in, as far as it is known, else the region."""
+        call = int(self.call[at])
+        place = self.places[call] if 0 <= call < len(self.places) else ""
+        return place or self.find_name(int(self.region[at]))
 
     def describe_operation(self, at: int) -> str:
         """Return an operation as text, with its call and partner."""

@@ -82,8 +82,8 @@ def compare_trials(before: Trial, after: Trial, words: Mapping[str, str]) -> Cha
     moved, how much faster or slower it may be elsewhere, where the recording tells (memory and caches are shared).
     """
     gain = before.total_seconds() - after.total_seconds()
-    if after.is_replayed:
-        own = abs(before.total_seconds() - before.run.profile.actual_s)
+    if before.traced is not None and after.is_replayed:
+        own = before.traced.missed_s
     else:
         gain = before.run.total_seconds() - after.run.total_seconds()
         own = float(np.hypot(_gain_noise(before.run, after.run), _model_error(before.run, after.run)))

@@ -13,6 +13,7 @@ import numpy as np
 
 from advisor.advice.counterfactuals import Counterfactual
 from advisor.advice.facts.places import is_significant
+from advisor.analysis.disturbance import undisturbed_seconds
 from advisor.trace.regions import is_sleep
 from advisor_simulation.whatif.evidence import HARDLY, describe_assumption, find_regions, raise_high, weigh_doubt
 from advisor_simulation.whatif.gains import MOVING, compare_trials, noise_s
@@ -89,7 +90,7 @@ class _Search:
         if alone is None or gain_s <= max(self.least_s, REPETITION * alone.expected_s):
             return False
         sure_s = min(gain_s, alone.expected_s) - (alone.expected_s - alone.low_s)
-        actual_s = self.trial.run.profile.actual_s
+        actual_s = undisturbed_seconds(self.trial.run.profile)
         return is_significant(sure_s, actual_s) and is_significant(self.weigh_gain(key, gain_s), actual_s)
 
     def weigh_gain(self, key: Key, gain_s: float) -> float:
@@ -186,7 +187,7 @@ def _try_alone(search: _Search, key: Key) -> _AloneGain | None:
 
 def _find_steady_parts(search: _Search) -> None:
     """Note how much of what changes win that depend on an assumption they win as well where nothing is noise."""
-    traced, actual_s = search.trial.traced, search.trial.run.profile.actual_s
+    traced, actual_s = search.trial.traced, undisturbed_seconds(search.trial.run.profile)
     wins = {key: one.expected_s for key, one in search.alone.items() if one is not None and search.assumed[key]}
     keys = [
         key
@@ -302,7 +303,7 @@ def _build_counterfactual(search: _Search, number: int, chosen: _ChosenChanges) 
             region = regions[0] if len(regions) == 1 else None if regions else ""
             most_s = _find_most(search, key)
             return replace(alone, order=place, further_s=gain_s, region=region, regions=regions, most_s=most_s)
-    if is_significant(found.expected_s, search.trial.run.profile.actual_s):
+    if is_significant(found.expected_s, undisturbed_seconds(search.trial.run.profile)):
         return replace(alone, instead_of=chosen.instead_of.get(key, -1))
     return alone
 

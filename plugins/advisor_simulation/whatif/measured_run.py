@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from advisor.analysis.disturbance import delayed_io_share
 from advisor.analysis.loads.arrays import find_rank_threads
 from advisor.analysis.loads.computation import find_sequential_shares
 from advisor.analysis.measures import derive_quantities
+from advisor.model.records import OTHER_PROGRAMS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -208,10 +210,16 @@ def _build_phase(
     if lasted is None:
         lasted = phase.arrays["wall_s"].sum(axis=0).max(axis=0) if "wall_s" in phase.arrays else load[who, each]
     start = phase.start_s if phase.start_s is not None else np.arange(len(lasted)) + number / 1e3
+    files = (own[2] - own[1]) * _own_io_share(profile)
     return PhaseRun(
-        number, phase.kind == "serial", own[0], own[1] - own[0], own[2] - own[1], alone[0], sync,
+        number, phase.kind == "serial", own[0], own[1] - own[0], files, alone[0], sync,
         lasted - load[who, each] - sync[who, each], np.asarray(start, dtype=np.float64),
     )  # fmt: skip
+
+
+def _own_io_share(profile: Profile) -> float:
+    """Return which part of all input and output the program itself takes: no change spares what others took."""
+    return 1.0 - delayed_io_share(profile) if OTHER_PROGRAMS in profile.outside else 1.0
 
 
 def _outside_teams(phase: Phase, profile: Profile) -> npt.NDArray[np.bool_]:

@@ -34,6 +34,7 @@ OF_RUNS: Final[Mapping[Words, str]] = {
     ("locality", "nodes"): _NODES,
     ("mapping", "neighbours"): _NODES,
     ("threads", "more"): "what threads on one core take from each other was not measured with fewer of them",
+    ("collectives", "reduced"): "how long a reduction takes stands in no recording; the rule states its share",
     ("collectives", "to all"): "how long another collective takes stands in no recording; the rule states its share",
     ("messages", "rarer"): "what wider borders cost in computation stands in no recording; write a model of it",
     ("messages", "neighbours"): "which of the data of a collective operation somebody needs stands in no recording",

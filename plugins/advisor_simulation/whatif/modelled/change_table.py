@@ -83,6 +83,7 @@ OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
     ("io", "balanced"): _MEASURED,
     ("io", "in order"): _MEASURED,
     ("io", "binary"): _MEASURED,
+    ("collectives", "reduced"): _MEASURED,
     ("collectives", "to all"): _MEASURED,
     ("io", "less"): _MEASURED,
     ("io", "one direction"): _MEASURED,

@@ -26,20 +26,20 @@ LITTLE: Final = 1e-3
 
 
 def find_places(rows: ReplayRows, run: MeasuredRun) -> tuple[Numbers, Numbers]:
-    """Return in which phase (place in ``run.phases``) and instance each recorded row ends; -1 for none."""
+    """Return in which phase (its number) and instance each recorded row ends; -1 for none."""
     ended = rows.program.end_s
     phase, instance = np.full(len(rows), -1, dtype=np.int32), np.full(len(rows), -1, dtype=np.int32)
     if ended is None:
         return phase, instance
     middle = ended - rows.seconds / 2
-    for number, one in enumerate(run.phases):
+    for one in run.phases:
         lasted = one.durations()
         order = np.argsort(one.start, kind="stable")
         at = np.searchsorted(one.start[order], middle, side="right") - 1
         known = at >= 0
         which = order[np.maximum(at, 0)]
         inside = known & (middle <= one.start[which] + lasted[which])
-        phase[inside], instance[inside] = number, which[inside]
+        phase[inside], instance[inside] = one.number, which[inside]
     return phase, instance
 
 
@@ -57,12 +57,12 @@ def carry_loads(
     recorded = rows.key.astype(np.int64)
     phase, instance = site[0][recorded], site[1][recorded]
     little = LITTLE * before.profile.actual_s
-    for number, old in enumerate(before.phases):
+    for old in before.phases:
         ratios = _load_ratios(old, new.get(old.number), little)
         if ratios is None:
             return None
         for ratio, kind in zip(ratios, (~files, files), strict=True):
-            mine = bursts & kind & (phase == number)
+            mine = bursts & kind & (phase == old.number)
             factor[mine] = ratio[rows.line[mine], instance[mine]]
     value = rows.value.copy()
     value[bursts] *= factor[bursts]

@@ -26,6 +26,7 @@ from advisor_simulation.whatif.traced import (
     loads,
     messages,
     ordering,
+    others,
     pipelines,
     row_replay,
     rows,
@@ -108,6 +109,8 @@ class TracedOperations:
     compute tells nothing of how much they do; where the recording shows how many make progress at a time, that is the
     ``limit``, and no change of messages or meetings makes the run shorter than these need; where it shows the ``turns``
     themselves, what fewer ranks would take is known. ``units`` are those of the rows, None where not found yet.
+    ``missed_s`` is by how much the replay of the recorded run misses its time; what is replayed is the run without
+    other programs (``others``).
     """
 
     rows: ReplayRows
@@ -119,6 +122,7 @@ class TracedOperations:
     turns: time_slices.Turns | None = None
     visit: IntArray | None = None
     units: tuple[work.Unit, ...] | None = None
+    missed_s: float = 0.0
 
     @staticmethod
     def is_rewrite(word: tuple[str, str]) -> bool:
@@ -274,8 +278,7 @@ class TracedOperations:
         """Return which rows lie in some phases; all of them for none."""
         if not phases:
             return np.ones(len(self.rows), dtype=bool)
-        wanted = np.array([*(phase.number in phases for phase in run.phases), False])
-        found: Mask = wanted[self._site()[0]]
+        found: Mask = np.isin(self._site()[0], [*phases])
         return found
 
     def _site(self) -> tuple[Numbers, Numbers]:
@@ -304,10 +307,13 @@ def build_operations(run: MeasuredRun, trace: Trace) -> TracedOperations | None:
         time_s = row_replay.replay_rows(made).time_s
     except AdvisorError:
         return None
-    if abs(time_s - run.profile.actual_s) > MISSED * run.profile.actual_s:
+    missed_s = abs(time_s - run.profile.actual_s)
+    if missed_s > MISSED * run.profile.actual_s:
         return None
     site = loads.find_places(made, run)
-    found = TracedOperations(made, time_s, site, work.measure_noise(made, *site))
+    if (own := others.drop_delay(made, run.profile)) is not None:
+        made, time_s = own, row_replay.replay_rows(own).time_s
+    found = TracedOperations(made, time_s, site, work.measure_noise(made, *site), missed_s=missed_s)
     hosts = {name: number for number, name in enumerate(dict.fromkeys(one.host for one in run.profile.processors))}
     of_rank = np.array([hosts[one.host] for one in run.profile.processors])
     units = found.find_units()
