@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
 
 _KEYS: Final = 9
+#: Odd numbers, one for each key: products that do not wait for each other.
+_MIXERS: Final = tuple(0x9E3779B97F4A7C15 * (2 * row + 1) % 2**63 | 1 for row in range(_KEYS))
 _inlined: Final = jit(allocating=False, inlined=True, without_gil=True)
 
 
@@ -79,11 +81,12 @@ def collect_causes(
 @_inlined
 def _size_class(size: np.int64) -> np.int64:
     """Return the number of binary digits of a size, 1 for none, -1 where it is not known."""
-    if size < 0:
-        return np.int64(-1)
-    digits, left = np.int64(1), size >> 1
-    while left > 0:
-        digits, left = digits + 1, left >> 1
+    digits = np.int64(1 if size >= 0 else -1)
+    left = max(size, 0)
+    for step in (32, 16, 8, 4, 2, 1):
+        if left >> step:
+            left >>= step
+            digits += step
     return digits
 
 
@@ -92,7 +95,7 @@ def _find_slot(key: IntArray, keys: IntArray, holder: IntArray) -> np.int64:
     """Return the slot in which the number of this key is held, or would be."""
     mixed = np.uint64(0)
     for row in range(_KEYS):
-        mixed = mixed * np.uint64(0x100000001B3) + np.uint64(key[row])
+        mixed += np.uint64(key[row]) * np.uint64(_MIXERS[row])
     slot = find_first_slot(mixed, len(holder))
     while holder[slot] >= 0:
         same = True

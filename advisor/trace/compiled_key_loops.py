@@ -12,33 +12,56 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor.support.compiling import jit
+from advisor.trace.events import Kind
 
 if TYPE_CHECKING:
     from advisor.model.records import IntArray
 
-Bools = npt.NDArray[np.bool_]
+Kinds = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.int32]
+
+_ISEND: Final = int(Kind.ISEND)
+_ISEND_DONE: Final = int(Kind.ISEND_DONE)
+_IRECV_POST: Final = int(Kind.IRECV_POST)
+_IRECV: Final = int(Kind.IRECV)
 
 _inlined: Final = jit(allocating=False, inlined=True, without_gil=True)
 
 
 @jit(allocating=True, without_gil=True)
-def find_latest(keys: npt.NDArray[np.uint64], location: IntArray, is_source: Bools, found: IntArray) -> None:
-    """Fill ``found`` with the number of the latest source up to each element that has its key and location, or -1.
+def link_requests(
+    inner: tuple[IntArray, Kinds, IntArray], request: npt.NDArray[np.uint64], location: IntArray, linked: IntArray
+) -> None:
+    """Fill ``linked`` with the post of each completed receive and the call that ends each send, by request, or -1.
 
-    Locations stand one after the other. ``matching._latest`` does the same.
+    ``inner`` are event, kind and call of the events inside of calls, among which posts are numbered, ``request`` those
+    of all events, ``location`` that of each call. ``matching._find_latest`` does the same with whole columns.
     """
+    events, kinds, calls = inner
     slots = 4
-    while slots < 2 * len(keys):
+    while slots < 2 * len(events):
         slots *= 2
     holder = np.full(slots, -1, dtype=np.int64)
-    for n in range(len(keys)):
-        slot = find_first_slot(keys[n] * np.uint64(31) + np.uint64(location[n]), slots)
-        while holder[slot] >= 0 and (keys[holder[slot]] != keys[n] or location[holder[slot]] != location[n]):
+    for n in range(len(events)):
+        linked[n] = -1
+        kind = kinds[n]
+        if kind < _ISEND or kind > _IRECV:
+            continue
+        starts = kind in (_ISEND, _IRECV_POST)
+        source = _ISEND if kind <= _ISEND_DONE else _IRECV_POST
+        key, here = request[events[n]], location[calls[n]]
+        slot = find_first_slot((key * np.uint64(31) + np.uint64(here)) * np.uint64(31) + np.uint64(source), slots)
+        while holder[slot] >= 0:
+            other = holder[slot]
+            if kinds[other] == source and request[events[other]] == key and location[calls[other]] == here:
+                break
             slot = (slot + 1) & (slots - 1)
-        if is_source[n]:
+        if starts:
             holder[slot] = n
-        found[n] = holder[slot]
+        elif holder[slot] >= 0 and kind == _IRECV:
+            linked[n] = holder[slot]
+        elif holder[slot] >= 0:
+            linked[holder[slot]] = calls[n]
 
 
 @jit(allocating=True, without_gil=True)
