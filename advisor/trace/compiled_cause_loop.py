@@ -82,7 +82,7 @@ def collect_causes(
 def _size_class(size: np.int64) -> np.int64:
     """Return the number of binary digits of a size, 1 for none, -1 where it is not known."""
     digits = np.int64(1 if size >= 0 else -1)
-    left = max(size, 0)
+    left = size if size > 0 else np.int64(0)
     for step in (32, 16, 8, 4, 2, 1):
         if left >> step:
             left >>= step
