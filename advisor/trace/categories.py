@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.support.grouping import sum_by_group
-from advisor.trace.events import Kind, Role
+from advisor.trace.events import SYNCHRONIZING_ROLES, Kind, Role
 from advisor.trace.nesting import have_roles, roles_of_regions, select_recorded
 from advisor.trace.phases import instances_at
-from advisor.trace.waits import SYNCHRONIZING_ROLES
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray

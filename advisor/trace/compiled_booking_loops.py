@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.support.compiling import jit
 from advisor.trace.compiled_loops import Bools, Kinds, Words, find_instance
-from advisor.trace.events import RECEIVES, SENDS, Kind, Role
-from advisor.trace.waits import SYNCHRONIZING_ROLES
+from advisor.trace.events import SENDS, SYNCHRONIZING_ROLES, Kind, Role
 
 if TYPE_CHECKING:
     import numpy as np
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 _INIT, _TOOL, _IO_ROLE, _OS = int(Role.INIT), int(Role.TOOL), int(Role.IO), int(Role.OS)
 _SYNCHRONIZING: Final = tuple(map(int, SYNCHRONIZING_ROLES))
 _SENDS: Final = tuple(map(int, SENDS))
-_MOVING: Final = tuple(map(int, (*SENDS, *RECEIVES, Kind.COLLECTIVE)))
 _COLLECTIVE, _IO = int(Kind.COLLECTIVE), int(Kind.IO)
 
 _lent: Final = jit(allocating=False, without_gil=True)
@@ -176,7 +174,8 @@ def _find_cell(
         else:
             high = middle
     place = ((low - starts[phase]) * size[1] + location) * iterations[phase]
-    return base[phase] + place + iteration_of[instance]
+    cell: np.int64 = base[phase] + place + iteration_of[instance]
+    return cell
 
 
 @_lent

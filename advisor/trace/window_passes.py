@@ -7,7 +7,7 @@ one by each thread; only the calls that one leaves open must be known before the
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
@@ -114,7 +114,13 @@ def _put_away(store: ArrayStore, joint: Collectives, messages: Messages) -> Call
 
 
 def _store_record(store: ArrayStore, record: Record) -> Callable[[], Record]:
-    columns = {field.name: getattr(record, field.name) for field in fields(record)}
+    columns: dict[str, Any] = {field.name: getattr(record, field.name) for field in fields(record)}
     stored = {name: store.put_away(column) for name, column in columns.items() if isinstance(column, np.ndarray)}
-    rest: Record = replace(record, **dict.fromkeys(stored, np.zeros(0, dtype=np.int64)))
-    return lambda: replace(rest, **{name: take() for name, take in stored.items()})
+    empty: dict[str, Any] = dict.fromkeys(stored, np.zeros(0, dtype=np.int64))
+    rest: Record = replace(record, **empty)
+
+    def take_record() -> Record:
+        taken: dict[str, Any] = {name: take() for name, take in stored.items()}
+        return replace(rest, **taken)
+
+    return take_record

@@ -140,7 +140,8 @@ def _extract_events(
 def _extract_column(column: npt.NDArray[Any], low: IntArray, high: IntArray, first: IntArray) -> npt.NDArray[Any]:
     """Return what lies between ``low`` and ``high`` of each location at the ends of parts that ``first`` delimits."""
     source = np.arange(first[-1]) + np.repeat(high - first[1:], np.diff(first))
-    return column[np.maximum(source, 0)]  # what lies before is written to afterwards
+    extracted: npt.NDArray[Any] = column[np.maximum(source, 0)]  # what lies before is written to afterwards
+    return extracted
 
 
 def _extract_by_loop(column: npt.NDArray[Any], low: IntArray, high: IntArray, first: IntArray) -> npt.NDArray[Any]:
