@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from advisor.analysis.comparison import compare_builds
 from advisor.model.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
@@ -203,6 +202,8 @@ def find_base(advice: Advice, earlier: Sequence[Advice], build: str | None = Non
             f"no earlier run of {advice.profile.program!r} is of the build {build!r}; "
             f"there are {', '.join(builds) or 'none'}"
         )
+    from advisor.analysis.comparison import compare_builds  # only a history asks for it
+
     repeated = [runs for runs in builds.values() if len(runs) > 1][-NOISE_BUILDS:]
     return ComparisonBase(tuple(before), compare_builds(before, [*own, advice], repeated))
 

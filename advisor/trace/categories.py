@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.support.grouping import sum_by_group
-from advisor.trace.events import Kind, Role
+from advisor.trace.events import SYNCHRONIZING_ROLES, Kind, Role
 from advisor.trace.nesting import have_roles, roles_of_regions, select_recorded
 from advisor.trace.phases import instances_at
-from advisor.trace.waits import SYNCHRONIZING_ROLES
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
@@ -55,41 +54,69 @@ class _ForkSeconds:
 
 
 def split_by_category(
-    trace: Trace, calls: Calls, pieces: TimePieces, waiting: WaitTimes, division: RunDivision, joins: JoinWaits
+    trace: Trace,
+    calls: Calls,
+    pieces: TimePieces,
+    by_call_s: FloatArray,
+    waiting: WaitTimes,
+    division: RunDivision,
+    joins: JoinWaits,
+    *,
+    compiled: bool = False,
 ) -> CategorySeconds:
     """Return the seconds of every call inside the phases, split by category.
 
-    Working calls wait in ``joins`` for the threads they started; the rest of their forking synchronizes.
+    ``by_call_s`` are those of ``PieceTotals``. Working calls wait in ``joins`` for the threads they started; the rest
+    of their forking synchronizes.
     """
-    total = np.where(calls.anchor < 0, 0.0, _sum_by_call(calls, pieces, pieces.seconds))
-    before, after = (_sum_by_call(calls, pieces, seconds) for seconds in (pieces.before_s, pieces.after_s))
-    call = np.flatnonzero((total != 0) | (before != 0) | (after != 0))
-    total, role = total[call], roles_of_regions(trace)[calls.region[call]]
+    split = _split_by_loop if compiled else _split_calls
+    call, instance, seconds = split(trace, calls, by_call_s, waiting.wait_s, division)
     forking = _collect_fork_seconds(trace, calls, pieces, division, joins)
-    wait = np.minimum(waiting.wait_s[call], total)
+    teams = np.zeros(len(call), dtype=np.int64)
+    if len(forking.call):
+        call, instance = np.r_[call, forking.call], np.r_[instance, forking.instance]
+        more = np.zeros((len(seconds), len(forking.call)))
+        more[:2] = forking.wait_s, forking.sync_s
+        seconds, teams = np.concatenate((seconds, more), axis=1), np.r_[teams, forking.teams]
+    return CategorySeconds(call, instance, teams, *seconds)
+
+
+def _split_calls(
+    trace: Trace, calls: Calls, by_call_s: FloatArray, wait_s: FloatArray, division: RunDivision
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the calls that have any seconds, their instances, and their seconds as ``CategorySeconds`` orders them."""
+    call = np.flatnonzero((by_call_s != 0).any(axis=0))
+    (total, before, after), role = by_call_s[:, call], roles_of_regions(trace)[calls.region[call]]
+    wait = np.minimum(wait_s[call], total)
     rest = total - wait
     nowhere = have_roles(trace, calls.region[call], (Role.TOOL, Role.INIT))
     synchronizes = have_roles(trace, calls.region[call], SYNCHRONIZING_ROLES)
     io, taken = role == Role.IO, role == Role.OS
-    nothing = np.zeros(len(forking.call))
-    return CategorySeconds(
-        call=np.r_[call, forking.call],
-        instance=np.r_[instances_at(division.leaves_s, calls.location[call], calls.start_s[call]), forking.instance],
-        teams=np.r_[np.zeros(len(call), dtype=np.int64), forking.teams],
-        wait_s=np.r_[np.where(nowhere, 0.0, wait), forking.wait_s],
-        sync_s=np.r_[np.where(synchronizes, rest, 0.0), forking.sync_s],
-        transfer_s=np.r_[np.where(synchronizes | io | taken | nowhere, 0.0, rest), nothing],
-        io_s=np.r_[np.where(io, rest, 0.0), nothing],
-        os_s=np.r_[np.where(taken, rest, 0.0), nothing],
-        start_up_s=np.r_[before[call] + np.where(role == Role.INIT, total, 0.0), nothing],
-        shutdown_s=np.r_[after[call], nothing],
+    seconds = (
+        np.where(nowhere, 0.0, wait),
+        np.where(synchronizes, rest, 0.0),
+        np.where(synchronizes | io | taken | nowhere, 0.0, rest),
+        np.where(io, rest, 0.0),
+        np.where(taken, rest, 0.0),
+        before + np.where(role == Role.INIT, total, 0.0),
+        after,
     )
+    return call, instances_at(division.leaves_s, calls.location[call], calls.start_s[call]), np.stack(seconds)
 
 
-def _sum_by_call(calls: Calls, pieces: TimePieces, seconds: FloatArray) -> FloatArray:
-    """Return the sums of some seconds of the pieces by call."""
-    some = np.flatnonzero((seconds != 0) & (pieces.call >= 0))
-    return sum_by_group(pieces.call[some], seconds[some], len(calls.region))
+def _split_by_loop(
+    trace: Trace, calls: Calls, by_call_s: FloatArray, wait_s: FloatArray, division: RunDivision
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return what ``_split_calls`` does, by a compiled loop."""
+    from advisor.trace import compiled_booking_loops
+
+    role = roles_of_regions(trace)[calls.region]
+    places, seconds = np.empty((2, len(role)), dtype=np.int64), np.empty((7, len(role)))
+    count = compiled_booking_loops.split_calls(
+        by_call_s, (role, calls.location, calls.start_s), wait_s, division.leaves_s, places, seconds
+    )
+    call, instance = places[:, :count]
+    return call, instance, seconds[:, :count]
 
 
 def _collect_fork_seconds(

@@ -12,7 +12,7 @@ from advisor.support.grouping import sum_by_group
 from advisor.trace.counts import count_repeats, sum_call_bytes
 from advisor.trace.events import COMMUNICATING, Kind, Role
 from advisor.trace.matching import COLLECTIVE_ROLES
-from advisor.trace.nesting import are_task_waits, have_roles, roles_of_regions, select_recorded
+from advisor.trace.nesting import are_task_waits, roles_of_regions, select_recorded
 from advisor.trace.waits import KINDS
 
 if TYPE_CHECKING:
@@ -32,15 +32,17 @@ NAMED_KINDS = KINDS + OTHER_KINDS
 COLUMNS = ("category", "kind", "phase", "call", "caller", "processor", "partner", "target", "size_class")
 
 
-#: Which seconds of a call belong to which category, and the kind where one says it all.
+#: Which seconds of a call belong to which category.
 SOURCES = (
-    ("transfer", "transfer_s", None),
-    ("wait", "wait_s", None),
-    ("sync", "sync_s", None),
-    ("io", "io_s", "file"),
-    ("outside", "start_up_s", "start-up"),
-    ("outside", "shutdown_s", "shutdown"),
+    ("transfer", "transfer_s"),
+    ("wait", "wait_s"),
+    ("sync", "sync_s"),
+    ("io", "io_s"),
+    ("outside", "start_up_s"),
+    ("outside", "shutdown_s"),
 )
+#: The kind of waiting of calls that do the program's own work: for the threads that they started.
+TEAM_WAIT = NAMED_KINDS.index("thread barrier")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,23 +66,50 @@ def collect_causes(
     ``compiled`` says whether equal ones are found by a compiled loop.
     """
     source = CauseSource(trace, calls, waiting, split, table, *_bytes_and_targets(trace, calls))
-    entries = [np.flatnonzero(getattr(split, measure)) for _, measure, _ in SOURCES]
+    return _collect_by_loop(source) if compiled else _collect_by_columns(source)
+
+
+def _collect_by_columns(source: CauseSource) -> Causes:
+    """Return the causes from the columns of all rows."""
+    calls, waiting, split = source.calls, source.waiting, source.split
+    entries = [np.flatnonzero(getattr(split, measure)) for _, measure in SOURCES]
     entry, edges = np.concatenate(entries), np.cumsum([0, *map(len, entries)])
-    seconds, often = np.empty(len(entry)), count_repeats(trace, calls.enter[split.call[entry]])
+    seconds, often = np.empty(len(entry)), count_repeats(source.trace, calls.enter[split.call[entry]])
     keys = _build_key_columns(source, entry)
-    for (category, measure, kind), low, high in zip(SOURCES, edges[:-1], edges[1:], strict=True):
+    kinds = _kinds_of_regions(source.trace)
+    for number, ((category, measure), low, high) in enumerate(zip(SOURCES, edges[:-1], edges[1:], strict=True)):
         mine = entry[low:high]
+        call = split.call[mine]
         seconds[low:high] = getattr(split, measure)[mine]
         keys[0, low:high] = CAUSE_CATEGORIES.index(category)
-        keys[1, low:high] = NAMED_KINDS.index(kind) if kind else _cause_kinds(source, split.call[mine], category)
+        keys[1, low:high] = kinds[number, calls.region[call]]
         if category == "outside":
             keys[2, low:high] = -1
         if category == "wait":
-            keys[6, low:high] = waiting.partner[split.call[mine]]
+            keys[1, low:high] = np.where(calls.anchor[call] < 0, TEAM_WAIT, waiting.kind[call])
+            keys[6, low:high] = waiting.partner[call]
         if category == "sync":
             often[low:high] *= np.maximum(split.teams[mine], 1)
     total = source.size[split.call[entry]].clip(0).astype(np.float64)
-    return _merge_equal_rows(trace.files, keys, seconds, often, total, compiled=compiled)
+    return _merge_equal_rows(source.trace.files, keys, seconds, often, total)
+
+
+def _collect_by_loop(source: CauseSource) -> Causes:
+    """Return what ``_collect_by_columns`` does, by a compiled loop."""
+    from advisor.trace import compiled_cause_loop
+
+    trace, calls, split, table = source.trace, source.calls, source.split, source.table
+    category = np.array([CAUSE_CATEGORIES.index(name) for name, _ in SOURCES])
+    keys, *sums = compiled_cause_loop.collect_causes(
+        (category, _kinds_of_regions(trace), CAUSE_CATEGORIES.index("outside"), CAUSE_CATEGORIES.index("sync")),
+        tuple(getattr(split, measure) for _, measure in SOURCES),
+        (split.call, split.instance, split.teams, table.phase_of),
+        (calls.region, calls.parent, calls.anchor, calls.location, calls.enter, table.row_of_call),
+        (source.waiting.kind, source.waiting.partner, source.target, source.size, trace.tag),
+        TEAM_WAIT,
+    )
+    order = np.lexsort(keys[::-1])
+    return _make_causes(trace.files, keys[:, order], *(each[order] for each in sums))
 
 
 def merge_causes(parts: Sequence[Causes], places: Sequence[IntArray]) -> Causes:
@@ -98,24 +127,26 @@ def merge_causes(parts: Sequence[Causes], places: Sequence[IntArray]) -> Causes:
 
 
 def _merge_equal_rows(
-    targets: tuple[str, ...],
-    keys: IntArray,
-    seconds: FloatArray,
-    often: FloatArray,
-    total: FloatArray,
-    *,
-    compiled: bool = False,
+    targets: tuple[str, ...], keys: IntArray, seconds: FloatArray, often: FloatArray, total: FloatArray
 ) -> Causes:
     """Return rows with equal keys as one."""
-    first, group = (_group_by_loop if compiled else _group_columns)(keys)
-    chosen = {name: keys[place, first] for place, name in enumerate(COLUMNS)}
+    first, group = _group_columns(keys)
+    return _make_causes(
+        targets, keys[:, first], *(sum_by_group(group, each, len(first)) for each in (seconds, often, total))
+    )
+
+
+def _make_causes(
+    targets: tuple[str, ...], keys: IntArray, seconds: FloatArray, often: FloatArray, total: FloatArray
+) -> Causes:
+    columns = dict(zip(COLUMNS, keys, strict=True))
     return Causes(
         kinds=NAMED_KINDS,
         targets=targets,
-        **chosen,
-        seconds=sum_by_group(group, seconds, len(first)),
-        count=sum_by_group(group, often, len(first)).astype(np.int64),
-        bytes=sum_by_group(group, total, len(first)).astype(np.int64),
+        **columns,
+        seconds=seconds,
+        count=often.astype(np.int64),
+        bytes=total.astype(np.int64),
     )
 
 
@@ -135,19 +166,20 @@ def _build_key_columns(source: CauseSource, entry: IntArray) -> IntArray:
     return keys
 
 
-def _cause_kinds(source: CauseSource, call: IntArray, category: str) -> IntArray:
-    """Return why a call waits, and of other seconds what sort of call they are."""
-    if category == "wait":
-        working = source.calls.anchor[call] < 0
-        return np.where(working, NAMED_KINDS.index("thread barrier"), source.waiting.kind[call])
-    role = roles_of_regions(source.trace)[source.calls.region[call]]
-    if category == "transfer":
-        joint = have_roles(source.trace, source.calls.region[call], COLLECTIVE_ROLES)
-        return np.where(joint, NAMED_KINDS.index("collective"), NAMED_KINDS.index("message"))
-    barrier = np.where(role == Role.BARRIER, NAMED_KINDS.index("barrier"), NAMED_KINDS.index("thread start"))
-    barrier = np.where(role == Role.OMP_BARRIER, NAMED_KINDS.index("thread barrier"), barrier)
-    locks = np.where(role == Role.OMP_LOCK, NAMED_KINDS.index("lock"), barrier)
-    return np.where(are_task_waits(source.trace)[source.calls.region[call]], NAMED_KINDS.index("tasks"), locks)
+def _kinds_of_regions(trace: Trace) -> IntArray:
+    """Return (sources, regions) why calls of a region spend the seconds of each source; -1 for waiting calls."""
+    role = roles_of_regions(trace)
+    kinds = dict.fromkeys([measure for _, measure in SOURCES], np.full(len(role), -1))
+    joint = np.isin(role, COLLECTIVE_ROLES)
+    kinds["transfer_s"] = np.where(joint, NAMED_KINDS.index("collective"), NAMED_KINDS.index("message"))
+    named = {Role.BARRIER: "barrier", Role.OMP_BARRIER: "thread barrier", Role.OMP_LOCK: "lock"}
+    synchronizing = np.full(len(role), NAMED_KINDS.index("thread start"))
+    for each, name in named.items():
+        synchronizing[role == each] = NAMED_KINDS.index(name)
+    kinds["sync_s"] = np.where(are_task_waits(trace), NAMED_KINDS.index("tasks"), synchronizing)
+    for measure, name in (("io_s", "file"), ("start_up_s", "start-up"), ("shutdown_s", "shutdown")):
+        kinds[measure] = np.full(len(role), NAMED_KINDS.index(name))
+    return np.stack(list(kinds.values()))
 
 
 def _bytes_and_targets(trace: Trace, calls: Calls) -> tuple[IntArray, IntArray]:
@@ -157,18 +189,6 @@ def _bytes_and_targets(trace: Trace, calls: Calls) -> tuple[IntArray, IntArray]:
     files, call = select_recorded(calls, Kind.IO)
     target[call] = trace.partner[files]
     return size, target
-
-
-def _group_by_loop(keys: IntArray) -> tuple[IntArray, IntArray]:
-    """Return what ``_group_columns`` does, by a compiled loop over the columns; only the groups are sorted."""
-    from advisor.trace import compiled_key_loops
-
-    found = np.empty(keys.shape[1], dtype=np.int64)
-    first = compiled_key_loops.group_columns(keys, found)
-    order = np.lexsort(keys[::-1, first])
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return first[order], rank[found]
 
 
 def _group_columns(keys: IntArray) -> tuple[IntArray, IntArray]:

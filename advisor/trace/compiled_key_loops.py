@@ -12,36 +12,59 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor.support.compiling import jit
+from advisor.trace.events import Kind
 
 if TYPE_CHECKING:
     from advisor.model.records import IntArray
 
-Bools = npt.NDArray[np.bool_]
+Kinds = npt.NDArray[np.uint8]
 Words = npt.NDArray[np.int32]
 
-_inlined: Final = jit(allocating=False, inlined=True)
+_ISEND: Final = int(Kind.ISEND)
+_ISEND_DONE: Final = int(Kind.ISEND_DONE)
+_IRECV_POST: Final = int(Kind.IRECV_POST)
+_IRECV: Final = int(Kind.IRECV)
+
+_inlined: Final = jit(allocating=False, inlined=True, without_gil=True)
 
 
-@jit(allocating=True)
-def find_latest(keys: npt.NDArray[np.uint64], location: IntArray, is_source: Bools, found: IntArray) -> None:
-    """Fill ``found`` with the number of the latest source up to each element that has its key and location, or -1.
+@jit(allocating=True, without_gil=True)
+def link_requests(
+    inner: tuple[IntArray, Kinds, IntArray], request: npt.NDArray[np.uint64], location: IntArray, linked: IntArray
+) -> None:
+    """Fill ``linked`` with the post of each completed receive and the call that ends each send, by request, or -1.
 
-    Locations stand one after the other. ``matching._latest`` does the same.
+    ``inner`` are event, kind and call of the events inside of calls, among which posts are numbered, ``request`` those
+    of all events, ``location`` that of each call. ``matching._find_latest`` does the same with whole columns.
     """
+    events, kinds, calls = inner
     slots = 4
-    while slots < 2 * len(keys):
+    while slots < 2 * len(events):
         slots *= 2
     holder = np.full(slots, -1, dtype=np.int64)
-    for n in range(len(keys)):
-        slot = _first_slot(keys[n] * np.uint64(31) + np.uint64(location[n]), slots)
-        while holder[slot] >= 0 and (keys[holder[slot]] != keys[n] or location[holder[slot]] != location[n]):
+    for n in range(len(events)):
+        linked[n] = -1
+        kind = kinds[n]
+        if kind < _ISEND or kind > _IRECV:
+            continue
+        starts = kind in (_ISEND, _IRECV_POST)
+        source = _ISEND if kind <= _ISEND_DONE else _IRECV_POST
+        key, here = request[events[n]], location[calls[n]]
+        slot = find_first_slot((key * np.uint64(31) + np.uint64(here)) * np.uint64(31) + np.uint64(source), slots)
+        while holder[slot] >= 0:
+            other = holder[slot]
+            if kinds[other] == source and request[events[other]] == key and location[calls[other]] == here:
+                break
             slot = (slot + 1) & (slots - 1)
-        if is_source[n]:
+        if starts:
             holder[slot] = n
-        found[n] = holder[slot]
+        elif holder[slot] >= 0 and kind == _IRECV:
+            linked[n] = holder[slot]
+        elif holder[slot] >= 0:
+            linked[holder[slot]] = calls[n]
 
 
-@jit(allocating=True)
+@jit(allocating=True, without_gil=True)
 def pair_in_order(ends: IntArray, tag: Words, size: IntArray, sends: int, partner: IntArray) -> None:
     """Fill ``partner`` (receives,) with the k-th send of a sort for the k-th receive of it, -1 where there is none.
 
@@ -54,7 +77,7 @@ def pair_in_order(ends: IntArray, tag: Words, size: IntArray, sends: int, partne
     waiting, following = np.empty(slots, dtype=np.int64), np.full(sends, -1, dtype=np.int64)
     for n in range(len(ends)):
         key = (np.uint64(ends[n]) * np.uint64(31) + np.uint64(tag[n])) * np.uint64(31) + np.uint64(size[n])
-        slot = _first_slot(key, slots)
+        slot = find_first_slot(key, slots)
         while first[slot] >= 0:
             other = first[slot]
             if ends[other] == ends[n] and tag[other] == tag[n] and size[other] == size[n]:
@@ -71,49 +94,8 @@ def pair_in_order(ends: IntArray, tag: Words, size: IntArray, sends: int, partne
             waiting[slot] = following[waiting[slot]]
 
 
-@jit(allocating=True)
-def group_columns(keys: IntArray, group: IntArray) -> IntArray:
-    """Fill ``group`` (n,) with the number of each column of ``keys`` among different ones, and return their firsts.
-
-    ``causes._groups`` does the same, and numbers them in their order.
-    """
-    slots = 1 << 12
-    holder, first = np.full(slots, -1, dtype=np.int64), np.empty(slots // 2, dtype=np.int64)
-    count = 0
-    for n in range(keys.shape[1]):
-        slot = _find_slot(keys, n, holder, first)
-        if holder[slot] < 0:
-            holder[slot], first[count] = count, n
-            count += 1
-        group[n] = holder[slot]
-        if count == len(first):
-            slots *= 4
-            first = np.concatenate((first, np.empty(slots // 2 - len(first), dtype=np.int64)))
-            holder = np.full(slots, -1, dtype=np.int64)
-            for number in range(count):
-                holder[_find_slot(keys, first[number], holder, first)] = number
-    return first[:count].copy()
-
-
 @_inlined
-def _find_slot(keys: IntArray, column: int, holder: IntArray, first: IntArray) -> np.int64:
-    """Return the slot in which a column equal to this one is held, or would be."""
-    key = np.uint64(0)
-    for row in range(len(keys)):
-        key = key * np.uint64(0x100000001B3) + np.uint64(keys[row, column])
-    slot = _first_slot(key, len(holder))
-    while holder[slot] >= 0:
-        same = True
-        for row in range(len(keys)):
-            same &= keys[row, first[holder[slot]]] == keys[row, column]
-        if same:
-            break
-        slot = (slot + 1) & (len(holder) - 1)
-    return slot
-
-
-@_inlined
-def _first_slot(key: np.uint64, slots: int) -> np.int64:
+def find_first_slot(key: np.uint64, slots: int) -> np.int64:
     """Return where a key is looked for first among so many slots, a power of two."""
     mixed = key * np.uint64(0x9E3779B97F4A7C15)
     return np.int64((mixed ^ (mixed >> np.uint64(32))) & np.uint64(slots - 1))

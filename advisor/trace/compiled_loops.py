@@ -6,7 +6,7 @@ Importing this module imports numba.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +33,8 @@ _COLLECTIVE: Final = int(Kind.COLLECTIVE)
 _FORK: Final = int(Kind.FORK)
 _JOIN: Final = int(Kind.JOIN)
 
-_lent: Final = jit(allocating=False)
-_inlined: Final = jit(allocating=False, inlined=True)
+_lent: Final = jit(allocating=False, without_gil=True)
+_inlined: Final = jit(allocating=False, inlined=True, without_gil=True)
 
 
 @_lent
@@ -84,37 +84,44 @@ def nest_calls(
 @_lent
 def find_cut_points(
     columns: tuple[Kinds, Words, Words],
-    block: tuple[int, int, int],
+    edges: IntArray,
+    last: int,
     tables: tuple[Bools, Bools, Bools],
     before: IntArray,
     found: IntArray,
     good: Bools,
 ) -> int:
-    """Fill ``found`` (event, comm, sent) and ``good`` as ``windows._places_in`` does; return how many there are.
+    """Fill ``found`` (event, comm, sent, location) and ``good``; return how many there are.
 
-    ``columns`` are kind, communicator and region of all events.
+    ``columns`` are kind, communicator and region of all events, ``edges`` delimit those of neighbouring locations. The
+    last of these ends with the event ``last``, and in the first ``before`` was under way. Otherwise this is what
+    ``segmentation._find_in_group`` and ``_find_in_block`` do.
     """
     kind, comm, region = columns
-    begin, end, last = block
     full, holds, together = tables
     sent, sends, posts, teams = before
     count = 0
-    for event in range(begin, end):
-        what = kind[event]
-        if what <= _LEAVE:
-            if together[region[event]]:
-                teams += 1 if what == _ENTER else -1
-        elif what == _COLLECTIVE and full[comm[event]]:
-            after = min(event + 1, last)
-            found[0, count], found[1, count], found[2, count] = event + 2, comm[event], sent
-            closed = sends == 0 and posts == 0 and teams == 0
-            good[count] = closed and kind[after] == _LEAVE and holds[region[after]]
-            count += 1
-        else:
-            sent += (what == _SEND) + (what == _ISEND) - (what == _RECV) - (what == _IRECV)
-            sends += (what == _ISEND) - (what == _ISEND_DONE)
-            posts += (what == _IRECV_POST) - (what == _IRECV)
-            teams += (what == _FORK) - (what == _JOIN)
+    for location in range(len(edges) - 1):
+        if location:
+            sent = sends = posts = teams = 0
+        final = last if location == len(edges) - 2 else edges[location + 1] - 1
+        for event in range(edges[location], edges[location + 1]):
+            what = kind[event]
+            if what <= _LEAVE:
+                if together[region[event]]:
+                    teams += 1 if what == _ENTER else -1
+            elif what == _COLLECTIVE and full[comm[event]]:
+                after = min(event + 1, final)
+                found[0, count], found[1, count], found[2, count] = event + 2, comm[event], sent
+                found[3, count] = location
+                closed = sends == 0 and posts == 0 and teams == 0
+                good[count] = closed and kind[after] == _LEAVE and holds[region[after]]
+                count += 1
+            else:
+                sent += (what == _SEND) + (what == _ISEND) - (what == _RECV) - (what == _IRECV)
+                sends += (what == _ISEND) - (what == _ISEND_DONE)
+                posts += (what == _IRECV_POST) - (what == _IRECV)
+                teams += (what == _FORK) - (what == _JOIN)
     before[0], before[1], before[2], before[3] = sent, sends, posts, teams
     return count
 
@@ -153,7 +160,7 @@ def split_time_lines(
             if within and not _is_move(kind[event]):
                 continue
             end = time_s[event] if within else end_s[location]
-            instance = _find_instance(leaves_s, location, instance, start)
+            instance = find_instance(leaves_s, location, instance, start)
             forking = call >= 0 and (forking or (within and kind[event] == _JOIN))
             known = latest[call]
             if forking or known < 0 or forks[known] or places[2, known] != instance:
@@ -178,7 +185,7 @@ def _is_move(kind: int) -> bool:
 
 
 @_inlined
-def _find_instance(leaves_s: FloatArray, location: int, instance: int, start: float) -> int:
+def find_instance(leaves_s: FloatArray, location: int, instance: int, start: float) -> int:
     """Return the first instance from ``instance`` on that the location leaves after ``start``, looking near first."""
     step = 1
     while instance + step <= len(leaves_s) and leaves_s[instance + step - 1, location] <= start:
@@ -189,6 +196,17 @@ def _find_instance(leaves_s: FloatArray, location: int, instance: int, start: fl
             instance += step
         step //= 2
     return instance
+
+
+@_lent
+def extract_column(
+    source: npt.NDArray[Any], low: IntArray, high: IntArray, first: IntArray, target: npt.NDArray[Any]
+) -> None:
+    """Copy what lies between ``low`` and ``high`` of each location to the end of its part of ``target``."""
+    for location in range(len(low)):
+        behind = first[location + 1] - high[location]
+        for event in range(low[location], high[location]):
+            target[behind + event] = source[event]
 
 
 @_inlined

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from advisor.trace.events import Trace
     from advisor.trace.nesting import Calls
 
+#: What is counted, what its bytes are called, and the kinds of its events.
+COUNTED: Final = (
+    ("messages", "bytes", SENDS),
+    ("collectives", None, (Kind.COLLECTIVE,)),
+    ("io_operations", "io_bytes", (Kind.IO,)),
+)
+
 
 #: Counts by row and location: the seconds that calls would have transferred if each had taken no longer than the
 #: quickest quarter of its equals.
@@ -63,28 +70,48 @@ def count_repeats(trace: Trace, events: IntArray) -> FloatArray:
 
 
 def count_events(
-    trace: Trace, calls: Calls, row_of_call: IntArray, rows: int, continued: npt.NDArray[np.bool_]
+    trace: Trace,
+    calls: Calls,
+    row_of_call: IntArray,
+    rows: int,
+    continued: npt.NDArray[np.bool_],
+    *,
+    compiled: bool = False,
 ) -> dict[str, FloatArray]:
     """Return the counts (rows, locations) that a trace shows; those that never occur are left out.
 
-    ``continued`` calls began before the trace: they were counted there.
+    ``continued`` calls began before the trace: they were counted there. ``compiled`` says whether a compiled loop
+    counts the others.
     """
-    kinds = {
-        "messages": SENDS,
-        "collectives": (Kind.COLLECTIVE,),
-        "io_operations": (Kind.IO,),
-    }
     columns = len(trace.locations)
+    cell = row_of_call * columns + calls.location
     entered = np.where(continued, 0.0, count_repeats(trace, calls.enter))
-    result = {"calls": sum_by_group(row_of_call * columns + calls.location, entered, rows * columns)}
-    for name, wanted in kinds.items():
-        events, call = select_recorded(calls, *wanted)
-        cell = row_of_call[call] * columns + calls.location[call]
+    result = {"calls": sum_by_group(cell, entered, rows * columns)}
+    result |= (_count_by_loop if compiled else _count_columns)(trace, calls, cell, rows * columns)
+    return {name: values.reshape(rows, columns) for name, values in result.items()}
+
+
+def _count_columns(trace: Trace, calls: Calls, cell_of_call: IntArray, cells: int) -> dict[str, FloatArray]:
+    """Return what the events inside of calls show, by cell."""
+    result: dict[str, FloatArray] = {}
+    for name, amount, kinds in COUNTED:
+        events, call = select_recorded(calls, *kinds)
         if not len(events):
             continue
+        cell = cell_of_call[call]
         often = count_repeats(trace, events) if name == "io_operations" else np.ones(len(events))
-        result[name] = sum_by_group(cell, often, rows * columns)
-        if name != "collectives":
-            size = np.maximum(trace.size[events], 0).astype(np.float64)
-            result["bytes" if name == "messages" else "io_bytes"] = sum_by_group(cell, size, rows * columns)
-    return {name: values.reshape(rows, columns) for name, values in result.items()}
+        result[name] = sum_by_group(cell, often, cells)
+        if amount:
+            result[amount] = sum_by_group(cell, np.maximum(trace.size[events], 0).astype(np.float64), cells)
+    return result
+
+
+def _count_by_loop(trace: Trace, calls: Calls, cell_of_call: IntArray, cells: int) -> dict[str, FloatArray]:
+    """Return what ``_count_columns`` does, by a compiled loop."""
+    from advisor.trace import compiled_booking_loops
+
+    names = [name for count, amount, _ in COUNTED for name in (count, amount) if name]
+    counts, occurring = np.zeros((len(names), cells)), np.zeros(len(names), dtype=np.bool_)
+    inner = calls.inner_events, calls.inner_kind, calls.inner_call
+    compiled_booking_loops.count_events(inner, (trace.size, trace.tag), cell_of_call, counts, occurring)
+    return {name: values for name, values, occurs in zip(names, counts, occurring, strict=True) if occurs}

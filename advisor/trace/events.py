@@ -80,6 +80,10 @@ class Role(IntEnum):
     OS = 24  # taken by the operating system: asleep, or without a core
 
 
+#: Whose seconds are synchronization but for what they wait.
+SYNCHRONIZING_ROLES = (Role.BARRIER, Role.OMP_BARRIER, Role.OMP_LOCK, Role.THREAD)
+
+
 @dataclass(frozen=True, slots=True)
 class Location:
     """One thread of execution: its rank, its number within the rank, the node it ran on."""

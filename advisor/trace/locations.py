@@ -36,7 +36,8 @@ def _look_up_locations(trace: Trace) -> None:
     if _Latest.locations is not trace.locations:
         pairs = np.array([(location.rank, location.thread) for location in trace.locations], dtype=np.int64)
         rank, thread = pairs.reshape(-1, 2).T
-        _Latest.locations, _Latest.rank, _Latest.thread = trace.locations, rank.copy(), thread.copy()
+        _Latest.rank, _Latest.thread = rank.copy(), thread.copy()
+        _Latest.locations = trace.locations  # last: another thread may ask meanwhile
 
 
 def processes_of_locations(trace: Trace) -> IntArray:

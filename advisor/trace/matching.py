@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.trace import locations
-from advisor.trace.events import RECEIVES, SENDS, Kind, Role
+from advisor.trace.events import RECEIVES, SENDS, Kind, Role, are_kinds
 from advisor.trace.nesting import count_previous, have_roles, roles_of_regions, select_recorded
 
 if TYPE_CHECKING:
@@ -129,12 +129,14 @@ def select_messages(trace: Trace, calls: Calls, messages: Messages, comparable: 
 
 def match_messages(trace: Trace, calls: Calls, *, compiled: bool = False) -> Messages:
     """Return the messages whose two ends are both in the trace; ``compiled`` says whether loops are compiled."""
-    sends, sending = select_recorded(calls, *SENDS)
-    receives, receiving = select_recorded(calls, *RECEIVES)
-    posts, posting = _find_posts(trace, calls, receives, receiving, compiled=compiled)
-    if posts is not receives:
-        order = np.argsort(posts, kind="stable")
-        receives, receiving, posts, posting = (each[order] for each in (receives, receiving, posts, posting))
+    sent, received = (np.flatnonzero(are_kinds(calls.inner_kind, *kinds)) for kinds in (SENDS, RECEIVES))
+    find_ends = _find_ends_by_loop if compiled else _find_ends
+    posted, ended = find_ends(trace, calls, sent, received)
+    if (posted[1:] < posted[:-1]).any():
+        order = np.argsort(posted, kind="stable")
+        received, posted = received[order], posted[order]
+    sends, receives, posts = (calls.inner_events[each] for each in (sent, received, posted))
+    sending, receiving, posting = (calls.inner_call[each] for each in (sent, received, posted))
     rank = locations.ranks_of_locations(trace)
     ends = _channel_numbers(
         trace,
@@ -147,7 +149,7 @@ def match_messages(trace: Trace, calls: Calls, *, compiled: bool = False) -> Mes
         send=sending[pairs[0]],
         receive=receiving[pairs[1]],
         posted=posting[pairs[1]],
-        send_end=_find_completions(trace, calls, sends, compiled=compiled)[pairs[0]],
+        send_end=ended[pairs[0]],
         size=np.maximum(trace.size[sends[pairs[0]]], trace.size[receives[pairs[1]]]),
         lost_sends=sends[_select_others(len(sends), pairs[0])],
         lost_posts=_select_unused(trace.kind == Kind.IRECV_POST, posts),
@@ -155,58 +157,41 @@ def match_messages(trace: Trace, calls: Calls, *, compiled: bool = False) -> Mes
     )
 
 
-def _find_posts(
-    trace: Trace, calls: Calls, receives: IntArray, receiving: IntArray, *, compiled: bool
-) -> tuple[IntArray, IntArray]:
-    """Return for each receive the event that posted it, its own or the latest post of the same request, and its call.
+def _find_ends(trace: Trace, calls: Calls, sent: IntArray, received: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the event that posted each receive, its own or the latest post of the same request, and who ended sends.
 
-    ``receiving`` are the calls of the receives.
+    Events are numbered among those inside of calls; of sends it is the call that completed them, -1 for blocking ones
+    and where that is not recorded.
     """
-    waits = np.flatnonzero(trace.kind[receives] == Kind.IRECV)
-    if not len(waits):
-        return receives, receiving
-    events, call, found = _find_latest_request(trace, calls, Kind.IRECV_POST, Kind.IRECV, compiled=compiled)
-    post = found[trace.kind[events] == Kind.IRECV]
-    waits, post = waits[post >= 0], post[post >= 0]
-    posts, posting = receives.copy(), receiving.copy()
-    posts[waits], posting[waits] = events[post], call[post]
-    return posts, posting
+    posted, ended = received.copy(), np.full(len(sent), -1, dtype=np.int64)
+    queries, sources = _find_latest_request(trace, calls, Kind.IRECV_POST, Kind.IRECV)
+    posted[np.searchsorted(received, queries)] = sources
+    queries, sources = _find_latest_request(trace, calls, Kind.ISEND, Kind.ISEND_DONE)
+    ended[np.searchsorted(sent, sources)] = calls.inner_call[queries]
+    return posted, ended
 
 
-def _find_completions(trace: Trace, calls: Calls, sends: IntArray, *, compiled: bool) -> IntArray:
-    """Return for each send the call that completed it, -1 for blocking ones and where it is not recorded."""
-    done = np.full(len(sends), -1, dtype=np.int64)
-    posted = np.flatnonzero(trace.kind[sends] == Kind.ISEND)
-    if not len(posted):
-        return done
-    events, call, found = _find_latest_request(trace, calls, Kind.ISEND, Kind.ISEND_DONE, compiled=compiled)
-    starting = trace.kind[events] == Kind.ISEND
-    ends = np.flatnonzero(~starting & (found >= 0))
-    done[posted[(np.cumsum(starting) - 1)[found[ends]]]] = call[ends]
-    return done
-
-
-def _find_latest_request(
-    trace: Trace, calls: Calls, source: Kind, query: Kind, *, compiled: bool
-) -> tuple[IntArray, IntArray, IntArray]:
-    """Return all events of the two kinds, their calls, and the latest ``source`` up to each with its request, or -1.
-
-    Requests are those of a location; sources are numbered among the events.
-    """
-    events, call = select_recorded(calls, source, query)
-    location, is_source = calls.location[call], trace.kind[events] == source
-    latest = _find_latest_by_loop if compiled else _find_latest
-    return events, call, latest(trace.request[events], location, is_source)
-
-
-def _find_latest_by_loop(
-    request: npt.NDArray[np.uint64], location: IntArray, is_source: npt.NDArray[np.bool_]
-) -> IntArray:
+def _find_ends_by_loop(trace: Trace, calls: Calls, sent: IntArray, received: IntArray) -> tuple[IntArray, IntArray]:
+    """Return what ``_find_ends`` does, by a compiled loop."""
     from advisor.trace import compiled_key_loops
 
-    found = np.empty(len(request), dtype=np.int64)
-    compiled_key_loops.find_latest(request, location, is_source, found)
-    return found
+    linked = np.empty(len(calls.inner_events), dtype=np.int64)
+    inner = calls.inner_events, calls.inner_kind, calls.inner_call
+    compiled_key_loops.link_requests(inner, trace.request, calls.location, linked)
+    return np.where(linked[received] >= 0, linked[received], received), linked[sent]
+
+
+def _find_latest_request(trace: Trace, calls: Calls, source: Kind, query: Kind) -> tuple[IntArray, IntArray]:
+    """Return each ``query`` that has a ``source`` with its request before it, and the latest of these.
+
+    Requests are those of a location; events are numbered among those inside of calls.
+    """
+    chosen = np.flatnonzero(are_kinds(calls.inner_kind, source, query))
+    is_source = calls.inner_kind[chosen] == source
+    request, location = trace.request[calls.inner_events[chosen]], calls.location[calls.inner_call[chosen]]
+    latest = _find_latest(request, location, is_source)
+    known = np.flatnonzero(~is_source & (latest >= 0))
+    return chosen[known], chosen[latest[known]]
 
 
 def _find_latest(request: npt.NDArray[np.uint64], location: IntArray, is_source: npt.NDArray[np.bool_]) -> IntArray:

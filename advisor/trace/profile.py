@@ -10,23 +10,21 @@ import numpy as np
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Phase, Processor, Profile, Region
 from advisor.support.compiling import is_worth_compiling
-from advisor.trace import clocks, late_starts, locations, nesting, phase_names, phases, survey, time_attribution
+from advisor.trace import clocks, late_starts, locations, nesting, phase_names, phases, window_passes
 from advisor.trace.events import COLUMNS, Kind, Role
 from advisor.trace.locations import are_first_threads
 from advisor.trace.serial import mark_serial_phases
-from advisor.trace.time_attribution import RunPlan, TimeAttribution
-from advisor.trace.windows import WINDOW_EVENTS, TraceWindows, UncleanError, find_open_regions, has_calls
+from advisor.trace.time_attribution import RunPlan
+from advisor.trace.windows import WINDOW_EVENTS, TraceWindows, UncleanError, has_calls
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy.typing as npt
-
     from advisor.model.records import FloatArray, IntArray, Status
     from advisor.trace.clocks import ClockCorrection
     from advisor.trace.events import Trace
-    from advisor.trace.records import MatchedWindow, RunSurvey
-    from advisor.trace.windows import Stacks
+    from advisor.trace.records import RunSurvey
+    from advisor.trace.time_attribution import TimeAttribution
 
 #: A measure whose guessed seconds exceed this share of all of its seconds is called estimated.
 GUESSED_SHARE = 0.01
@@ -62,18 +60,20 @@ def from_trace(
         compiled = is_worth_compiling(len(trace.kind), loading=WORTH_LOADING, compiling=WORTH_COMPILING)
     windows = TraceWindows(trace, window_events, compiled=compiled)
     try:
-        told, matched = _survey_windows(windows)
+        told, matched = window_passes.survey_windows(windows)
     except UncleanError:
         windows = windows.as_one_window()
-        told, matched = _survey_windows(windows)
+        told, matched = window_passes.survey_windows(windows)
     correction = clocks.align_clocks(told.constraints, locations.hosts_of_processes(trace), trace.ticks_s)
     correction = clocks.place_islands(trace, told.started_s, correction)
     lost = told
     if not correction.solved.all():
         windows = windows.as_one_window()
-        told, matched = _survey_windows(windows, correction.solved[locations.processes_of_locations(trace)])
+        told, matched = window_passes.survey_windows(
+            windows, correction.solved[locations.processes_of_locations(trace)]
+        )
     plan = _plan_run(trace, told, correction, one=len(windows) == 1)
-    booked = _attribute_windows(windows, matched, plan)
+    booked = window_passes.attribute_windows(windows, matched, plan)
     named = phase_names.name_phases(trace, plan.division, plan.phase_of, booked, told.outermost)
     divided = _build_phases(named, plan, booked)
     if not divided:
@@ -101,28 +101,6 @@ def from_trace(
     )
 
 
-def _survey_windows(
-    windows: TraceWindows, comparable: npt.NDArray[np.bool_] | None = None
-) -> tuple[RunSurvey, MatchedWindow | list[Stacks]]:
-    """Return what the run tells, and its only window, or else the calls that are open at the begin of each.
-
-    Of processes that are not ``comparable`` (locations,) calls are not matched; the trace is one window then.
-    """
-    if len(windows) == 1:
-        window = windows.make_window(0, windows.empty_stacks())
-        calls = nesting.pair_calls(window.trace, compiled=window.compiled)
-        only = survey.match_window(window, calls, comparable)
-        return survey.survey_window(only, windows.trace, last=True), only
-    parts: list[RunSurvey] = []
-    stacks: list[Stacks] = [windows.empty_stacks()]
-    for number in range(len(windows)):
-        window = windows.make_window(number, stacks[number])
-        matched = survey.match_window(window, nesting.pair_calls(window.trace, compiled=window.compiled))
-        parts.append(survey.survey_window(matched, windows.trace, len(windows), last=number + 1 == len(windows)))
-        stacks.append(find_open_regions(window, matched.calls))
-    return survey.combine_surveys(parts, windows.trace), stacks
-
-
 def _plan_run(trace: Trace, found: RunSurvey, correction: ClockCorrection, *, one: bool) -> RunPlan:
     """Return what is known of the run before its seconds are booked."""
     occupied = np.flatnonzero(np.diff(trace.first))
@@ -130,20 +108,6 @@ def _plan_run(trace: Trace, found: RunSurvey, correction: ClockCorrection, *, on
     begin, end = float(first[occupied].min()), float(last[occupied].max())
     division = phases.divide_run(trace, found, correction, end)
     return RunPlan(correction, division, *phases.identify_phases(division), None if one else found.shortest, begin, end)
-
-
-def _attribute_windows(windows: TraceWindows, found: MatchedWindow | list[Stacks], plan: RunPlan) -> TimeAttribution:
-    """Return what all windows hold."""
-    if not isinstance(found, list):
-        return time_attribution.attribute_window(found, plan, 0, last=True)
-    parts: list[TimeAttribution] = []
-    before = 0
-    for number in range(len(windows)):
-        window = windows.make_window(number, found[number])
-        matched = survey.match_window(window, nesting.pair_calls(window.trace, compiled=window.compiled))
-        parts.append(time_attribution.attribute_window(matched, plan, before, last=number + 1 == len(windows)))
-        before += len(matched.closing)
-    return time_attribution.merge_attributions(parts)
 
 
 def _select_observed(trace: Trace) -> tuple[Trace, int]:

@@ -44,7 +44,7 @@ def find_cut_points(trace: Trace, *, compiled: bool) -> IntArray | None:
         place
         for low, high in _iterate_groups(trace, master == every)
         for place in (
-            _find_group_candidates(trace, low, high, tables)
+            (_find_group_by_loop if compiled else _find_in_group)(trace, low, high, tables)
             if high - low > 1
             else [_find_candidates(trace, low, tables, compiled=compiled)]
         )
@@ -129,7 +129,7 @@ def _iterate_groups(trace: Trace, chosen: npt.NDArray[np.bool_]) -> Iterator[tup
         yield low, len(chosen)
 
 
-def _find_group_candidates(trace: Trace, low: int, high: int, tables: _CutTables) -> Iterator[_CutCandidates]:
+def _find_in_group(trace: Trace, low: int, high: int, tables: _CutTables) -> Iterator[_CutCandidates]:
     """Yield where each of the locations from ``low`` up to ``high`` could be cut, looking at them together."""
     block = slice(int(trace.first[low]), int(trace.first[high]))
     edges = trace.first[low : high + 1] - block.start
@@ -143,10 +143,21 @@ def _find_group_candidates(trace: Trace, low: int, high: int, tables: _CutTables
     leaves = (trace.kind[after] == Kind.LEAVE) & tables.holds[trace.region[after]]
     good = leaves & ~np.logical_or.reduce(opened)
     comm = trace.comm[block][at].astype(np.int64)
-    own = np.searchsorted(location, np.arange(high - low + 1)).tolist()
-    for begin, end in pairwise(own):
-        mine = slice(begin, end)
-        yield _CutCandidates(block.start + at[mine] + 2, comm[mine], good[mine], sent[mine])
+    together = _CutCandidates(block.start + at + 2, comm, good, sent)
+    yield from _split_by_location(together, location, high - low)
+
+
+def _find_group_by_loop(trace: Trace, low: int, high: int, tables: _CutTables) -> Iterator[_CutCandidates]:
+    """Yield what ``_find_in_group`` does, by a compiled loop."""
+    edges = trace.first[low : high + 1]
+    together, location = _run_loop(trace, edges, int(edges[-1]) - 1, tables, np.zeros(4, dtype=np.int64))
+    yield from _split_by_location(together, location, high - low)
+
+
+def _split_by_location(together: _CutCandidates, location: IntArray, locations: int) -> Iterator[_CutCandidates]:
+    """Yield the candidates of each of some locations, of which those in ``together`` are in order."""
+    for begin, end in pairwise(np.searchsorted(location, np.arange(locations + 1)).tolist()):
+        yield _CutCandidates(*(getattr(together, name)[begin:end] for name in _CutCandidates.__slots__))
 
 
 def _find_candidates(trace: Trace, number: int, tables: _CutTables, *, compiled: bool) -> _CutCandidates:
@@ -165,16 +176,23 @@ def _find_candidates(trace: Trace, number: int, tables: _CutTables, *, compiled:
 
 def _find_by_loop(trace: Trace, block: slice, last: int, tables: _CutTables, before: IntArray) -> _CutCandidates:
     """Return what ``_find_in_block`` does, by a compiled loop."""
+    return _run_loop(trace, np.array([block.start, block.stop]), last, tables, before)[0]
+
+
+def _run_loop(
+    trace: Trace, edges: IntArray, last: int, tables: _CutTables, before: IntArray
+) -> tuple[_CutCandidates, IntArray]:
+    """Return where the neighbouring locations between ``edges`` could be cut, and the number of each one's location."""
     from advisor.trace import compiled_loops
 
-    room = int(np.count_nonzero(trace.kind[block] == Kind.COLLECTIVE))
-    found, good = np.empty((3, room), dtype=np.int64), np.empty(room, dtype=np.bool_)
+    room = int(np.count_nonzero(trace.kind[edges[0] : edges[-1]] == Kind.COLLECTIVE))
+    found, good = np.empty((4, room), dtype=np.int64), np.empty(room, dtype=np.bool_)
     count = compiled_loops.find_cut_points(
-        (trace.kind, trace.comm, trace.region), (block.start, block.stop, last),
-        (tables.full, tables.holds, tables.together), before, found, good,
+        (trace.kind, trace.comm, trace.region), edges, last, (tables.full, tables.holds, tables.together),
+        before, found, good,
     )  # fmt: skip
-    event, comm, sent = found[:, :count]
-    return _CutCandidates(event, comm, good[:count], sent)
+    event, comm, sent, location = found[:, :count]
+    return _CutCandidates(event, comm, good[:count], sent), location
 
 
 def _find_in_block(trace: Trace, block: slice, last: int, tables: _CutTables, before: IntArray) -> _CutCandidates:

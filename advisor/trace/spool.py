@@ -1,4 +1,4 @@
-"""Columns of long traces on disk: numpy arrays whose pages the system may reclaim at any time.
+"""Columns of long traces on disk: numpy arrays whose pages the system may reclaim at any time, and what is put away.
 
 The files have no names any more, so that nothing is left behind whatever happens. They lie where temporary files do
 (``TMPDIR``), and their room is claimed at once: a full disk is an error here and not a crash later.
@@ -9,14 +9,18 @@ from __future__ import annotations
 import mmap
 import os
 import tempfile
+import weakref
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     import numpy.typing as npt
+
+    from advisor.model.records import IntArray
 
 #: From this many events on, columns lie on disk.
 SPOOLED_EVENTS = 1 << 20
@@ -55,3 +59,30 @@ def _find_mapping(array: npt.NDArray[Any]) -> mmap.mmap | None:
     while isinstance(behind, np.ndarray):
         behind = behind.base
     return behind if isinstance(behind, mmap.mmap) else None
+
+
+class ArrayStore:
+    """Whole numbers put away in a file until they are asked for; in memory where there is no room on disk."""
+
+    def __init__(self) -> None:
+        self._size, self._number = 0, -1
+        with suppress(OSError):
+            file = tempfile.TemporaryFile(prefix="gapwatch-", buffering=0)  # noqa: SIM115 (lasts as long as the store)
+            self._number = file.fileno()
+            weakref.finalize(self, file.close)
+
+    def put_away(self, numbers: IntArray) -> Callable[[], IntArray]:
+        """Return what gives ``numbers`` back."""
+        narrow = numbers.astype(np.int32)
+        kept = narrow if np.array_equal(narrow, numbers) else numbers
+        at, size = self._size, kept.nbytes
+        if not size:
+            return kept.astype(np.int64).copy
+        try:
+            os.posix_fallocate(self._number, at, size)
+            os.pwrite(self._number, kept.data, at)
+        except OSError:
+            return lambda: kept.astype(np.int64)
+        self._size += size
+        kind = kept.dtype
+        return lambda: np.frombuffer(os.pread(self._number, size, at), dtype=kind).astype(np.int64)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from advisor.model.records import FloatArray, IntArray
     from advisor.trace.events import Trace
+    from advisor.trace.matching import Collectives, Messages
     from advisor.trace.nesting import Calls
     from advisor.trace.windows import TraceWindow
 
@@ -45,10 +46,14 @@ def match_window(window: TraceWindow, calls: Calls, comparable: npt.NDArray[np.b
     if comparable is not None:
         joint = matching.select_collectives(calls, joint, comparable)
         messages = matching.select_messages(trace, calls, messages, comparable)
-    groups = teams.find_teams(trace, calls)
-    return MatchedWindow(
-        window, calls, joint, messages, groups, phases.find_synchronizations(trace, calls, joint, groups)
-    )
+    return group_calls(window, calls, joint, messages)
+
+
+def group_calls(window: TraceWindow, calls: Calls, joint: Collectives, messages: Messages) -> MatchedWindow:
+    """Return a window of which it is known which calls of different processes belong together."""
+    groups = teams.find_teams(window.trace, calls)
+    closing = phases.find_synchronizations(window.trace, calls, joint, groups)
+    return MatchedWindow(window, calls, joint, messages, groups, closing)
 
 
 def survey_window(found: MatchedWindow, whole: Trace, windows: int = 1, *, last: bool) -> RunSurvey:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.support.grouping import number_values
-from advisor.trace import time_pieces
 from advisor.trace.locations import are_first_threads
 from advisor.trace.teams import TEAM_ROLES
 
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from advisor.model.records import IntArray
     from advisor.trace.events import Trace
     from advisor.trace.nesting import Calls
-    from advisor.trace.time_pieces import TimePieces
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +41,13 @@ class CellLayout:
     def find_cells(self, row: IntArray, instance: IntArray, location: IntArray) -> IntArray:
         """Return the flat cell of each (row, instance, location)."""
         phase = self.phase_of[instance]
-        starts = np.searchsorted(self.present, np.arange(len(self.phase_rows)) * len(self.rows))
-        local = np.searchsorted(self.present, phase * len(self.rows) + row) - starts[phase]
+        local = np.searchsorted(self.present, phase * len(self.rows) + row) - self.find_starts()[phase]
         place = (local * self.locations + location) * self.iterations[phase]
         return np.asarray((self.base[:-1] - self.first_of)[phase] + place + self.iteration_of[instance])
+
+    def find_starts(self) -> IntArray:
+        """Return (phases + 1,) where each phase begins among those rows that are ``present``."""
+        return np.searchsorted(self.present, np.arange(len(self.phase_rows) + 1) * len(self.rows))
 
     @property
     def size(self) -> int:
@@ -54,29 +55,32 @@ class CellLayout:
         return int(self.base[-1])
 
 
-def build_cell_layout(
-    trace: Trace, calls: Calls, pieces: TimePieces, phase_of: IntArray, iteration_of: IntArray, part: slice
-) -> CellLayout:
-    """Return where the seconds of ``part`` of the instances are booked: rows of regions, phases, iterations."""
+def number_rows(trace: Trace, calls: Calls) -> tuple[IntArray, IntArray]:
+    """Return ``rows`` and ``row_of_call`` of ``CellLayout``."""
     worker = ~are_first_threads(trace)[calls.location]
-    shown = shown_regions(trace, calls)
-    rows, row_of_call = number_values(shown * 2 + (worker | calls.threaded), 2 * len(trace.regions))
-    booked = time_pieces.are_inside_phases(trace, calls, pieces)
-    instance, row = pieces.instance[booked], row_of_call[pieces.call[booked]]
+    return number_values(shown_regions(trace, calls) * 2 + (worker | calls.threaded), 2 * len(trace.regions))
+
+
+def build_cell_layout(
+    rows: tuple[IntArray, IntArray], place: IntArray, locations: int, phase_of: IntArray, iteration_of: IntArray,
+    part: slice,
+) -> CellLayout:  # fmt: skip
+    """Return where the seconds of ``part`` of the instances are booked: rows of regions, phases, iterations.
+
+    ``rows`` are those of ``number_rows``, ``place`` those of the pieces of ``locations`` locations (``PieceTotals``).
+    """
+    count = len(rows[0])
     phase_count = int(phase_of.max(initial=-1)) + 1
-    present = np.unique(phase_of[instance] * len(rows) + row)
+    present, _ = number_values(place[place >= 0], phase_count * count)
     phase_rows = tuple(
-        present[np.searchsorted(present, p * len(rows)) : np.searchsorted(present, (p + 1) * len(rows))] - p * len(rows)
+        present[np.searchsorted(present, p * count) : np.searchsorted(present, (p + 1) * count)] - p * count
         for p in range(phase_count)
     )
     iterations = np.bincount(phase_of[part], minlength=phase_count)
     first_of = np.bincount(phase_of[: part.start], minlength=phase_count)
-    locations = len(trace.locations)
     sizes = np.array([len(each) for each in phase_rows], dtype=np.int64) * locations * iterations
     base = np.r_[0, np.cumsum(sizes)].astype(np.int64)
-    return CellLayout(
-        rows, row_of_call, present, phase_of, iteration_of, first_of, phase_rows, base, locations, iterations
-    )
+    return CellLayout(*rows, present, phase_of, iteration_of, first_of, phase_rows, base, locations, iterations)
 
 
 def shown_regions(trace: Trace, calls: Calls) -> IntArray:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from advisor.support.grouping import sum_by_group
 from advisor.trace import categories, causes, clocks, locations, nesting, phases, teams, time_pieces, waits
 from advisor.trace.counts import UNDISTURBED_TRANSFER, count_events, sum_call_bytes, sum_undisturbed_transfer
 from advisor.trace.events import COMMUNICATING
-from advisor.trace.tables import build_cell_layout
+from advisor.trace.measure_sums import sum_measures
+from advisor.trace.piece_totals import OUTSIDE, sum_pieces
+from advisor.trace.tables import build_cell_layout, number_rows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -83,11 +84,16 @@ def attribute_window(found: MatchedWindow, plan: RunPlan, before: int, *, last: 
     start = max(before - plan.division.first, 0)
     part = slice(start, start + max(len(found.closing) - skipped, 0) + last)
     pieces = _select_own_pieces(pieces, window.is_continued(calls), part.stop)
+    rows, row_of_call = number_rows(trace, calls)
+    totals = sum_pieces(trace, calls, pieces, row_of_call, len(rows), plan.phase_of, compiled=window.compiled)
+    joins = teams.measure_join_waits(trace, calls, found.teams)
     split = categories.split_by_category(
-        trace, calls, pieces, waiting, plan.division, teams.measure_join_waits(trace, calls, found.teams)
+        trace, calls, pieces, totals.by_call_s, waiting, plan.division, joins, compiled=window.compiled
     )
-    table = build_cell_layout(trace, calls, pieces, plan.phase_of, plan.iteration_of, part)
-    flat = _sum_measures(trace, calls, pieces, split, table)
+    table = build_cell_layout(
+        (rows, row_of_call), totals.place, len(trace.locations), plan.phase_of, plan.iteration_of, part
+    )
+    flat = sum_measures(trace, calls, pieces, totals.place, split, table, compiled=window.compiled)
     closing = np.vstack((found.closing[skipped:], stopping)) if last else found.closing[skipped:]
     guessed, total = _sum_guessed_seconds(waiting, split, correction)
     return TimeAttribution(
@@ -95,8 +101,8 @@ def attribute_window(found: MatchedWindow, plan: RunPlan, before: int, *, last: 
         phase_rows=table.phase_rows,
         blocks=_split_by_phase(table, flat),
         closing_wait_s=np.where(closing >= 0, waiting.wait_s[np.maximum(closing, 0)], 0.0),
-        outside=time_pieces.sum_outside_phases(trace, calls, pieces),
-        counts=count_events(trace, calls, table.row_of_call, len(table.rows), window.is_continued(calls))
+        outside=dict(zip(OUTSIDE, totals.outside_s, strict=True)),
+        counts=count_events(trace, calls, row_of_call, len(rows), window.is_continued(calls), compiled=window.compiled)
         | _undisturbed_transfer(trace, calls, split, table),
         causes=causes.collect_causes(trace, calls, waiting, split, table, compiled=window.compiled),
         guessed=guessed,
@@ -139,25 +145,6 @@ def _select_own_pieces(pieces: TimePieces, continued: npt.NDArray[np.bool_], sto
     lasting = pieces.seconds + pieces.before_s + pieces.after_s != 0
     kept = (pieces.instance < stop) & (lasting | ~np.r_[continued, False][pieces.call])
     return time_pieces.TimePieces(*(getattr(pieces, name)[kept] for name in time_pieces.TimePieces.__slots__))
-
-
-def _sum_measures(
-    trace: Trace, calls: Calls, pieces: TimePieces, split: CategorySeconds, table: CellLayout
-) -> dict[str, FloatArray]:
-    """Return the flat arrays of all measures."""
-    booked = time_pieces.are_inside_phases(trace, calls, pieces)
-    row = table.row_of_call[pieces.call[booked]]
-    cell = table.find_cells(row, pieces.instance[booked], pieces.location[booked])
-    flat = {"wall_s": sum_by_group(cell, pieces.seconds[booked], table.size)}
-    inside = split.wait_s + split.sync_s + split.transfer_s + split.io_s + split.os_s != 0
-    call, instance = split.call[inside], split.instance[inside]
-    cell = table.find_cells(table.row_of_call[call], instance, calls.location[call])
-    names = ("wait_s", "sync_s", "transfer_s", "io_s", *(("os_s",) if trace.cpu_timed else ()))
-    for name in names:
-        flat[name] = sum_by_group(cell, getattr(split, name)[inside], table.size)
-    if trace.cpu_timed:
-        flat["cpu_s"] = flat["wall_s"] - reduce(add, [flat[name] for name in names])
-    return flat
 
 
 def _undisturbed_transfer(

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.support.grouping import sum_by_group
 from advisor.trace.events import Kind, Role, are_kinds
 from advisor.trace.locations import are_first_threads
 from advisor.trace.nesting import claiming_calls, groups_of_locations, have_roles, roles_of_regions
@@ -142,29 +141,3 @@ def _clip_to_run(
     after = np.clip(end - finish, 0.0, np.maximum(whole - before, 0.0))
     instance = instances_at(division.leaves_s, location, start)
     return TimePieces(location, call, instance, whole - before - after, before, after, forking)
-
-
-def sum_outside_phases(trace: Trace, calls: Calls, pieces: TimePieces) -> dict[str, FloatArray]:
-    """Return the seconds per location that lie in no phase, by name."""
-    of_piece = np.r_[roles_of_regions(trace)[calls.region], -1][pieces.call]
-    none = pieces.call < 0
-    first_threads = are_first_threads(trace)[pieces.location]
-    before, after, init = pieces.before_s != 0, pieces.after_s != 0, of_piece == Role.INIT
-    parts = {
-        "start-up": (before | init, pieces.before_s + np.where(init, pieces.seconds, 0.0)),
-        "shutdown": (after, pieces.after_s),
-        "idle": (none & ~first_threads, pieces.seconds),
-        "not running": (none & first_threads, pieces.seconds),
-        "measurement": (of_piece == Role.TOOL, pieces.seconds),
-    }
-    return {
-        name: sum_by_group(pieces.location[chosen], seconds[chosen], len(trace.locations))
-        for name, (chosen, seconds) in parts.items()
-    }
-
-
-def are_inside_phases(trace: Trace, calls: Calls, pieces: TimePieces) -> npt.NDArray[np.bool_]:
-    """Return which pieces belong to a region in a phase."""
-    booked = np.r_[~have_roles(trace, calls.region, (Role.TOOL, Role.INIT)), False]
-    inside: npt.NDArray[np.bool_] = booked[pieces.call]
-    return inside

@@ -47,7 +47,6 @@ KINDS = (
     "end of run",
 )
 
-SYNCHRONIZING_ROLES = (Role.BARRIER, Role.OMP_BARRIER, Role.OMP_LOCK, Role.THREAD)
 BLOCKING_ROLES = (
     Role.BARRIER,
     Role.ALL_TO_ALL,

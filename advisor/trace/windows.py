@@ -93,7 +93,7 @@ class TraceWindows:
             return TraceWindow(self.trace, np.zeros(len(low), dtype=np.int64), -nowhere, nowhere, self._compiled)
         begin = self.trace.time_s[low[self._masters] - 1] if number else -nowhere
         end = self.trace.time_s[high[self._masters] - 1] if number + 1 < len(self) else nowhere
-        extracted = _extract_events(self.trace, low, high, opened, begin)
+        extracted = _extract_events(self.trace, low, high, opened, begin, compiled=self._compiled)
         self._touched += len(extracted.kind)
         if self._touched >= RELEASED_EVENTS:
             self._touched = 0
@@ -120,20 +120,37 @@ def find_open_regions(window: TraceWindow, calls: Calls) -> Stacks:
     return Stacks(calls.region[stacked[stacked >= 0]], (stacked >= 0).sum(axis=1))
 
 
-def _extract_events(trace: Trace, low: IntArray, high: IntArray, opened: Stacks, begin: FloatArray) -> Trace:
+def _extract_events(
+    trace: Trace, low: IntArray, high: IntArray, opened: Stacks, begin: FloatArray, *, compiled: bool
+) -> Trace:
     """Return the events from ``low`` to ``high`` of each location, behind enters of the calls that are open."""
     depth = opened.depth
     first = np.r_[0, np.cumsum(depth + high - low)].astype(np.int64)
     entered: dict[str, Any] = {"kind": Kind.ENTER, "comm": -1, "partner": -1, "tag": 0, "size": -1, "request": 0}
     entered |= {"region": opened.region, "time_s": np.repeat(begin, depth)}
     again = np.arange(depth.sum()) + np.repeat(first[:-1] - np.cumsum(depth) + depth, depth)
-    source = np.arange(first[-1]) + np.repeat(low - first[:-1] - depth, np.diff(first))
-    source[again] = 0  # overwritten below
     columns: dict[str, Any] = {}
+    extract = _extract_by_loop if compiled else _extract_column
     for name in COLUMNS:
-        columns[name] = getattr(trace, name)[source]
+        columns[name] = extract(getattr(trace, name), low, high, first)
         columns[name][again] = entered[name]
     return replace(trace, first=first, **columns)
+
+
+def _extract_column(column: npt.NDArray[Any], low: IntArray, high: IntArray, first: IntArray) -> npt.NDArray[Any]:
+    """Return what lies between ``low`` and ``high`` of each location at the ends of parts that ``first`` delimits."""
+    source = np.arange(first[-1]) + np.repeat(high - first[1:], np.diff(first))
+    extracted: npt.NDArray[Any] = column[np.maximum(source, 0)]  # what lies before is written to afterwards
+    return extracted
+
+
+def _extract_by_loop(column: npt.NDArray[Any], low: IntArray, high: IntArray, first: IntArray) -> npt.NDArray[Any]:
+    """Return what ``_extract_column`` does, by a compiled loop; what lies before is not written to."""
+    from advisor.trace import compiled_loops
+
+    extracted = np.empty(int(first[-1]), dtype=column.dtype)
+    compiled_loops.extract_column(column, low, high, first, extracted)
+    return extracted
 
 
 def _window_edges(trace: Trace, events: int, *, compiled: bool) -> IntArray:

@@ -15,10 +15,14 @@ from test_traces_windows import assert_same, programs, threaded_programs
 from trace_builder import Line, build
 
 from advisor.formats import otf2
-from advisor.trace import causes, matching, time_pieces
+from advisor.trace import causes, matching, segmentation, time_pieces
+from advisor.trace.categories import CategorySeconds
+from advisor.trace.events import Kind
 from advisor.trace.nesting import pair_calls
 from advisor.trace.phases import RunDivision
 from advisor.trace.profile import from_trace
+from advisor.trace.tables import CellLayout
+from advisor.trace.waits import WaitTimes
 
 if TYPE_CHECKING:
     from advisor.trace.events import Trace
@@ -62,13 +66,28 @@ def test_messages_in_order(sends: int, rows: list[tuple[int, int, int]]) -> None
     np.testing.assert_array_equal(found, matching._pair_in_order(*columns, count))
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.booleans()), max_size=16))
+MOVES = (Kind.SEND, Kind.RECV, Kind.ISEND, Kind.ISEND_DONE, Kind.IRECV_POST, Kind.IRECV)
+
+
+REQUESTS = st.lists(st.tuples(st.sampled_from(MOVES), st.integers(0, 2), st.integers(0, 1)), max_size=12)
+
+
+@given(REQUESTS, REQUESTS)
 @settings(deadline=None)
-def test_the_latest_of_a_request(rows: list[tuple[int, int, bool]]) -> None:
-    ordered = sorted(rows, key=lambda row: row[0])
-    location, request, is_source = np.array(ordered, dtype=np.int64).reshape(-1, 3).T.copy()
-    columns = request.astype(np.uint64), location, is_source.astype(np.bool_)
-    np.testing.assert_array_equal(matching._find_latest_by_loop(*columns), matching._find_latest(*columns))
+def test_messages_of_any_requests(one: list[tuple[Kind, int, int]], other: list[tuple[Kind, int, int]]) -> None:
+    """Requests that are used again, never posted or never completed, and messages whose other end is missing."""
+    built = []
+    for rank, rows in enumerate((one, other)):
+        line = Line(rank)
+        for now, (kind, request, tag) in enumerate(rows):
+            line.enter(now, "MPI_Wait").add(now + 0.25, kind, -1, 0, 1 - rank, tag=tag, size=8, request=request)
+            line.leave(now + 0.5, "MPI_Wait")
+        built.append(line)
+    trace = build(*built)
+    calls = pair_calls(trace)
+    assert_equal(
+        matching.match_messages(trace, calls, compiled=True), matching.match_messages(trace, calls, compiled=False)
+    )
 
 
 @given(st.one_of(programs(), threaded_programs()), st.lists(st.floats(0, 22), max_size=6))
@@ -98,11 +117,32 @@ def by_place(pieces: time_pieces.TimePieces) -> dict[tuple[int, ...], np.ndarray
 
 @given(st.integers(1, 30), st.integers(0, 3000), st.integers(0, 2**32))
 @settings(deadline=None)
-def test_different_keys(kinds: int, count: int, seed: int) -> None:
-    keys = np.random.default_rng(seed).integers(-1, kinds, (9, count))
-    found, expected = causes._group_by_loop(keys), causes._group_columns(keys)
-    np.testing.assert_array_equal(found[1], expected[1])
-    np.testing.assert_array_equal(keys[:, found[0]], keys[:, expected[0]])
+def test_causes_of_any_seconds(kinds: int, count: int, seed: int) -> None:
+    """Equal causes are added up in the same order, whatever they are: more of them than fit into the first table."""
+    source = random_source(np.random.default_rng(seed), kinds, count)
+    assert_equal(causes._collect_by_loop(source), causes._collect_by_columns(source))
+
+
+def random_source(random: np.random.Generator, kinds: int, count: int) -> causes.CauseSource:
+    """Return seconds of ``count`` calls in which each column has so many different values."""
+    trace = build(Line(0).call(0.0, 1.0, "MPI_Recv"))
+    calls = pair_calls(trace)
+
+    def draw(low: int, high: int) -> np.ndarray:
+        return random.integers(low, high, count)
+
+    many = {"location": draw(0, kinds), "region": draw(0, len(trace.regions)), "parent": draw(-1, max(count, 1))}
+    many |= {"anchor": draw(-1, 2), "enter": np.zeros(count, dtype=np.int64)}
+    seconds = random.choice([0.0, 0.1, 0.7], (7, count))
+    split = CategorySeconds(np.arange(count), draw(0, kinds), draw(0, 3), *seconds)
+    waiting = WaitTimes(seconds[0], draw(0, kinds), draw(-1, kinds), seconds[0] > 0)
+    nothing = np.zeros(0, dtype=np.int64)
+    layout = CellLayout(
+        np.arange(kinds), draw(0, kinds), nothing, random.integers(0, kinds, kinds), nothing, nothing, (), nothing, 1,
+        nothing,
+    )  # fmt: skip
+    sizes = random.choice([-1, 0, 1, 2, 3, 4, 2**20 - 1, 2**20, 2**40], count)
+    return causes.CauseSource(trace, dataclasses.replace(calls, **many), waiting, split, layout, sizes, draw(-1, kinds))
 
 
 @pytest.mark.parametrize("path", ARCHIVES, ids=lambda path: path.parent.parent.name)
@@ -115,3 +155,12 @@ def test_profiles_of_recorded_traces(path: Path) -> None:
 @settings(deadline=None, max_examples=50)
 def test_profiles_of_any_program(trace: Trace, events: int) -> None:
     assert_same(from_trace(trace, window_events=events, compiled=True), from_trace(trace, compiled=False))
+
+
+@given(st.one_of(programs(), threaded_programs()))
+@settings(deadline=None, max_examples=50)
+def test_cut_points(trace: Trace) -> None:
+    found, expected = (segmentation.find_cut_points(trace, compiled=way) for way in (True, False))
+    assert (found is None) == (expected is None)
+    if expected is not None:
+        np.testing.assert_array_equal(found, expected)

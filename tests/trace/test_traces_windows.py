@@ -15,7 +15,7 @@ from trace_builder import NUMBER, Line, build
 from advisor.formats import dimemas, otf2, paraver
 from advisor.formats.dimemas import computation_trace
 from advisor.formats.paraver import labels
-from advisor.trace import spool
+from advisor.trace import spool, window_passes
 from advisor.trace.events import COLUMNS, Kind, Trace
 from advisor.trace.profile import from_trace
 from advisor.trace.windows import TraceWindows
@@ -269,6 +269,28 @@ def test_a_full_disk_leaves_columns_in_memory(monkeypatch: pytest.MonkeyPatch) -
     made = spool.make_column(10, np.int32, -1, spooled=True)
     assert not isinstance(made, np.memmap)
     assert made.tolist() == [-1] * 10
+
+
+@pytest.mark.parametrize("room", [True, False], ids=["on disk", "no room"])
+def test_numbers_put_away_come_back(room: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not room:
+        monkeypatch.setattr("os.posix_fallocate", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
+    store = spool.ArrayStore()
+    several = [np.array(numbers, dtype=np.int64) for numbers in ([1, -1, 2**31 - 1], [], [2**31, -(2**40)], [7])]
+    for numbers, take in [(numbers, store.put_away(numbers)) for numbers in several]:
+        np.testing.assert_array_equal(take(), numbers, strict=True)
+
+
+def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = otf2.read_trace(next(path for path in ARCHIVES if "eztrace-lu" in str(path)))
+    found = []
+    for threads in (1, 3):
+        monkeypatch.setattr(window_passes, "count_usable_cores", lambda threads=threads: threads)
+        found.append(from_trace(trace, window_events=500))
+    assert told(found[0]) == told(found[1])
+    one, other = map(numbers, found)
+    assert one.keys() == other.keys()
+    assert all(np.array_equal(one[key], other[key]) for key in one)
 
 
 def test_what_is_let_go_of_is_still_there() -> None:

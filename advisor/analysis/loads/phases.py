@@ -119,7 +119,7 @@ class _PhaseAccumulator:
         steady_s = dynamic_s = 0.0
         if self.kind != "serial":
             of_slowest = self._processor_layout(work, slowest)
-            layouts["steady"] = self._steady_imbalance(each, of_slowest)
+            layouts["steady"] = self._steady_imbalance(each, of_slowest, layouts["IPCO"])
             layouts["dynamic"] = self._dynamic_imbalance(of_slowest, mean)
             steady_s, dynamic_s = (float(layouts[name].iterations.sum()) for name in ("steady", "dynamic"))
         loads = PhaseLoads(self.kind, each, slowest, self.peak, self.decider, mean, steady_s, dynamic_s)
@@ -152,13 +152,12 @@ class _PhaseAccumulator:
             self.arrays.add_processor_loads(quantity.terms, who, part, layout)
         return layout
 
-    def _steady_imbalance(self, each: FloatArray, of_slowest: SecondsLayout) -> SecondsLayout:
-        """Return B_r: what the slowest processor has more than the mean, over all iterations.
+    def _steady_imbalance(self, each: FloatArray, of_slowest: SecondsLayout, mean: SecondsLayout) -> SecondsLayout:
+        """Return B_r: what the slowest processor has more than the ``mean``, over all iterations.
 
         Regions and processors share it in proportion to their excess over the mean; iterations by
         ``B_r,i = w[r, q*, i] - mean_q w[r, q, i]`` (docs/concepts.md).
         """
-        mean = self.arrays.sum_loads(self.kinds.work.terms).scale_by(1 / self.arrays.processors)
         iterations = of_slowest.iterations - mean.iterations
         total = float(iterations.sum())
         return SecondsLayout(
@@ -184,6 +183,8 @@ class _PhaseAccumulator:
 
 def apportion_seconds(total: float, weights: FloatArray) -> FloatArray:
     """Return ``total`` shared out in proportion to the positive ``weights``; equally if there are none."""
+    if len(weights) == 1:
+        return np.array([total])
     positive = np.maximum(weights, 0.0)
     everything = positive.sum()
     if everything <= 0.0:

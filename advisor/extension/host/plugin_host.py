@@ -18,7 +18,6 @@ from advisor.extension.commands import Command, CommandRegistry
 from advisor.extension.host import answers, discovery, plugin_services
 from advisor.extension.host.discovery import LoadedPlugin, explain_error
 from advisor.extension.host.search import FoundProfile, ProfileSearch, refuse_unreadable
-from advisor.extension.host.unknown_files import describe_unknown
 from advisor.model.errors import AdvisorError, InputError, PluginError, UnknownFormatError
 from advisor.support.contract import ContractError
 from advisor.trace import handover
@@ -130,6 +129,8 @@ class PluginHost:
         if not found:
             if path.is_dir() and not any(path.iterdir()):
                 raise UnknownFormatError(path, "is an empty directory")
+            from advisor.extension.host.unknown_files import describe_unknown
+
             known = sorted(plugin.name for plugin in self.plugins if "advisor_read" in plugin.hooks)
             reason = f"is in no format that is known here: {', '.join(known) or 'there is none'}"
             raise UnknownFormatError(path, reason + describe_unknown(path))

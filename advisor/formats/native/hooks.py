@@ -56,7 +56,6 @@ def _archive_names_format(path: Path) -> bool:
 @hookimpl
 def advisor_read(path: Path) -> Profile:
     """Return the run described at ``path``; raises ``InputError`` with the path inside the document."""
-    from advisor.formats.native import npz
     from advisor.formats.native.arrays import ArraySource
     from advisor.formats.native.document import parse_document
     from advisor.support import strict_json
@@ -67,6 +66,8 @@ def advisor_read(path: Path) -> Profile:
         is_archive = stream.read(len(_ZIP)) == _ZIP
     if not is_archive:
         return parse_document(strict_json.read_json(path, JSON_LIMIT), ArraySource(None))
+    from advisor.formats.native import npz
+
     archive = npz.open_archive(path)
     if MEMBER not in archive.members:
         raise InputError(path, f"has no member {MEMBER}.npy with the document")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.trace.events import Role
-from advisor.trace.waits import BLOCKING_ROLES, SYNCHRONIZING_ROLES
+from advisor.trace.events import SYNCHRONIZING_ROLES, Role
+from advisor.trace.waits import BLOCKING_ROLES
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
