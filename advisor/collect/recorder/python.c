@@ -192,6 +192,8 @@ uint64_t gw_python(uint64_t *innermost, int safely) {
   return own ? own : inner;
 }
 
+void gw_python_part(void) { __atomic_clear(&table_lock, __ATOMIC_RELEASE); }
+
 /* Take the layout from what the interpreter says of itself; 0 where it says something that can't be. Without the GIL each
    thread runs a copy of the bytecode, and objects look otherwise: there no lines are read. */
 static int read_offsets(const struct offsets *at, unsigned long version) {
