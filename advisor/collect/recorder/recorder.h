@@ -170,6 +170,7 @@ void gw_lock_given(const void *lock);
 #define GW_PYTHON (1ull << 47) /* no address of a program has this bit */
 uint64_t gw_python(uint64_t *innermost, int safely);
 void gw_python_prepare(void);
+int gw_is_interpreter(const void *caller); /* whether code of Python's interpreter itself calls */
 void gw_python_part(void); /* in a child of fork */
 
 void gw_samples_begin(struct gw_thread *t);

@@ -156,8 +156,20 @@ static void *resolve_condition(const char *name) {
   }
 
 CONDITION(pthread_cond_wait, (pthread_cond_t *condition, pthread_mutex_t *mutex), (condition, mutex))
-CONDITION(pthread_cond_timedwait, (pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until),
-          (condition, mutex, until))
+/* Threads of Python wait for the interpreter's own lock by a condition with a time, and for nothing else. */
+int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until) {
+  static int (*real)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+  if (!real)
+    real = (int (*)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *))resolve_condition(
+        "pthread_cond_timedwait");
+  const void *caller = __builtin_return_address(0);
+  int interpreter = gw_on && gw_self && !gw_depth && gw_is_interpreter(caller);
+  struct gw_record *r = ENTER_WAIT(interpreter ? F_python_gil : F_pthread_cond_timedwait);
+  int code = real(condition, mutex, until);
+  leave_at(r);
+  return code;
+}
+
 CONDITION(pthread_cond_clockwait,
           (pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until),
           (condition, mutex, clock, until))
