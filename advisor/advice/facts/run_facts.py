@@ -47,7 +47,7 @@ def _count_threads(source: FactSource) -> float:
 
 
 def _compute_oversubscription(source: FactSource) -> float | None:
-    """Return the processors for each core, less the time in which they wait for each other's work, or for their turn."""
+    """Return the processors for each core, less the time in which they wait for work of others or for a turn."""
     cores, processors = source.profile.cores, float(len(source.profile.processors))
     if not cores:
         return None

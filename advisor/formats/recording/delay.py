@@ -198,7 +198,8 @@ def _queued_until(thread: RecordedThread, time_ns: FloatArray) -> FloatArray:
     states = thread.records[(thread.records["kind"] == STATE) & (thread.records["size"] >= 0)]
     if not len(states):
         return np.zeros(len(time_ns))
-    return np.interp(time_ns, states["start_ns"].astype(np.float64), states["size"].astype(np.float64))
+    queued: FloatArray = np.interp(time_ns, states["start_ns"].astype(np.float64), states["size"].astype(np.float64))
+    return queued
 
 
 def _note(profile: Profile, recording: Recording) -> tuple[Note, ...]:

@@ -12,10 +12,10 @@ from advisor.analysis.disturbance import delayed_io_share
 from advisor.analysis.formatted_io import find_formatting_regions
 from advisor.model.records import CAUSE_CATEGORIES
 from advisor.trace.io_calls import FORCING, METADATA, WRITES
-from advisor.trace.regions import is_notice_wait, is_sleep
+from advisor.trace.regions import is_hand_over, is_interpreter_wait, is_notice_wait, is_sleep
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     import numpy.typing as npt
 
@@ -164,17 +164,21 @@ def merge_regions(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     return run.with_phases(changed) if changed else None
 
 
-def find_lock_waits(run: MeasuredRun, phase: PhaseRun) -> FloatArray:
-    """Return how long each instance (I,) of a phase is made by waiting for locks, seconds.
+def _is_lock_wait(name: str) -> bool:
+    """Return whether a call that waits for another thread waits for a lock, and not for a notice."""
+    return not is_notice_wait(name)
 
-    A thread's longest wait, a mean over the ranks, as far as that is known. Who waits for a notice of another thread
-    waits for no lock.
+
+def find_lock_waits(run: MeasuredRun, phase: PhaseRun, is_wanted: Callable[[str], bool] = _is_lock_wait) -> FloatArray:
+    """Return how long each instance (I,) of a phase is made by waiting for locks, or in other calls, seconds.
+
+    A thread's longest wait, a mean over the ranks, as far as that is known.
     """
     causes, measured = run.profile.causes, run.profile.phases[phase.number]
     if causes is None or "lock" not in causes.kinds or "wait_s" not in measured.arrays:
         return np.zeros(len(phase.inner))
     calls = np.unique(causes.call[causes.kind == causes.kinds.index("lock")])
-    calls = np.array([call for call in calls.tolist() if not is_notice_wait(run.profile.regions[call].name)], dtype=int)
+    calls = np.array([call for call in calls.tolist() if is_wanted(run.profile.regions[call].name)], dtype=int)
     waited = measured.arrays["wait_s"][np.isin(measured.regions, calls)].sum(axis=0)
     masters, rank = np.unique(run.team.master, return_inverse=True)
     longest = np.zeros((len(masters), waited.shape[1]))
@@ -188,6 +192,31 @@ def remove_locks(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     changed = []
     for phase in run.phases:
         saved = np.zeros(1) if chosen and phase.number not in chosen else find_lock_waits(run, phase)
+        if saved.any():
+            changed.append(replace(phase, inner=phase.inner - saved))
+    return run.with_phases(changed) if changed else None
+
+
+def leave_interpreter(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
+    """Let no thread wait for its turn in the interpreter of Python."""
+    return _without_turns(run, chosen, is_interpreter_wait)
+
+
+def hand_over_more(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
+    """Let threads and processes hand over so much work at a time that they hardly wait for it."""
+    return _without_turns(run, chosen, is_hand_over)
+
+
+def _without_turns(run: MeasuredRun, chosen: set[int], is_wanted: Callable[[str], bool]) -> MeasuredRun | None:
+    """Return the run without some waits of threads, as far as the cores have room for what all of them compute."""
+    changed = []
+    for phase in run.phases:
+        measured = run.profile.phases[phase.number]
+        if (chosen and phase.number not in chosen) or "cpu_s" not in measured.arrays:
+            continue
+        computed = measured.arrays["cpu_s"].sum(axis=(0, 1)) / min(run.profile.cores or run.processors, run.processors)
+        least = np.maximum(computed - phase.work.max(axis=0), 0.0)
+        saved = np.minimum(find_lock_waits(run, phase, is_wanted), np.maximum(phase.inner - least, 0.0))
         if saved.any():
             changed.append(replace(phase, inner=phase.inner - saved))
     return run.with_phases(changed) if changed else None

@@ -331,6 +331,8 @@ CHANGES: Final[Mapping[tuple[str, str], Change]] = {
     ("phases", "fused"): fuse_phases,
     ("regions", "merged"): call_grouping.merge_regions,
     ("locks", "private"): call_grouping.remove_locks,
+    ("workers", "processes"): call_grouping.leave_interpreter,
+    ("jobs", "larger"): call_grouping.hand_over_more,
     ("reductions", "fused"): merge_repeated,
     ("collectives", "grouped"): merge_repeated,
     ("collectives", "nonblocking"): hide_transfer,
