@@ -12,7 +12,7 @@ from advisor.analysis.disturbance import delayed_io_share
 from advisor.analysis.formatted_io import find_formatting_regions
 from advisor.model.records import CAUSE_CATEGORIES
 from advisor.trace.io_calls import FORCING, METADATA, WRITES
-from advisor.trace.regions import is_hand_over, is_interpreter_wait, is_notice_wait, is_sleep
+from advisor.trace.regions import is_notice_wait, is_sleep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -192,31 +192,6 @@ def remove_locks(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     changed = []
     for phase in run.phases:
         saved = np.zeros(1) if chosen and phase.number not in chosen else find_lock_waits(run, phase)
-        if saved.any():
-            changed.append(replace(phase, inner=phase.inner - saved))
-    return run.with_phases(changed) if changed else None
-
-
-def leave_interpreter(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Let no thread wait for its turn in the interpreter of Python."""
-    return _without_turns(run, chosen, is_interpreter_wait)
-
-
-def hand_over_more(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Let threads and processes hand over so much work at a time that they hardly wait for it."""
-    return _without_turns(run, chosen, is_hand_over)
-
-
-def _without_turns(run: MeasuredRun, chosen: set[int], is_wanted: Callable[[str], bool]) -> MeasuredRun | None:
-    """Return the run without some waits of threads, as far as the cores have room for what all of them compute."""
-    changed = []
-    for phase in run.phases:
-        measured = run.profile.phases[phase.number]
-        if (chosen and phase.number not in chosen) or "cpu_s" not in measured.arrays:
-            continue
-        computed = measured.arrays["cpu_s"].sum(axis=(0, 1)) / min(run.profile.cores or run.processors, run.processors)
-        least = np.maximum(computed - phase.work.max(axis=0), 0.0)
-        saved = np.minimum(find_lock_waits(run, phase, is_wanted), np.maximum(phase.inner - least, 0.0))
         if saved.any():
             changed.append(replace(phase, inner=phase.inner - saved))
     return run.with_phases(changed) if changed else None
