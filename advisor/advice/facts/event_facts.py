@@ -129,6 +129,11 @@ def _hand_overs(source: FactSource) -> float | None:
     return None if source.events is None else source.events.select_rows("wait", (), event_rows.HANDS_OVER).count
 
 
+def _notices(source: FactSource) -> float | None:
+    """Return how often threads and processes waited for a notice of another one, but for their turn."""
+    return None if source.events is None else source.events.select_rows("wait", (), event_rows.QUEUES).count
+
+
 def _work_per_hand_over_s(source: FactSource) -> float | None:
     """Return the computation between two such waits; None where there is none."""
     often = _hand_overs(source)
@@ -253,6 +258,7 @@ VALUES: Final[dict[str, Compute]] = {
     "wait.interpreter_share": partial(_seconds_share, "wait", (), event_rows.INTERPRETER),
     "wait.hand_over_share": partial(_seconds_share, "wait", (), event_rows.HANDS_OVER),
     "wait.hand_overs": _hand_overs,
+    "wait.notices": _notices,
     "wait.work_per_hand_over_s": _work_per_hand_over_s,
     "comm.relay_share": _relay_share,
     "comm.messages_per_iteration": partial(_per_iteration, "transfer", (), event_rows.SENDS),

@@ -34,6 +34,8 @@ ONE_SIDED: Final = "one-sided"
 NOTICES: Final = "notices"
 #: Waiting for a turn in the interpreter of Python.
 INTERPRETER: Final = "waits for the interpreter"
+#: Waiting for a notice of another thread or process that hands over work, as at a queue.
+QUEUES: Final = "waits at a queue"
 #: Waiting for locks and notices of threads and processes that hand work to each other.
 HANDS_OVER: Final = "hands over"
 #: Creating threads of POSIX or processes, and creating them and waiting for their ends.
@@ -70,6 +72,8 @@ def call_traits(name: str) -> frozenset[str]:
     for trait, has in ((NOTICES, is_notice_wait), (INTERPRETER, is_interpreter_wait), (HANDS_OVER, is_hand_over)):
         if has(name):
             found.add(trait)
+    if {NOTICES, HANDS_OVER} <= found:
+        found.add(QUEUES)
     return frozenset(found | (io_calls.find_io_traits(call) if role == Role.IO else set()))
 
 
@@ -84,7 +88,7 @@ def build_call_table(profile: Profile) -> CallTable:
     """Return the traits of all regions of ``profile``."""
     found = [call_traits(region.name) for region in profile.regions]
     ranks = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, COLLECTS, BROADCASTS, ONE_SIDED)
-    names = (*ranks, NOTICES, INTERPRETER, HANDS_OVER, CREATES_THREADS, CREATES_OR_JOINS, *io_calls.TRAITS)
+    names = (*ranks, NOTICES, INTERPRETER, HANDS_OVER, QUEUES, CREATES_THREADS, CREATES_OR_JOINS, *io_calls.TRAITS)
     return CallTable({name: np.array([name in each for each in found], dtype=bool) for name in names})
 
 

@@ -149,6 +149,7 @@ _WAITING: Final = (
         wait.interpreter_share   | share | threads that wait for their turn in the interpreter of Python (GIL) / all
         wait.hand_over_share     | share | threads and processes that wait for locks, notices and pipes / all waiting
         wait.hand_overs          | count | waits for locks, notices and pipes
+        wait.notices             | count | waits for notices of other threads and processes, as at a queue
         wait.work_per_hand_over_s | s    | computation / waits for locks, notices and pipes
         wait.task_share          | share | threads without a task to run, and making tasks / all waiting
         wait.unmatched_share     | share | waiting in messages without a partner in the data / all waiting

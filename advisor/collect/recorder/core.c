@@ -237,7 +237,12 @@ int gw_is_brief(void) { return gw_now() - forked_ns < BRIEF_NS; }
 void gw_settle(void) {
   if (!gw_unsettled) return;
   gw_unsettled = 0;
-  gw_process_settle();
+  gw_process_settle(forked_ns);
+  gw_tell("thread 0 %d %llu %llu", (int)attached[0]->tid, (unsigned long long)forked_ns,
+          (unsigned long long)attached[0]->begin_cpu_ns);
+  gw_tell_usage("begin"); /* of 2 ms at the most */
+  gw_tell_affinity();
+  gw_keep_descriptor(&attached[0]->schedstat, "/proc/self/schedstat", O_RDONLY);
   gw_file_settle(&attached[0]->records);
   gw_file_settle(&attached[0]->samples);
 }
@@ -266,13 +271,8 @@ static void part(struct gw_thread *t) {
   t->slots_used = t->holding = 0;
   t->tid = owner;
   gw_drop_descriptor(&t->schedstat);
-  gw_keep_descriptor(&t->schedstat, "/proc/self/schedstat", O_RDONLY);
-  t->begin_ns = t->last_ns = t->cpu_at_ns = forked_ns = gw_now();
+  t->begin_ns = t->last_ns = t->cpu_at_ns = t->state_ns = forked_ns = gw_now();
   t->begin_cpu_ns = t->cpu_ns = gw_thread_cpu();
-  gw_tell_fork(forked_ns);
-  gw_tell_usage("begin");
-  gw_tell("thread 0 %d %llu %llu", (int)t->tid, (unsigned long long)t->begin_ns, (unsigned long long)t->cpu_ns);
-  gw_state(t, t->begin_ns);
   gw_samples_begin(t);
 }
 

@@ -16,7 +16,7 @@
 
 static struct gw_descriptor process_file = {.fd = -1};
 static char process_path[4200];
-static char kept[8192]; /* lines of a child of fork that has no files yet */
+static char kept[2 * 8192]; /* lines of a child of fork that has no files yet */
 static size_t keeping;
 
 int gw_process_open(const char *path) {
@@ -37,25 +37,40 @@ static void write_lines(const char *lines, size_t length) {
   (void)written;
 }
 
-void gw_process_settle(void) {
+/* Make the file of a child of fork, with the lines that were kept; all that it does not say is its parent's. */
+void gw_process_settle(uint64_t forked_ns) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
   gw_keep_descriptor(&process_file, process_path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
+  gw_tell("gapwatch/trace/1 process");
+  gw_tell("pid %d %d", (int)getpid(), (int)getppid());
+  gw_tell_text("host", -1, host);
+  gw_tell("forked %llu", (unsigned long long)forked_ns);
   write_lines(kept, keeping);
+}
+
+static void keep_line(const char *format, va_list list) {
+  int length = vsnprintf(kept + keeping, sizeof kept - keeping, format, list);
+  keeping += length > 0 ? (size_t)length : 0;
+  kept[keeping++] = '\n';
 }
 
 void gw_tell(const char *format, ...) {
   char line[8192];
   va_list list;
+  if (gw_unsettled && sizeof kept - keeping < sizeof line) gw_settle();
   va_start(list, format);
+  if (gw_unsettled) {
+    keep_line(format, list);
+    va_end(list);
+    return;
+  }
   int length = vsnprintf(line, sizeof line - 1, format, list);
   va_end(list);
   if (length < 0 || !process_path[0]) return;
   if (length > (int)sizeof line - 2) length = (int)sizeof line - 2;
   line[length++] = '\n';
-  if (gw_unsettled && keeping + (size_t)length > sizeof kept) gw_settle();
-  if (gw_unsettled) {
-    memcpy(kept + keeping, line, (size_t)length);
-    keeping += (size_t)length;
-  } else write_lines(line, (size_t)length);
+  write_lines(line, (size_t)length);
 }
 
 void gw_tell_text(const char *key, long number, const char *text) {
@@ -126,7 +141,7 @@ void gw_tell_machine(const char *when) {
   if (file) fclose(file);
 }
 
-static void tell_affinity(void) {
+void gw_tell_affinity(void) {
   cpu_set_t set;
   char text[4096] = "";
   size_t at = 0;
@@ -166,18 +181,7 @@ void gw_tell_process(int rank, int ranks) {
   gw_tell("time %lld.%09ld %lld.%09ld", (long long)real.tv_sec, real.tv_nsec, (long long)boot.tv_sec, boot.tv_nsec);
   if (rank >= 0) gw_tell("rank %d %d", rank, ranks);
   gw_tell("cores %ld", sysconf(_SC_NPROCESSORS_ONLN));
-  tell_affinity();
-}
-
-/* Of a child of fork: the rest is its parent's. */
-void gw_tell_fork(uint64_t now) {
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  gw_tell("gapwatch/trace/1 process");
-  gw_tell("pid %d %d", (int)getpid(), (int)getppid());
-  gw_tell_text("host", -1, host);
-  gw_tell("forked %llu", (unsigned long long)now);
-  tell_affinity();
+  gw_tell_affinity();
 }
 
 int gw_is_launched(void) {

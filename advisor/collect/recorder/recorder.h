@@ -110,10 +110,10 @@ uint64_t gw_lost(const struct gw_thread *t, uint64_t now_ns);
 void gw_tell_prices(struct gw_thread *t);
 int gw_process_open(const char *path); /* the process file; 0 where that fails */
 void gw_process_part(const char *path); /* keep the lines for a file that may never be made; NULL for none */
-void gw_process_settle(void);
+void gw_process_settle(uint64_t forked_ns);
 void gw_tell_process(int rank, int ranks);
-void gw_tell_fork(uint64_t now_ns);
 void gw_tell_objects(void);
+void gw_tell_affinity(void);
 void gw_tell_usage(const char *when);
 void gw_tell_machine(const char *when);
 void gw_tell_children(void);

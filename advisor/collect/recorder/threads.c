@@ -42,7 +42,14 @@ static void leave_brief_at(struct gw_record *r) {
   gw_leave_brief(r);
 }
 
-#define ENTER_WAIT(function) (is_runtime(__builtin_return_address(0)) ? NULL : ENTER(function))
+/* The interpreter of Python waits for its own lock by conditions and a mutex, and for nothing else by these. */
+static unsigned of_interpreter(unsigned function, const void *caller) {
+  int asked = gw_on && gw_self && !gw_depth && function >= F_pthread_mutex_lock && function <= F_pthread_cond_timedwait;
+  return asked && gw_is_interpreter(caller) ? F_python_gil : function;
+}
+
+#define ENTER_WAIT(function) \
+  (is_runtime(__builtin_return_address(0)) ? NULL : ENTER(of_interpreter(function, __builtin_return_address(0))))
 
 struct start {
   void *(*routine)(void *);
@@ -120,7 +127,8 @@ WAITING(thrd_join, (thrd_t thread, int *result), (thread, result))
     if (!gw_on || gw_depth || !gw_self) return real arguments;                                              \
     int found = try(first);                                                                                 \
     if (!(is_taken)) return found;                                                                          \
-    struct gw_record *r = is_runtime(__builtin_return_address(0)) ? NULL : ENTER_BRIEF(F_##name);           \
+    const void *caller = __builtin_return_address(0);                                                       \
+    struct gw_record *r = is_runtime(caller) ? NULL : ENTER_BRIEF(of_interpreter(F_##name, caller));        \
     if (r) r->request = 1; /* contended */                                                                  \
     int code = real arguments;                                                                              \
     leave_brief_at(r);                                                                                      \
@@ -156,20 +164,8 @@ static void *resolve_condition(const char *name) {
   }
 
 CONDITION(pthread_cond_wait, (pthread_cond_t *condition, pthread_mutex_t *mutex), (condition, mutex))
-/* Threads of Python wait for the interpreter's own lock by a condition with a time, and for nothing else. */
-int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until) {
-  static int (*real)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
-  if (!real)
-    real = (int (*)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *))resolve_condition(
-        "pthread_cond_timedwait");
-  const void *caller = __builtin_return_address(0);
-  int interpreter = gw_on && gw_self && !gw_depth && gw_is_interpreter(caller);
-  struct gw_record *r = ENTER_WAIT(interpreter ? F_python_gil : F_pthread_cond_timedwait);
-  int code = real(condition, mutex, until);
-  leave_at(r);
-  return code;
-}
-
+CONDITION(pthread_cond_timedwait, (pthread_cond_t *condition, pthread_mutex_t *mutex, const struct timespec *until),
+          (condition, mutex, until))
 CONDITION(pthread_cond_clockwait,
           (pthread_cond_t *condition, pthread_mutex_t *mutex, clockid_t clock, const struct timespec *until),
           (condition, mutex, clock, until))

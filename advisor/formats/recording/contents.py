@@ -115,7 +115,9 @@ def _threads(families: list[Family]) -> list[RecordedThread]:
             offset = reference.setdefault(process.clock or process.host, 0 if process is first else round(drift * 1e9))
             threads = list(_threads_of(process, family.root.rank or 0, offset))
             threads.sort(key=lambda each: each.span.number)
-            found += [replace(one, span=replace(one.span, number=number + one.span.number)) for one in threads]
+            for one in threads:
+                span = replace(one.span, number=number + one.span.number)
+                found.append(replace(one, span=span, leads_worker=number > 0 and one.span.number == 0))
             number += max(process.threads, default=-1) + 1
     return found
 

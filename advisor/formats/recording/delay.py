@@ -30,6 +30,9 @@ DISTURBING: Final = 0.05
 _LEAST_PENALTY: Final = 0.1
 #: What is measured by CPU clocks holds on a busy machine, too.
 _MOST_PENALTY: Final = 0.35
+#: Where the kernel does not tell how long a thread was ready to run, it wants a core in a piece of the run in which it
+#: uses so much of the time that the busiest one uses.
+_BUSY: Final = 0.2
 #: What looks after the others, and hardly computes, crowds no core.
 _BESIDE: Final = 0.25
 #: So many pieces, each long enough for all threads to have their turns on shared cores.
@@ -186,18 +189,21 @@ def are_crowded(threads: Sequence[RecordedThread], cores: int) -> bool:
     pieces = int(min(max((end - begin) / _SHORTEST_PIECE_NS, 1), _PIECES))
     edges = np.linspace(begin, end, pieces + 1)
     used = np.array([np.diff(np.interp(edges, time, cpu)) for time, cpu in readings])
-    ready = np.array([np.diff(_queued_until(thread, edges)) for thread in threads])
-    wanting = np.minimum((used + ready) / np.diff(edges), 1.0).sum(axis=0)
+    queued = [_queued_until(thread, edges) for thread in threads]
+    ready = np.array([np.zeros(pieces) if delay is None else np.diff(delay) for delay in queued])
+    wanting = np.minimum((used + ready) / np.diff(edges), 1.0)
+    unknown = np.array([delay is None for delay in queued])
+    wanting[unknown] = ((used >= _BUSY * used.max(axis=0)) & (used > 0))[unknown]
     together = used.sum(axis=0)
-    crowd = together[wanting > cores + _BESIDE].sum()
+    crowd = together[wanting.sum(axis=0) > cores + _BESIDE].sum()
     return bool(crowd >= _CROWDED * together.sum() > 0)
 
 
-def _queued_until(thread: RecordedThread, time_ns: FloatArray) -> FloatArray:
-    """Return the run-queue delay of a thread up to some moments, nanoseconds."""
+def _queued_until(thread: RecordedThread, time_ns: FloatArray) -> FloatArray | None:
+    """Return the run-queue delay of a thread up to some moments, nanoseconds; None where the kernel did not tell."""
     states = thread.records[(thread.records["kind"] == STATE) & (thread.records["size"] >= 0)]
     if not len(states):
-        return np.zeros(len(time_ns))
+        return None
     queued: FloatArray = np.interp(time_ns, states["start_ns"].astype(np.float64), states["size"].astype(np.float64))
     return queued
 

@@ -26,7 +26,10 @@ _LOADING: Final = "import"
 _IMPORTING: Final = "<frozen importlib"
 _NUMBER: Final = ~int(PYTHON_BIT)
 #: Compiled modules whose calls work on numbers, one or many.
-_NUMBERS: Final = ("/numpy/", "/numpy.libs/", "/math.", "/cmath.")
+_NUMBERS: Final = ("/numpy/", "/numpy.libs/", "/math.", "/cmath.", "/libm.so", "/libm-")
+#: Functions of the interpreter that evaluate instructions, and the share of its time that they take at least in a loop.
+_EVALUATING: Final = ("_PyEval_EvalFrame", "_TAIL_CALL_")
+_LEAST_EVALUATING: Final = 0.12
 #: From this share of a function's samples in the interpreter on, its calls of compiled code are brief.
 _PER_ELEMENT: Final = 0.15
 #: Library code by which processes send each other objects.
@@ -64,6 +67,7 @@ class PythonShares:
 class _Seen:
     samples: int = 0
     interpreter: int = 0
+    evaluating: int = 0
     called: int = 0
 
 
@@ -72,7 +76,8 @@ def share_python(recording: Recording) -> dict[Function, PythonShares]:
 
     Compiled code of NumPy counts as the interpreter's where that itself takes a good part of the function: between two
     of its calls lie some hundred nanoseconds, so that they take about a microsecond, which is the price of a call for
-    one element. Loading modules and packing data have no share: they are no loops of the program.
+    one element. Where the interpreter hardly evaluates instructions, it runs long operations of its own, such as a
+    search in a list, which no compiler makes shorter. Loading modules and packing data have no share either.
     """
     seen: dict[Function, _Seen] = defaultdict(_Seen)
     packing: set[Function] = set()
@@ -81,16 +86,19 @@ def share_python(recording: Recording) -> dict[Function, PythonShares]:
         chosen = np.flatnonzero((callers[:, 3] & PYTHON_BIT) > 0)
         if not len(chosen):
             continue
-        located = locate_addresses(thread.process, thread.samples["address"][chosen])[:, 0].tolist()
+        located = locate_addresses(thread.process, thread.samples["address"][chosen]).tolist()
         objects = [one.path for one in sorted_objects(thread.process)]
         interpreter = [
             path == thread.process.program or PurePath(path).name.startswith("libpython") for path in objects
         ]
         numbers = [any(part in path for part in _NUMBERS) for path in objects]
-        for number, (inner, own) in zip(located, callers[chosen][:, 2:].tolist(), strict=True):
+        for (number, offset), (inner, own) in zip(located, callers[chosen][:, 2:].tolist(), strict=True):
             function = name_python_function(thread.process, inner, own)[0]
             seen[function].samples += 1
-            seen[function].interpreter += number >= 0 and interpreter[number]
+            if number >= 0 and interpreter[number]:
+                seen[function].interpreter += 1
+                frames = recording.places.get((objects[number], offset), ())
+                seen[function].evaluating += not frames or frames[-1].function.startswith(_EVALUATING)
             seen[function].called += number >= 0 and numbers[number]
             place = thread.process.python.get(inner & _NUMBER)
             if place and any(part in (place.file or "") for part in _PACKING):
@@ -101,6 +109,8 @@ def share_python(recording: Recording) -> dict[Function, PythonShares]:
 def _share(function: Function, seen: _Seen, packing: bool) -> PythonShares:
     if packing or function[0] == _LOADING:
         return PythonShares(0.0, float(packing))
+    if seen.evaluating < _LEAST_EVALUATING * seen.interpreter:
+        return PythonShares(0.0, 0.0)
     inside = seen.interpreter / seen.samples
     brief = seen.called / seen.samples if inside >= _PER_ELEMENT else 0.0
     return PythonShares(inside + brief, 0.0)

@@ -37,7 +37,8 @@ class Folding:
 class RecordedThread:
     """A thread's records and samples, and ``offset_ns``: what its clock lacks to that of the first process.
 
-    The number of its span counts the threads of a rank, those of its first process first, then those of its workers.
+    The number of its span counts the threads of a rank, those of its first process first, then those of its workers;
+    ``leads_worker`` is true of the first thread of each of these.
     ``slot`` is the number of the first thread on the processor that it shares with others (``slots``), None where it
     shares none. Records of folded calls are calls here, whose ``tag`` says how many more there were; ``folding`` says
     what is not in them.
@@ -51,11 +52,12 @@ class RecordedThread:
     offset_ns: int
     folding: Folding = Folding()
     slot: int | None = None
+    leads_worker: bool = False
 
     @property
     def is_first(self) -> bool:
         """Whether it is the first thread of its process."""
-        return self.span.begin_ns == min(one.begin_ns for one in self.process.threads.values())
+        return self.leads_worker or self.span.number == 0
 
     @property
     def used_s(self) -> float:

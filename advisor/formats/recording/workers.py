@@ -45,7 +45,7 @@ def end_killed_workers(threads: list[RecordedThread]) -> list[RecordedThread]:
     done = []
     for one in threads:
         end = ends.get((one.process.host, one.process.pid))
-        if one.process.ended or one.process.forked_ns is None or end is None:
+        if one.process.ended or end is None:
             done.append(one)
             continue
         span = one.span
@@ -59,7 +59,7 @@ def end_killed_workers(threads: list[RecordedThread]) -> list[RecordedThread]:
         done.append(replace(one, span=span))
     for one in done:
         end = ends.get((one.process.host, one.process.pid))
-        one.process.ended |= one.process.forked_ns is not None and end is not None and not end.crashed
+        one.process.ended |= end is not None and not end.crashed
     return done
 
 

@@ -23,19 +23,24 @@ def leave_interpreter(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 
 
 def hand_over_more(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Let threads and processes hand over so much work at a time that they hardly wait for it."""
-    return _without_turns(run, chosen, is_hand_over, np.zeros(run.processors))
+    """Let threads and processes hand over so much work at a time that they hardly wait for it, nor pack it."""
+    return _without_turns(run, chosen, is_hand_over, _packing_share(run))
 
 
 def send_less(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     """Let processes of Python pack and unpack nothing, and not wait for who does."""
-    counts = run.profile.counts
-    packed, computed = (counts.get(f"code.{kind}_s") for kind in ("pickled", "all"))
-    if packed is None or computed is None or not packed.any():
-        return None
-    everything = computed.sum(axis=0)
-    share = np.divide(packed.sum(axis=0), everything, out=np.zeros(run.processors), where=everything > 0)
-    return _without_turns(run, chosen, is_hand_over, np.minimum(share, 1.0))
+    share = _packing_share(run)
+    return _without_turns(run, chosen, is_hand_over, share) if share.any() else None
+
+
+def _packing_share(run: MeasuredRun) -> FloatArray:
+    """Return the part of the computation of each processor (Q,) that packs and unpacks what processes send."""
+    packed, computed = (run.profile.counts.get(f"code.{kind}_s") for kind in ("pickled", "all"))
+    share = np.zeros(run.processors)
+    if packed is not None and computed is not None:
+        everything = computed.sum(axis=0)
+        np.divide(packed.sum(axis=0), everything, out=share, where=everything > 0)
+    return np.minimum(share, 1.0)
 
 
 def _without_turns(
