@@ -273,6 +273,8 @@ static void part(struct gw_thread *t) {
   gw_drop_descriptor(&t->schedstat);
   t->begin_ns = t->last_ns = t->cpu_at_ns = t->state_ns = forked_ns = gw_now();
   t->begin_cpu_ns = t->cpu_ns = gw_thread_cpu();
+  gw_state(t, t->begin_ns);
+  ((struct gw_record *)t->records.base)->size = 0; /* run-queue delay */
   gw_samples_begin(t);
 }
 
