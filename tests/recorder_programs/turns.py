@@ -9,7 +9,7 @@ def count(most: int) -> None:
         at += 1
 
 
-threads = [threading.Thread(target=count, args=(2_000_000,)) for _ in range(2)]
+threads = [threading.Thread(target=count, args=(12_000_000,)) for _ in range(2)]
 for thread in threads:
     thread.start()
 for thread in threads:
