@@ -202,7 +202,7 @@ def are_crowded(threads: Sequence[RecordedThread], cores: int) -> bool:
 def _queued_until(thread: RecordedThread, time_ns: FloatArray) -> FloatArray | None:
     """Return the run-queue delay of a thread up to some moments, nanoseconds; None where the kernel did not tell."""
     states = thread.records[(thread.records["kind"] == STATE) & (thread.records["size"] >= 0)]
-    if not len(states):
+    if len(states) < 2:
         return None
     queued: FloatArray = np.interp(time_ns, states["start_ns"].astype(np.float64), states["size"].astype(np.float64))
     return queued

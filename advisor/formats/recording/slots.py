@@ -94,7 +94,7 @@ def _find_births(threads: Sequence[RecordedThread]) -> dict[int, int]:
     for one in threads:
         forks = one.records[calls_of(one, "fork")]
         forked |= dict(zip(forks["partner"].tolist(), forks["start_ns"].tolist(), strict=True))
-    firsts = (one for one in threads if one.is_first and one.process.forked_ns is not None)
+    firsts = (one for one in threads if one.leads_worker)
     return found | {id(one): forked[one.process.pid] for one in firsts if one.process.pid in forked}
 
 
