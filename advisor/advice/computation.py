@@ -34,6 +34,7 @@ _WORDS: Final = {
     "code.random_share": "in drawing random numbers by rand and the like",
     "code.string_share": "in comparing and scanning text",
     "code.interpreted_share": "in the interpreter of Python",
+    "code.pickled_share": "in packing and unpacking what processes of Python send",
     "code.page_share": "in loops that step over whole pages",
     "code.transpose_share": "in loops that transpose",
     "code.stride_share": "in loops that step over numbers",

@@ -77,7 +77,7 @@ _IO_CALLS = _split_words(
     "fsync fdatasync sync sync_file_range lseek lseek64 truncate ftruncate fopen fopen64 fdopen freopen fclose "
     "fread fwrite fread_unlocked fwrite_unlocked fflush fseek fseeko ftell ftello rewind fgetc getc fgets fputc putc "
     "fputs puts fprintf vfprintf printf getline fscanf aio_read aio_write aio_suspend unlink rename mkdir "
-    "opendir readdir closedir stat fstat lstat access sendfile mmap_read pipe dup dup2 dup3 select poll"
+    "opendir readdir closedir stat fstat lstat access sendfile mmap_read pipe dup dup2 dup3"
 )
 
 #: What a tool that only sums up input and output calls its kinds.
@@ -113,16 +113,22 @@ _OPENMP_NAMES = (
     ("acquire mutex", Role.OMP_LOCK),
 )
 _LOCK_CALLS = _split_words("omp_set_lock omp_set_nest_lock omp_test_lock omp_test_nest_lock")
-_THREAD_CALLS = _split_words("pthread_create pthread_join pthread_exit pthread_detach thrd_create thrd_join")
+_THREAD_CALLS = _split_words(
+    "pthread_create pthread_join pthread_exit pthread_detach thrd_create thrd_join fork wait wait3 wait4 waitpid"
+)
 #: What recorders call the time in which a thread stood still, though it made no call.
 NO_CORE_NAME, BLOCKED_NAME = "waiting for a core", "blocked in the system"
 _SLEEP_CALLS = _split_words("sleep usleep nanosleep clock_nanosleep")
 _WAIT_CALLS = _split_words(
     "flock lockf pthread_mutex_lock pthread_mutex_trylock pthread_cond_wait pthread_cond_timedwait "
-    "pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_spin_lock sem_wait sem_timedwait"
+    "pthread_cond_clockwait pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_spin_lock sem_wait sem_timedwait "
+    "sem_clockwait mtx_lock cnd_wait cnd_timedwait futex_wait pipe_read pipe_write select poll python_gil"
 )
-#: Of these, calls that wait until another thread has something to tell, and not until a lock is free.
-_NOTICE_CALLS = _split_words("pthread_cond_wait pthread_cond_timedwait sem_wait sem_timedwait")
+#: Of these, calls that wait for what another thread or process does, and not for a lock of the program.
+_NOTICE_CALLS = _split_words(
+    "pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait sem_wait sem_timedwait sem_clockwait cnd_wait "
+    "cnd_timedwait futex_wait pipe_read pipe_write select poll python_gil"
+)
 
 _COLLECTIVE_ROLES = MappingProxyType(
     {
@@ -170,6 +176,16 @@ def is_sleep(name: str) -> bool:
 def is_notice_wait(name: str) -> bool:
     """Return whether a region is a call that waits for another thread to give a notice: for work, or its result."""
     return name in _NOTICE_CALLS
+
+
+def is_interpreter_wait(name: str) -> bool:
+    """Return whether a region is a wait of a thread of Python for its turn in the interpreter (the GIL)."""
+    return name == "python_gil"
+
+
+def is_hand_over(name: str) -> bool:
+    """Return whether a region is a call in which threads or processes that share work wait for locks or notices."""
+    return name in _WAIT_CALLS and not is_interpreter_wait(name)
 
 
 def is_task_wait(name: str) -> bool:

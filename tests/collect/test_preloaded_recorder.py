@@ -252,16 +252,3 @@ def test_a_program_that_cannot_be_recorded_is_sampled(tmp_path: Path) -> None:
     folder, _, err = record_run(tmp_path, str(program), OMP_NUM_THREADS="2")
     assert "only sampled from outside: nothing was recorded" in err
     assert folder.is_file()
-
-
-def test_work_of_forked_processes_is_missed_aloud(tmp_path: Path) -> None:
-    shutil.copy(SOURCES / "forks.py", tmp_path)
-    folder, _, err = record_run(tmp_path, sys.executable, str(tmp_path / "forks.py"), "3")
-    assert "recorded into" in err, err
-    profile = recording.advisor_read(folder)
-    assert profile.language == "python"
-    [told] = [note for note in profile.notes if note.name == "forked processes"]
-    assert told.penalty == 1.0
-    assert told.collect == "gapwatch run --from-outside -- ./PROGRAM"
-    advice = (tmp_path / "home" / "advice.txt").read_text(encoding="utf-8")
-    assert f"gapwatch run --from-outside -- {sys.executable}" in advice

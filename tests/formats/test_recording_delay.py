@@ -50,28 +50,31 @@ def test_a_call_inside_of_another_counts_once_and_one_across_readings_in_both() 
     assert delay_in_io(*rows) == pytest.approx(0.060)
 
 
-def computing(*cpu_ms: int) -> RecordedThread:
-    """Return a thread whose CPU clock was read every 100 ms: what it used by then."""
-    one = thread(*((0, 100 * (number + 1), 0, 0) for number in range(len(cpu_ms))))
+def computing(*cpu_ms: int, ready: bool = False) -> RecordedThread:
+    """Return a thread whose CPU clock was read every 100 ms: what it used by then; else it waited, or was ``ready``."""
+    ends = [100 * (number + 1) for number in range(len(cpu_ms))]
+    one = thread(*((0, end, 0, end - used if ready else 0) for end, used in zip(ends, cpu_ms, strict=True)))
     one.records["cpu_start_ns"] = np.array(cpu_ms) * MS + 1
     samples = np.zeros(0, dtype=SAMPLE)
     return replace(one, samples=samples, span=ThreadSpan(1, 0, 1, 100 * MS * len(cpu_ms), cpu_ms[-1] * MS))
 
 
 def test_threads_are_crowded_where_more_compute_at_a_time_than_there_are_cores() -> None:
-    steady = [computing(*(30 * step for step in range(1, 11))) for _ in range(3)]
+    steady = [computing(*(30 * step for step in range(1, 11)), ready=True) for _ in range(3)]
     assert are_crowded(steady, 2)
     assert not are_crowded(steady, 3)
     assert not are_crowded(steady[:2], 2)
 
 
 def test_threads_that_wait_or_come_one_after_the_other_take_no_cores() -> None:
-    workers = [computing(*(30 * step for step in range(1, 11))) for _ in range(2)]
+    workers = [computing(*(30 * step for step in range(1, 11)), ready=True) for _ in range(2)]
     waiting = computing(*range(1, 11))
     assert not are_crowded([*workers, waiting], 2), "it hands out work, and waits"
     first = [computing(*[min(60 * step, 300) for step in range(1, 11)]) for _ in range(2)]
     later = [computing(*[max(60 * (step - 5), 1) for step in range(1, 11)]) for _ in range(2)]
     assert not are_crowded([*first, *later], 2)
+    turns = [computing(*(30 * step for step in range(1, 11))) for _ in range(3)]
+    assert not are_crowded(turns, 2), "one at a time has the interpreter"
 
 
 def test_threads_in_reserve_are_no_processors_but_those_that_work_or_write_are() -> None:

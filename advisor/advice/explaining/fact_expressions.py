@@ -13,6 +13,7 @@ from advisor.advice.explaining.expressions import (
 )
 from advisor.advice.facts.load_facts import EMPTY, NOTICEABLE
 from advisor.model import policy
+from advisor.trace.regions import is_hand_over, is_interpreter_wait
 
 if TYPE_CHECKING:
     from advisor.advice.explaining.expressions import BoundExpressions, Expression
@@ -33,7 +34,9 @@ def fact_expression(name: str, profile: Profile, terms: BoundExpressions, place:
 def _run_expressions(profile: Profile) -> dict[str, Expression]:
     found: dict[str, Expression] = {"run.wall_s": ACTUAL, "run.processors": _COUNT}
     if profile.cores:
-        found |= {"run.cores": ["profile", "cores"], "run.oversubscription": ["/", _COUNT, ["profile", "cores"]]}
+        found["run.cores"] = ["profile", "cores"]
+        if not any(is_hand_over(one.name) or is_interpreter_wait(one.name) for one in profile.regions):
+            found["run.oversubscription"] = ["/", _COUNT, ["profile", "cores"]]
     for fact, part in (("run.startup_s", "start-up"), ("run.shutdown_s", "shutdown")):
         if part in profile.outside:
             found[fact] = ["mean", ["profile", "outside", part]]

@@ -94,14 +94,14 @@ def _message_share(category: str, kind: str, source: FactSource) -> float | None
 
 
 def _threads_created(source: FactSource) -> float | None:
-    """Return how many threads of POSIX each processor that creates any has created."""
+    """Return how many threads of POSIX and processes each processor that creates any has created."""
     if source.events is None:
         return None
     return source.events.select_rows("sync", (), event_rows.CREATES_THREADS).calls_per_processor()
 
 
 def _work_per_thread_s(source: FactSource) -> float | None:
-    """Return the computation for each thread of POSIX that was created; None where none was."""
+    """Return the computation for each thread of POSIX or process that was created; None where none was."""
     if source.events is None or not source.is_work_known:
         return None
     created = source.events.select_rows("sync", (), event_rows.CREATES_THREADS).count
@@ -109,7 +109,7 @@ def _work_per_thread_s(source: FactSource) -> float | None:
 
 
 def _creation_share(source: FactSource) -> float | None:
-    """Return the share of creating and joining threads in all synchronizing and waiting."""
+    """Return the share of creating and joining threads and processes in all synchronizing and waiting."""
     if source.events is None:
         return None
     mine, everything = (
@@ -123,6 +123,22 @@ def _lock_share(source: FactSource) -> float | None:
     """Return the share of waiting until a lock is free; who waits for a notice waits for work, or for its result."""
     waiting, notices = (_seconds_share("wait", ("lock",), trait, source) for trait in (None, event_rows.NOTICES))
     return None if waiting is None else waiting - (notices or 0.0)
+
+
+def _hand_overs(source: FactSource) -> float | None:
+    """Return how often threads and processes that share work waited for a lock or a notice."""
+    return None if source.events is None else source.events.select_rows("wait", (), event_rows.HANDS_OVER).count
+
+
+def _notices(source: FactSource) -> float | None:
+    """Return how often threads and processes waited for a notice of another one, but for their turn."""
+    return None if source.events is None else source.events.select_rows("wait", (), event_rows.QUEUES).count
+
+
+def _work_per_hand_over_s(source: FactSource) -> float | None:
+    """Return the computation between two such waits; None where there is none."""
+    often = _hand_overs(source)
+    return float(source.work.sum()) / often if often and source.is_work_known else None
 
 
 def _relay_share(source: FactSource) -> float | None:
@@ -250,6 +266,11 @@ VALUES: Final[dict[str, Compute]] = {
     "wait.unmatched_share": partial(_message_share, "wait", "unmatched"),
     "wait.lock_share": _lock_share,
     "wait.notice_share": partial(_seconds_share, "wait", (), event_rows.NOTICES),
+    "wait.interpreter_share": partial(_seconds_share, "wait", (), event_rows.INTERPRETER),
+    "wait.hand_over_share": partial(_seconds_share, "wait", (), event_rows.HANDS_OVER),
+    "wait.hand_overs": _hand_overs,
+    "wait.notices": _notices,
+    "wait.work_per_hand_over_s": _work_per_hand_over_s,
     "comm.relay_share": _relay_share,
     "comm.gather_share": partial(_seconds_share, "transfer", (), event_rows.GATHERS),
     "comm.mean_gather_B": partial(_mean_bytes, "transfer", (), event_rows.GATHERS),

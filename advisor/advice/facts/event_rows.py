@@ -10,7 +10,7 @@ import numpy as np
 from advisor.model.records import CAUSE_CATEGORIES
 from advisor.trace import io_calls
 from advisor.trace.events import Role
-from advisor.trace.regions import classify_region, is_notice_wait
+from advisor.trace.regions import classify_region, is_hand_over, is_interpreter_wait, is_notice_wait
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -36,7 +36,13 @@ ONE_SIDED: Final = "one-sided"
 SETS_UP: Final = "sets up"
 #: Waiting for a notice of another thread.
 NOTICES: Final = "notices"
-#: Creating threads of POSIX, and creating them and waiting for their ends.
+#: Waiting for a turn in the interpreter of Python.
+INTERPRETER: Final = "waits for the interpreter"
+#: Waiting for a notice of another thread or process that hands over work, as at a queue.
+QUEUES: Final = "waits at a queue"
+#: Waiting for locks and notices of threads and processes that hand work to each other.
+HANDS_OVER: Final = "hands over"
+#: Creating threads of POSIX or processes, and creating them and waiting for their ends.
 CREATES_THREADS: Final = "creates threads"
 CREATES_OR_JOINS: Final = "creates or joins threads"
 
@@ -65,12 +71,15 @@ def call_traits(name: str) -> frozenset[str]:
         found.add(SETS_UP)
     if role == Role.BARRIER or (role == Role.OMP_BARRIER and "implicit" not in call) or call == "mpi_ibarrier":
         found.add(EXPLICIT_BARRIERS)
-    if call in ("pthread_create", "thrd_create"):
+    if call in ("pthread_create", "thrd_create", "fork"):
         found |= {CREATES_THREADS, CREATES_OR_JOINS}
-    elif call in ("pthread_join", "thrd_join"):
+    elif call in ("pthread_join", "thrd_join", "wait", "wait3", "wait4", "waitpid"):
         found.add(CREATES_OR_JOINS)
-    if is_notice_wait(name):
-        found.add(NOTICES)
+    for trait, has in ((NOTICES, is_notice_wait), (INTERPRETER, is_interpreter_wait), (HANDS_OVER, is_hand_over)):
+        if has(name):
+            found.add(trait)
+    if {NOTICES, HANDS_OVER} <= found:
+        found.add(QUEUES)
     return frozenset(found | (io_calls.find_io_traits(call) if role == Role.IO else set()))
 
 
@@ -85,7 +94,7 @@ def build_call_table(profile: Profile) -> CallTable:
     """Return the traits of all regions of ``profile``."""
     found = [call_traits(region.name) for region in profile.regions]
     ranks = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, COLLECTS, BROADCASTS, GATHERS, ONE_SIDED, SETS_UP)
-    names = (*ranks, NOTICES, CREATES_THREADS, CREATES_OR_JOINS, *io_calls.TRAITS)
+    names = (*ranks, NOTICES, INTERPRETER, HANDS_OVER, QUEUES, CREATES_THREADS, CREATES_OR_JOINS, *io_calls.TRAITS)
     return CallTable({name: np.array([name in each for each in found], dtype=bool) for name in names})
 
 

@@ -57,7 +57,10 @@ _KINDS: Final = {
     "code.string_share": "string",
     "code.search_share": "search",
     "code.interpreted_share": "interpreted",
+    "code.pickled_share": "pickled",
 }
+#: Kinds of code that programs in other languages have none of.
+_OF_PYTHON: Final = ("interpreted", "pickled")
 #: What locks cost: seconds, and no share of the computation, since some of it is waiting.
 _LOCK_COST: Final = "code.lock_cost_s"
 
@@ -110,7 +113,7 @@ def _share(kind: str, source: FactSource) -> float | None:
     share = compute_share(sum_counts(source, f"code.{kind}_s"), sum_counts(source, "code.all_s"))
     if known < _KNOWN:
         return share if kind in _NAMED and share is not None and share >= _CERTAIN else None
-    if kind == "interpreted" and "code.interpreted_s" not in source.profile.counts:
+    if kind in _OF_PYTHON and f"code.{kind}_s" not in source.profile.counts:
         return 0.0  # the code that is known is that of a compiled program
     return share
 

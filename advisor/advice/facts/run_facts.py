@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.advice.facts.event_rows import HANDS_OVER, INTERPRETER
 from advisor.advice.facts.source import UNOBSERVED, compute_share
 from advisor.analysis.disturbance import BOUND_CORES, QUEUE_DELAY, TAKEN, disturbance_seconds
+from advisor.model.records import OTHER_PROGRAMS
 
 if TYPE_CHECKING:
     from advisor.advice.facts.source import Compute, FactSource
@@ -45,8 +47,15 @@ def _count_threads(source: FactSource) -> float:
 
 
 def _compute_oversubscription(source: FactSource) -> float | None:
-    cores = source.profile.cores
-    return len(source.profile.processors) / cores if cores else None
+    """Return the processors for each core, less the time in which they wait for work of others or for a turn."""
+    cores, processors = source.profile.cores, float(len(source.profile.processors))
+    if not cores:
+        return None
+    everything = float(source.seconds.sum())
+    if source.events is not None and everything > 0:
+        for trait in (HANDS_OVER, INTERPRETER):
+            processors -= source.events.select_rows("wait", (), trait).seconds / everything
+    return max(processors, 0.0) / cores
 
 
 def _busy_cores(source: FactSource) -> float | None:
@@ -61,7 +70,7 @@ def _busy_cores(source: FactSource) -> float | None:
         for name in ("transfer_s", "wait_s", "sync_s"):
             known += [source.totals.sum_measure(name, phase) or 0.0 for phase in range(len(profile.phases))]
     queued = profile.counts.get(QUEUE_DELAY)
-    if queued is not None:  # who waits for a core wants one
+    if queued is not None and OTHER_PROGRAMS not in profile.outside:  # who waits for a core wants one
         known.append(float(queued.sum()))
     return min(sum(known) / (inside * cores), 1.0) if inside and None not in spent and known else 1.0
 

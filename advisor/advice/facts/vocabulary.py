@@ -84,7 +84,7 @@ _RUN: Final = (
     """),
     *_parse_facts("cores", _CORES, """
         run.cores            | count | cores that the run may use
-        run.oversubscription | ratio | processors / cores
+        run.oversubscription | ratio | processors, less their waits for turns and notices of each other / cores
         run.busy_cores       | share | CPU and run-queue seconds / (time in phases * cores), at most 1; 1 if not known
     """),
     *_parse_facts("cores.bound", _TRACE,
@@ -146,6 +146,11 @@ _WAITING: Final = (
         wait.thread_share        | share | waiting of threads, in their barriers, for locks and tasks / all waiting
         wait.lock_share          | share | waiting of threads for locks and critical sections, no notices / all waiting
         wait.notice_share        | share | threads that wait for a notice of another one (condition variables) / all
+        wait.interpreter_share   | share | threads that wait for their turn in the interpreter of Python (GIL) / all
+        wait.hand_over_share     | share | threads and processes that wait for locks, notices and pipes / all waiting
+        wait.hand_overs          | count | waits for locks, notices and pipes
+        wait.notices             | count | waits for notices of other threads and processes, as at a queue
+        wait.work_per_hand_over_s | s    | computation / waits for locks, notices and pipes
         wait.task_share          | share | threads without a task to run, and making tasks / all waiting
         wait.unmatched_share     | share | waiting in messages without a partner in the data / all waiting
     """),
@@ -187,9 +192,9 @@ _SYNCHRONIZING: Final = (
         sync.barriers_per_iteration   | count | explicit barriers / who takes part / iterations with work
         sync.thread_share             | share | starting, joining and barriers of threads / all synchronizing
         sync.fork_joins_per_iteration | count | parallel regions started / who starts them / iterations with work
-        sync.threads_created          | count | threads of POSIX created / who creates them
-        sync.creation_share           | share | creating and joining threads of POSIX / synchronizing and waiting
-        sync.work_per_thread_s        | s     | computation / threads of POSIX created
+        sync.threads_created          | count | threads of POSIX and processes created / who creates them
+        sync.creation_share           | share | creating and joining these / synchronizing and waiting
+        sync.work_per_thread_s        | s     | computation / threads of POSIX and processes created
     """),
 )
 
@@ -292,7 +297,8 @@ _CODE: Final = (
         code.math_share       | share | seconds in pow, exp and the like, and in loops that call them / computation
         code.allocation_share | share | seconds in malloc, free and the like / computation
         code.copy_share       | share | seconds in memcpy, memset and the like / computation
-        code.interpreted_share | share | seconds of functions of Python in the interpreter itself / computation
+        code.interpreted_share | share | seconds of Python in the interpreter and NumPy's brief calls / computation
+        code.pickled_share    | share | seconds in packing and unpacking what processes of Python send / computation
         code.lock_share       | share | seconds in taking and releasing locks (150 ns if shared) / computation
         code.lock_cost_s      | s     | the same and waiting for locks that is not due to other programs, per processor
         code.text_share       | share | seconds in turning numbers into text and back (printf, strtod, <<) / computation

@@ -32,7 +32,7 @@ _CHECK: Final = re.compile(
     r"|gfortran_runtime_error\w*|(?:add|sub|mul|neg)v[sd]i3"
 )
 _LOCK: Final = re.compile(
-    r"pthread_(?:mutex|spin|rwlock)_\w*lock\w*|lll_(?:mutex_)?(?:un)?lock_\w+|GOMP_critical_\w+|gomp_mutex_\w*lock\w*"
+    r"pthread_(?:mutex|spin|rwlock)_\w*lock\w*|mtx_\w*lock|lll_(?:mutex_)?(?:un)?lock_\w+|GOMP_critical_\w+|gomp_mutex_\w*lock\w*"
     r"|omp_(?:un)?set_(?:nest_)?lock|kmpc_(?:end_)?critical\w*|kmp_(?:acquire|release)_\w*lock\w*|omp_critical"
 )
 #: Of the C library; ``random_r`` and the others do the work of those whose state they are given.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SOURCES: Final = Path(__file__).parent
 _PARTS: Final = (
     "core.c", "records.c", "folding.c", "files.c", "process.c", "prices.c", "samples.c", "posix.c", "threads.c",
-    "locks.c", "openmp.c", "tasks.c", "python.c", "fortran.c", "lookup.c",
+    "children.c", "locks.c", "openmp.c", "tasks.c", "python.c", "fortran.c", "lookup.c",
 )  # fmt: skip
 _FLAGS: Final = (
     "-std=gnu11", "-O2", "-g0", "-fPIC", "-shared", "-fvisibility=default", "-fno-strict-aliasing",

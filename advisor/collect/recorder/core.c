@@ -20,9 +20,14 @@ __thread struct gw_thread *gw_self __attribute__((tls_model("initial-exec")));
 __thread int gw_depth __attribute__((tls_model("initial-exec")));
 __thread void *gw_fortran_caller __attribute__((tls_model("initial-exec")));
 
-static char prefix[4000];
+int gw_unsettled;
+
+#define BRIEF_NS 2000000 /* children of fork that live for less leave no files */
+
+static char place[3900], prefix[4000]; /* of all processes of this host, and of this one */
 static int threads, stopped;
 static pid_t owner;
+static uint64_t forked_ns; /* when a child of fork began, 0 for any other process */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #define MOST_THREADS 4096
 static struct gw_thread *attached[MOST_THREADS]; /* by their files */
@@ -163,7 +168,8 @@ void gw_start(int rank, int ranks) {
   gw_depth++;
   if (limit && atoll(limit) > 0) gw_limit = (uint64_t)atoll(limit);
   gethostname(host, sizeof host - 1);
-  snprintf(prefix, sizeof prefix, "%s/%s.%d", folder, host, (int)getpid());
+  snprintf(place, sizeof place, "%s/%s", folder, host);
+  snprintf(prefix, sizeof prefix, "%s.%d", place, (int)getpid());
   char path[4100];
   snprintf(path, sizeof path, "%s.process", prefix);
   owner = getpid();
@@ -201,31 +207,100 @@ void gw_stop(void) {
   if (!gw_on && !gw_full) return;
   if (stopped || owner != getpid()) return;
   int saved = errno;
-  stopped = 1;
   gw_depth++;
-  gw_detach();
+  if (!gw_unsettled || !gw_is_brief()) {
+    gw_settle();
+    stopped = 1;
+    gw_detach();
+    for (struct gw_thread *t; (t = take_ended());) close_files(t);
+    tell_others();
+    gw_tell_usage("end");
+    if (!forked_ns) gw_tell_machine("end");
+    gw_tell_children();
+    gw_tell_objects();
+    gw_tell("end");
+  }
+  stopped = 1;
   gw_on = 0;
-  for (struct gw_thread *t; (t = take_ended());) close_files(t);
-  tell_others();
-  gw_tell_usage("end");
-  gw_tell_machine("end");
-  gw_tell_children();
-  gw_tell_objects();
-  gw_tell("end");
   gw_depth--;
   errno = saved;
 }
 
-void gw_abandon(void) {
-  if (!owner) return; /* nothing began: a daemon of MPI forks before MPI_Init */
+static void abandon(void) {
   gw_on = 0;
   stopped = 1;
   gw_self = NULL;
-  gw_process_abandon();
+  gw_process_part(NULL);
+}
+
+int gw_is_brief(void) { return gw_now() - forked_ns < BRIEF_NS; }
+
+void gw_settle(void) {
+  if (!gw_unsettled) return;
+  gw_unsettled = 0;
+  gw_process_settle(forked_ns);
+  gw_tell("thread 0 %d %llu %llu", (int)attached[0]->tid, (unsigned long long)forked_ns,
+          (unsigned long long)attached[0]->begin_cpu_ns);
+  gw_tell_usage("begin"); /* of 2 ms at the most */
+  gw_tell_affinity();
+  gw_keep_descriptor(&attached[0]->schedstat, "/proc/self/schedstat", O_RDONLY);
+  gw_file_settle(&attached[0]->records);
+  gw_file_settle(&attached[0]->samples);
+  gw_file_settle(&attached[0]->registers);
+}
+
+static void part_file(struct gw_file *file, const char *kind) {
+  char path[4200];
+  snprintf(path, sizeof path, "%s.0.%s", prefix, kind);
+  gw_file_part(file, path);
+}
+
+/* Go on as the first thread of a child, in memory until the child settles. */
+static void part(struct gw_thread *t) {
+  char path[4100];
+  for (int i = 0; i < threads && i < MOST_THREADS; i++) attached[i] = NULL;
+  ended = NULL;
+  owner = getpid();
+  snprintf(prefix, sizeof prefix, "%s.%d", place, (int)owner);
+  snprintf(path, sizeof path, "%s.process", prefix);
+  gw_process_part(path);
+  part_file(&t->records, "records");
+  part_file(&t->samples, "samples");
+  part_file(&t->registers, "registers");
+  attached[0] = t;
+  threads = 1;
+  t->number = t->file = t->timed = 0;
+  t->previous = t->lone = NULL;
+  t->slots_used = t->holding = 0;
+  t->tid = owner;
+  gw_drop_descriptor(&t->schedstat);
+  t->begin_ns = t->last_ns = t->cpu_at_ns = t->state_ns = forked_ns = gw_now();
+  t->begin_cpu_ns = t->cpu_ns = gw_thread_cpu();
+  gw_state(t, t->begin_ns);
+  ((struct gw_record *)t->records.base)->size = 0; /* run-queue delay */
+  gw_samples_begin(t);
+}
+
+/* What a library forks for itself inside of a call is no part of the program, and what is not recorded has no children. */
+static void forked(void) {
+  if (!owner) return; /* nothing began: a daemon of MPI forks before MPI_Init */
+  struct gw_thread *t = gw_self;
+  lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+  gw_python_part();
+  if (!gw_on || stopped || !t || !t->live || (gw_depth && !gw_forking)) {
+    abandon();
+    return;
+  }
+  int saved = errno;
+  gw_depth = 1;
+  gw_unsettled = 1;
+  part(t);
+  gw_depth = gw_forking = 0;
+  errno = saved;
 }
 
 __attribute__((constructor)) static void loaded(void) {
-  pthread_atfork(NULL, NULL, gw_abandon);
+  pthread_atfork(NULL, NULL, forked);
   if (!getenv("GAPWATCH_RECORDING")) return;
   gw_posix_begin();
   if (gw_is_launched() || gw_launches() || dlsym(RTLD_NEXT, "PMPI_Init")) return; /* MPI_Init begins it, if that comes */

@@ -34,6 +34,10 @@ static int reserve(const char *path, uint64_t from, uint64_t bytes) {
 }
 
 int gw_grow(struct gw_file *file, uint64_t bytes) {
+  if (gw_unsettled) {
+    if (file->used + bytes <= FIRST_ROOM && gw_is_brief()) return 1;
+    gw_settle();
+  }
   if (file->used + bytes <= file->room) return 1;
   if (!file->path) return 0;
   uint64_t step = file->room < FIRST_ROOM ? FIRST_ROOM : file->room > LARGEST_STEP ? LARGEST_STEP : file->room;
@@ -60,6 +64,29 @@ int gw_file_open(struct gw_file *file, const char *path) {
   syscall(SYS_close, fd);
   file->path = file->base == MAP_FAILED ? NULL : strdup(path);
   return file->path && gw_grow(file, 64);
+}
+
+void gw_file_part(struct gw_file *file, const char *path) {
+  if (!file->path) return;
+  int flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  free(file->path);
+  taken = 0;
+  gw_full = 0;
+  file->used = file->room = 0;
+  file->path = mmap(file->base, file->mapped, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED ? NULL : strdup(path);
+}
+
+void gw_file_settle(struct gw_file *file) {
+  if (!file->path) return;
+  unlink(file->path);
+  int fd = open_path(file->path, O_RDWR | O_CREAT | O_EXCL);
+  int kept = fd >= 0 && !posix_fallocate(fd, 0, FIRST_ROOM) &&
+             syscall(SYS_write, fd, file->base, file->used) == (long)file->used &&
+             mmap(file->base, file->mapped, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_SHARED | MAP_NORESERVE, fd, 0) !=
+                 MAP_FAILED;
+  if (fd >= 0) syscall(SYS_close, fd);
+  if (kept) __atomic_add_fetch(&taken, file->room = FIRST_ROOM, __ATOMIC_RELAXED);
+  else file->path = NULL;
 }
 
 void gw_file_close(struct gw_file *file) {

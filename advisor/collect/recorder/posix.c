@@ -21,7 +21,8 @@
 
 #define DESCRIPTORS 4096
 
-static int file_of[DESCRIPTORS]; /* number of the file behind a descriptor, 0 unknown */
+static int file_of[DESCRIPTORS];   /* number of the file behind a descriptor, 0 unknown */
+static char is_pipe[DESCRIPTORS]; /* or a socket */
 static int last_file;
 
 int gw_new_file(const char *name) {
@@ -37,6 +38,7 @@ static int file_behind(int descriptor) {
   snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
   ssize_t length = readlink(link, path, sizeof path - 1);
   path[length > 0 ? length : 0] = 0;
+  is_pipe[descriptor] = !strncmp(path, "pipe:", 5) || !strncmp(path, "socket:", 7);
   return file_of[descriptor] = gw_new_file(length > 0 ? path : link);
 }
 
@@ -50,6 +52,17 @@ static void moved(struct gw_record *r, int descriptor, int64_t size) {
   r->size = size < 0 ? 0 : size;
   r->event = GW_IO;
   errno = saved;
+}
+
+/* Of a pipe or a socket, a read waits for what another process writes, and moves nothing from or to a file. Standard
+   output counts as a file, whatever it leads to. */
+static void passed(struct gw_record *r, int descriptor, int64_t size, unsigned function) {
+  moved(r, descriptor, size);
+  if (descriptor < 0 || descriptor >= DESCRIPTORS || !is_pipe[descriptor]) return;
+  if (function == F_pipe_write && descriptor <= STDERR_FILENO) return;
+  if (!gw_named[function]) gw_tell_function(function);
+  r->function = (uint16_t)function;
+  r->event = 0;
 }
 
 /* A wrapper: RETURNED is what the call gave, INSIDE what to do with the record `r` behind it. */
@@ -67,16 +80,18 @@ static void moved(struct gw_record *r, int descriptor, int64_t size) {
   }
 
 #define MOVED(size) moved(r, fd, (int64_t)(size))
+#define TAKEN(size) passed(r, fd, (int64_t)(size), F_pipe_read)
+#define GIVEN(size) passed(r, fd, (int64_t)(size), F_pipe_write)
 #define STREAM(size) moved(r, fileno(stream), (int64_t)(size))
 
-WRAP(ssize_t, read, (int fd, void *to, size_t n), (fd, to, n), MOVED(returned))
-WRAP(ssize_t, write, (int fd, const void *from, size_t n), (fd, from, n), MOVED(returned))
+WRAP(ssize_t, read, (int fd, void *to, size_t n), (fd, to, n), TAKEN(returned))
+WRAP(ssize_t, write, (int fd, const void *from, size_t n), (fd, from, n), GIVEN(returned))
 WRAP(ssize_t, pread, (int fd, void *to, size_t n, off_t at), (fd, to, n, at), MOVED(returned))
 WRAP(ssize_t, pwrite, (int fd, const void *from, size_t n, off_t at), (fd, from, n, at), MOVED(returned))
 WRAP(ssize_t, pread64, (int fd, void *to, size_t n, off64_t at), (fd, to, n, at), MOVED(returned))
 WRAP(ssize_t, pwrite64, (int fd, const void *from, size_t n, off64_t at), (fd, from, n, at), MOVED(returned))
-WRAP(ssize_t, readv, (int fd, const struct iovec *v, int n), (fd, v, n), MOVED(returned))
-WRAP(ssize_t, writev, (int fd, const struct iovec *v, int n), (fd, v, n), MOVED(returned))
+WRAP(ssize_t, readv, (int fd, const struct iovec *v, int n), (fd, v, n), TAKEN(returned))
+WRAP(ssize_t, writev, (int fd, const struct iovec *v, int n), (fd, v, n), GIVEN(returned))
 WRAP(ssize_t, preadv, (int fd, const struct iovec *v, int n, off_t at), (fd, v, n, at), MOVED(returned))
 WRAP(ssize_t, pwritev, (int fd, const struct iovec *v, int n, off_t at), (fd, v, n, at), MOVED(returned))
 WRAP(int, fsync, (int fd), (fd), MOVED(0))
@@ -120,7 +135,10 @@ PRINTING(__fprintf_chk, (FILE *stream, int flag, const char *format, ...), strea
 static void opened(struct gw_record *r, int fd, const char *path) {
   int saved = errno;
   int number = gw_new_file(path);
-  if (fd >= 0 && fd < DESCRIPTORS) file_of[fd] = number;
+  if (fd >= 0 && fd < DESCRIPTORS) {
+    file_of[fd] = number;
+    is_pipe[fd] = 0;
+  }
   r->partner = number;
   r->size = 0;
   r->event = GW_IO;

@@ -6,7 +6,10 @@
   X(open) X(open64) X(openat) X(openat64) X(creat) X(fopen) X(fopen64) X(close) X(fclose)                           \
   X(sleep) X(usleep) X(nanosleep) X(clock_nanosleep) X(poll) X(select)                                              \
   X(pthread_create) X(pthread_join) X(pthread_barrier_wait) X(pthread_mutex_lock) X(pthread_cond_wait)              \
-  X(pthread_cond_timedwait)                                                                                         \
+  X(pthread_cond_timedwait) X(pthread_cond_clockwait) X(pthread_rwlock_rdlock) X(pthread_rwlock_wrlock)               \
+  X(sem_wait) X(sem_timedwait) X(sem_clockwait) X(futex_wait)                                                       \
+  X(thrd_create) X(thrd_join) X(mtx_lock) X(cnd_wait) X(cnd_timedwait)                                              \
+  X(fork) X(wait) X(wait3) X(wait4) X(waitpid) X(pipe_read) X(pipe_write) X(python_gil)                             \
   X(omp_parallel) X(omp_barrier) X(omp_implicit_barrier) X(omp_critical) X(omp_atomic) X(omp_ordered)               \
   X(omp_taskwait) X(omp_lock) X(omp_task) X(omp_task_create) X(omp_taskloop)
 

@@ -3,6 +3,7 @@
 #include "recorder.h"
 
 #include <fcntl.h>
+#include <link.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -15,6 +16,8 @@
 
 static struct gw_descriptor process_file = {.fd = -1};
 static char process_path[4200];
+static char kept[2 * 8192]; /* lines of a child of fork that has no files yet */
+static size_t keeping;
 
 int gw_process_open(const char *path) {
   snprintf(process_path, sizeof process_path, "%s", path);
@@ -22,23 +25,52 @@ int gw_process_open(const char *path) {
   return process_file.fd >= 0;
 }
 
-void gw_process_abandon(void) {
+void gw_process_part(const char *path) {
   gw_drop_descriptor(&process_file);
-  process_path[0] = 0;
+  snprintf(process_path, sizeof process_path, "%s", path ? path : "");
+  keeping = 0;
+}
+
+static void write_lines(const char *lines, size_t length) {
+  if (!gw_is_ours(&process_file)) gw_keep_descriptor(&process_file, process_path, O_WRONLY | O_APPEND);
+  ssize_t written = syscall(SYS_write, process_file.fd, lines, length);
+  (void)written;
+}
+
+/* Make the file of a child of fork, with the lines that were kept; all that it does not say is its parent's. */
+void gw_process_settle(uint64_t forked_ns) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  gw_keep_descriptor(&process_file, process_path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
+  gw_tell("gapwatch/trace/1 process");
+  gw_tell("pid %d %d", (int)getpid(), (int)getppid());
+  gw_tell_text("host", -1, host);
+  gw_tell("forked %llu", (unsigned long long)forked_ns);
+  write_lines(kept, keeping);
+}
+
+static void keep_line(const char *format, va_list list) {
+  int length = vsnprintf(kept + keeping, sizeof kept - keeping, format, list);
+  keeping += length > 0 ? (size_t)length : 0;
+  kept[keeping++] = '\n';
 }
 
 void gw_tell(const char *format, ...) {
   char line[8192];
   va_list list;
+  if (gw_unsettled && sizeof kept - keeping < sizeof line) gw_settle();
   va_start(list, format);
+  if (gw_unsettled) {
+    keep_line(format, list);
+    va_end(list);
+    return;
+  }
   int length = vsnprintf(line, sizeof line - 1, format, list);
   va_end(list);
   if (length < 0 || !process_path[0]) return;
-  if (!gw_is_ours(&process_file)) gw_keep_descriptor(&process_file, process_path, O_WRONLY | O_APPEND);
   if (length > (int)sizeof line - 2) length = (int)sizeof line - 2;
   line[length++] = '\n';
-  ssize_t written = syscall(SYS_write, process_file.fd, line, (size_t)length);
-  (void)written;
+  write_lines(line, (size_t)length);
 }
 
 void gw_tell_text(const char *key, long number, const char *text) {
@@ -58,8 +90,19 @@ void gw_tell_function(unsigned function) {
   gw_tell("function %u %s", function, gw_names[function]);
 }
 
-/* Copy which files are mapped where code lies, so that addresses can be named later. */
+static int count_loads(struct dl_phdr_info *info, size_t size, void *to) {
+  (void)size;
+  *(unsigned long long *)to = info->dlpi_adds;
+  return 1;
+}
+
+/* Copy which files are mapped where code lies, so that addresses can be named later, unless nothing was loaded since. */
 void gw_tell_objects(void) {
+  static unsigned long long told;
+  unsigned long long loads = 0;
+  dl_iterate_phdr(count_loads, &loads);
+  if (loads && loads == told) return;
+  told = loads;
   FILE *maps = fopen("/proc/self/maps", "re");
   char line[4400], path[4097], rights[5];
   unsigned long begin, end, offset;
@@ -79,7 +122,7 @@ void gw_tell_usage(const char *when) {
           u.ru_maxrss, u.ru_minflt, u.ru_majflt, u.ru_nvcsw, u.ru_nivcsw);
 }
 
-/* Tell what CPU time the children had that the process has waited for: those of fork record nothing themselves. */
+/* Tell what CPU time the children had that the process has waited for, whatever is recorded of them. */
 void gw_tell_children(void) {
   struct rusage u;
   getrusage(RUSAGE_CHILDREN, &u);
@@ -98,7 +141,7 @@ void gw_tell_machine(const char *when) {
   if (file) fclose(file);
 }
 
-static void tell_affinity(void) {
+void gw_tell_affinity(void) {
   cpu_set_t set;
   char text[4096] = "";
   size_t at = 0;
@@ -138,7 +181,7 @@ void gw_tell_process(int rank, int ranks) {
   gw_tell("time %lld.%09ld %lld.%09ld", (long long)real.tv_sec, real.tv_nsec, (long long)boot.tv_sec, boot.tv_nsec);
   if (rank >= 0) gw_tell("rank %d %d", rank, ranks);
   gw_tell("cores %ld", sysconf(_SC_NPROCESSORS_ONLN));
-  tell_affinity();
+  gw_tell_affinity();
 }
 
 int gw_is_launched(void) {

@@ -61,6 +61,7 @@ static int (*is_ending)(void);
 static uintptr_t code_type, text_type, bytes_type;
 static unsigned last_number;
 static char table_lock;
+static const void *interpreter; /* where its code begins */
 
 static int peek(void *to, uintptr_t from, size_t size, int safely) {
   if (!from) return 0;
@@ -192,6 +193,13 @@ uint64_t gw_python(uint64_t *innermost, int safely) {
   return own ? own : inner;
 }
 
+int gw_is_interpreter(const void *caller) {
+  Dl_info of;
+  return interpreter && dladdr(caller, &of) && of.dli_fbase == interpreter;
+}
+
+void gw_python_part(void) { __atomic_clear(&table_lock, __ATOMIC_RELEASE); }
+
 /* Take the layout from what the interpreter says of itself; 0 where it says something that can't be. Without the GIL each
    thread runs a copy of the bytecode, and objects look otherwise: there no lines are read. */
 static int read_offsets(const struct offsets *at, unsigned long version) {
@@ -233,5 +241,8 @@ void gw_python_prepare(void) {
   char probe; /* whether memory may be read by a system call */
   int found = find_layout(*version) && this_state && code_type && peek(&probe, (uintptr_t)version, 1, 1);
   gw_tell("interpreter Python %lu.%lu %s", *version >> 24, *version >> 16 & 255, found ? "lines" : "no-lines");
-  if (found) places = calloc(ROOM, sizeof *places);
+  if (!found) return;
+  places = calloc(ROOM, sizeof *places);
+  Dl_info of;
+  if (dladdr(version, &of)) interpreter = of.dli_fbase;
 }

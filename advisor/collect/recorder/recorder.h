@@ -39,6 +39,8 @@ struct gw_registers {
 };
 
 /* A file that grows in pieces below one mapping; all of it behind `used` is zero. */
+/* A file that grows in pieces below one mapping; all of it behind `used` is zero. A child of fork has it in memory only
+   until it settles; then it has no room yet. */
 struct gw_file {
   char *base;
   uint64_t used, room, mapped; /* bytes */
@@ -84,20 +86,25 @@ struct gw_thread {
 extern int gw_on;                             /* whether anything is recorded at present */
 extern __thread struct gw_thread *gw_self;    /* NULL until the thread records something */
 extern __thread int gw_depth;                 /* > 0 inside of a recorded library call, and of our own code */
+extern __thread int gw_forking;               /* the thread forks, and no library inside of a call */
+extern int gw_unsettled;                      /* a child of fork without files of its own */
 extern __thread void *gw_fortran_caller;      /* where a Fortran program called a binding that is about to call C */
 
 /* Begin recording, with a rank (MPI) or without (-1); called once. */
 void gw_start(int rank, int ranks);
 /* Say how the recording of this process ends, and end it. */
 void gw_stop(void);
-/* Stop recording for good, as in a child of fork. */
-void gw_abandon(void);
+/* Give a child of fork files of its own, if it has none yet. */
+void gw_settle(void);
+int gw_is_brief(void); /* whether it may do without them */
 
 struct gw_thread *gw_attach(void);            /* this thread's files, made if need be; NULL where that fails */
 void gw_detach(void);                         /* the thread ends */
 int gw_file_open(struct gw_file *file, const char *path); /* 0 where that fails */
 int gw_grow(struct gw_file *file, uint64_t bytes);
 void gw_file_close(struct gw_file *file);
+void gw_file_part(struct gw_file *file, const char *path); /* go on in memory, away from the parent's file */
+void gw_file_settle(struct gw_file *file);
 void gw_keep_descriptor(struct gw_descriptor *kept, const char *path, int flags);
 int gw_is_ours(const struct gw_descriptor *kept);
 void gw_drop_descriptor(struct gw_descriptor *kept);
@@ -108,9 +115,11 @@ void gw_state(struct gw_thread *t, uint64_t now_ns);
 uint64_t gw_lost(const struct gw_thread *t, uint64_t now_ns);
 void gw_tell_prices(struct gw_thread *t);
 int gw_process_open(const char *path); /* the process file; 0 where that fails */
-void gw_process_abandon(void);
+void gw_process_part(const char *path); /* keep the lines for a file that may never be made; NULL for none */
+void gw_process_settle(uint64_t forked_ns);
 void gw_tell_process(int rank, int ranks);
 void gw_tell_objects(void);
+void gw_tell_affinity(void);
 void gw_tell_usage(const char *when);
 void gw_tell_machine(const char *when);
 void gw_tell_children(void);
@@ -167,10 +176,13 @@ void gw_lock_given(const void *lock);
 #define GW_PYTHON (1ull << 47) /* no address of a program has this bit */
 uint64_t gw_python(uint64_t *innermost, int safely);
 void gw_python_prepare(void);
+int gw_is_interpreter(const void *caller); /* whether code of Python's interpreter itself calls */
+void gw_python_part(void); /* in a child of fork */
 
 void gw_samples_begin(struct gw_thread *t);
 void gw_samples_end(struct gw_thread *t);
 void gw_sampling_prepare(void);
+uint64_t gw_own_caller(uint64_t caller);
 void gw_posix_begin(void);
 void gw_openmp_begin(void);
 

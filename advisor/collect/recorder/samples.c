@@ -62,11 +62,22 @@ static void keep_registers(struct gw_thread *t, const ucontext_t *context) {
 #endif
 }
 
+/* The address in the program itself, or place in Python, that a call was made from by way of libraries. */
+uint64_t gw_own_caller(uint64_t caller) {
+  void *frames[FRAMES];
+  if (caller & GW_PYTHON || !ready || caller - text_begin < text_end - text_begin) return caller;
+  int count = backtrace(frames, FRAMES);
+  for (int at = 0; at < count; at++)
+    if ((uintptr_t)frames[at] - text_begin < text_end - text_begin) return (uint64_t)(uintptr_t)frames[at];
+  return caller;
+}
+
 static void tick(int number, siginfo_t *info, void *state) {
   (void)number;
   struct gw_thread *t = gw_self;
   if (!t || !t->live || gw_depth || !t->samples.path) return; /* calls tell their CPU time themselves */
   int saved = errno;
+  gw_settle();
   if (gw_grow(&t->samples, sizeof(struct gw_sample))) {
     struct gw_sample *sample = (struct gw_sample *)(t->samples.base + t->samples.used);
     const ucontext_t *context = state;

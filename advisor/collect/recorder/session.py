@@ -18,6 +18,7 @@ from advisor.collect.recorder.building import build_recorder, find_compiler
 from advisor.model.errors import AdvisorError, InputError
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
 from advisor.trace.recordings.command import current_command, write_command
+from advisor.trace.recordings.families import complete_children, find_workers, read_processes
 from advisor.trace.recordings.layout import ADDRESS_MASK, CALL, FOLDED, map_records, map_samples
 from advisor.trace.recordings.places import CodePlace, Places, write_places
 from advisor.trace.recordings.processes import process_files, read_process
@@ -82,9 +83,13 @@ def finish_session(session: Session) -> str | None:
             "MPI_Init"
         )
     ranked = any(process.rank is not None for process in processes)
-    for process in processes:
-        if ranked and process.rank is None:
-            _remove(process.stem)
+    processes = complete_children(processes)
+    if ranked:
+        ranks = [process for process in processes if process.rank is not None]
+        kept = {id(one) for rank in ranks for one in (rank, *find_workers(rank, processes))}
+        for process in processes:
+            if id(process) not in kept:
+                _remove(process.stem)
     _keep_programs(processes, session.folder)
     name_addresses(session.folder)
     return None
@@ -112,8 +117,7 @@ def name_addresses(folder: Path) -> None:
     Objects that can't be read, or tell nothing, are left out: their addresses stay without names.
     """
     wanted: dict[str, set[int]] = defaultdict(set)
-    for file in process_files(folder):
-        process = read_process(file)
+    for process in read_processes(folder):
         paths = [one.path for one in sorted_objects(process)]
         for address in _addresses(process):
             located = locate_addresses(process, address)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +14,12 @@ from advisor.formats.recording.notes import trace_notes
 from advisor.formats.recording.slots import join_columns
 from advisor.trace.events import COLUMNS, Location, Trace
 from advisor.trace.fences import meet_at_fences
+from advisor.trace.recordings.families import name_program
 
 if TYPE_CHECKING:
     from advisor.formats.recording.contents import Recording
     from advisor.formats.recording.recorded_threads import RecordedThread
     from advisor.formats.recording.slots import Columns
-    from advisor.trace.recordings.processes import Process
 
 
 def assemble_trace(recording: Recording) -> Trace:
@@ -31,14 +30,14 @@ def assemble_trace(recording: Recording) -> Trace:
         id(process): {number: files.setdefault(name, len(files)) for number, name in process.files.items()}
         for process in recording.processes
     }
-    threads = Counter(id(thread.process) for thread in recording.threads)
+    threads = Counter(thread.rank for thread in recording.threads)
     slots: dict[tuple[int, int], list[RecordedThread]] = {}
     for thread in recording.threads:
-        same = slots.setdefault((id(thread.process), thread.processor), [])
+        same = slots.setdefault((thread.rank, thread.processor), [])
         same.insert(0 if thread.span.number == thread.processor else len(same), thread)
 
     def columns_of(thread: RecordedThread) -> Columns:
-        alone = threads[id(thread.process)] == 1
+        alone = threads[thread.rank] == 1
         return thread_columns(thread, regions, tables[id(thread.process)], comms, alone=alone)
 
     parts = [join_columns(columns_of(first), [*map(columns_of, others)]) for first, *others in slots.values()]
@@ -46,7 +45,7 @@ def assemble_trace(recording: Recording) -> Trace:
     columns["time_s"] = (columns["time_s"] - begin_ns(recording)) / 1e9
     first = recording.processes[0]
     trace = Trace(
-        program=program_name(first),
+        program=name_program(first),
         tool="gapwatch",
         locations=tuple(
             Location(f"{thread.rank}.{thread.processor}", thread.rank, thread.processor, thread.process.host)
@@ -61,10 +60,3 @@ def assemble_trace(recording: Recording) -> Trace:
         cpu_timed=True,
     )
     return meet_at_fences(trace)
-
-
-def program_name(process: Process) -> str:
-    """Return the name of the program, for an interpreter that of its script."""
-    name = PurePath(process.program).name
-    script = next((word for word in process.arguments[1:] if word.endswith((".py", ".jl", ".R", ".pl"))), None)
-    return PurePath(script).name if script and name.startswith(("python", "julia", "R", "perl")) else name

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.formats.recording.naming import BLOCKED, NO_CORE, ROOT, TEAM, THREAD
-from advisor.formats.recording.recorded_threads import calls_of, count_calls, teams_of
+from advisor.formats.recording.recorded_threads import ENDS, STARTS, calls_of, count_calls, teams_of
 from advisor.formats.recording.tasks import nest_tasks, split_waits
 from advisor.trace.events import COLUMNS, Kind
 from advisor.trace.recordings.layout import CALL, FORK, JOIN, MESSAGE, STATE
@@ -169,18 +169,15 @@ def _time_beside_others(
 ) -> npt.NDArray[np.int64]:
     """Return from when to when the first thread runs beside others that it created itself; empty if it never does.
 
-    That is from its first pthread_create up to the end of its last pthread_join: what it does there is as
-    parallel as what they do. Teams of OpenMP have regions of their own.
+    That is from its first pthread_create or fork up to the end of its last pthread_join or wait: what it does there is
+    as parallel as what they do. Teams of OpenMP have regions of their own.
     """
-    process = thread.process
-    numbers = {name: number for number, name in process.functions.items()}
-    if thread.span.number or "pthread_create" not in numbers or "omp_parallel" in numbers:
+    if thread.span.number or "omp_parallel" in thread.process.functions.values():
         return np.zeros(0, dtype=np.int64)
-    calls = (thread.records["kind"] == CALL) & (end > 0)
-    created = np.flatnonzero(calls & (thread.records["function"] == numbers["pthread_create"]))
+    created, joined = calls_of(thread, *STARTS), calls_of(thread, *ENDS)
+    created, joined = created[end[created] > 0], joined[end[joined] > 0]
     if not len(created):
         return np.zeros(0, dtype=np.int64)
-    joined = np.flatnonzero(calls & (thread.records["function"] == numbers.get("pthread_join", -1)))
     until = int(end[joined[-1]]) + 1 if len(joined) else finish
     since = int(start[created[0]])
     return np.array([since, max(until, since + 2)], dtype=np.int64)

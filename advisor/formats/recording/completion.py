@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.analysis.disturbance import BOUND_CORES, SPEED_SHARE, UNREPEATED
-from advisor.formats.recording.assembly import program_name
 from advisor.formats.recording.delay import set_aside_delay
 from advisor.formats.recording.formatted_io import count_formatting
 from advisor.formats.recording.idle_threads import leave_out_idle_threads
 from advisor.formats.recording.locks import count_locks
 from advisor.formats.recording.sampling import divide_computation
 from advisor.formats.recording.tasks import count_tasks
+from advisor.trace.recordings.families import name_program
 from advisor.trace.recordings.passes import read_conclusions
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def complete_profile(profile: Profile, recording: Recording) -> Profile:
             **count_locks(profile, recording),
         },
         language="python" if first.interpreter.startswith("Python") else profile.language,
-        executable=first.program if program_name(first) == PurePath(first.program).name else None,
+        executable=first.program if name_program(first) == PurePath(first.program).name else None,
         started=_started(first),
         parameters={**profile.parameters, **_parameters(recording)},
         job=(recording.command.job or None) if recording.command else None,
@@ -52,13 +52,20 @@ def complete_profile(profile: Profile, recording: Recording) -> Profile:
 
 
 def _counts(profile: Profile, recording: Recording) -> dict[str, FloatArray]:
-    """Return what the kernel counted for each process, in the row of the program and the column of its first thread."""
+    """Return what the kernel counted for each process, in the row of the program and the column of its first thread.
+
+    Processes that follow each other on a processor add up, but for what they had at a time.
+    """
     row = next((number for number, region in enumerate(profile.regions) if region.name == profile.program), 0)
     counted = ("memory.peak_resident_B", "faults.minor", "faults.major", "switches.voluntary", "switches.involuntary")
     names = (*counted, BOUND_CORES)
     found = {name: np.zeros((len(profile.regions), len(profile.processors))) for name in names}
+    columns = {(one.rank, one.thread): q for q, one in enumerate(profile.processors)}
+    first: dict[int, int | None] = {}
+    for thread in recording.threads:
+        first.setdefault(id(thread.process), columns.get((thread.rank, thread.processor)))
     for process in recording.processes:
-        column = next((q for q, one in enumerate(profile.processors) if one.rank == (process.rank or 0)), None)
+        column = first.get(id(process))
         if column is None or process.begin is None or process.end is None:
             continue
         begin, end = process.begin, process.end
@@ -71,7 +78,8 @@ def _counts(profile: Profile, recording: Recording) -> dict[str, FloatArray]:
             len(process.affinity),
         )
         for name, value in zip(names, values, strict=True):
-            found[name][row, column] = value
+            before = found[name][row, column]
+            found[name][row, column] = before + value if name in counted[1:] else max(before, value)
     return found
 
 

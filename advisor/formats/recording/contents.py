@@ -10,20 +10,22 @@ import numpy as np
 from advisor.formats.recording.helper_threads import split_helper_threads
 from advisor.formats.recording.recorded_threads import RecordedThread, unfold_records
 from advisor.formats.recording.slots import assign_slots
+from advisor.formats.recording.workers import add_brief_workers, end_killed_workers
 from advisor.formats.recording.worlds import split_worlds
 from advisor.model.errors import InputError
 from advisor.trace.recordings.command import read_command
+from advisor.trace.recordings.families import Family, find_workers, gather_families, read_processes
 from advisor.trace.recordings.layout import FOLDED, RECORD, map_records, map_registers, map_samples
 from advisor.trace.recordings.places import Places, read_places
-from advisor.trace.recordings.processes import process_files, read_process, share_members
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     import numpy.typing as npt
 
     from advisor.trace.recordings.command import RunCommand
-    from advisor.trace.recordings.processes import Members, Process, ThreadSpan
+    from advisor.trace.recordings.processes import Process, ThreadSpan
 
 
 #: Kinds of events that a record may tell (``advisor.trace.events.Kind``); 0 is none.
@@ -36,6 +38,7 @@ _LATEST_NS: Final = 3_200_000_000_000_000_000
 class Recording:
     """The processes that count, their threads, what addresses stand for, and the processes that were left out.
 
+    The processes are the ranks of a run of MPI, or one program, each followed by its workers.
     ``helpers`` are threads that libraries keep in reserve: they are no processors of the run.
     """
 
@@ -50,26 +53,28 @@ class Recording:
 
 def read_recording(path: Path) -> Recording:
     """Return what was recorded into a directory; raises ``InputError`` for what is damaged, or holds nothing."""
-    lists: dict[Members, Members] = {}
-    everything = [share_members(read_process(file), lists) for file in process_files(path)]
+    everything = read_processes(path)
     if not everything:
         raise InputError(path, "no recording here (*.process)")
-    chosen = _chosen(everything)
-    working, helpers = split_helper_threads(assign_slots(_threads(chosen)))
-    threads = tuple(_until_full(working))
+    families = _chosen(everything)
+    threads = add_brief_workers(end_killed_workers(_threads(families)), everything)
+    working, helpers = split_helper_threads(assign_slots(threads))
+    threads = _until_full(working)
     if not any(len(thread.records) for thread in threads):
         raise InputError(path, "the recording holds no events: no process got so far")
+    chosen = tuple(one for family in families for one in (family.root, *family.workers))
     ours = {id(process) for process in chosen}
     others = tuple(process for process in everything if id(process) not in ours)
-    return Recording(path, tuple(chosen), threads, read_places(path), others, read_command(path), tuple(helpers))
+    return Recording(path, chosen, tuple(threads), read_places(path), others, read_command(path), tuple(helpers))
 
 
-def _chosen(processes: list[Process]) -> list[Process]:
-    """Return the ranks of the run of MPI that used most CPU time; without any, the process that did."""
+def _chosen(processes: list[Process]) -> list[Family]:
+    """Return the ranks of the run of MPI that used most CPU time; without any, the program that did."""
     ranked = [process for process in processes if process.rank is not None and process.threads]
     if not ranked:
-        return [max(processes, key=lambda process: (process.used_s, len(process.threads)))]
-    return max(split_worlds(ranked), key=lambda world: sum(process.used_s for process in world))
+        return [max(gather_families(processes), key=lambda family: (family.used_s, len(family.root.threads)))]
+    world = max(split_worlds(ranked), key=lambda world: sum(process.used_s for process in world))
+    return [Family(process, find_workers(process, processes)) for process in world]
 
 
 def _sound_records(path: Path) -> npt.NDArray[Any]:
@@ -99,30 +104,36 @@ def _until_full(threads: list[RecordedThread]) -> list[RecordedThread]:
     return cut
 
 
-def _threads(processes: list[Process]) -> list[RecordedThread]:
+def _threads(families: list[Family]) -> list[RecordedThread]:
     reference: dict[str, int] = {}
-    first = processes[0]
+    first = families[0].root
     found = []
-    for place, process in enumerate(processes):
-        drift = (process.real_s - process.monotonic_s) - (first.real_s - first.monotonic_s)
-        offset = reference.setdefault(process.clock or process.host, 0 if process is first else round(drift * 1e9))
-        rank = place if process.rank is None else process.rank
-        files: dict[int, list[ThreadSpan]] = {}
-        threads = []
-        for number, span in sorted(process.threads.items()):
-            files.setdefault(number if span.file is None else span.file, []).append(span)
-        for file, spans in files.items():
-            records = _sound_records(process.thread_file(file, "records"))
-            samples = map_samples(process.thread_file(file, "samples"))
-            registers = map_registers(process.thread_file(file, "registers"), len(samples))
-            ends = [*(span.first for span in spans[1:]), (len(records), len(samples))]
-            for span, (record, sample) in zip(spans, ends, strict=True):
-                mine = records[span.first[0] : record]
-                told = slice(span.first[1], sample)
-                threads.append(
-                    RecordedThread(
-                        process, span, rank, mine, samples[told], registers[told], offset, unfold_records(mine)
-                    )
-                )
-        found += sorted(threads, key=lambda one: one.span.number)
+    for family in families:
+        number = 0
+        for process in (family.root, *family.workers):
+            drift = (process.real_s - process.monotonic_s) - (first.real_s - first.monotonic_s)
+            offset = reference.setdefault(process.clock or process.host, 0 if process is first else round(drift * 1e9))
+            threads = list(_threads_of(process, family.root.rank or 0, offset))
+            threads.sort(key=lambda each: each.span.number)
+            for one in threads:
+                span = replace(one.span, number=number + one.span.number)
+                found.append(replace(one, span=span, leads_worker=number > 0 and one.span.number == 0))
+            number += max(process.threads, default=-1) + 1
     return found
+
+
+def _threads_of(process: Process, rank: int, offset_ns: int) -> Iterator[RecordedThread]:
+    files: dict[int, list[ThreadSpan]] = {}
+    for number, span in sorted(process.threads.items()):
+        files.setdefault(number if span.file is None else span.file, []).append(span)
+    for file, spans in files.items():
+        records = _sound_records(process.thread_file(file, "records"))
+        samples = map_samples(process.thread_file(file, "samples"))
+        registers = map_registers(process.thread_file(file, "registers"), len(samples))
+        ends = [*(span.first for span in spans[1:]), (len(records), len(samples))]
+        for span, (record, sample) in zip(spans, ends, strict=True):
+            mine = records[span.first[0] : record]
+            told = slice(span.first[1], sample)
+            yield RecordedThread(
+                process, span, rank, mine, samples[told], registers[told], offset_ns, unfold_records(mine)
+            )

@@ -30,8 +30,11 @@ DISTURBING: Final = 0.05
 _LEAST_PENALTY: Final = 0.1
 #: What is measured by CPU clocks holds on a busy machine, too.
 _MOST_PENALTY: Final = 0.35
-#: A thread computes in a piece of the run where it uses so much of the time that the busiest one uses.
+#: Where the kernel does not tell how long a thread was ready to run, it wants a core in a piece of the run in which it
+#: uses so much of the time that the busiest one uses.
 _BUSY: Final = 0.2
+#: What looks after the others, and hardly computes, crowds no core.
+_BESIDE: Final = 0.25
 #: So many pieces, each long enough for all threads to have their turns on shared cores.
 _PIECES: Final = 50
 _SHORTEST_PIECE_NS: Final = 50e6
@@ -173,9 +176,10 @@ def shares_cores(recording: Recording) -> bool:
 
 
 def are_crowded(threads: Sequence[RecordedThread], cores: int) -> bool:
-    """Return whether more of these threads than ``cores`` compute during a good part of what they compute together.
+    """Return whether more of these threads than ``cores`` want one during a good part of what they compute together.
 
-    The run is looked at in pieces, in which a thread computes if it uses some of the time that the busiest one uses.
+    The run is looked at in pieces. A thread wants a core while it computes or is ready to, and not while it waits for
+    others, such as the one that has the interpreter of Python.
     """
     if len(threads) <= cores:
         return False
@@ -185,10 +189,23 @@ def are_crowded(threads: Sequence[RecordedThread], cores: int) -> bool:
     pieces = int(min(max((end - begin) / _SHORTEST_PIECE_NS, 1), _PIECES))
     edges = np.linspace(begin, end, pieces + 1)
     used = np.array([np.diff(np.interp(edges, time, cpu)) for time, cpu in readings])
-    computing = (used >= _BUSY * used.max(axis=0)) & (used > 0)
+    queued = [_queued_until(thread, edges) for thread in threads]
+    ready = np.array([np.zeros(pieces) if delay is None else np.diff(delay) for delay in queued])
+    wanting = np.minimum((used + ready) / np.diff(edges), 1.0)
+    unknown = np.array([delay is None for delay in queued])
+    wanting[unknown] = ((used >= _BUSY * used.max(axis=0)) & (used > 0))[unknown]
     together = used.sum(axis=0)
-    crowd = together[np.count_nonzero(computing, axis=0) > cores].sum()
+    crowd = together[wanting.sum(axis=0) > cores + _BESIDE].sum()
     return bool(crowd >= _CROWDED * together.sum() > 0)
+
+
+def _queued_until(thread: RecordedThread, time_ns: FloatArray) -> FloatArray | None:
+    """Return the run-queue delay of a thread up to some moments, nanoseconds; None where the kernel did not tell."""
+    states = thread.records[(thread.records["kind"] == STATE) & (thread.records["size"] >= 0)]
+    if len(states) < 2:
+        return None
+    queued: FloatArray = np.interp(time_ns, states["start_ns"].astype(np.float64), states["size"].astype(np.float64))
+    return queued
 
 
 def _note(profile: Profile, recording: Recording) -> tuple[Note, ...]:

@@ -44,14 +44,12 @@ def split_helper_threads(
     """
     used: dict[tuple[int, int], int] = {}
     for one in threads:
-        slot = (id(one.process), one.processor)
+        slot = (one.rank, one.processor)
         used[slot] = used.get(slot, 0) + (_used_ns(one) or 0)
-    busiest = {id(one.process): 0 for one in threads}
-    for (process, _), seconds in used.items():
-        busiest[process] = max(busiest[process], seconds)
-    helpers = [
-        one for one in threads if _is_helper(one, used[id(one.process), one.processor], busiest[id(one.process)])
-    ]
+    busiest = {one.rank: 0 for one in threads}
+    for (rank, _), seconds in used.items():
+        busiest[rank] = max(busiest[rank], seconds)
+    helpers = [one for one in threads if _is_helper(one, used[one.rank, one.processor], busiest[one.rank])]
     left_out = {id(one) for one in helpers}
     return [one for one in threads if id(one) not in left_out], helpers
 

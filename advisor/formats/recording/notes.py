@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
@@ -11,26 +10,29 @@ from advisor.formats.recording.locks import note_locks
 from advisor.formats.recording.worlds import split_worlds
 from advisor.model.records import Note
 from advisor.model.units import format_seconds
+from advisor.trace.recordings.families import name_program
 from advisor.trace.recordings.layout import STATE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from advisor.formats.recording.contents import Recording
-    from advisor.trace.recordings.processes import Process
 
 #: What a sample takes, with the way into the kernel and back, seconds; all else is measured in each process.
 SAMPLE_S: Final = 5e-6
 _NAMED: Final = 4
-#: From this share of the CPU time on, processes that are not recorded are missed; from that one on nothing can be said.
+#: From this share of the CPU time on, programs that are left out are missed; where so much was not even recorded,
+#: nothing can be said. Those are named that used so much of it.
 _UNSEEN_SHARE: Final = 0.1
 _MOSTLY_UNSEEN: Final = 0.5
+_NAMED_SHARE: Final = 0.05
 
 
 def trace_notes(recording: Recording) -> tuple[Note, ...]:
     """Return the notes on a recording, the gravest first."""
     doubts = (
-        *_of_death(recording), *_of_limit(recording), *_of_missing_ranks(recording), *_of_children(recording)
+        *_of_death(recording), *_of_limit(recording), *_of_missing_ranks(recording),
+        *_of_other_programs(recording),
     )  # fmt: skip
     reading = (*_of_other_runs(recording), *_of_helpers(recording), *note_locks(recording))
     return (*doubts, *reading, *_of_folding(recording), *_of_cost(recording))
@@ -74,27 +76,30 @@ def _of_missing_ranks(recording: Recording) -> Iterator[Note]:
         yield Note("ranks missing", f"ranks without a recording: {wanted - there} of {wanted}", 0.3)
 
 
-def _of_children(recording: Recording) -> Iterator[Note]:
-    """Yield how much of the run passed in processes that the program forked, which nothing is recorded of."""
-    started: dict[tuple[str, int], list[Process]] = defaultdict(list)
-    for process in recording.others:
-        started[process.host, process.parent].append(process)
-    recorded_s, family = 0.0, list(recording.processes)
-    while family:
-        one = family.pop()
-        children = started.pop((one.host, one.pid), [])
-        recorded_s += sum(child.used_s for child in children)
-        family += children
-    unseen_s = max(sum(process.children_s for process in recording.processes) - recorded_s, 0.0)
-    used_s = sum(process.used_s for process in recording.processes)
-    share = unseen_s / (unseen_s + used_s) if unseen_s else 0.0
-    if share >= _UNSEEN_SHARE:
-        text = (
-            f"{share:.0%} of the CPU time, {format_seconds(unseen_s)}, passed in processes that the program forked, "
-            "which are not recorded"
-        )
-        how = "gapwatch run --from-outside -- ./PROGRAM"
-        yield Note("forked processes", text, 1.0 if share > _MOSTLY_UNSEEN else 0.3, how)
+def _of_other_programs(recording: Recording) -> Iterator[Note]:
+    """Yield how much of the run passed in other programs, recorded or not, that it started or that ran beside it."""
+    apart = [process for process in recording.others if process.rank is None]
+    recorded_s = sum(process.used_s for process in apart)
+    children = {(one.host, one.pid) for one in (*recording.processes, *recording.others)}
+    roots = [one for one in recording.processes if one.forked_ns is None]
+    started_s = sum(one.used_s for one in apart if (one.host, one.parent) in children)
+    used_s = sum(one.used_s for one in (*recording.threads, *recording.helpers))
+    seen_s = started_s + used_s - sum(one.used_s for one in roots)
+    unseen_s = max(sum(one.children_s for one in roots) - seen_s, 0.0)
+    elsewhere_s = recorded_s + unseen_s
+    share = elsewhere_s / (elsewhere_s + used_s) if elsewhere_s else 0.0
+    if share < _UNSEEN_SHARE:
+        return
+    busy = sorted(apart, key=lambda one: -one.used_s)
+    names = list(dict.fromkeys(name_program(one) for one in busy if one.used_s >= _NAMED_SHARE * elsewhere_s))
+    which = f" ({', '.join(names[:_NAMED])})" if names else ""
+    text = (
+        f"{share:.0%} of the CPU time, {format_seconds(elsewhere_s)}, passed in other programs that were started "
+        f"beside this one{which}, which are left out"
+    )
+    unknown = unseen_s > _MOSTLY_UNSEEN * (elsewhere_s + used_s)
+    how = "gapwatch run --from-outside -- ./PROGRAM" if unseen_s > recorded_s else "record each by itself"
+    yield Note("other programs started", text, 1.0 if unknown else 0.3, how)
 
 
 def _of_other_runs(recording: Recording) -> Iterator[Note]:

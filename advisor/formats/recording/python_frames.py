@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +25,15 @@ _TRAMPOLINE: Final = "<interpreter trampoline>"
 _LOADING: Final = "import"
 _IMPORTING: Final = "<frozen importlib"
 _NUMBER: Final = ~int(PYTHON_BIT)
+#: Compiled modules whose calls work on numbers, one or many.
+_NUMBERS: Final = ("/numpy/", "/numpy.libs/", "/math.", "/cmath.", "/libm.so", "/libm-")
+#: Functions of the interpreter that evaluate instructions, and the share of its time that they take at least in a loop.
+_EVALUATING: Final = ("_PyEval_EvalFrame", "_TAIL_CALL_")
+_LEAST_EVALUATING: Final = 0.12
+#: From this share of a function's samples in the interpreter on, its calls of compiled code are brief.
+_PER_ELEMENT: Final = 0.15
+#: Library code by which processes send each other objects.
+_PACKING: Final = ("/multiprocessing/", "/concurrent/futures/process.py", "/loky/", "/cloudpickle/")
 
 #: Name and file, as of all sampled functions.
 Function = tuple[str, str | None]
@@ -44,39 +55,83 @@ def name_python_function(process: Process, inner: int, own: int) -> tuple[Functi
     return (name, short_path(place.file)), place.line
 
 
-def interpreted_shares(recording: Recording) -> dict[Function, float]:
-    """Return for each function of Python the share of its samples that lie in the interpreter, and not in libraries.
+@dataclass(frozen=True, slots=True)
+class PythonShares:
+    """The parts of a function's samples in the interpreter, or in brief calls from there, and in packing data."""
 
-    Loading modules has no share: it is the interpreter's own work, and no loop of the program.
+    interpreted: float
+    pickled: float
+
+
+@dataclass(slots=True)
+class _Seen:
+    samples: int = 0
+    interpreter: int = 0
+    evaluating: int = 0
+    called: int = 0
+
+
+def share_python(recording: Recording) -> dict[Function, PythonShares]:
+    """Return for each function of Python the shares of its samples.
+
+    Compiled code of NumPy counts as the interpreter's where that itself takes a good part of the function: between two
+    of its calls lie some hundred nanoseconds, so that they take about a microsecond, which is the price of a call for
+    one element. Where the interpreter hardly evaluates instructions, it runs long operations of its own, such as a
+    search in a list, which no compiler makes shorter. Loading modules and packing data have no share either.
     """
-    seen: dict[Function, list[int]] = {}
+    seen: dict[Function, _Seen] = defaultdict(_Seen)
+    packing: set[Function] = set()
     for thread in recording.threads:
         callers = thread.samples["callers"]
         chosen = np.flatnonzero((callers[:, 3] & PYTHON_BIT) > 0)
         if not len(chosen):
             continue
-        located = locate_addresses(thread.process, thread.samples["address"][chosen])[:, 0].tolist()
+        located = locate_addresses(thread.process, thread.samples["address"][chosen]).tolist()
+        objects = [one.path for one in sorted_objects(thread.process)]
         interpreter = [
-            one.path == thread.process.program or PurePath(one.path).name.startswith("libpython")
-            for one in sorted_objects(thread.process)
+            path == thread.process.program or PurePath(path).name.startswith("libpython") for path in objects
         ]
-        for number, (inner, own) in zip(located, callers[chosen][:, 2:].tolist(), strict=True):
-            counted = seen.setdefault(name_python_function(thread.process, inner, own)[0], [0, 0])
-            counted[0] += 1
-            counted[1] += number >= 0 and interpreter[number]
-    shares = {function: inside / samples for function, (samples, inside) in seen.items()}
-    return {function: 0.0 if function[0] == _LOADING else share for function, share in shares.items()}
+        numbers = [any(part in path for part in _NUMBERS) for path in objects]
+        for (number, offset), (inner, own) in zip(located, callers[chosen][:, 2:].tolist(), strict=True):
+            function = name_python_function(thread.process, inner, own)[0]
+            seen[function].samples += 1
+            if number >= 0 and interpreter[number]:
+                seen[function].interpreter += 1
+                frames = recording.places.get((objects[number], offset), ())
+                seen[function].evaluating += not frames or frames[-1].function.startswith(_EVALUATING)
+            seen[function].called += number >= 0 and numbers[number]
+            place = thread.process.python.get(inner & _NUMBER)
+            if place and any(part in (place.file or "") for part in _PACKING):
+                packing.add(function)
+    return {function: _share(function, one, function in packing) for function, one in seen.items()}
 
 
-def count_interpreted(samples: FloatArray, share: Mapping[int, float], recording: Recording) -> dict[str, FloatArray]:
-    """Return the seconds of computation, and those in the interpreter, by region and processor; nothing without Python.
+def _share(function: Function, seen: _Seen, packing: bool) -> PythonShares:
+    if packing or function[0] == _LOADING:
+        return PythonShares(0.0, float(packing))
+    if seen.evaluating < _LEAST_EVALUATING * seen.interpreter:
+        return PythonShares(0.0, 0.0)
+    inside = seen.interpreter / seen.samples
+    brief = seen.called / seen.samples if inside >= _PER_ELEMENT else 0.0
+    return PythonShares(inside + brief, 0.0)
 
-    ``share`` is the part of each row in the interpreter, for functions of Python.
+
+def count_python(
+    samples: FloatArray, shares: Mapping[int, PythonShares], recording: Recording
+) -> dict[str, FloatArray]:
+    """Return the seconds of computation, and those of Python, by region and processor; nothing without Python.
+
+    ``shares`` are those of each row of a function of Python.
     """
-    if not share:
+    if not shares:
         return {}
     seconds = samples / max(process.samples_per_s for process in recording.processes)
-    inside, known = np.zeros_like(seconds), np.zeros_like(seconds)
-    for row, part in share.items():
-        inside[row], known[row] = part * seconds[row], seconds[row]
-    return {"code.all_s": seconds, "code.known_s": known, "code.interpreted_s": inside}
+    inside, pickled, known = np.zeros_like(seconds), np.zeros_like(seconds), np.zeros_like(seconds)
+    for row, one in shares.items():
+        inside[row], pickled[row], known[row] = one.interpreted * seconds[row], one.pickled * seconds[row], seconds[row]
+    return {
+        "code.all_s": seconds,
+        "code.known_s": known,
+        "code.interpreted_s": inside,
+        "code.pickled_s": pickled,
+    }

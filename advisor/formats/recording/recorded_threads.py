@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
     from advisor.model.records import IntArray
     from advisor.trace.recordings.processes import Process, ThreadSpan
+
+#: Calls that start threads, or threads and processes, and those that wait for their ends.
+THREAD_STARTS: Final = ("pthread_create", "thrd_create")
+STARTS: Final = (*THREAD_STARTS, "fork")
+WAITS_FOR_CHILDREN: Final = ("wait", "wait3", "wait4", "waitpid")
+ENDS: Final = ("pthread_join", "thrd_join", *WAITS_FOR_CHILDREN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +38,8 @@ class RecordedThread:
     """A thread's records and samples, and ``offset_ns``: what its clock lacks to that of the first process.
 
     ``registers`` are those at the first samples (n, 16); of others they are not known.
-
+    The number of its span counts the threads of a rank, those of its first process first, then those of its workers;
+    ``leads_worker`` is true of the first thread of each of these.
     ``slot`` is the number of the first thread on the processor that it shares with others (``slots``), None where it
     shares none. Records of folded calls are calls here, whose ``tag`` says how many more there were; ``folding`` says
     what is not in them.
@@ -47,6 +54,17 @@ class RecordedThread:
     offset_ns: int
     folding: Folding = Folding()
     slot: int | None = None
+    leads_worker: bool = False
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it is the first thread of its process."""
+        return self.leads_worker or self.span.number == 0
+
+    @property
+    def used_s(self) -> float:
+        """The CPU seconds that it is known to have used."""
+        return ((self.span.end_cpu_ns or self.span.begin_cpu_ns) - self.span.begin_cpu_ns) / 1e9
 
     @property
     def processor(self) -> int:

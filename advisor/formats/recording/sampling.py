@@ -17,7 +17,7 @@ import numpy as np
 
 from advisor.formats.recording.columns import begin_ns
 from advisor.formats.recording.naming import RegionTable, short_path
-from advisor.formats.recording.python_frames import count_interpreted, interpreted_shares, name_python_function
+from advisor.formats.recording.python_frames import count_python, name_python_function, share_python
 from advisor.formats.recording.recorded_threads import teams_of
 from advisor.formats.recording.sampled_places import collect_registers, count_places
 from advisor.formats.recording.tasks import nest_tasks, open_at
@@ -84,9 +84,9 @@ def divide_computation(profile: Profile, recording: Recording) -> Profile:
             samples[rows.get((function, profile.regions[row].threaded), row), q] += count
     more = ((0, len(regions) - len(profile.regions)), (0, 0))
     counts = {name: np.pad(values, more) for name, values in profile.counts.items()} | {"samples": samples}
-    shares = interpreted_shares(recording)
-    inside = {row: shares[function] for (function, _), row in rows.items() if function in shares}
-    counts |= count_interpreted(samples, inside, recording)
+    shares = share_python(recording)
+    mine = {row: shares[function] for (function, _), row in rows.items() if function in shares}
+    counts |= count_python(samples, mine, recording)
     return replace(
         profile,
         regions=tuple(regions),

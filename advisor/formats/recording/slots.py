@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.formats.recording.naming import ROOT, TEAM, THREAD
-from advisor.formats.recording.recorded_threads import calls_of, teams_of
+from advisor.formats.recording.recorded_threads import ENDS, STARTS, THREAD_STARTS, calls_of, teams_of
 from advisor.trace.events import COLUMNS, Kind
 from advisor.trace.recordings.layout import STATE
 
@@ -57,11 +57,11 @@ class _Slot:
 
 def assign_slots(threads: Sequence[RecordedThread]) -> list[RecordedThread]:
     """Return the threads, each with the number of the processor that it is part of: that of its first thread."""
-    slots: dict[int, list[_Slot]] = {}
+    slots: dict[int, list[_Slot]] = {}  # by rank
     chosen: dict[int, int] = {}
     born_ns = _find_births(threads)
     for thread in sorted(threads, key=lambda one: one.span.begin_ns):
-        mine = slots.setdefault(id(thread.process), [])
+        mine = slots.setdefault(thread.rank, [])
         begin, end = _life(thread)
         begin = min(begin, born_ns.get(id(thread), begin))
         keeps = thread.span.number == 0 or len(teams_of(thread)) > 0
@@ -74,7 +74,7 @@ def assign_slots(threads: Sequence[RecordedThread]) -> list[RecordedThread]:
 
 
 def _find_births(threads: Sequence[RecordedThread]) -> dict[int, int]:
-    """Return when each thread was created, by the clock of its process, where each creation has its thread.
+    """Return when each thread or child was created, by the clock of its process, where each creation has its thread.
 
     On a busy machine, the first of two threads that are meant to run side by side may end before the second one begins.
     They are two processors all the same, and what they lose is no imbalance.
@@ -84,13 +84,18 @@ def _find_births(threads: Sequence[RecordedThread]) -> dict[int, int]:
     for one in threads:
         together.setdefault(id(one.process), []).append(one)
     for mine in together.values():
-        created = np.sort(np.concatenate([one.records["start_ns"][calls_of(one, "pthread_create")] for one in mine]))
-        others = sorted((one for one in mine if one.span.number), key=lambda one: one.span.begin_ns)
+        created = np.sort(np.concatenate([one.records["start_ns"][calls_of(one, *THREAD_STARTS)] for one in mine]))
+        others = sorted((one for one in mine if not one.is_first), key=lambda one: one.span.begin_ns)
         if len(created) == len(others) and all(
             at <= one.span.begin_ns for at, one in zip(created.tolist(), others, strict=True)
         ):
             found |= {id(one): int(at) for at, one in zip(created, others, strict=True)}
-    return found
+    forked: dict[int, int] = {}
+    for one in threads:
+        forks = one.records[calls_of(one, "fork")]
+        forked |= dict(zip(forks["partner"].tolist(), forks["start_ns"].tolist(), strict=True))
+    firsts = (one for one in threads if one.leads_worker)
+    return found | {id(one): forked[one.process.pid] for one in firsts if one.process.pid in forked}
 
 
 def _life(thread: RecordedThread) -> tuple[int, int]:
@@ -115,7 +120,7 @@ def _free_stretches(thread: RecordedThread) -> list[tuple[int, int]]:
         until = np.r_[start[1:], thread.span.end_ns or 0]
         return [(int(a) + 1, int(b) - 1) for a, b in zip(done, until, strict=True) if b - a > 2]
     looks_after = np.zeros(len(thread.records), dtype=np.bool_)
-    looks_after[calls_of(thread, "pthread_create", "pthread_join")] = True
+    looks_after[calls_of(thread, *STARTS, *ENDS)] = True
     mine = looks_after[thread.records["kind"] != STATE] & (end > 0)
     found: list[tuple[int, int]] = []
     apart = np.r_[True, (start[1:] - end[:-1] > _BETWEEN_NS) | (mine[1:] != mine[:-1])]

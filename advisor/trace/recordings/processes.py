@@ -72,6 +72,7 @@ class Process:
     programs by their number, ``interpreter`` what runs them. ``machine_begin`` and ``machine_end`` are the seconds
     that all cores of the host had been busy, or taken by a hypervisor. ``prices_s`` is what a record, a reading of the
     CPU clock, a state and a folded call cost there. ``children_s`` is the CPU time of its children that have ended.
+    ``forked_ns`` is when a child of fork began that goes on in its parent's program, None for any other process.
     """
 
     stem: Path
@@ -101,6 +102,7 @@ class Process:
     machine_begin: float | None = None
     machine_end: float | None = None
     children_s: float = 0.0
+    forked_ns: int | None = None
     samples_per_s: int = 0
     prices_s: tuple[float, float, float, float] | None = None
     full: tuple[str, int] | None = None
@@ -184,6 +186,10 @@ def _take_text(name: str) -> Callable[[Process, str], None]:
 
 def _take_numbers(process: Process, rest: str) -> None:
     process.pid, process.parent = (int(word) for word in rest.split())
+
+
+def _take_fork(process: Process, rest: str) -> None:
+    process.forked_ns = _nanoseconds(rest)
 
 
 def _take_rank(process: Process, rest: str) -> None:
@@ -307,6 +313,7 @@ _LINES: Final[dict[str, Callable[[Process, str], None]]] = {
     "argument": lambda process, rest: process.arguments.append(_text(rest)),
     "clock": _take_text("clock"),
     "time": _take_time,
+    "forked": _take_fork,
     "rank": _take_rank,
     "mpi": _take_text("mpi"),
     "cores": lambda process, rest: setattr(process, "cores", int(rest)),

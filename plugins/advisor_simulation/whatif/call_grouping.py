@@ -15,7 +15,7 @@ from advisor.trace.io_calls import FORCING, METADATA, WRITES
 from advisor.trace.regions import is_notice_wait, is_sleep
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     import numpy.typing as npt
 
@@ -164,17 +164,21 @@ def merge_regions(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     return run.with_phases(changed) if changed else None
 
 
-def find_lock_waits(run: MeasuredRun, phase: PhaseRun) -> FloatArray:
-    """Return how long each instance (I,) of a phase is made by waiting for locks, seconds.
+def _is_lock_wait(name: str) -> bool:
+    """Return whether a call that waits for another thread waits for a lock, and not for a notice."""
+    return not is_notice_wait(name)
 
-    A thread's longest wait, a mean over the ranks, as far as that is known. Who waits for a notice of another thread
-    waits for no lock.
+
+def find_lock_waits(run: MeasuredRun, phase: PhaseRun, is_wanted: Callable[[str], bool] = _is_lock_wait) -> FloatArray:
+    """Return how long each instance (I,) of a phase is made by waiting for locks, or in other calls, seconds.
+
+    A thread's longest wait, a mean over the ranks, as far as that is known.
     """
     causes, measured = run.profile.causes, run.profile.phases[phase.number]
     if causes is None or "lock" not in causes.kinds or "wait_s" not in measured.arrays:
         return np.zeros(len(phase.inner))
     calls = np.unique(causes.call[causes.kind == causes.kinds.index("lock")])
-    calls = np.array([call for call in calls.tolist() if not is_notice_wait(run.profile.regions[call].name)], dtype=int)
+    calls = np.array([call for call in calls.tolist() if is_wanted(run.profile.regions[call].name)], dtype=int)
     waited = measured.arrays["wait_s"][np.isin(measured.regions, calls)].sum(axis=0)
     masters, rank = np.unique(run.team.master, return_inverse=True)
     longest = np.zeros((len(masters), waited.shape[1]))

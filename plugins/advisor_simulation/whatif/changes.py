@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.analysis.loads.computation import compute_alone
-from advisor_simulation.whatif import call_grouping
+from advisor_simulation.whatif import call_grouping, sharing_work
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -336,6 +336,9 @@ CHANGES: Final[Mapping[tuple[str, str], Change]] = {
     ("phases", "fused"): fuse_phases,
     ("regions", "merged"): call_grouping.merge_regions,
     ("locks", "private"): call_grouping.remove_locks,
+    ("workers", "processes"): sharing_work.leave_interpreter,
+    ("jobs", "larger"): sharing_work.hand_over_more,
+    ("arguments", "smaller"): sharing_work.send_less,
     ("reductions", "fused"): merge_repeated,
     ("collectives", "grouped"): merge_repeated,
     ("collectives", "nonblocking"): hide_transfer,

@@ -1,0 +1,80 @@
+/* Children of fork that go on in the same program, such as the workers of a pool.
+
+   A child writes into memory of its own until it has lived or computed for some time, and only then into files: those of
+   fork and exec, and of programs that fork for every request, leave none.  What a child's numbers stand for is what they
+   stood for in its parent; it says itself only what is new.  How it ended stands in the call that waited for it. */
+#define _GNU_SOURCE
+#include "recorder.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "posix_numbers.h"
+
+__thread int gw_forking __attribute__((tls_model("initial-exec")));
+
+pid_t fork(void) {
+  static pid_t (*real)(void);
+  if (!real) real = (pid_t(*)(void))gw_resolve("fork");
+  struct gw_record *r = ENTER(F_fork);
+  if (r) gw_tell_objects(); /* its children need not */
+  gw_forking = r != NULL;
+  pid_t child = real();
+  gw_forking = 0;
+  if (!child) return 0; /* which has begun anew */
+  if (r) r->partner = child;
+  gw_leave(r);
+  return child;
+}
+
+/* End a wait for children: which one ended, how, and what CPU time it and those that it had waited for have used. */
+static void leave_wait(struct gw_record *r, pid_t child, int status, const struct rusage *used) {
+  if (!r) return;
+  gw_returned(r);
+  if (child <= 0) {
+    gw_leave_idle(r);
+    return;
+  }
+  r->partner = child;
+  r->request = (uint32_t)status;
+  r->size = ((int64_t)used->ru_utime.tv_sec + used->ru_stime.tv_sec) * 1000000000 +
+            ((int64_t)used->ru_utime.tv_usec + used->ru_stime.tv_usec) * 1000;
+  gw_leave_returned(r);
+}
+
+typedef pid_t (*wait4_function)(pid_t, int *, int, struct rusage *);
+
+static wait4_function real_wait4(void) {
+  static wait4_function real;
+  if (!real) real = (wait4_function)gw_resolve("wait4");
+  return real;
+}
+
+static pid_t wait_recorded(struct gw_record *r, pid_t child, int *status, int options, struct rusage *used) {
+  struct rusage own = {0};
+  int code = 0;
+  pid_t found = real_wait4()(child, &code, options, &own);
+  int saved = errno;
+  if (found > 0 && status) *status = code;
+  if (found > 0 && used) *used = own;
+  leave_wait(r, found, code, &own);
+  errno = saved;
+  return found;
+}
+
+pid_t wait4(pid_t child, int *status, int options, struct rusage *used) {
+  return wait_recorded(ENTER(F_wait4), child, status, options, used);
+}
+
+pid_t wait3(int *status, int options, struct rusage *used) {
+  return wait_recorded(ENTER(F_wait3), -1, status, options, used);
+}
+
+pid_t waitpid(pid_t child, int *status, int options) {
+  return wait_recorded(ENTER(F_waitpid), child, status, options, NULL);
+}
+
+pid_t wait(int *status) { return wait_recorded(ENTER(F_wait), -1, status, 0, NULL); }
