@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray, Status
     from advisor.trace.clocks import ClockCorrection
     from advisor.trace.events import Trace
-    from advisor.trace.records import RunSurvey
+    from advisor.trace.records import MatchedWindow, RunSurvey
     from advisor.trace.time_attribution import TimeAttribution
+    from advisor.trace.window_passes import SurveyedWindow
 
 #: A measure whose guessed seconds exceed this share of all of its seconds is called estimated.
 GUESSED_SHARE = 0.01
@@ -58,12 +59,7 @@ def from_trace(
         raise InputError(path or trace.program, "the trace records no calls")
     if compiled is None:
         compiled = is_worth_compiling(len(trace.kind), loading=WORTH_LOADING, compiling=WORTH_COMPILING)
-    windows = TraceWindows(trace, window_events, compiled=compiled)
-    try:
-        told, matched = window_passes.survey_windows(windows)
-    except UncleanError:
-        windows = windows.as_one_window()
-        told, matched = window_passes.survey_windows(windows)
+    windows, told, matched = _survey_run(TraceWindows(trace, window_events, compiled=compiled))
     correction = clocks.align_clocks(told.constraints, locations.hosts_of_processes(trace), trace.ticks_s)
     correction = clocks.place_islands(trace, told.started_s, correction)
     lost = told
@@ -99,6 +95,15 @@ def from_trace(
         notes=_collect_notes(trace, correction, lost, unobserved),
         clock_uncertainty_s=float(correction.uncertainty_s.max(initial=0.0)) if proven else None,
     )
+
+
+def _survey_run(windows: TraceWindows) -> tuple[TraceWindows, RunSurvey, MatchedWindow | list[SurveyedWindow]]:
+    """Return the survey and what belongs together, with the windows: one, where events cross their edges."""
+    try:
+        return windows, *window_passes.survey_windows(windows)
+    except UncleanError:
+        whole = windows.as_one_window()
+        return whole, *window_passes.survey_windows(whole)
 
 
 def _plan_run(trace: Trace, found: RunSurvey, correction: ClockCorrection, *, one: bool) -> RunPlan:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from advisor.advice.ranking.drafts import Claim, Draft
 
-RUN: Any = SimpleNamespace(actual_s=100.0, is_simulated=False, counts={})
+RUN: Any = SimpleNamespace(actual_s=100.0, is_simulated=False, counts={}, outside={})
 
 
 @cache

@@ -42,7 +42,7 @@ def part_draft(action: str, cause: str, ceiling_s: float, low_s: float, expected
 
 
 def run(devices: object = None) -> Any:  # noqa: ANN401
-    return SimpleNamespace(actual_s=100.0, is_simulated=False, devices=devices, counts={})
+    return SimpleNamespace(actual_s=100.0, is_simulated=False, devices=devices, counts={}, outside={})
 
 
 def test_actions_about_one_part_are_alternatives_and_those_about_two_are_two() -> None:

@@ -373,17 +373,8 @@ _DEVICE: Final = _parse_facts("devices", _GPU, """
 
 #: All facts that rules may name, by topic.
 VOCABULARY: Final[tuple[Fact, ...]] = (
-    *_RUN,
-    *_LOAD,
-    *_WAITING,
-    *_TASKS,
-    *_COMMUNICATION,
-    *_SYNCHRONIZING,
-    *_INPUT_OUTPUT,
-    *_PROCESSOR,
-    *_CODE,
-    *_DEVICE,
-)
+    *_RUN, *_LOAD, *_WAITING, *_TASKS, *_COMMUNICATION, *_SYNCHRONIZING, *_INPUT_OUTPUT, *_PROCESSOR, *_CODE, *_DEVICE
+)  # fmt: skip
 
 
 def facts_by_name(extra: Iterable[Fact] = ()) -> dict[str, Fact]:

@@ -136,8 +136,8 @@ def select_instructions(action: Action, profile: Profile, model: str | None) -> 
         models = (set(profile.paradigms) | {"any"}) - {"openmp"}
         return tuple(_keep_words(how) for how in fitting if how.model in models)
     language = _LANGUAGES.get(spoken)
-    if language is None:
-        return fitting
+    if language is None:  # recordings tell that a program is one of Python
+        return tuple(how for how in fitting if how.language != "python") or fitting
     return tuple(
         how for name in dict.fromkeys(how.model for how in fitting) for how in _select_language(fitting, name, language)
     )

@@ -201,7 +201,7 @@ def _make_share(source: AttributionSource, causes: Causes, row: int, seconds: fl
     call, caller = (int(column[row]) for column in (causes.call, causes.caller))
     enclosing = profile.regions[caller if caller >= 0 else call]
     name = profile.regions[call].name + (f" in {enclosing.name}" if caller >= 0 else "")
-    place = profile.regions[call] if profile.regions[call].line is not None else enclosing
+    place = profile.regions[call] if profile.regions[call].file is not None else enclosing
     phase = int(causes.phase[row])
     return Share(
         name + _describe_detail(source, causes, row),

@@ -7,6 +7,7 @@ ran, it does not know.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -275,6 +276,41 @@ def _find_accesses(body: Sequence[Instruction], steps: Mapping[str, int | str]) 
     }
 
 
+@dataclass(frozen=True, slots=True)
+class _AccessCounts:
+    """How a loop goes through memory, in accesses, and whether one reads what an earlier iteration wrote."""
+
+    strided: int = 0
+    far: int = 0
+    indexed: int = 0
+    fixed: int = 0
+    interleaved: int = 0
+    unshaped: int = 0
+    reads_back: bool = False
+
+
+def _count_accesses(
+    groups: Mapping[tuple[_Terms, int | str | None], Sequence[Access]], rows: Collection[_Terms], coded: _Steps
+) -> _AccessCounts:
+    """Return the counts of accesses by terms and step; ``coded`` are the steps that the code itself tells."""
+    counts: Counter[str] = Counter()
+    reads_back = False
+    for (terms, step), members in groups.items():
+        reads_back |= isinstance(step, int) and _reads_back(members, step)
+        if step is None:
+            counts["strided" if terms in rows else "indexed"] += len(members)
+        elif step == 0:
+            counts["fixed"] += sum(1 for member in members if member.writes and terms)
+        elif isinstance(step, int) and is_interleaved(members, step):
+            counts["interleaved"] += len(members)
+        elif is_sparse(members, step):
+            counts["strided"] += len(members)
+            counts["far"] += len(members) if not isinstance(step, str) and step % _PAGE_B == 0 else 0
+        elif isinstance(step_of(terms, *coded), str):
+            counts["unshaped"] += len(members)
+    return _AccessCounts(**counts, reads_back=reads_back)
+
+
 def _describe_loop(
     body: Sequence[Instruction], depth: int, nest: LoopNest | None, registers: Mapping[int, Registers]
 ) -> InnerLoop:
@@ -289,25 +325,10 @@ def _describe_loop(
         step = step_of(access.terms, derive_steps(body, at, steps, writes, constants), writes)
         groups.setdefault((access.terms, step), []).append(access)
     rows = {each.terms for at, each in accesses.items() if nest is not None and nest.walks_down_rows(at, each)}
-    strided = far = indexed = interleaved = fixed = unshaped = 0
+    counts = _count_accesses(groups, rows, (coded, writes))
     floating = tuple(one.address for one in body if is_arithmetic(one))
     integers = () if floating else find_scalar_integers(body, _walking(body, steps, writes))
-    recurs = has_recurrence(body) or (bool(scalar or integers) and has_integer_recurrence(body))
-    for (terms, step), members in groups.items():
-        recurs |= isinstance(step, int) and _reads_back(members, step)
-        if step is None and terms in rows:
-            strided += len(members)
-        elif step is None:
-            indexed += len(members)
-        elif step == 0:
-            fixed += sum(1 for each in members if each.writes and terms)
-        elif isinstance(step, int) and is_interleaved(members, step):
-            interleaved += len(members)
-        elif is_sparse(members, step):
-            strided += len(members)
-            far += len(members) if not isinstance(step, str) and step % _PAGE_B == 0 else 0
-        elif isinstance(step_of(terms, coded, writes), str):
-            unshaped += len(members)
+    recurs = counts.reads_back or has_recurrence(body) or (bool(scalar or integers) and has_integer_recurrence(body))
     packed_integers = () if floating else find_packed_integers(body)
     jumps = [one for one in body[:-1] if one.jumps and one.mnemonic != "jmp"]
     calls = [one for one in body if one.mnemonic == "call"]
@@ -321,10 +342,10 @@ def _describe_loop(
         slow=slow,
         on_stack=sum(map(is_on_stack, body)),
         accesses=len(accesses),
-        strided=strided,
-        far=far,
-        indexed=indexed,
-        fixed_updates=fixed,
+        strided=counts.strided,
+        far=counts.far,
+        indexed=counts.indexed,
+        fixed_updates=counts.fixed,
         locked=sum(one.mnemonic.startswith("lock ") for one in body),
         branches=len(jumps),
         ordered_sums=count_ordered_sums(body),
@@ -334,12 +355,12 @@ def _describe_loop(
         integers=len(integers),
         packed_integers=len(packed_integers),
         fixed_divisors=sum(_divides_by_same(one, steps, writes) for one in body),
-        interleaved=interleaved,
-        unshaped=unshaped,
+        interleaved=counts.interleaved,
+        unshaped=counts.unshaped,
         trips=estimate_trips(body, steps, writes, registers),
         load_chain=(chain := find_load_chain(body)),
         searches=chain is None and is_search(body, steps),
-        transposes=bool(strided)
+        transposes=bool(counts.strided)
         and nest is not None
         and _transposes(nest, [terms for terms, _ in groups], rows, (steps, writes)),
     )
