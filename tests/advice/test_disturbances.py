@@ -41,8 +41,8 @@ def advise(code: Code, folder: Path) -> Advice:
     ("seed", "shape", "kind", "actions"),
     [
         (685, "particles", "disturbance", []),
-        (183, "time_step_control", "shared cores", []),
-        (493, "particles", "slow core", ["A-28"]),
+        (297, "time_step_control", "shared cores", []),
+        (271, "particles", "slow core", ["A-28"]),
     ],
 )
 def test_what_the_machine_did_is_told(seed: int, shape: str, kind: str, actions: list[str], tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ _RUN: Final = (
         run.busy_cores       | share | CPU and run-queue seconds / (time in phases * cores), at most 1; 1 if not known
     """),
     *_parse_facts("cores.bound", _TRACE,
-        "run.bound_threads | ratio | threads of a process / cores that it may use, of the process with most"),
+        "run.bound_threads | ratio | threads of a process / cores that it may use, of the process with the most"),
     *_parse_facts("outside", _TRACE, """
         run.startup_s  | s | seconds before the first phase (MPI_Init among them), mean over the processors
         run.shutdown_s | s | seconds after the last phase (MPI_Finalize among them), mean over the processors
@@ -121,7 +121,7 @@ _LOAD: Final = (
         sync.work_between_s   | s     | median over the iterations of the max over processors of work
     """),
     *_parse_facts("cpu_s threads", _TRACE, """
-        phase.shareable_s | s | what first threads compute alone and others could share, of the rank with most of it
+        phase.shareable_s | s | what first threads compute alone and others could share, of the rank with the most
     """),
     *_parse_facts("wall_s wait_s sync_s threads", _TRACE, """
         phase.thread_imbalance | ratio | max / mean of work over the threads of the rank that loses most by it
@@ -236,7 +236,7 @@ _INPUT_OUTPUT: Final = (
     """),
     *_parse_facts("io_s io_text_s", _TRACE, """
         io.text_share | share | CPU time of calls that turn numbers into text and back / input and output with a core
-        io.text_s     | s     | CPU time of such calls, of the processor with most of it
+        io.text_s     | s     | CPU time of such calls, of the processor with the most
     """),
     *_parse_facts("io_one_server_s", _DARSHAN,
         "io.one_server_share | share | seconds in large files that ranks share on one server of Lustre / all"),
