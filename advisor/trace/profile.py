@@ -10,9 +10,10 @@ import numpy as np
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Phase, Processor, Profile, Region
 from advisor.support.compiling import is_worth_compiling
-from advisor.trace import clocks, late_starts, locations, nesting, phase_names, phases, window_passes
+from advisor.trace import clocks, late_starts, locations, phase_names, phases, window_passes
 from advisor.trace.events import COLUMNS, Kind, Role
 from advisor.trace.locations import are_first_threads
+from advisor.trace.regions import is_process_wait
 from advisor.trace.serial import mark_serial_phases
 from advisor.trace.time_attribution import RunPlan
 from advisor.trace.windows import WINDOW_EVENTS, TraceWindows, UncleanError, has_calls
@@ -213,7 +214,8 @@ def _measure_status(trace: Trace, booked: TimeAttribution, correction: ClockCorr
 
 def _find_paradigms(trace: Trace, used: IntArray) -> tuple[str, ...]:
     """Return the programming models that the trace shows."""
-    seen = set(nesting.roles_of_regions(trace)[used].tolist())
+    regions = (trace.regions[number] for number in used.tolist())
+    seen = {region.role for region in regions if not is_process_wait(region.name)}
     names = {"mpi": MPI_ROLES, "openmp": THREAD_ROLES}
     return tuple(name for name, group in names.items() if seen & set(group))
 

@@ -129,6 +129,8 @@ _NOTICE_CALLS = _split_words(
     "pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait sem_wait sem_timedwait sem_clockwait cnd_wait "
     "cnd_timedwait futex_wait pipe_read pipe_write select poll python_gil"
 )
+#: Calls in which any process waits, with threads or without.
+_PROCESS_WAITS = _split_words("pipe_read pipe_write select poll")
 
 _COLLECTIVE_ROLES = MappingProxyType(
     {
@@ -186,6 +188,11 @@ def is_interpreter_wait(name: str) -> bool:
 def is_hand_over(name: str) -> bool:
     """Return whether a region is a call in which threads or processes that share work wait for locks or notices."""
     return name in _WAIT_CALLS and not is_interpreter_wait(name)
+
+
+def is_process_wait(name: str) -> bool:
+    """Return whether a region is a wait of any process, for a file, a pipe or a socket: it shows no threads."""
+    return name in _PROCESS_WAITS
 
 
 def is_task_wait(name: str) -> bool:

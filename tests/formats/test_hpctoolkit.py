@@ -131,7 +131,7 @@ def test_accelerators_are_left_out(tmp_path: Path) -> None:
     run.streams = 2
     profile = read(write(run, tmp_path / "database"))
     assert len(profile.processors) == 3
-    assert "2 streams" in notes(profile)["accelerators left out"]
+    assert "ignored: 2" in notes(profile)["accelerators left out"]
 
 
 @pytest.mark.parametrize("version", WRITERS)

@@ -13,6 +13,7 @@ from advisor.trace.callpaths import splitting, tree
 from advisor.trace.callpaths.causes import collect_causes
 from advisor.trace.callpaths.rows import RegionRows, build_rows
 from advisor.trace.events import Role
+from advisor.trace.regions import is_process_wait
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -189,6 +190,6 @@ def _is_posted_send(name: str) -> bool:
 
 def _find_paradigms(paths: CallPaths) -> tuple[str, ...]:
     """Return the programming models that the regions show."""
-    used = {node.role for node in paths.nodes}
+    used = {node.role for node in paths.nodes if not is_process_wait(node.name)}
     models = {"mpi": bool(used & set(_MPI)) or paths.processors[-1].rank > 0, "openmp": bool(used & set(_THREADS))}
     return tuple(name for name, present in models.items() if present)
