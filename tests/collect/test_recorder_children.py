@@ -100,6 +100,20 @@ def test_brief_children_leave_no_files_and_count(tmp_path: Path) -> None:
     assert len({one.processor for one in children}) < 10
 
 
+def test_child_of_a_brief_child_belongs_to_the_program(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc",), "orphan.c")
+    folder, _, err = record_run(tmp_path, str(program))
+    assert "recorded into" in err, err
+    found = read_recording(folder)
+    root, orphan = found.processes
+    assert (orphan.parent, orphan.program) == (root.pid, root.program)
+    assert orphan.used_s > 0.1
+    profile = recording.advisor_read(folder)
+    assert not [note.name for note in profile.notes if note.name in ("recording died", "other programs started")]
+    sampled = {region.name: region for n, region in enumerate(profile.regions) if profile.counts["samples"][n].any()}
+    assert sampled["compute"].file == "orphan.c"
+
+
 def test_threads_of_c_wait_for_semaphores_and_futexes(tmp_path: Path) -> None:
     program = compile_program(tmp_path, ("gcc",), "waits.c")
     folder, _, err = record_run(tmp_path, str(program))
