@@ -114,6 +114,14 @@ def test_child_of_a_brief_child_belongs_to_the_program(tmp_path: Path) -> None:
     assert sampled["compute"].file == "orphan.c"
 
 
+def test_killed_child_has_not_the_time_of_its_own_children(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc",), "killed.c")
+    folder, _, err = record_run(tmp_path, str(program))
+    assert "recorded into" in err, err
+    _, child, grandchild = read_recording(folder).processes
+    assert 0.1 <= child.used_s < 0.3 < grandchild.used_s
+
+
 def test_threads_of_c_wait_for_semaphores_and_futexes(tmp_path: Path) -> None:
     program = compile_program(tmp_path, ("gcc",), "waits.c")
     folder, _, err = record_run(tmp_path, str(program))
