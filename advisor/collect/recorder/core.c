@@ -272,6 +272,10 @@ static void part(struct gw_thread *t) {
   part_file(&t->records, "records");
   part_file(&t->samples, "samples");
   part_file(&t->registers, "registers");
+  if (!t->records.path) {
+    abandon();
+    return;
+  }
   attached[0] = t;
   threads = 1;
   t->number = t->file = t->timed = 0;
