@@ -79,7 +79,8 @@ def add_brief_workers(threads: list[RecordedThread], processes: Iterable[Process
                 continue
             until = max(begin, min(end.time_ns, begin + max(end.cpu_ns, _BRIEF_NS)))
             span = ThreadSpan(number[one.rank], begin, 0, until, end.cpu_ns)
-            found.append(replace(one, span=span, records=one.records[:0], samples=one.samples[:0]))
+            nothing = (one.records[:0], one.samples[:0], one.registers[:0])
+            found.append(RecordedThread(one.process, span, one.rank, *nothing, one.offset_ns))
             number[one.rank] += 1
     return found
 
