@@ -24,7 +24,7 @@ _UNSAMPLED_NS: Final = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class ChildEnd:
-    """How a child ended, when that was noticed by its parent's clock, and its CPU time with that of its own children."""
+    """How a child ended, when that was noticed by its parent's clock, and its CPU time with that of its children."""
 
     time_ns: int
     cpu_ns: int
