@@ -97,7 +97,39 @@ def test_brief_children_leave_no_files_and_count(tmp_path: Path) -> None:
     assert len({process.pid for process in found.processes}) == len(found.processes)
     children = [one for one in (*found.threads, *found.helpers) if one.span.number]
     assert len(children) == 302
+    assert found.threads[0].folding.calls > 0
+    assert not any(one.folding.calls or len(one.registers) > len(one.samples) for one in children)
     assert len({one.processor for one in children}) < 10
+
+
+def test_child_of_a_brief_child_belongs_to_the_program(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc",), "orphan.c")
+    folder, _, err = record_run(tmp_path, str(program))
+    assert "recorded into" in err, err
+    found = read_recording(folder)
+    root, orphan = found.processes
+    assert (orphan.parent, orphan.program) == (root.pid, root.program)
+    assert orphan.used_s > 0.1
+    profile = recording.advisor_read(folder)
+    assert not [note.name for note in profile.notes if note.name in ("recording died", "other programs started")]
+    sampled = {region.name: region for n, region in enumerate(profile.regions) if profile.counts["samples"][n].any()}
+    assert sampled["compute"].file == "orphan.c"
+
+
+def test_killed_child_has_not_the_time_of_its_own_children(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc",), "killed.c")
+    folder, _, err = record_run(tmp_path, str(program))
+    assert "recorded into" in err, err
+    _, child, grandchild = read_recording(folder).processes
+    assert 0.1 <= child.used_s < 0.3 < grandchild.used_s
+
+
+def test_brief_children_of_a_worker_follow_each_other(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc",), "children.c")
+    folder, _, err = record_run(tmp_path, str(program), "100", "by-a-worker")
+    assert "recorded into" in err, err
+    found = read_recording(folder)
+    assert len({one.processor for one in (*found.threads, *found.helpers)}) < 10
 
 
 def test_threads_of_c_wait_for_semaphores_and_futexes(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-/* Children of fork: argv[1] brief ones, one after the other, and then two that compute and tell a pipe their result. */
+/* Children of fork: behind many brief calls argv[1] brief ones, one after the other, and then
+   two that compute and tell a pipe their result. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -13,10 +14,14 @@ static double compute(double seconds) {
 }
 
 int main(int argc, char **argv) {
-  for (int i = argc > 1 ? atoi(argv[1]) : 0; i > 0; i--) {
+  FILE *sink = fopen("/dev/null", "w");
+  for (int call = 0; sink && argc > 1 && call < 100000; call++) fputs("line\n", sink);
+  int forks = argc < 3 || !fork(); /* argv[2]: a child of its own forks them */
+  for (int i = argc > 1 && forks ? atoi(argv[1]) : 0; i > 0; i--) {
     if (!fork()) _exit(0);
     wait(NULL);
   }
+  if (argc > 2 && forks) _exit(0);
   int ends[2];
   double part, sum = 0;
   if (pipe(ends)) return 1;

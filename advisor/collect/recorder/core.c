@@ -26,7 +26,7 @@ int gw_unsettled;
 
 static char place[3900], prefix[4000]; /* of all processes of this host, and of this one */
 static int threads, stopped;
-static pid_t owner;
+static pid_t owner, parent; /* parent: of a child of fork, the one whose lines it adds to */
 static uint64_t forked_ns; /* when a child of fork began, 0 for any other process */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #define MOST_THREADS 4096
@@ -95,6 +95,7 @@ struct gw_thread *gw_attach(void) {
   if (gw_self || !gw_on || stopped) return gw_self;
   int saved = errno;
   gw_depth++;
+  gw_settle(); /* memory alone is for the first thread of a child */
   struct gw_thread *t = take_ended();
   int again = t != NULL;
   if (!again) t = calloc(1, sizeof *t);
@@ -238,7 +239,7 @@ int gw_is_brief(void) { return gw_now() - forked_ns < BRIEF_NS; }
 void gw_settle(void) {
   if (!gw_unsettled) return;
   gw_unsettled = 0;
-  gw_process_settle(forked_ns);
+  gw_process_settle(parent, forked_ns);
   gw_tell("thread 0 %d %llu %llu", (int)attached[0]->tid, (unsigned long long)forked_ns,
           (unsigned long long)attached[0]->begin_cpu_ns);
   gw_tell_usage("begin"); /* of 2 ms at the most */
@@ -255,18 +256,26 @@ static void part_file(struct gw_file *file, const char *kind) {
   gw_file_part(file, path);
 }
 
-/* Go on as the first thread of a child, in memory until the child settles. */
+/* Go on as the first thread of a child, in memory until the child settles. What a child forks that has no files itself
+   adds to the lines of its parent's parent: that may be gone, and so may the child. */
 static void part(struct gw_thread *t) {
   char path[4100];
   for (int i = 0; i < threads && i < MOST_THREADS; i++) attached[i] = NULL;
   ended = NULL;
+  if (!gw_unsettled) parent = owner;
   owner = getpid();
   snprintf(prefix, sizeof prefix, "%s.%d", place, (int)owner);
   snprintf(path, sizeof path, "%s.process", prefix);
   gw_process_part(path);
+  gw_records_part();
+  gw_unsettled = 1;
   part_file(&t->records, "records");
   part_file(&t->samples, "samples");
   part_file(&t->registers, "registers");
+  if (!t->records.path) {
+    abandon();
+    return;
+  }
   attached[0] = t;
   threads = 1;
   t->number = t->file = t->timed = 0;
@@ -293,7 +302,6 @@ static void forked(void) {
   }
   int saved = errno;
   gw_depth = 1;
-  gw_unsettled = 1;
   part(t);
   gw_depth = gw_forking = 0;
   errno = saved;

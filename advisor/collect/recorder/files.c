@@ -66,14 +66,16 @@ int gw_file_open(struct gw_file *file, const char *path) {
   return file->path && gw_grow(file, 64);
 }
 
+/* Only the first room is made private: more is not used before the file settles, and where memory is not overcommitted,
+   all that may ever be written would not be had. */
 void gw_file_part(struct gw_file *file, const char *path) {
   if (!file->path) return;
-  int flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+  int flags = MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS;
   free(file->path);
   taken = 0;
   gw_full = 0;
   file->used = file->room = 0;
-  file->path = mmap(file->base, file->mapped, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED ? NULL : strdup(path);
+  file->path = mmap(file->base, FIRST_ROOM, PROT_READ | PROT_WRITE, flags, -1, 0) == MAP_FAILED ? NULL : strdup(path);
 }
 
 void gw_file_settle(struct gw_file *file) {

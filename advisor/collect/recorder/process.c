@@ -28,7 +28,7 @@ int gw_process_open(const char *path) {
 void gw_process_part(const char *path) {
   gw_drop_descriptor(&process_file);
   snprintf(process_path, sizeof process_path, "%s", path ? path : "");
-  keeping = 0;
+  if (!gw_unsettled) keeping = 0;
 }
 
 static void write_lines(const char *lines, size_t length) {
@@ -38,12 +38,12 @@ static void write_lines(const char *lines, size_t length) {
 }
 
 /* Make the file of a child of fork, with the lines that were kept; all that it does not say is its parent's. */
-void gw_process_settle(uint64_t forked_ns) {
+void gw_process_settle(pid_t parent, uint64_t forked_ns) {
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   gw_keep_descriptor(&process_file, process_path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND);
   gw_tell("gapwatch/trace/1 process");
-  gw_tell("pid %d %d", (int)getpid(), (int)getppid());
+  gw_tell("pid %d %d", (int)getpid(), (int)parent);
   gw_tell_text("host", -1, host);
   gw_tell("forked %llu", (unsigned long long)forked_ns);
   write_lines(kept, keeping);

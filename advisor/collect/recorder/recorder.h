@@ -38,7 +38,6 @@ struct gw_registers {
   uint64_t values[16]; /* r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp */
 };
 
-/* A file that grows in pieces below one mapping; all of it behind `used` is zero. */
 /* A file that grows in pieces below one mapping; all of it behind `used` is zero. A child of fork has it in memory only
    until it settles; then it has no room yet. */
 struct gw_file {
@@ -112,11 +111,12 @@ extern uint64_t gw_limit; /* bytes that all files of this process may take */
 extern int gw_full;       /* why a file could not grow: 1 the limit, 2 the disk */
 struct gw_record *gw_append(struct gw_thread *t);
 void gw_state(struct gw_thread *t, uint64_t now_ns);
+void gw_records_part(void); /* in a child of fork: it is in no call */
 uint64_t gw_lost(const struct gw_thread *t, uint64_t now_ns);
 void gw_tell_prices(struct gw_thread *t);
 int gw_process_open(const char *path); /* the process file; 0 where that fails */
 void gw_process_part(const char *path); /* keep the lines for a file that may never be made; NULL for none */
-void gw_process_settle(uint64_t forked_ns);
+void gw_process_settle(pid_t parent, uint64_t forked_ns);
 void gw_tell_process(int rank, int ranks);
 void gw_tell_objects(void);
 void gw_tell_affinity(void);

@@ -24,7 +24,7 @@ _UNSAMPLED_NS: Final = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class ChildEnd:
-    """How a child ended, when that was noticed by its parent's clock, and its CPU time."""
+    """How a child ended, when that was noticed by its parent's clock, and its CPU time with that of its children."""
 
     time_ns: int
     cpu_ns: int
@@ -51,7 +51,7 @@ def end_killed_workers(threads: list[RecordedThread]) -> list[RecordedThread]:
         span = one.span
         if span.end_ns is None:
             alone = lives[id(one.process)] == 1
-            cpu_ns = max(end.cpu_ns, span.begin_cpu_ns) if alone else _last_cpu_ns(one)
+            cpu_ns = max(_last_cpu_ns(one), end.cpu_ns - _waited_ns(one) if alone else 0)
             span = replace(span, end_ns=max(end.time_ns, span.begin_ns), end_cpu_ns=cpu_ns)
             number = next(n for n, told in one.process.threads.items() if told.begin_ns == span.begin_ns)
             told = replace(one.process.threads[number], end_ns=span.end_ns, end_cpu_ns=cpu_ns)
@@ -79,9 +79,16 @@ def add_brief_workers(threads: list[RecordedThread], processes: Iterable[Process
                 continue
             until = max(begin, min(end.time_ns, begin + max(end.cpu_ns, _BRIEF_NS)))
             span = ThreadSpan(number[one.rank], begin, 0, until, end.cpu_ns)
-            found.append(replace(one, span=span, records=one.records[:0], samples=one.samples[:0]))
+            nothing = (one.records[:0], one.samples[:0], one.registers[:0])
+            found.append(RecordedThread(one.process, span, one.rank, *nothing, one.offset_ns))
             number[one.rank] += 1
     return found
+
+
+def _waited_ns(thread: RecordedThread) -> int:
+    """Return the CPU time of the children that a thread has waited for."""
+    waits = thread.records[calls_of(thread, *WAITS_FOR_CHILDREN)]
+    return int(waits["size"][waits["partner"] > 0].sum())
 
 
 def _find_ends(threads: Iterable[RecordedThread]) -> dict[tuple[str, int], ChildEnd]:

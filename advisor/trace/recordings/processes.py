@@ -109,7 +109,7 @@ class Process:
     ended: bool = False
 
     def thread_file(self, number: int, kind: str) -> Path:
-        """Return the file of a thread's ``records`` or ``samples``."""
+        """Return the file of a thread's ``records``, ``samples`` or ``registers``."""
         return self.stem.with_name(f"{self.stem.name}.{number}.{kind}")
 
     @property
