@@ -6,8 +6,9 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+Fields = tuple[tuple[str, int, str], ...]
 #: Types by number: name, and fields with their type, ``*`` for references to constants and ``[]`` for lists.
-_TYPES: Final = {
+TYPES: Final[dict[int, tuple[str, Fields]]] = {
     4: ("boolean", ()),
     5: ("float", ()),
     6: ("int", ()),
@@ -92,12 +93,12 @@ class Recording:
 
     def _write_metadata(self) -> bytes:
         texts: list[str] = []
-        tree = _element("root", {}, texts, [_element("metadata", {}, texts, [_class(n, texts) for n in _TYPES])])
+        tree = _element("root", {}, texts, [_element("metadata", {}, texts, [_class(n, texts) for n in TYPES])])
         return _sized(_join(0, 0, 0, 1, len(texts)) + b"".join(map(_text, texts)) + tree)
 
 
 def _class(number: int, texts: list[str]) -> bytes:
-    name, fields = _TYPES[number]
+    name, fields = TYPES[number]
     members = []
     for title, kind, mark in fields:
         facts = {"name": title, "class": str(kind)}

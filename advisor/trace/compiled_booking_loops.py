@@ -35,9 +35,9 @@ def sum_pieces(
     rows: int,
     sums: FloatArray,
     outside: FloatArray,
-    present: IntArray,
+    place: IntArray,
 ) -> None:
-    """Fill ``sums`` (3, calls), ``outside`` (5, locations) and ``present`` as ``piece_totals._sum_columns`` does.
+    """Fill ``sums`` (3, calls), ``outside`` (5, locations) and ``place`` as ``piece_totals._sum_columns`` does.
 
     ``pieces`` are location, call, instance and seconds inside, before and after, ``calls`` role, anchor and row.
     """
@@ -45,7 +45,7 @@ def sum_pieces(
     role, anchor, row = calls
     for piece in range(len(location)):
         here, call, seconds = location[piece], call_of[piece], inside[piece]
-        present[piece] = -1
+        place[piece] = -1
         started = call >= 0 and role[call] == _INIT
         outside[0, here] += before[piece] + seconds if started else before[piece]
         outside[1, here] += after[piece]
@@ -59,7 +59,7 @@ def sum_pieces(
         if role[call] == _TOOL:
             outside[4, here] += seconds
         elif not started:
-            present[piece] = phase_of[instance[piece]] * rows + row[call]
+            place[piece] = phase_of[instance[piece]] * rows + row[call]
 
 
 @_lent

@@ -80,8 +80,10 @@ class ArrayStore:
             return kept.astype(np.int64).copy
         try:
             os.posix_fallocate(self._number, at, size)
-            os.pwrite(self._number, kept.data, at)
+            written = os.pwrite(self._number, kept.data, at)
         except OSError:
+            written = 0
+        if written < size:  # no room, or more than the system writes at once
             return lambda: kept.astype(np.int64)
         self._size += size
         kind = kept.dtype

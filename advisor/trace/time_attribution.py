@@ -150,7 +150,11 @@ def _select_own_pieces(pieces: TimePieces, continued: npt.NDArray[np.bool_], sto
 def _undisturbed_transfer(
     trace: Trace, calls: Calls, split: CategorySeconds, table: CellLayout
 ) -> dict[str, FloatArray]:
-    """Return the count of that name where CPU clocks tell whether other programs held the cores."""
+    """Return the count of that name where CPU clocks tell whether other programs held the cores.
+
+    Calls are compared within a window: of a long trace it is a little more or less than in one piece, and nothing of
+    calls of which a window holds few.
+    """
     mine = np.flatnonzero(split.transfer_s > 0)
     if not trace.cpu_timed or not len(mine):
         return {}

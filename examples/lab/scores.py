@@ -81,10 +81,12 @@ class Case:
 
 
 def report(cases: Sequence[Case]) -> str:
-    """Return the summary and the tables as Markdown."""
+    """Return the summary and, where the advice was wrong anywhere, the tables as Markdown."""
     judged = [case for case in cases if not case.error]
-    parts = [_summary(judged, len(cases) - len(judged)), _by("shape", judged), _by("fault", judged), _worst(judged)]
-    return "\n\n".join(part for part in parts if part)
+    parts = [_summary(judged, len(cases) - len(judged))]
+    if not all(case.right() for case in judged):
+        parts += [_by("shape", judged), _by("fault", judged), _worst(judged)]
+    return "\n\n".join(parts)
 
 
 def _share(values: Iterable[bool]) -> str:

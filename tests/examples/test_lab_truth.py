@@ -279,6 +279,7 @@ def test_the_report_counts() -> None:
     assert "| 80 % intervals that hold | 1 of 4 (25 %) |" in text
     assert "| gain above the ceiling | 1 of 2 (50 %) |" in text
     assert "| f | 4 | 2 | 3 | 3 | G-4 2 |" in text
+    assert "| shape |" not in report(cases[:1]), "a table of what is all right tells nothing"
 
 
 def test_seeds_are_ranges() -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+import struct
 import subprocess
 from typing import TYPE_CHECKING
 
 import damage
+import jfr_recordings
 import pytest
 from jfr_recordings import Recording
 
@@ -81,6 +83,34 @@ def test_recordings_that_cannot_be_read(tmp_path: Path) -> None:
         path.write_bytes(content)
         with pytest.raises(InputError, match=reason):
             call_stacks.advisor_read(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "fields", "reason"),
+    [
+        (105, "jdk.JVMInformation", (("startTime", 7, ""), ("javaArguments", 7, "")), "an event holds"),
+        (103, "jdk.CPULoad", (("startTime", 7, ""), ("jvmUser", 26, "*"), ("jvmSystem", 26, "*")), "an event holds"),
+        (23, "jdk.types.StackFrame", (), "values without bytes"),
+        (101, "jdk.ExecutionSample", tuple((str(n), 7, "") for n in range(9)), "of 9 bytes holds"),
+    ],
+)
+def test_types_that_are_not_those_of_java(
+    kind: int, name: str, fields: jfr_recordings.Fields, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(jfr_recordings.TYPES, kind, (name, fields))
+    (tmp_path / "a.jfr").write_bytes(Recording(SAMPLES).write())
+    with pytest.raises(InputError, match=reason):
+        call_stacks.advisor_read(tmp_path / "a.jfr")
+
+
+def test_constants_follow_each_other_backwards(tmp_path: Path) -> None:
+    """Others could be read again and again."""
+    content = Recording(SAMPLES).write()
+    (at,) = struct.unpack_from(">Q", content, 16)
+    for back in (1, 0x7F):
+        (tmp_path / "a.jfr").write_bytes(content[: at + 7] + bytes([back]) + content[at + 8 :])
+        with pytest.raises(InputError, match="in one another"):
+            call_stacks.advisor_read(tmp_path / "a.jfr")
 
 
 def test_recordings_cut_off_anywhere(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from wire_writing import write_message
 
 from advisor.formats import benchmarks, call_stacks
+from advisor.formats.call_stacks import cpuprofile
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -188,7 +189,9 @@ def test_samples_of_r(tmp_path: Path) -> None:
     cut = read_text(tmp_path / "cut.out", RPROF[:-5])
     assert cut.phases[0].arrays["cpu_s"].sum() == pytest.approx(0.04)
     assert "file may be cut off" in {note.name for note in cut.notes}
-    for text, reason in ((RPROF.replace('"fit"', "fit"), "no stack"), (RPROF.split("#")[0], "no samples")):
+    open_ended = RPROF.replace('"solve"', '"' + '\\"' * 100_000)
+    for text, reason in ((RPROF.replace('"fit"', "fit"), "no stack"), (RPROF.split("#")[0], "no samples"),
+                         (open_ended, "no stack")):  # fmt: skip
         with pytest.raises(InputError, match=reason):
             read_text(tmp_path / "Rprof.out", text)
 
@@ -232,7 +235,13 @@ def test_shares_of_a_report_of_perf(tmp_path: Path) -> None:
         tmp_path / "clock.txt", PERF_REPORT.replace("cycles:u", "cpu-clock").replace("1000000", "2" + "0" * 9)
     )
     assert clock.phases[0].arrays["cpu_s"].sum() == pytest.approx(2.0)
-    for text, reason in ((PERF_REPORT.replace("36.50%", "46.50%"), "add up"), (PERF_REPORT[:250], "cut off")):
+    long = PERF_REPORT.replace("heat              [.] exp", "heat" + "  x" * 20_000)
+    assert read_text(tmp_path / "long.txt", long).counts["samples"].sum() == pytest.approx(2000)
+    for text, reason in (
+        (PERF_REPORT.replace("36.50%", "46.50%"), "add up"),
+        (PERF_REPORT[:250], "cut off"),
+        (PERF_REPORT.replace("2K", "2.0.0K"), "no number"),
+    ):
         with pytest.raises(InputError, match=reason):
             read_text(tmp_path / "report.txt", text)
 
@@ -257,10 +266,21 @@ def test_profiles_of_v8(tmp_path: Path) -> None:
     cpu = profile.phases[0].arrays["cpu_s"]
     assert cpu.sum() == pytest.approx(0.7), "idle and writing are no computation"
     assert profile.phases[0].arrays["io_s"].sum() == pytest.approx(0.1)
+    long = v8_profile() | {"samples": [2, 3] * 10_000, "timeDeltas": [10, 20] * 10_000}
+    assert seconds(read_text(tmp_path / "long.cpuprofile", json.dumps(long)))["solve"] == pytest.approx(0.1, rel=1e-3)
     for changed, reason in (({"samples": [2, 9, 3, 4, 6]}, "no node 9"), ({"timeDeltas": [1]}, "1 times"),
                             ({"endTime": 5_100_000}, "damaged")):  # fmt: skip
         with pytest.raises(InputError, match=reason):
             read_text(tmp_path / "a.cpuprofile", json.dumps(v8_profile() | changed))
+
+
+def test_stacks_of_v8_that_no_memory_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpuprofile, "_MOST_FRAMES", 20_000)
+    profile, count = v8_profile(), 300
+    profile["nodes"] = [{**profile["nodes"][1], "id": n, "children": [n + 1]} for n in range(count)]
+    profile |= {"samples": list(range(count)), "timeDeltas": [10] * count}
+    with pytest.raises(InputError, match="more than 20,000 functions"):
+        read_text(tmp_path / "a.cpuprofile", json.dumps(profile))
 
 
 def test_threads_added_up_by_go_run_beside_each_other(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from advisor.model.errors import InputError
 from advisor.support import strict_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     from advisor.support.strict_json import JsonNode
@@ -27,6 +27,8 @@ _ASLEEP: Final = Frame("sleep", "")
 #: What stands for the script of functions that are in none.
 _NATIVE: Final = "V8"
 _DEEPEST: Final = 2000
+#: Functions on all stacks together: a small file can describe very many deep ones.
+_MOST_FRAMES: Final = 10_000_000
 _MOST_LINES: Final = 1 << 31
 #: The samples last as long as the recording, but for the time before the first and behind the last one.
 _ROUNDING: Final = 1.05
@@ -38,17 +40,23 @@ def parse(path: Path) -> StackProfile:
     root = strict_json.parse_json(path, read_content(path)).require_members(*members)
     nodes = {node["id"].require_whole(): node for node in _list_nodes(root["nodes"])}
     wall_s = (root["endTime"].require_number() - root["startTime"].require_number()) * _US
-    stacks = _build_stacks(nodes)
-    found = StackProfile("V8", "wall_s", {}, wall_s, program=_find_program(nodes), language="javascript")
     samples, deltas = (root[name].require_items() for name in ("samples", "timeDeltas"))
     if len(samples) != len(deltas) or not samples:
         raise InputError(path, f"damaged: {len(samples):,} samples and {len(deltas):,} times between them")
+    seconds: dict[int, float] = {}
     # A sample stands for the time to the next one, the last for as long as the one before.
     for sample, passed in zip(samples, [*deltas[1:], deltas[-1]], strict=True):
-        stack = stacks.get(sample.require_whole())
-        if stack is None:
-            raise InputError(path, f"damaged: no node {sample.require_whole()}")
-        found.add_spent(stack, 0, max(passed.require_number(), 0.0) * _US)
+        number = sample.require_whole()
+        if number not in nodes:
+            raise InputError(path, f"damaged: no node {number}")
+        seconds[number] = seconds.get(number, 0.0) + max(passed.require_number(), 0.0) * _US
+    found = StackProfile("V8", "wall_s", {}, wall_s, program=_find_program(nodes), language="javascript")
+    left = _MOST_FRAMES
+    for number, stack in _iterate_stacks(nodes, seconds):
+        found.add_spent(stack, 0, seconds[number])
+        left -= len(stack)
+        if left < 0:
+            raise InputError(path, f"its stacks hold more than {_MOST_FRAMES:,} functions")
     total = sum(sum(seconds) for seconds in found.spent.values())
     if not 0 < total <= _ROUNDING * wall_s + _US:
         raise InputError(path, f"damaged: samples of {total:g} s in a recording of {wall_s:g} s")
@@ -60,22 +68,22 @@ def _list_nodes(nodes: JsonNode) -> Iterator[Mapping[str, JsonNode]]:
     return (node.require_members("id", "callFrame") for node in nodes.require_items())
 
 
-def _build_stacks(nodes: dict[int, Mapping[str, JsonNode]]) -> dict[int, tuple[Frame, ...]]:
-    """Return the stack of each node, outermost function first; the root is none."""
+def _iterate_stacks(
+    nodes: dict[int, Mapping[str, JsonNode]], sampled: Iterable[int]
+) -> Iterator[tuple[int, tuple[Frame, ...]]]:
+    """Yield the ``sampled`` nodes with their stacks, outermost function first; the root is in none."""
     parents: dict[int, int] = {}
     for number, node in nodes.items():
         for child in node["children"].require_items() if "children" in node else ():
             parents[child.require_whole()] = number
     frames = {number: _name_frame(node["callFrame"].require_members("functionName")) for number, node in nodes.items()}
-    stacks: dict[int, tuple[Frame, ...]] = {}
-    for number in nodes:
+    for number in sampled:
         stack: list[Frame] = []
         place = number
         while place in parents and len(stack) < _DEEPEST:
             stack.append(frames[place])
             place = parents[place]
-        stacks[number] = _place_native(stack[::-1]) or (Frame("(program)", _NATIVE),)
-    return stacks
+        yield number, _place_native(stack[::-1]) or (Frame("(program)", _NATIVE),)
 
 
 def _place_native(stack: list[Frame]) -> tuple[Frame, ...]:

@@ -28,8 +28,10 @@ _CPROFILE: Final = b"ncalls  tottime  percall  cumtime  percall filename:lineno(
 _LENGTH: Final = 2
 _PPROF_FIELDS: Final = {n: _LENGTH if n in (1, 2, 3, 4, 5, 6, 11) else 0 for n in range(1, 16)}
 _LONGEST_KIND: Final = 8
-#: V8 writes its nodes first, and the times between samples last.
-_V8: Final = (b'"callFrame"', b'"functionName"', b'"timeDeltas"')
+#: V8 writes its nodes first; the times between samples are last, and of a long run more than is looked at.
+_V8: Final = re.compile(
+    rb'\s*\{[^\[{]{0,100}"nodes"\s*:\s*\[\s*\{.{0,200}?"callFrame"\s*:\s*\{.{0,200}?"functionName"', re.S
+)
 _FLIGHT: Final = b"FLR\0"
 _RPROF: Final = re.compile(rb"(?:(?:memory|GC|line) profiling: )*sample\.interval=\d+\r?\n")
 _PERF_REPORT: Final = re.compile(rb"^# (?:Children +Self|Overhead) +(?:Samples +)?Command +Shared Object +Symbol", re.M)
@@ -110,7 +112,7 @@ FORMATS: Final = (
     StackFormat("pstats", _begins_with_statistics, 0.8),
     StackFormat("pprof", _begins_with_profile, 0.8),
     StackFormat("jfr", lambda ends: ends.startswith(_FLIGHT), 1.0),
-    StackFormat("cpuprofile", lambda ends: all(mark in ends for mark in _V8), 1.0),
+    StackFormat("cpuprofile", lambda ends: _V8.match(ends) is not None, 1.0),
     StackFormat("rprof", lambda ends: _RPROF.match(ends) is not None, 1.0),
     StackFormat("perf_report", lambda ends: _PERF_REPORT.search(ends) is not None, 0.9),
     StackFormat("austin", lambda ends: ends.startswith(b"# austin: "), 1.0),

@@ -8,7 +8,7 @@ from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from advisor.formats.call_stacks.jfr_chunks import Chunk, read_chunks
+from advisor.formats.call_stacks.jfr_chunks import DAMAGE, Chunk, read_chunks
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
 from advisor.formats.plain_text import read_content
 from advisor.model.errors import InputError
@@ -24,7 +24,7 @@ _PROCESSORS, _PROGRAM, _GARBAGE = "jdk.CPUInformation", "jdk.JVMInformation", "j
 _EVENTS: Final = frozenset({_SAMPLE, _SETTING, _LOAD, _PROCESSORS, _PROGRAM, _GARBAGE})
 #: How long a sample stands for where the recording does not tell: Java's setting by default.
 _PERIOD_S: Final = 0.02
-_PERIOD: Final = re.compile(r"(\d+) *(ns|us|ms|s)$")
+_PERIOD: Final = re.compile(r"(\d{1,18}) *(ns|us|ms|s)$")
 _UNIT_S: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 _MOST_THREADS: Final = 4096
 #: HotSpot samples no more threads than this in a period (``MAX_NR_OF_JAVA_SAMPLES``).
@@ -41,7 +41,10 @@ def parse(path: Path) -> StackProfile:
     """Return the stacks in the recording; raises ``InputError`` for one that is damaged or of Java 8."""
     recording = _Recording()
     for chunk in read_chunks(read_content(path), path):
-        recording.add_chunk(chunk)
+        try:
+            recording.add_chunk(chunk)
+        except DAMAGE as error:  # where the types in the file give a field another kind of value than Java's
+            raise InputError(path, f"damaged: an event holds {error}") from None
     return recording.build_stacks(path)
 
 
@@ -61,22 +64,25 @@ class _Recording:
         """Take the events of a chunk."""
         self.start_s = self.start_s or chunk.start_ns * 1e-9
         self.wall_s += chunk.duration_ns * 1e-9
-        stacks: dict[int, tuple[Frame, ...]] = {}
+        stacks: dict[tuple[int, int], tuple[Frame, ...]] = {}
         for name, event in chunk.list_events(_EVENTS):
             if name == _SAMPLE:
                 self._add_sample(chunk, event, stacks)
             elif name == _SETTING:
                 self._read_setting(chunk, event)
             elif name == _LOAD:
-                self.loads.append(event.get("jvmUser", 0.0) + event.get("jvmSystem", 0.0))
+                load = float(event.get("jvmUser", 0.0) + event.get("jvmSystem", 0.0))
+                self.loads += [load] if math.isfinite(load) else []
             elif name == _GARBAGE:
                 self.paused_s += event.get("sumOfPauses", 0) / max(chunk.ticks_per_s, 1)
             elif name == _PROCESSORS:
-                self.processors = event.get("hwThreads", 0)
+                self.processors = int(event.get("hwThreads", 0))
             else:
                 self.program = _name_program(event.get("javaArguments") or "") or self.program
 
-    def _add_sample(self, chunk: Chunk, event: dict[str, Any], stacks: dict[int, tuple[Frame, ...]]) -> None:
+    def _add_sample(
+        self, chunk: Chunk, event: dict[str, Any], stacks: dict[tuple[int, int], tuple[Frame, ...]]
+    ) -> None:
         state = chunk.find_constant(event, "state") or {}
         trace = chunk.find_constant(event, "stackTrace")
         if trace is None or state.get("name") in _ASLEEP:
@@ -85,7 +91,7 @@ class _Recording:
         number = self.threads.setdefault(thread.get("osThreadId") or thread.get("javaThreadId") or 0, len(self.threads))
         if number >= _MOST_THREADS:
             raise InputError(chunk.path, f"more than {_MOST_THREADS:,} threads")
-        key = id(trace)
+        key = event["stackTrace"]
         if key not in stacks:
             stacks[key] = tuple(_name_frame(chunk, frame) for frame in reversed(trace.get("frames") or []))
         if stacks[key]:
@@ -159,5 +165,5 @@ def _name_frame(chunk: Chunk, frame: dict[str, Any]) -> Frame:
     kind = chunk.find_constant(chunk.find_constant(method, "type") or {}, "name") or {}
     owner = _HIDDEN_CLASS.sub("", kind.get("string") or "")
     if not owner:
-        return Frame(name)
+        return Frame(str(name))
     return Frame(f"{owner.replace('/', '.')}.{name}", f"{owner.split('$')[0]}.java")

@@ -33,8 +33,8 @@ class _CutError(Exception):
     """A value reaches beyond its chunk or is impossible."""
 
 
-#: What decoding ends in where a chunk is damaged.
-_DAMAGE: Final = (_CutError, LookupError, TypeError, ValueError, struct.error)
+#: What decoding ends in where a chunk is damaged; and where its types give values of other kinds than Java does.
+DAMAGE: Final = (_CutError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, struct.error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Chunk:
         try:
             self._read_types()
             self._read_constants()
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise InputError(path, f"damaged: {str(error) or 'types or constants'}", f"byte {base}") from None
 
     def list_events(self, names: Container[str]) -> Iterator[tuple[str, dict[str, Value]]]:
@@ -83,8 +83,11 @@ class Chunk:
                 if not 0 < size <= len(self.content) - place:
                     raise _CutError(f"an event of {size} bytes")
                 if number in wanted:
-                    yield wanted[number].name, self._read_structure(wanted[number], after)[0]
-            except _DAMAGE as error:
+                    event, after = self._read_structure(wanted[number], after)
+                    if after > place + size:
+                        raise _CutError(f"an event of {size} bytes holds {after - place}")
+                    yield wanted[number].name, event
+            except DAMAGE as error:
                 raise InputError(self.path, f"damaged event: {error}", f"byte {self.base + place}") from None
             place += size
 
@@ -128,9 +131,8 @@ class Chunk:
 
     def _read_constants(self) -> None:
         """Read the tables of constants: the last event that holds some tells how far back the one before it is."""
-        place, seen = self._constants_at, set[int]()
-        while place not in seen:
-            seen.add(place)
+        place, end, back = self._constants_at, len(self.content), -1
+        while back:
             after = place
             for _ in range(4):  # size, type of event, start, duration
                 _, after = self._read_number(after)
@@ -139,9 +141,9 @@ class Chunk:
             tables, after = self._read_count(after)
             for _ in range(tables):
                 after = self._read_table(after)
-            place += back
-            if not back or not 0 < place < len(self.content):
-                return
+            if after > end or not -place < back <= 0:
+                raise _CutError("tables of constants in one another")
+            place, end = place + back, place
 
     def _read_table(self, place: int) -> int:
         kind, place = self._read_number(place)
@@ -156,6 +158,8 @@ class Chunk:
     def _read_structure(self, found: _Type, place: int, depth: int = 0) -> tuple[dict[str, Value], int]:
         if depth > _DEEPEST:
             raise _CutError("structures within structures")
+        if not found.fields:
+            raise _CutError("values without bytes")  # lists of them could be of any length
         values: dict[str, Value] = {}
         for each in found.fields:
             count = 1
@@ -198,8 +202,8 @@ class Chunk:
             codes = []
             for _ in range(count):
                 code, place = self._read_number(place)
-                codes.append(chr(code & 0xFFFF))
-            return "".join(codes), place
+                codes.append(code & 0xFFFF)
+            return struct.pack(f"<{count}H", *codes).decode("utf-16-le", "replace"), place
         if coding not in (3, 5) or place + count > len(self.content):
             raise _CutError(f"a text in coding {coding}")
         return self.content[place : place + count].decode("utf-8" if coding == 3 else "latin-1"), place + count

@@ -17,18 +17,15 @@ if TYPE_CHECKING:
 
     from advisor.formats.plain_text import PlainText
 
-_SAMPLES: Final = re.compile(r"# Samples: ([\d.]+)([KMG]?) +of event '?([^']+?)'?\s*$")
-_ROW: Final = re.compile(
-    r" {1,6}(?:\d{1,3}\.\d\d%)? +(?P<own>\d{1,3}\.\d\d)% +(?:\d+ +)?(?P<command>\S.*?) {2,}(?P<file>\S.*?) +"
-    r"\[[^\]]\] (?P<name>.*\S)"
-)
+_SAMPLES: Final = re.compile(r"# Samples: ([\d.]+)([KMG]?) +of event '?([^']*[^'\s])'?\s*$")
+#: No two spaces stand inside a command: so a line can be read in one way only, however long it is.
+_FUNCTION: Final = r"(?P<command>\S+(?: \S+)*) {2,}(?P<file>\S+(?: +\S+)*?) +\[[^\]]\] (?P<name>.*\S)"
+_ROW: Final = re.compile(r" {1,6}(?:\d{1,3}\.\d\d%)? +(?P<own>\d{1,3}\.\d\d)% +(?:\d+ +)?" + _FUNCTION)
 _COUNT: Final = re.compile(r"# Event count \(approx\.\): (\d+)\s*$")
 #: Events that pass with time, and those that count its nanoseconds.
 _TIME: Final = re.compile(r"cycles|clock")
 _CLOCK: Final = re.compile(r"(?:cpu|task)-clock")
-_FLAT: Final = re.compile(
-    r" {1,6}(?P<own>\d{1,3}\.\d\d)% +(?:\d+ +)?(?P<command>\S.*?) {2,}(?P<file>\S.*?) +\[[^\]]\] (?P<name>.*\S)"
-)
+_FLAT: Final = re.compile(r" {1,6}(?P<own>\d{1,3}\.\d\d)% +(?:\d+ +)?" + _FUNCTION)
 _CHILDREN: Final = re.compile(r"# Children +Self")
 _POWER: Final = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 #: What is not listed of the samples is a row of its own from this per cent on.
@@ -71,7 +68,7 @@ def parse(path: Path) -> StackProfile:
     for line, found in text.find_matches(_SAMPLES):
         count = text.find_match(_COUNT, line, line + 3)
         counted = text.parse_number(count[1], line) if count else 0.0
-        tables.append(_Table(line, found[3], float(found[1]) * _POWER[found[2]], counted))
+        tables.append(_Table(line, found[3], text.parse_number(found[1], line) * _POWER[found[2]], counted))
     if not tables:
         raise InputError(path, "does not state how many samples there are: the report is cut off")
     table = max(tables, key=lambda each: (each.counts_time, each.samples))

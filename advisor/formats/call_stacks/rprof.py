@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _HEAD: Final = re.compile(r"(?:(?:memory|GC|line) profiling: )*sample\.interval=(\d{1,9})$")
 #: A function on the stack, or a line that runs; memory in use stands before them.
-_PLACE: Final = re.compile(r'"((?:[^"\\]|\\.)*)"|(\d{1,6})#(\d{1,9})|(<GC>)')
+_PLACE: Final = re.compile(r'(?:"((?:[^"\\]|\\.)*)"|\d{1,6}#\d{1,9}|(<GC>))\s*')
 _MEMORY: Final = re.compile(r":\d+:\d+:\d+:\d+:")
 _FILE: Final = re.compile(r"#File (\d{1,6}): (.*)$")
 _CUT: Final = Note("file may be cut off", "the last line has no end: the last sample is incomplete", 0.1)
@@ -51,8 +51,12 @@ def parse(path: Path) -> StackProfile:
 
 def _parse_stack(content: str) -> tuple[Frame, ...] | None:
     """Return the functions, outermost first; None for what is no stack. Lines between functions are left out."""
-    places = list(_PLACE.finditer(content))
-    if _PLACE.sub("", content).strip():
-        return None
-    names = [place[1] or "collector of garbage" for place in places if place[1] is not None or place[4]]
+    names, at = [], 0
+    while at < len(content):
+        place = _PLACE.match(content, at)
+        if place is None:
+            return None
+        if place[1] is not None or place[2]:
+            names.append(place[1] or "collector of garbage")
+        at = place.end()
     return tuple(Frame(name, "R") for name in reversed(names))

@@ -20,7 +20,7 @@ _STARTED: Final = re.compile(r"# started on (.*)$")
 _PLACE: Final = re.compile(r"\s*(?:CPU\d+|[SN]\d+(?:-D\d+)?(?:-C\d+)?|node\d+)(?: +\d+(?= ))?(?= )")
 _ROW: Final = re.compile(
     r"\s*(?P<value>\d[\d.,'\u202f\u00a0]*|<not (?:supported|counted)>) +(?:(?P<unit>msec|ns|Joules|MiB) +)?"
-    r"(?P<event>[A-Za-z][^\s#]*)(?: \((?P<late>msec)\))?\s*(?:#.*?(?P<cpus>[\d.,]+) CPUs utilized)?.*?"
+    r"(?P<event>[A-Za-z][^\s#]*)(?: \((?P<late>msec)\))?\s*(?:#.*?(?<![\d.,])(?P<cpus>[\d.,]+) CPUs utilized)?.*?"
     r"(?:\( *(?P<share>\d+[.,]\d+)%\))?\s*$"
 )
 _CLOCK: Final = re.compile(r"\s*(?P<value>\d[\d.,]*)(?: \+- \d[\d.,]*)? seconds (?P<name>time elapsed|user|sys)\b")

@@ -159,3 +159,11 @@ def test_partners_are_counted_for_all_processors_at_once(rows: list[tuple[int, .
     expected = [max(len({row[3] for row in rows if row[:3] == (one, phase, 0) and row[3] >= 0}), 1) for one in range(4)]
     assert call_grouping._count_partners(causes, phase, "transfer", 4).tolist() == expected
     assert call_grouping._count_partners(causes, phase, "io", 4).tolist() == [1] * 4
+
+
+def test_messages_that_go_round_are_told_from_chains() -> None:
+    """A chain as long as a run is taken away from its ends at once, not message by message."""
+    long = np.arange(200_000)
+    assert not pipelines._are_in_rings(long, long + 1).any()
+    sent, received = np.array([0, 1, 2, 2, 7, 8]), np.array([1, 2, 0, 7, 8, 9])
+    assert pipelines._are_in_rings(sent, received).tolist() == [True, True, True, False, False, False]

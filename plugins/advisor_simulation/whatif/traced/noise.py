@@ -154,7 +154,7 @@ def _find_handed_around(away: FloatArray) -> Mask:
     (ranks, passes) is what lies above the usual, relative to the mean.
     """
     more = away > max(FAR * _SCALE * float(np.median(np.abs(away))), LEAST_MORE)
-    more &= away <= 2.0 * float(np.median(away[more], axis=0)) if more.any() else False
+    more &= away <= 2.0 * float(np.median(away[more])) if more.any() else False
     counts = np.bincount(more.sum(axis=0))
     often = counts.argmax() > 0 and counts.max() >= EACH_PASS * more.shape[1]
     alike = often and away[more].std() <= AS_MUCH * away[more].mean()

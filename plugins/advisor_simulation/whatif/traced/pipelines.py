@@ -113,12 +113,30 @@ def _are_in_rings(sent: IntArray, received: IntArray) -> Mask:
     ``sent`` and ``received`` are the stretches of their ends. What goes round depends on nobody's last computation.
     Messages from stretches that receive none of the others, and to those that send none, go until none is left.
     """
-    left = np.ones(len(sent), dtype=bool)
-    while True:
-        kept = left & np.isin(sent, received[left]) & np.isin(received, sent[left])
-        if (kept == left).all():
-            return left
-        left = kept
+    _, stretch = np.unique(np.r_[sent, received], return_inverse=True)
+    sent, received = stretch[: len(sent)], stretch[len(sent) :]
+    left = _drop_first(sent, received)
+    left[left] = _drop_first(received[left], sent[left])
+    return left
+
+
+def _drop_first(begun: IntArray, ended: IntArray) -> Mask:
+    """Return which messages are left when all go that begin where none of the others ends, again and again."""
+    left = np.ones(len(begun), dtype=bool)
+    stretches = max(begun.max(initial=-1), ended.max(initial=-1)) + 1
+    order = np.argsort(begun, kind="stable")
+    first = np.searchsorted(begun[order], np.arange(stretches + 1)).tolist()
+    many = np.bincount(ended, minlength=stretches).tolist()
+    empty = [stretch for stretch, count in enumerate(many) if not count]
+    while empty:
+        stretch = empty.pop()
+        gone = order[first[stretch] : first[stretch + 1]]
+        left[gone] = False
+        for other in ended[gone].tolist():
+            many[other] -= 1
+            if not many[other]:
+                empty.append(other)
+    return left
 
 
 def _are_in_chains(source: IntArray, target: IntArray, meeting: IntArray) -> Mask:
