@@ -56,7 +56,7 @@ _WORDS: Final = {
     "code.baseline_share": "in floating-point code for the oldest processors",
 }
 #: Kinds that need no look into compiled code: without others nothing is known of that.
-_BY_LANGUAGE: Final = frozenset({"code.interpreted_share"})
+_BY_LANGUAGE: Final = frozenset({"code.interpreted_share", "code.pickled_share"})
 #: What the issue slots of a processor are used for, or lost to, by top-down counters.
 _SLOT_WORDS: Final = {
     "topdown.memory_s": "wait for data",

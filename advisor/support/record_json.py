@@ -67,8 +67,9 @@ def _make_builder(hint: Hashable) -> Build:
     if origin is np.ndarray:
         return _array_builder(get_args(get_args(hint)[1])[0])
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        build = _make_builder(get_args(hint)[1])
-        return lambda value: {key: build(item) for key, item in value.items()}
+        key_hint, build = get_args(hint)[0], _make_builder(get_args(hint)[1])
+        build_key = int if key_hint is int else _keep_value  # JSON has no keys but text
+        return lambda value: {build_key(key): build(item) for key, item in value.items()}
     if isinstance(hint, type) and is_dataclass(hint):
         return _record_builder(hint)
     return _convert_number if hint is float else _keep_value

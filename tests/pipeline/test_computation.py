@@ -131,6 +131,12 @@ def test_code_in_which_nothing_stands_out_is_called_so() -> None:
     assert command is not None
 
 
+def test_of_a_program_in_python_nothing_is_known_of_loops() -> None:
+    seconds = {"all": 9.0, "known": 9.0, "interpreted": 0.0, "pickled": 0.0}
+    text, _ = told(coded(run(9.0), **seconds))
+    assert text == "Computation takes 90.0 % of the run; what it is bound by was not measured."
+
+
 def test_unoptimized_code_is_not_to_be_measured_further() -> None:
     text, command = told(coded(run(9.0), all=9.0, known=9.0, unoptimized=9.0))
     assert text == "Computation takes 90.0 % of the run: 100.0 % of it in code compiled without optimization."

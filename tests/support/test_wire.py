@@ -6,6 +6,7 @@ import json
 from dataclasses import MISSING, fields, replace
 
 import advice_samples
+import numpy as np
 import pytest
 from hypothesis import given
 from native_documents import PROFILES
@@ -32,6 +33,13 @@ def test_advice_comes_back_as_it_was() -> None:
     back = record_json.unpack_record(Advice, json.loads(json.dumps(record_json.pack_record(advice))))
     assert build_advice_document(back) == build_advice_document(advice)
     assert back.recommendations == advice.recommendations
+
+
+def test_keys_that_are_numbers_come_back_as_numbers() -> None:
+    """A recording holds the registers that samples found, by their place in the program."""
+    profile = replace(advice_samples.profile(), sampled_registers={4096: np.array([[1, 2**63]], dtype=np.uint64)})
+    back = record_json.unpack_record(Profile, json.loads(json.dumps(record_json.pack_record(profile))))
+    assert {place: one.tolist() for place, one in back.sampled_registers.items()} == {4096: [[1, 2**63]]}
 
 
 def test_what_findings_explain_comes_back_and_advice_of_before_has_none() -> None:

@@ -210,6 +210,12 @@ def reduce_fsync(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     return _without_io(run, chosen, flushing, "io_s")
 
 
+def find_io(run: MeasuredRun, phase: PhaseRun) -> FloatArray:
+    """Return the seconds (Q, I) of input and output, without those in which the operating system held a processor."""
+    measured = run.profile.phases[phase.number].arrays.get("io_s")
+    return phase.io if measured is None else np.minimum(measured.sum(axis=0), phase.io)
+
+
 def _without_io(run: MeasuredRun, chosen: set[int], regions: Collection[int], measure: str) -> MeasuredRun | None:
     """Return the run without the seconds of a measure in some regions; threads wait for the first of their rank."""
     changed = []

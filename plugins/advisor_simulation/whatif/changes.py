@@ -290,10 +290,11 @@ def hide_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 
 
 def share_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Let all processors write their part of what one of them writes."""
-    changed = [
-        replace(p, io=np.broadcast_to(p.io.mean(axis=0), p.io.shape).copy()) for p in _select_phases(run, chosen, None)
-    ]
+    """Let all processors write their part of what one of them writes; what the operating system takes stays theirs."""
+    changed = []
+    for phase in _select_phases(run, chosen, None):
+        own = call_grouping.find_io(run, phase)
+        changed.append(replace(phase, io=phase.io - own + own.mean(axis=0)))
     return run.with_phases(changed)
 
 

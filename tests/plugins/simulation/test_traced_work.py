@@ -200,3 +200,13 @@ def test_fetching_work_leaves_noise_where_it_was() -> None:
     before, after = noisy.phases[0], changes.schedule_dynamically(noisy, set())
     assert after is not None
     assert after.phases[0].durations().sum() >= 0.999 * before.durations().sum()
+
+
+def test_only_input_and_output_is_shared_not_waiting_for_a_core() -> None:
+    """Of 5 s of one processor 1 s is output, and of 2 s of the other nothing."""
+    run = run_of(np.array([4.0]), 10.0)
+    phase = replace(run.phases[0], io=np.array([[5.0], [2.0]]))
+    run.profile.phases = [SimpleNamespace(arrays={"io_s": np.array([[[1.0], [0.0]]])})]  # type: ignore[misc]
+    shared = changes.share_io(run.with_phases([phase]), set())
+    assert shared is not None
+    assert shared.phases[0].io[:, 0].tolist() == pytest.approx([4.5, 2.5])
