@@ -117,7 +117,7 @@ def test_child_of_a_brief_child_belongs_to_the_program(tmp_path: Path) -> None:
 
 
 def test_killed_child_has_not_the_time_of_its_own_children(tmp_path: Path) -> None:
-    program = compile_program(tmp_path, ("gcc",), "killed.c")
+    program = compile_program(tmp_path, ("gcc",), "killed_child.c")
     folder, _, err = record_run(tmp_path, str(program))
     assert "recorded into" in err, err
     _, child, grandchild = read_recording(folder).processes

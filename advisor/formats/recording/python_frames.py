@@ -27,8 +27,11 @@ _IMPORTING: Final = "<frozen importlib"
 _NUMBER: Final = ~int(PYTHON_BIT)
 #: Compiled modules whose calls work on numbers, one or many.
 _NUMBERS: Final = ("/numpy/", "/numpy.libs/", "/math.", "/cmath.", "/libm.so", "/libm-")
-#: Functions of the interpreter that evaluate instructions, and the share of its time that they take at least in a loop.
-_EVALUATING: Final = ("_PyEval_EvalFrame", "_TAIL_CALL_")
+#: Functions of the interpreter that evaluate instructions, or make and free the objects between two of them, and the
+#: share of its time that they take at least in a loop.
+_EVALUATING: Final = (
+    "_PyEval_EvalFrame", "_TAIL_CALL_", "_PyObject_Malloc", "_PyObject_Free", "PyObject_Malloc", "PyObject_Free",
+)  # fmt: skip
 _LEAST_EVALUATING: Final = 0.12
 #: From this share of a function's samples in the interpreter on, its calls of compiled code are brief.
 _PER_ELEMENT: Final = 0.15
