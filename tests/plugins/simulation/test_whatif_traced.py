@@ -346,8 +346,8 @@ def test_what_is_won_by_other_loops_is_tried_on_no_messages() -> None:
     of_code = [
         action
         for action in rules.load_default((), examples=False).actions
-        if action.gain is not None and action.gain.of.startswith("code.")
-    ]
+        if action.gain is not None and action.gain.of.startswith("code.") and action.gain.of != "code.pickled_share"
+    ]  # packing what workers get is no loop
     assert len(of_code) > 10
     assert not {word for action in of_code for word in action.change.items()} & (CHANGES.keys() | REWRITES.keys())
 
