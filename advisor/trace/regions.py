@@ -119,18 +119,17 @@ _THREAD_CALLS = _split_words(
 #: What recorders call the time in which a thread stood still, though it made no call.
 NO_CORE_NAME, BLOCKED_NAME = "waiting for a core", "blocked in the system"
 _SLEEP_CALLS = _split_words("sleep usleep nanosleep clock_nanosleep")
-_WAIT_CALLS = _split_words(
-    "flock lockf pthread_mutex_lock pthread_mutex_trylock pthread_cond_wait pthread_cond_timedwait "
-    "pthread_cond_clockwait pthread_rwlock_rdlock pthread_rwlock_wrlock pthread_spin_lock sem_wait sem_timedwait "
-    "sem_clockwait mtx_lock cnd_wait cnd_timedwait futex_wait pipe_read pipe_write select poll python_gil"
-)
-#: Of these, calls that wait for what another thread or process does, and not for a lock of the program.
-_NOTICE_CALLS = _split_words(
-    "pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait sem_wait sem_timedwait sem_clockwait cnd_wait "
-    "cnd_timedwait futex_wait pipe_read pipe_write select poll python_gil"
-)
 #: Calls in which any process waits, with threads or without.
 _PROCESS_WAITS = _split_words("pipe_read pipe_write select poll")
+#: Calls that wait for what another thread or process does, and not for a lock of the program.
+_NOTICE_CALLS = _PROCESS_WAITS | _split_words(
+    "pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait sem_wait sem_timedwait sem_clockwait cnd_wait "
+    "cnd_timedwait futex_wait python_gil"
+)
+_WAIT_CALLS = _NOTICE_CALLS | _split_words(
+    "flock lockf pthread_mutex_lock pthread_mutex_trylock pthread_rwlock_rdlock pthread_rwlock_wrlock "
+    "pthread_spin_lock mtx_lock"
+)
 
 _COLLECTIVE_ROLES = MappingProxyType(
     {

@@ -16,7 +16,7 @@ from advisor.collect.binaries.hot_functions import analyze_function
 from advisor.collect.binaries.inner_loops import find_inner_loops
 from advisor.collect.binaries.sampled_addresses import COLUMNS, estimate_reach_B, find_addresses, read_constants
 from advisor.collect.binaries.sampled_instructions import read_samples
-from advisor.formats.recording.sampled_places import split_runs
+from advisor.support.grouping import iterate_groups
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -181,7 +181,8 @@ def test_a_matrix_whose_columns_an_inner_loop_goes_down_is_strided_though_it_mul
 
 
 def test_samples_are_grouped_by_their_places() -> None:
-    groups = split_runs(np.array([3, 3, 8]), np.array([5, 6, 1]))
-    assert [(place, rows.tolist()) for place, rows in groups] == [(3, [5, 6]), (8, [1])]
+    rows = np.array([5, 6, 1])
+    groups = iterate_groups(np.array([3, 3, 8]))
+    assert [(place, rows[at].tolist()) for place, at in groups] == [(3, [5, 6]), (8, [1])]
     none = np.zeros(0, dtype=np.int64)
-    assert split_runs(none, none) == [], "a thread may have no samples in the program"
+    assert list(iterate_groups(none)) == [], "a thread may have no samples in the program"

@@ -91,7 +91,7 @@ def _explain_run(sheet: FactSheet, profile: Profile) -> NumberInput:
     """Return the seconds that shares of gaps are shares of."""
     if sheet.run.run_s == profile.actual_s:
         return NumberInput("run", sheet.run.run_s, "s", "actual_s", ACTUAL)
-    return NumberInput("run", sheet.run.run_s, "s", "actual_s without the least that a processor was in the run queue")
+    return NumberInput("run", sheet.run.run_s, "s", "actual_s without what other programs took of it")
 
 
 def _gap_at_site(letter: str, site: Site, terms: BoundExpressions) -> Expression | None:

@@ -35,12 +35,12 @@ def find_guessed(
     for at, one in enumerate(code):
         if not one.jumps or one.mnemonic == "jmp":
             continue
-        ways = [at + 1]
-        if one.target in number and not _is_foreseen(code, at, spans):
-            ways.append(number[one.target])
+        ways = [at + 1, *([number[one.target]] if one.target in number else [])]
         for way in ways:
             pair = [each.address for each in code[way : way + 3] if not each.jumps][:2]
-            if _holds_up(pair, code, spans, sampled) and pair[0] not in late:
+            if not _holds_up(pair, code, spans, sampled) or pair[0] in late:
+                continue
+            if way == at + 1 or not _is_foreseen(code, at, spans):
                 found.update(address for address in (code[way].address, *pair) if address in sampled.keys() - late)
     return found
 
@@ -61,7 +61,7 @@ def _holds_up(
     pair: Sequence[int], code: Sequence[Instruction], spans: Sequence[tuple[int, int]], sampled: Mapping[int, int]
 ) -> bool:
     """Return whether the first two instructions of a way have more samples than others of their loop."""
-    if len(pair) < 2:
+    if len(pair) < 2 or not sampled.get(pair[0]):
         return False
     body = _find_body(code, spans, pair[0])
     average = sum(sampled.get(one.address, 0) for one in body) / len(body)

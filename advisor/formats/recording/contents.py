@@ -10,7 +10,7 @@ import numpy as np
 from advisor.formats.recording.helper_threads import split_helper_threads
 from advisor.formats.recording.recorded_threads import RecordedThread, unfold_records
 from advisor.formats.recording.slots import assign_slots
-from advisor.formats.recording.workers import add_brief_workers, end_killed_workers
+from advisor.formats.recording.workers import add_brief_workers, end_killed_workers, find_child_ends
 from advisor.formats.recording.worlds import split_worlds
 from advisor.model.errors import InputError
 from advisor.trace.recordings.command import read_command
@@ -57,7 +57,9 @@ def read_recording(path: Path) -> Recording:
     if not everything:
         raise InputError(path, "no recording here (*.process)")
     families = _chosen(everything)
-    threads = add_brief_workers(end_killed_workers(_threads(families)), everything)
+    threads = _threads(families)
+    ends = find_child_ends(threads)
+    threads = add_brief_workers(end_killed_workers(threads, ends), everything, ends)
     working, helpers = split_helper_threads(assign_slots(threads))
     threads = _until_full(working)
     if not any(len(thread.records) for thread in threads):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.support.grouping import iterate_groups
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
 from advisor.trace.recordings.layout import PYTHON_BIT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from advisor.formats.recording.contents import Recording
@@ -21,47 +25,48 @@ if TYPE_CHECKING:
 _MOST_REGISTERS: Final = 400
 
 
-def count_places(recording: Recording) -> tuple[tuple[int, int], ...]:
-    """Return the places in the program's file at which samples lie, with their number; only those of compiled code."""
-    found: Counter[int] = Counter()
+@dataclass(frozen=True, slots=True)
+class ProgramSamples:
+    """The samples of a thread in compiled code of the program: their rows, and their places in its file (n,)."""
+
+    thread: RecordedThread
+    rows: IntArray
+    places: IntArray
+
+
+def find_program_samples(recording: Recording) -> list[ProgramSamples]:
+    """Return the samples of each thread in compiled code of the program."""
+    program = recording.processes[0].program
+    found = []
     for thread in recording.threads:
-        chosen, places = _find_places(recording, thread)
-        for place, missed in zip(places.tolist(), thread.samples["missed"][chosen].tolist(), strict=True):
+        own = [at for at, one in enumerate(sorted_objects(thread.process)) if one.path == program]
+        compiled = np.flatnonzero((thread.samples["callers"][:, 3] & PYTHON_BIT) == 0)
+        located = locate_addresses(thread.process, thread.samples["address"][compiled])
+        inside = np.isin(located[:, 0], own)
+        found.append(ProgramSamples(thread, compiled[inside], located[inside, 1]))
+    return found
+
+
+def count_places(samples: Sequence[ProgramSamples]) -> tuple[tuple[int, int], ...]:
+    """Return the places in the program's file at which samples lie, with their number."""
+    found: Counter[int] = Counter()
+    for one in samples:
+        for place, missed in zip(one.places.tolist(), one.thread.samples["missed"][one.rows].tolist(), strict=True):
             found[place] += 1 + missed
     return tuple(sorted(found.items()))
 
 
-def collect_registers(recording: Recording) -> dict[int, npt.NDArray[np.uint64]]:
+def collect_registers(samples: Sequence[ProgramSamples]) -> dict[int, npt.NDArray[np.uint64]]:
     """Return the registers at samples by their place, each in the thread that has most samples there.
 
     Addresses of one process mean nothing in another one, and threads mostly work on memory of their own.
     """
     found: dict[int, npt.NDArray[np.uint64]] = {}
-    for thread in recording.threads:
-        chosen, places = _find_places(recording, thread)
-        known = chosen < len(thread.registers)
-        chosen, places = chosen[known], places[known]
-        order = np.argsort(places, kind="stable")
-        for place, rows in split_runs(places[order], chosen[order]):
-            if len(rows) > len(found.get(place, ())):
-                step = -(-len(rows) // _MOST_REGISTERS)
-                found[place] = np.array(thread.registers[rows[::step]])
+    for one in samples:
+        known = one.rows < len(one.thread.registers)
+        rows = one.rows[known]
+        for place, at in iterate_groups(one.places[known]):
+            if len(at) > len(found.get(place, ())):
+                step = -(-len(at) // _MOST_REGISTERS)
+                found[place] = np.array(one.thread.registers[rows[at[::step]]])
     return found
-
-
-def _find_places(recording: Recording, thread: RecordedThread) -> tuple[IntArray, IntArray]:
-    """Return the samples of a thread in compiled code of the program, and their places in its file."""
-    program = recording.processes[0].program
-    own = [at for at, one in enumerate(sorted_objects(thread.process)) if one.path == program]
-    compiled = np.flatnonzero((thread.samples["callers"][:, 3] & PYTHON_BIT) == 0)
-    located = locate_addresses(thread.process, thread.samples["address"][compiled])
-    inside = np.isin(located[:, 0], own)
-    return compiled[inside], located[inside, 1]
-
-
-def split_runs(places: IntArray, rows: IntArray) -> list[tuple[int, IntArray]]:
-    """Return the rows of each place; ``places`` are in order."""
-    if not len(places):
-        return []
-    starts = np.flatnonzero(np.r_[True, places[1:] != places[:-1]])
-    return list(zip(places[starts].tolist(), np.split(rows, starts[1:]), strict=True))

@@ -19,7 +19,7 @@ from advisor.formats.recording.columns import begin_ns
 from advisor.formats.recording.naming import RegionTable, short_path
 from advisor.formats.recording.python_frames import count_python, name_python_function, share_python
 from advisor.formats.recording.recorded_threads import teams_of
-from advisor.formats.recording.sampled_places import collect_registers, count_places
+from advisor.formats.recording.sampled_places import collect_registers, count_places, find_program_samples
 from advisor.formats.recording.tasks import nest_tasks, open_at
 from advisor.model.records import Note, Region
 from advisor.model.units import format_share
@@ -87,13 +87,14 @@ def divide_computation(profile: Profile, recording: Recording) -> Profile:
     shares = share_python(recording)
     mine = {row: shares[function] for (function, _), row in rows.items() if function in shares}
     counts |= count_python(samples, mine, recording)
+    inside = find_program_samples(recording)
     return replace(
         profile,
         regions=tuple(regions),
         phases=phases,
         counts=counts,
-        sampled_code=count_places(recording),
-        sampled_registers=collect_registers(recording),
+        sampled_code=count_places(inside),
+        sampled_registers=collect_registers(inside),
         notes=(*profile.notes, _note(everything, recording)),
     )
 

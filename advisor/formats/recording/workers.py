@@ -10,7 +10,7 @@ from advisor.formats.recording.recorded_threads import WAITS_FOR_CHILDREN, Recor
 from advisor.trace.recordings.processes import ThreadSpan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from advisor.trace.recordings.processes import Process
 
@@ -20,6 +20,8 @@ _CRASHES: Final = frozenset({4, 5, 6, 7, 8, 9, 11, 31})
 #: what used more has become another program.
 _BRIEF_NS: Final = 2_000_000
 _UNSAMPLED_NS: Final = 10_000_000
+#: Host and number of a process.
+ProcessKey = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +38,19 @@ class ChildEnd:
         return self.status & 127 in _CRASHES
 
 
-def end_killed_workers(threads: list[RecordedThread]) -> list[RecordedThread]:
+def find_child_ends(threads: Iterable[RecordedThread]) -> dict[ProcessKey, ChildEnd]:
+    """Return how the children ended that some thread has waited for."""
+    found = {}
+    for one in threads:
+        waits = one.records[calls_of(one, *WAITS_FOR_CHILDREN)]
+        for wait in waits[waits["partner"] > 0]:
+            end = ChildEnd(int(wait["end_ns"]), max(int(wait["size"]), 0), int(wait["request"]))
+            found[one.process.host, int(wait["partner"])] = end
+    return found
+
+
+def end_killed_workers(threads: list[RecordedThread], ends: Mapping[ProcessKey, ChildEnd]) -> list[RecordedThread]:
     """Return the threads, those of workers that did not tell their own end with that which their parents saw."""
-    ends = _find_ends(threads)
     lives: dict[int, int] = defaultdict(int)
     for one in threads:
         lives[id(one.process)] += 1
@@ -63,10 +75,11 @@ def end_killed_workers(threads: list[RecordedThread]) -> list[RecordedThread]:
     return done
 
 
-def add_brief_workers(threads: list[RecordedThread], processes: Iterable[Process]) -> list[RecordedThread]:
+def add_brief_workers(
+    threads: list[RecordedThread], processes: Iterable[Process], ends: Mapping[ProcessKey, ChildEnd]
+) -> list[RecordedThread]:
     """Return the threads and, behind them, the children that were forked and lived too briefly to leave files."""
     recorded = {(one.host, one.pid) for one in processes}
-    ends = _find_ends(threads)
     number: dict[int, int] = defaultdict(int)
     for one in threads:
         number[one.rank] = max(number[one.rank], one.span.number + 1)
@@ -89,16 +102,6 @@ def _waited_ns(thread: RecordedThread) -> int:
     """Return the CPU time of the children that a thread has waited for."""
     waits = thread.records[calls_of(thread, *WAITS_FOR_CHILDREN)]
     return int(waits["size"][waits["partner"] > 0].sum())
-
-
-def _find_ends(threads: Iterable[RecordedThread]) -> dict[tuple[str, int], ChildEnd]:
-    found = {}
-    for one in threads:
-        waits = one.records[calls_of(one, *WAITS_FOR_CHILDREN)]
-        for wait in waits[waits["partner"] > 0]:
-            end = ChildEnd(int(wait["end_ns"]), max(int(wait["size"]), 0), int(wait["request"]))
-            found[one.process.host, int(wait["partner"])] = end
-    return found
 
 
 def _last_cpu_ns(thread: RecordedThread) -> int:
