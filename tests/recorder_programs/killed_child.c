@@ -20,7 +20,7 @@ int main(void) {
   if (!child) {
     if (!fork()) _exit(!compute(0.4));
     wait(NULL);
-    sum = compute(0.1);
+    sum = compute(0.2);
     if (write(ends[1], &sum, sizeof sum) == sizeof sum) pause();
     return 1;
   }
