@@ -85,9 +85,8 @@ class PostgresServer:
 
     def start(self) -> None:
         """Start the server, and wait until it takes connections."""
-        command = [self._programs / "postgres", "-D", str(self._data)]
-        with (self.folder / "log").open("ab") as log:
-            self._process = subprocess.Popen(command, **self._identity(), stdout=log, stderr=log)
+        self._launch()
+        assert self._process is not None
         end = monotonic() + PATIENCE_S
         while True:
             try:
@@ -98,6 +97,25 @@ class PostgresServer:
                 sleep(0.02)
             else:
                 return
+
+    def _launch(self, *settings: str) -> None:
+        command = [self._programs / "postgres", "-D", str(self._data), *settings]
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen(command, **self._identity(), stdout=log, stderr=log)
+
+    def begin_start(self) -> None:
+        """Launch the server, which recovers and refuses everybody until ``finish_start``."""
+        (self._data / "standby.signal").touch()
+        self._launch("-c", "hot_standby=off")
+        end = monotonic() + PATIENCE_S
+        where = f"host=127.0.0.1 port={self.port}".encode()
+        while psycopg.pq.PGconn.ping(where) != psycopg.pq.Ping.REJECT:
+            assert monotonic() < end, (self.folder / "log").read_text()
+            sleep(0.02)
+
+    def finish_start(self) -> None:
+        """Let the server take connections, and wait until it does."""
+        self._run("pg_ctl", "promote", "-D", str(self._data))
 
     def kill(self) -> None:
         """Kill all processes of the server at once; nothing is written any more."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from secrets import token_hex
+from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Final
 
 import psycopg
-from psycopg import errors
+from psycopg import errors, pq
 
 from advisor.history.dialect import StoreLost
 from advisor.history.postgres_schema import READERS, SCHEMA, VERSION, WRITERS, render_schema
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 _CONNECT_S: Final = 10
 _LOCK_S: Final = 60
 _SILENT_S: Final = 30
+#: A server that starts, or recovers after a crash, is waited for so long, and asked so often (seconds).
+_STARTING_S: Final = 60
+_PAUSE_S: Final = 0.25
 #: The oldest server with ``pg_current_snapshot``.
 _LEAST_SERVER: Final = 130000
 _MARK: Final = "commit"
@@ -54,14 +58,7 @@ class PostgresConnection:
 
     def __init__(self, server: HistoryServer, *, read_only: bool) -> None:
         self.server, self.writer = server, server.writer
-        try:
-            self._raw = psycopg.connect(
-                server.url, autocommit=True, prepare_threshold=None, connect_timeout=_CONNECT_S,
-                application_name=server.writer, client_encoding="UTF8", keepalives_idle=_SILENT_S,
-                keepalives_interval=5, keepalives_count=3, tcp_user_timeout=1000 * _SILENT_S,
-            )  # fmt: skip
-        except psycopg.Error as error:
-            raise describe_error(server, error) from None
+        self._raw = _connect(server)
         try:
             self._prepare_session(read_only=read_only)
         except BaseException:
@@ -138,7 +135,7 @@ class PostgresConnection:
 
     def roll_back(self) -> None:
         """Undo the transaction, if the server still knows it."""
-        if not self._raw.closed and self._raw.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+        if not self._raw.closed and self._raw.info.transaction_status != pq.TransactionStatus.IDLE:
             try:
                 self._raw.execute("ROLLBACK")
             except psycopg.Error:
@@ -151,6 +148,23 @@ class PostgresConnection:
     def close(self) -> None:
         """Close the connection."""
         self._raw.close()
+
+
+def _connect(server: HistoryServer) -> psycopg.Connection[Any]:
+    """Connect, also to a server that is about to answer: it refuses everybody until it has started."""
+    end = monotonic() + _STARTING_S
+    while True:
+        try:
+            return psycopg.connect(
+                server.url, autocommit=True, prepare_threshold=None, connect_timeout=_CONNECT_S,
+                application_name=server.writer, client_encoding="UTF8", keepalives_idle=_SILENT_S,
+                keepalives_interval=5, keepalives_count=3, tcp_user_timeout=1000 * _SILENT_S,
+            )  # fmt: skip
+        except psycopg.Error as error:
+            starting = pq.PGconn.ping(server.url.encode()) == pq.Ping.REJECT
+            if not starting or monotonic() > end:
+                raise describe_error(server, error) from None
+            sleep(_PAUSE_S)
 
 
 def require_schema(connection: PostgresConnection) -> None:

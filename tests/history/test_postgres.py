@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -317,6 +318,21 @@ def test_a_server_that_comes_back_is_written_to_again(tmp_path: Path) -> None:
                 store_while_killed(writer, server)
             with writer.lend_connection() as connection:
                 assert RunStore(connection).count_runs() == 2
+
+
+def test_a_server_that_starts_is_waited_for(tmp_path: Path) -> None:
+    from postgres_server import PostgresServer
+
+    with PostgresServer() as server:
+        place = server.locate(server.make_database())
+        server.stop()
+        server.begin_start()
+        with ThreadPoolExecutor(1) as pool:
+            opened = pool.submit(open_writer, place)
+            assert not wait([opened], timeout=1).done
+            server.finish_start()
+            with closing(opened.result()) as writer, writer.transaction() as connection:
+                store_run(connection, ADVICE, [unit("a", "a")], NOW)
 
 
 @pytest.mark.parametrize("lasted", [True, False])
