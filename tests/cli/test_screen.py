@@ -145,6 +145,20 @@ def test_an_item_can_be_marked_where_it_is_read(state: Path) -> None:
     assert items(state)["a29-5b1c-1"].state == "acknowledged"
 
 
+@pytest.mark.parametrize("tab", ["2", "3", "4"])
+def test_no_item_is_marked_that_another_tab_hides(state: Path, tab: str) -> None:
+    async def steps(pilot: Pilot[None]) -> None:
+        await open_jacobi(pilot)
+        await pilot.press(tab)
+        await wait_for(pilot, lambda: not app_of(pilot).query_one("#items").region)
+        for key in ("a", "s", "p", "x"):
+            await pilot.press(key)
+            await wait_for_text(pilot, "1 shows the items")
+
+    drive(state, steps)
+    assert {item.state for item in items(state).values()} == {"open"}
+
+
 def test_the_newest_run_is_compared_with_the_build_before(state: Path) -> None:
     async def steps(pilot: Pilot[None]) -> None:
         await wait_for_text(pilot, "solver v1: 47.0 s")

@@ -116,7 +116,8 @@ class WatchApp(HistoryScreen):
         self.push_screen(ItemScreen(self._page, partial(program_text.render_item, item, view.advice), "item"))
 
     def _chosen_fingerprint(self) -> str | None:
-        return self._item_table.chosen_key
+        """Return the chosen item; of items that another tab hides nobody can say which one that is."""
+        return self._item_table.chosen_key if self._item_table.region else None
 
     def action_leave_detail(self) -> None:
         """Go back to the list, and from there to all programs."""
@@ -172,7 +173,7 @@ class WatchApp(HistoryScreen):
     def action_mark_item(self, state: ItemState) -> None:
         """Note in the history what the user says of the chosen item."""
         if self._view is None or self._chosen_fingerprint() is None:
-            self._show_line("no item is chosen")
+            self._show_line("no item is chosen: 1 shows the items")
         elif state == "suppressed":
             self.push_screen(ReasonDialog(), self._suppress)
         else:
@@ -208,7 +209,7 @@ class WatchApp(HistoryScreen):
         view, fingerprint = self._view, self._chosen_fingerprint()
         found = [one for one in view.advice.recommendations if one.fingerprint == fingerprint] if view else []
         if view is None or not found:
-            self._show_line("no item of the newest run is chosen")
+            self._show_line("no item of the newest run is chosen: 1 shows the items")
             return
         screen = TextScreen(self._page, lambda page: [make_line("Reading the profile again ...")], "explanation")
         self.push_screen(screen)
