@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,7 +47,7 @@ _MEMORY_SHARE: Final = 0.5
 #: The processes that are there are counted this often (seconds).
 _RECOUNT_S: Final = 5.0
 #: How long it is tried to end processes that start others (seconds).
-_PATIENCE_S: Final = 5.0
+_PATIENCE_S: Final = 30.0
 
 
 def tie_to_parent() -> None:
@@ -104,8 +104,9 @@ def limit_plugin(*, hurried: bool) -> Iterator[None]:
     """Let what runs meanwhile start few processes (root: any) and take some memory, if ``hurried``.
 
     What it does to this process in passing is undone afterwards: names of Python itself, directory, mask, streams,
-    limits, alarms.
+    limits, alarms. Copies of this process that it leaves behind end with its answer.
     """
+    process = os.getpid()
     names = dict(vars(builtins))
     before = {which: resource.getrlimit(which) for which in _GUARDED}
     here, mask, streams = _current_folder(), os.umask(0o77), (sys.stdout, sys.stderr)
@@ -116,6 +117,8 @@ def limit_plugin(*, hurried: bool) -> Iterator[None]:
     try:
         yield
     finally:
+        if os.getpid() != process:
+            os._exit(0)
         vars(builtins).update(names)
         for which, limits in before.items():
             with suppress(OSError, ValueError):
@@ -158,17 +161,9 @@ def _count_own_processes(_when: int) -> int:
 
 def kill_tree(top: int) -> None:
     """Kill a child and everything that it started, also what left its session; the child is not waited for."""
-    end = monotonic() + _PATIENCE_S
     with suppress(ProcessLookupError):
         os.kill(top, signal.SIGSTOP)  # it adopts its orphans, as long as it is there
-    while monotonic() < end:
-        below = _find_descendants(top)
-        for process in below:
-            with suppress(ProcessLookupError, PermissionError):
-                os.kill(process, signal.SIGKILL)
-        if not below:
-            break
-        sleep(0.002)
+    _kill_below(top)
     for kill in (os.killpg, os.kill):
         with suppress(ProcessLookupError, PermissionError):
             kill(top, signal.SIGKILL)
@@ -176,30 +171,48 @@ def kill_tree(top: int) -> None:
 
 def kill_descendants() -> None:
     """Kill all that this process started, also what left its session: it adopts its orphans (``tie_to_parent``)."""
+    _kill_below(os.getpid())
+
+
+def _kill_below(top: int) -> None:
+    """Stop all processes below one, then kill them.
+
+    Killed one by one, processes that start others would start them faster than they are found. A signal reaches a whole
+    group at once, and one that is stopped starts nothing and keeps its place among the processes that a user may have.
+    """
     end = monotonic() + _PATIENCE_S
-    while monotonic() < end:
-        with suppress(ChildProcessError):
-            os.waitpid(-1, os.WNOHANG)
-            for process in _find_descendants(os.getpid()):
+    for number, spared in ((signal.SIGSTOP, "TtDZX"), (signal.SIGKILL, "ZX")):
+        while monotonic() < end and (found := [one for one in _find_descendants(top) if one.state not in spared]):
+            for group in {one.group for one in found} - {os.getpgid(0)}:
                 with suppress(ProcessLookupError, PermissionError):
-                    os.kill(process, signal.SIGKILL)
-            continue
-        return
+                    os.killpg(group, number)
+            for process in (one.number for one in found if one.group == os.getpgid(0)):
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(process, number)
+            sleep(0.002)
 
 
-def _find_descendants(top: int) -> list[int]:
-    """Return the processes below one that have not ended, those that were started last first."""
-    parents: dict[int, list[int]] = {}
+class _Process(NamedTuple):
+    """A process as /proc shows it: ``R``, ``S``, ``T`` (stopped), ``Z`` (ended) …, and its group."""
+
+    number: int
+    state: str
+    group: int
+
+
+def _find_descendants(top: int) -> list[_Process]:
+    """Return the processes below one."""
+    below: dict[int, list[_Process]] = {}
     for entry in os.listdir("/proc"):
         with suppress(OSError, ValueError):
             if entry.isdigit():
                 text = Path("/proc", entry, "stat").read_bytes()
-                state, parent = text[text.rindex(b")") + 2 :].split()[:2]
-                if state not in (b"Z", b"X"):
-                    parents.setdefault(int(parent), []).append(int(entry))
-    found, rest = [], [top]
+                state, parent, group = text[text.rindex(b")") + 2 :].split()[:3]
+                below.setdefault(int(parent), []).append(_Process(int(entry), state.decode("ascii"), int(group)))
+    found: list[_Process] = []
+    rest = [top]
     while rest:
-        below = parents.get(rest.pop(), [])
-        found += below
-        rest += below
-    return found[::-1]
+        children = below.get(rest.pop(), [])
+        found += children
+        rest += [child.number for child in children]
+    return found
