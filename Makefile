@@ -6,17 +6,22 @@ BIN := $(VENV)/bin
 LOCK ?= newest
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 COMPILE := $(VENV)/bin/uv pip compile --quiet --generate-hashes --no-annotate --custom-compile-command "make lock"
+# Children that may change no files keep no bytecode of what they load: without it each compiles its modules anew.
+BYTECODE := $(BIN)/python -m compileall -q advisor gapwatch plugins
 
 .PHONY: demo test compat lock sbom damage lint bench soak docs format clean
 
 demo: $(VENV)/.user
+	$(BYTECODE)
 	$(BIN)/gapwatch demo
 
 test: $(VENV)/.dev
+	$(BYTECODE)
 	$(BIN)/python -m pytest -q -n auto
 
 # With another Python or with LOCK=lowest: the tests that read every format and draw every screen.
 compat: $(VENV)/.$(LOCK)
+	$(BYTECODE)
 	$(BIN)/gapwatch demo
 	$(BIN)/python -m pytest -q -n auto @tests/subset.txt
 
@@ -32,6 +37,7 @@ sbom: $(VENV)/.dev
 	$(BIN)/python tools/sbom.py > build/sbom.cdx.json
 
 damage: $(VENV)/.dev
+	$(BYTECODE)
 	GAPWATCH_DAMAGE=full $(BIN)/python -m pytest -q -n auto -k "damage or cut_off or turned_over"
 
 lint: $(VENV)/.dev
@@ -40,9 +46,11 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 
 soak: $(VENV)/.dev
+	$(BYTECODE)
 	$(BIN)/python tests/soak.py
 
 bench: $(VENV)/.dev
+	$(BYTECODE)
 	$(BIN)/python -m pytest -q benchmarks
 	$(BIN)/python benchmarks/speed_table.py
 
