@@ -17,7 +17,7 @@ from advisor.analysis.bounds import compute_bound_seconds
 from advisor.analysis.disturbance import SPEED_SHARE
 from advisor.analysis.loads import summarize_loads
 from advisor.model.records import find_adjacent_bounds
-from advisor.trace.counts import UNDISTURBED_TRANSFER
+from advisor.trace.counts import IDLE_ENDS, UNDISTURBED_TRANSFER
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -75,7 +75,12 @@ def _compute_only(phase: Phase) -> Phase:
 
 
 def _waited_imbalance(profile: Profile) -> float:
-    """Return what processors compute less than the slowest one of a phase, and wait, a mean over the processors."""
+    """Return what processors compute less than the slowest one of a phase, and wait, a mean over the processors.
+
+    Threads that have ended their parts of a parallel region wait outside of the phases for the last one.
+    """
+    idle = profile.counts.get(IDLE_ENDS)
+    left = np.zeros(len(profile.processors)) if idle is None else idle.sum(axis=0)
     seconds = 0.0
     for phase in profile.phases:
         if phase.kind == "serial" or "cpu_s" not in phase.arrays:
@@ -87,7 +92,10 @@ def _waited_imbalance(profile: Profile) -> float:
             np.zeros_like(computed),
         )
         # of all iterations of a phase together: waiting may come later than its cause
-        seconds += float(np.minimum(missing.sum(axis=1), waited.sum(axis=1)).sum())
+        fewer, inside = missing.sum(axis=1), waited.sum(axis=1)
+        beyond = np.clip(fewer - inside, 0.0, left)
+        left = left - beyond
+        seconds += float(np.minimum(fewer, inside).sum() + beyond.sum())
     return seconds / len(profile.processors)
 
 

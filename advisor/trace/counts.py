@@ -28,6 +28,9 @@ COUNTED: Final = (
 #: Counts by row and location: the seconds that calls would have transferred if each had taken no longer than the
 #: quickest quarter of its equals.
 UNDISTURBED_TRANSFER: Final = "transfer.undisturbed_s"
+#: Counts by row and location: the seconds for which threads of a team had ended their parts of parallel regions before
+#: the last one did. They are in no call then, and in no phase.
+IDLE_ENDS: Final = "threads.idle_ends_s"
 #: Fewer equal calls show no quarter that nobody disturbed.
 _EQUALS: Final = 8
 _QUICK: Final = 0.25

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from advisor.support.grouping import sum_by_group
 from advisor.trace.events import Kind, Role
 from advisor.trace.locations import are_first_threads, locations_of_events, ranks_of_locations
 from advisor.trace.nesting import count_previous, have_roles
@@ -84,6 +85,19 @@ def measure_join_waits(trace: Trace, calls: Calls, teams: ThreadTeams) -> JoinWa
         moment_s=np.r_[calls.end_s[own], begun],
         seconds=np.r_[np.clip(until - calls.end_s[own], 0.0, None), calls.start_s[own] - begun],
     )
+
+
+def sum_idle_ends(trace: Trace, calls: Calls, teams: ThreadTeams, row_of_call: IntArray, rows: int) -> FloatArray:
+    """Return for how long threads had ended their parts before the last of their teams did, (rows, locations).
+
+    Of first threads it is nothing: they wait in a call.
+    """
+    part = np.flatnonzero(teams.region_of >= 0)
+    part = part[~are_first_threads(trace)[calls.location[part]]]
+    seconds = np.clip(teams.last_end_s[teams.region_of[part]] - calls.end_s[part], 0.0, None)
+    columns = len(trace.locations)
+    cell = row_of_call[part] * columns + calls.location[part]
+    return sum_by_group(cell, seconds, rows * columns).reshape(rows, columns)
 
 
 def _first_begin_times(calls: Calls, teams: ThreadTeams) -> FloatArray:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from advisor.trace import categories, causes, clocks, locations, nesting, phases, teams, time_pieces, waits
-from advisor.trace.counts import UNDISTURBED_TRANSFER, count_events, sum_call_bytes, sum_undisturbed_transfer
+from advisor.trace.counts import IDLE_ENDS, UNDISTURBED_TRANSFER, count_events, sum_call_bytes, sum_undisturbed_transfer
 from advisor.trace.events import COMMUNICATING
 from advisor.trace.measure_sums import sum_measures
 from advisor.trace.piece_totals import OUTSIDE, sum_pieces
@@ -103,7 +103,8 @@ def attribute_window(found: MatchedWindow, plan: RunPlan, before: int, *, last: 
         closing_wait_s=np.where(closing >= 0, waiting.wait_s[np.maximum(closing, 0)], 0.0),
         outside=dict(zip(OUTSIDE, totals.outside_s, strict=True)),
         counts=count_events(trace, calls, row_of_call, len(rows), window.is_continued(calls), compiled=window.compiled)
-        | _undisturbed_transfer(trace, calls, split, table),
+        | _undisturbed_transfer(trace, calls, split, table)
+        | _idle_ends(trace, calls, found.teams, table),
         causes=causes.collect_causes(trace, calls, waiting, split, table, compiled=window.compiled),
         guessed=guessed,
         total=total,
@@ -163,6 +164,13 @@ def _undisturbed_transfer(
     size = sum_call_bytes(trace, calls, COMMUNICATING)[call]
     found = sum_undisturbed_transfer(cell, size, split.transfer_s[mine], shape[0] * shape[1])
     return {UNDISTURBED_TRANSFER: found.reshape(shape)}
+
+
+def _idle_ends(trace: Trace, calls: Calls, found: teams.ThreadTeams, table: CellLayout) -> dict[str, FloatArray]:
+    """Return the count of that name where CPU clocks tell how much of it is less work."""
+    if not trace.cpu_timed or not len(found.last_end_s):
+        return {}
+    return {IDLE_ENDS: teams.sum_idle_ends(trace, calls, found, table.row_of_call, len(table.rows))}
 
 
 def _split_by_phase(table: CellLayout, flat: Mapping[str, FloatArray]) -> tuple[dict[str, FloatArray], ...]:

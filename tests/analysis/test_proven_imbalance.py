@@ -14,6 +14,7 @@ from advisor.analysis import bounds, gaps
 from advisor.analysis.disturbance import LONGEST_DELAY, doubtful_seconds
 from advisor.analysis.proven_imbalance import prove_imbalance
 from advisor.model.records import Phase
+from advisor.trace.counts import IDLE_ENDS
 
 if TYPE_CHECKING:
     from advisor.model.records import Profile
@@ -45,6 +46,13 @@ def test_who_computes_less_and_waits_has_less_to_do() -> None:
 def test_who_computes_less_and_hardly_waits_was_given_less() -> None:
     """The second rank had no core for 0.5 s of each step, and took less of the work that is handed out on demand."""
     assert prove_imbalance(run((1.0, 0.5), (0.0, 0.05)))["L"] == 0.0
+
+
+def test_threads_that_have_ended_their_parts_of_a_region_wait_in_no_phase() -> None:
+    ended = run((1.0, 0.4), (0.0, 0.0))
+    assert prove_imbalance(ended)["L"] == 0.0
+    idle = replace(ended, counts={**ended.counts, IDLE_ENDS: np.array([[0.0, 5.0]])})
+    assert prove_imbalance(idle)["L"] == pytest.approx(2.5 - 0.7), "5 s of two threads, less a tenth of 7 s"
 
 
 def test_nothing_is_proven_without_cpu_clocks() -> None:

@@ -14,6 +14,7 @@ from trace_builder import Line, build
 from advisor.analysis import soundness
 from advisor.analysis.bounds import compute_bounds
 from advisor.model.errors import InputError
+from advisor.trace.counts import IDLE_ENDS
 from advisor.trace.events import Kind
 from advisor.trace.loop_detection import find_longest_cycle, identify_elements
 from advisor.trace.profile import from_trace
@@ -192,6 +193,12 @@ def one_core(late_s: float, *, cpu_timed: bool = False) -> Profile:
         lines[0].call(turn + 0.1 + late_s, turn + 0.3 + late_s, "parallel")
         lines[0].add(turn + 0.9, Kind.JOIN).collective(turn + 0.9, turn + 1.0, "MPI_Barrier")
     return from_trace(replace(build(*lines), cpu_timed=cpu_timed))
+
+
+def test_the_idle_time_of_threads_that_end_before_their_team_is_known() -> None:
+    assert one_core(0.5, cpu_timed=True).counts[IDLE_ENDS].sum(axis=0) == pytest.approx([0.0, 2.0]), "0.2 s in ten teams"
+    assert one_core(0.1, cpu_timed=True).counts[IDLE_ENDS].sum() == 0.0, "then the first thread waits"
+    assert IDLE_ENDS not in one_core(0.5).counts
 
 
 def test_where_cpu_clocks_were_read_a_late_start_says_nothing_about_shared_cores() -> None:
