@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from compiled_programs import compile_program
 
+from advisor.collect.binaries.disassembly import disassemble
 from advisor.collect.binaries.elf_files import read_elf
 from advisor.collect.binaries.hot_functions import analyze_function
 from advisor.collect.binaries.library_functions import classify_library_function
@@ -40,6 +41,8 @@ long least(const int *x, long n)
 long count(const int *x, long n) { long found = 0; for (long k = 0; k < n; k++) found += x[k] > 5; return found; }
 double centre(const struct body *b, long n)
   { double s = 0.0; for (long i = 0; i < n; i++) s += b[i].x * b[i].x + b[i].y * b[i].y + b[i].z * b[i].z; return s; }
+double potential(const struct body *b, long n)
+  { double s = 0.0; for (long i = 0; i < n; i++) s += b[i].mass / (b[i].x * b[i].y + b[i].z); return s; }
 double power(const struct pair *p, long n)
   { double s = 0.0; for (long i = 0; i < n; i++) s += p[i].re * p[i].re + p[i].im * p[i].im; return s; }
 void fold(long n, const int *index, double *x, double *y, double box) {
@@ -110,6 +113,19 @@ def test_a_few_numbers_of_each_object_are_told_from_complex_numbers(program: Pat
     (loop,) = analyze(program, name).loops
     assert loop.scalar_reason == reason
     assert not loop.strided
+
+
+@pytest.mark.parametrize(("behind", "reason"), [("div", "order"), ("mul", "objects")])
+def test_it_does_not_matter_how_numbers_lie_where_a_loop_waits_for_divisions(
+    program: Path, behind: str, reason: str
+) -> None:
+    image = read_elf(program)
+    symbol = next(one for one in image.functions if one.name == "potential")
+    code = disassemble(image, symbol.begin, symbol.end)
+    waited = next(one.address + one.size for one in code if one.mnemonic.removeprefix("v").startswith(behind))
+    sampled = {one.address: 2 for one in code} | {waited: 100}
+    (loop,) = analyze(program, "potential", sampled).loops
+    assert (loop.scalar_reason, loop.interleaved > 0) == (reason, True)
 
 
 def test_a_loop_that_spends_its_time_around_a_short_one_counts_instead(program: Path) -> None:

@@ -196,7 +196,9 @@ def one_core(late_s: float, *, cpu_timed: bool = False) -> Profile:
 
 
 def test_the_idle_time_of_threads_that_end_before_their_team_is_known() -> None:
-    assert one_core(0.5, cpu_timed=True).counts[IDLE_ENDS].sum(axis=0) == pytest.approx([0.0, 2.0]), "0.2 s in ten teams"
+    assert one_core(0.5, cpu_timed=True).counts[IDLE_ENDS].sum(axis=0) == pytest.approx([0.0, 2.0]), (
+        "0.2 s in ten teams"
+    )
     assert one_core(0.1, cpu_timed=True).counts[IDLE_ENDS].sum() == 0.0, "then the first thread waits"
     assert IDLE_ENDS not in one_core(0.5).counts
 

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final, get_args
 
 from advisor.collect.binaries.carried_values import share_of_carrying_pieces
 from advisor.collect.binaries.disassembly import disassemble
-from advisor.collect.binaries.inner_loops import ScalarReason, count_arithmetic, find_inner_loops, is_extended
+from advisor.collect.binaries.float_arithmetic import count_arithmetic, is_extended
+from advisor.collect.binaries.inner_loops import find_inner_loops
 from advisor.collect.binaries.library_functions import classify_library_function
+from advisor.collect.binaries.loop_records import ScalarReason
 from advisor.collect.binaries.memory_accesses import is_on_stack
 from advisor.collect.binaries.registers import free_frame_pointer
 from advisor.collect.binaries.sampled_instructions import WAIT_KINDS, read_samples
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
 
     from advisor.collect.binaries.compilers import SourceUnit
     from advisor.collect.binaries.elf_files import ElfImage, Symbol
-    from advisor.collect.binaries.inner_loops import InnerLoop
     from advisor.collect.binaries.library_functions import LibraryKind
+    from advisor.collect.binaries.loop_records import InnerLoop
     from advisor.collect.binaries.sampled_addresses import Registers
     from advisor.collect.binaries.sampled_instructions import FunctionSamples, WaitKind
 
@@ -182,7 +184,7 @@ class FunctionCode:
         waits: dict[str, float] = {
             kind: _ratio(self.samples.count_waits(kind, spans), self.samples.total) for kind in WAIT_KINDS
         }
-        held = [(one, share) for one, share in loops if self._share_of_waits("quotient", one) >= _HELD_UP]
+        held = [(one, share) for one, share in loops if _share_of_waits(self.samples, "quotient", one) >= _HELD_UP]
         outside = [(one.begin, one.end) for one, _ in held]
         quotient = sum(share for _, share in held) + _ratio(
             self.samples.count_waits("quotient", outside), self.samples.total
@@ -198,14 +200,15 @@ class FunctionCode:
 
     def _is_guessing(self, loop: InnerLoop) -> bool:
         """Return whether a loop waits for branches, and its loads come from the first cache."""
-        return self._share_of_waits("guess", loop) >= _HELD_UP
+        return _share_of_waits(self.samples, "guess", loop) >= _HELD_UP
 
-    def _share_of_waits(self, kind: WaitKind, loop: InnerLoop) -> float:
-        """Return the share of a loop's samples that wait for something of a kind."""
-        if self.samples is None:
-            return 0.0
-        waiting = self.samples.count_waits(kind, [(0, loop.begin), (loop.end, self.symbol.end)])
-        return _ratio(waiting, self.samples.count_between(loop.begin, loop.end))
+
+def _share_of_waits(samples: FunctionSamples | None, kind: WaitKind, loop: InnerLoop) -> float:
+    """Return the share of a loop's samples that wait for something of a kind."""
+    if samples is None:
+        return 0.0
+    waiting = samples.count_waits(kind, [(0, loop.begin), (loop.end, samples.places[-1] + 1)])
+    return _ratio(waiting, samples.count_between(loop.begin, loop.end))
 
 
 def _arithmetic_share(loop: InnerLoop, share: float, samples: FunctionSamples | None) -> float:
@@ -252,7 +255,12 @@ def analyze_function(
     ``sampled`` are the samples in it by address, ``registers`` what these held at some of them.
     """
     code = free_frame_pointer(disassemble(image, symbol.begin, symbol.end))
-    loops = tuple(loop for loop in find_inner_loops(code, sampled, registers) if not _communicates(image, loop))
+    samples = read_samples(code, sampled or {}, registers or {})
+    loops = tuple(
+        replace(loop, divides=_share_of_waits(samples, "divider", loop) >= _HELD_UP)
+        for loop in find_inner_loops(code, sampled, registers)
+        if not _communicates(image, loop)
+    )
     inside = [one for one in code if any(loop.begin <= one.address < loop.end for loop in loops)] or list(code)
     scalar, packed, _ = count_arithmetic(code)
     targets = (one.target for one in inside if one.mnemonic == "call")
@@ -271,7 +279,7 @@ def analyze_function(
         baseline=not any(map(is_extended, code)),
         computes=not loops and scalar + packed >= _COMPUTING * len(code),
         called=frozenset(_name_targets(image, (target for target in targets if target is not None))),
-        samples=read_samples(code, sampled or {}, registers or {}),
+        samples=samples,
     )
 
 

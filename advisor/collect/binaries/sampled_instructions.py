@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
+from advisor.collect.binaries.float_arithmetic import is_slow
 from advisor.collect.binaries.guessed_branches import find_guessed
 from advisor.collect.binaries.load_chains import address_registers, find_load_chain
 from advisor.collect.binaries.registers import find_steps, find_writes, whole_register
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
 
 #: ``pointer``: at an address that was itself loaded; ``chain``: at one made of a number that the iteration before has
 #: loaded, as in a table of links or states; ``scatter``: at another one that is computed anew each time; ``guess``: no
-#: load, but the right way behind a branch that was guessed wrong; ``quotient``: a division of integers; ``atomic``: an
-#: update that no other core may interrupt.
-WaitKind = Literal["pointer", "chain", "scatter", "guess", "quotient", "atomic"]
+#: load, but the right way behind a branch that was guessed wrong; ``quotient``: a division of integers; ``divider``: a
+#: division of floating-point numbers, or a root; ``atomic``: an update that no other core may interrupt.
+WaitKind = Literal["pointer", "chain", "scatter", "guess", "quotient", "divider", "atomic"]
 WAIT_KINDS: Final[tuple[WaitKind, ...]] = get_args(WaitKind)
 
 _UNKNOWN: Final[Mapping[int, Registers]] = MappingProxyType({})
@@ -43,7 +44,7 @@ _STACK: Final = frozenset({"rsp", "rbp", "rip"})
 _MOVES: Final = re.compile(r"mov(?:zx|sx|sxd|abs)?|cmov\w+")
 _DIVIDES: Final = frozenset({"div", "idiv"})
 #: Kinds that take long wherever their operands are.
-_ALWAYS_LONG: Final = frozenset({"quotient", "atomic"})
+_ALWAYS_LONG: Final = frozenset({"quotient", "divider", "atomic"})
 _ADDS: Final = re.compile(r"(?:add|sub)")
 _PARAMETERS: Final = frozenset({"rdi", "rsi", "rdx", "rcx", "r8", "r9"})
 _LONGEST: Final = 20_000
@@ -197,6 +198,8 @@ def _classify_wait(code: Sequence[Instruction], spans: Sequence[tuple[int, int]]
     memory = one.memory
     if one.mnemonic in _DIVIDES:
         return "quotient"
+    if is_slow(one):
+        return "divider"
     if memory is not None and (one.mnemonic.startswith("lock ") or one.mnemonic == "xchg"):
         return "atomic"
     if memory is None or one.mnemonic == "call" or _SUMS.fullmatch(one.mnemonic):
