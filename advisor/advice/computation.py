@@ -27,6 +27,7 @@ _LISTED: Final = 3
 _WORDS: Final = {
     "code.unoptimized_share": "in code compiled without optimization",
     "code.math_share": "in mathematical functions and loops that call them",
+    "code.copied_share": "in copying objects",
     "code.allocation_share": "in allocating and freeing memory",
     "code.copy_share": "in copying and clearing memory",
     "code.lock_share": "in taking and releasing locks",

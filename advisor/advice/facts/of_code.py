@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _KNOWN: Final = 0.5
 #: What functions of libraries do is known by their names. Such a share of it or more is what is at least true, however
 #: little is known of the rest.
-_NAMED: Final = frozenset({"math", "allocation", "copy", "lock", "text", "random", "string"})
+_NAMED: Final = frozenset({"math", "allocation", "copy", "lock", "text", "random", "string", "copied"})
 _CERTAIN: Final = 0.2
 #: Facts by the kind of code whose seconds they are a share of.
 _KINDS: Final = {
@@ -51,6 +51,7 @@ _KINDS: Final = {
     "code.math_share": "math",
     "code.allocation_share": "allocation",
     "code.copy_share": "copy",
+    "code.copied_share": "copied",
     "code.lock_share": "lock",
     "code.text_share": "text",
     "code.random_share": "random",

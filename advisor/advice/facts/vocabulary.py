@@ -297,6 +297,7 @@ _CODE: Final = (
         code.math_share       | share | seconds in pow, exp and the like, and in loops that call them / computation
         code.allocation_share | share | seconds in malloc, free and the like / computation
         code.copy_share       | share | seconds in memcpy, memset and the like / computation
+        code.copied_share     | share | seconds in copying objects of C++ by value and ending the copies / computation
         code.interpreted_share | share | seconds of Python in the interpreter and NumPy's brief calls / computation
         code.pickled_share    | share | seconds in packing and unpacking what processes of Python send / computation
         code.lock_share       | share | seconds in taking and releasing locks (150 ns if shared) / computation

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
+from advisor.support.copied_objects import is_object_copy
+
 #: ``math``: transcendental functions; ``memory``: allocation; ``copy``: copying and clearing; ``check``: tests at run
 #: time that assertions, sanitizers, bounds checks and profiling options add; ``lock``: taking and releasing locks;
 #: ``text``: numbers to text and back; ``random``: numbers of the generators that all threads share; ``string``:
-#: comparing, measuring, searching and joining text byte by byte.
-LibraryKind = Literal["math", "memory", "copy", "check", "lock", "text", "random", "string"]
+#: comparing, measuring, searching and joining text byte by byte; ``object``: copying objects of C++.
+LibraryKind = Literal["math", "memory", "copy", "check", "lock", "text", "random", "string", "object"]
 
 #: What is before a name: underscores, the vector ABI's instruction set, mask, length and parameters (``_ZGVdN4v_sin``).
 _DECORATION: Final = re.compile(
@@ -62,6 +64,8 @@ def bare_name(name: str) -> str:
 
 def classify_library_function(name: str) -> LibraryKind | None:
     """Return what a library function does, None for one that is none of these kinds."""
+    if is_object_copy(name):
+        return "object"
     plain = bare_name(name)
     if _CHECK.fullmatch(plain):
         return "check"

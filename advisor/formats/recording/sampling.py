@@ -17,6 +17,7 @@ import numpy as np
 
 from advisor.formats.recording.columns import begin_ns
 from advisor.formats.recording.naming import RegionTable, short_path
+from advisor.formats.recording.object_copies import ObjectCopy, find_copy, flatten_frames, place_copies
 from advisor.formats.recording.python_frames import count_python, name_python_function, share_python
 from advisor.formats.recording.recorded_threads import teams_of
 from advisor.formats.recording.sampled_places import collect_registers, count_places, find_program_samples
@@ -194,7 +195,8 @@ def _functions(process: Process, samples: npt.NDArray[Any], places: Places) -> l
     located = locate_addresses(process, addresses.ravel()).reshape(*addresses.shape, 2)
     paths = [one.path for one in sorted_objects(process)]
     known: dict[bytes, tuple[Function, int | None]] = {}
-    result = []
+    copies: dict[bytes, ObjectCopy] = {}
+    result: list[tuple[Function, int | None] | bytes] = []
     for frames, python, inner, own in zip(
         located, in_python.tolist(), samples["callers"][:, 2].tolist(), samples["callers"][:, 3].tolist(), strict=True
     ):
@@ -203,18 +205,21 @@ def _functions(process: Process, samples: npt.NDArray[Any], places: Places) -> l
             continue
         key = frames.tobytes()
         if key not in known:
-            known[key] = _function(process, frames.tolist(), paths, places)
-        result.append(known[key])
-    return result
+            found = [places.get((paths[number] if number >= 0 else "", at), ()) for number, at in frames.tolist()]
+            known[key] = _function(process, frames.tolist(), found, paths)
+            own_code = [number >= 0 and paths[number] == process.program for number, _ in frames.tolist()]
+            copy = find_copy(flatten_frames(zip(own_code, found, strict=True)))
+            copies |= {key: copy} if copy else {}
+        result.append(key)
+    for key, (name, file, line) in place_copies(copies).items():
+        known[key] = (name, short_path(file)), line
+    return [known[each] if isinstance(each, bytes) else each for each in result]
 
 
 def _function(
-    process: Process, frames: list[list[int]], paths: list[str], places: Places
+    process: Process, frames: list[list[int]], found: list[tuple[CodePlace, ...]], paths: list[str]
 ) -> tuple[Function, int | None]:
     where = [paths[number] if number >= 0 else "" for number, _ in frames]
-    found: list[tuple[CodePlace, ...]] = [
-        places.get((path, offset), ()) for path, (_, offset) in zip(where, frames, strict=True)
-    ]
     inner = found[0][0] if found[0] else None
     if where[0] == process.program or not where[0]:
         if inner is None:

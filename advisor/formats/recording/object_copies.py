@@ -1,0 +1,138 @@
+"""Copies of objects of C++: containers, strings and others that are passed or returned by value.
+
+A copy takes its time in the allocator and in ``memcpy``. The stack of a sample tells that it is one: a constructor
+whose parameter is a constant reference to its own class stands between them and the code that wanted the copy.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from advisor.support.copied_objects import COPYING
+from advisor.support.system_sources import is_system_source
+from advisor.trace.recordings.places import CodePlace
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+#: What a standard library calls in its copy constructors, when these are inlined.
+_COPIES: Final = frozenset({"_M_copy", "_M_clone_node"})
+_DESTROYS: Final = re.compile(r".*::(?:~\w+|_M_(?:erase|dispose|drop_node))\(.*")
+_PLAIN: Final = {"basic_string": "std::string", "_Hashtable": "a hash table of std"}
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectCopy:
+    """A copy of an object of the class ``name``, or the end of one (``ends``), whose name is empty.
+
+    ``file`` and ``line`` are where it was made, None if that is not known.
+    """
+
+    name: str
+    file: str | None
+    line: int | None
+    ends: bool
+
+
+def find_copy(frames: Iterable[CodePlace]) -> ObjectCopy | None:
+    """Return what the frames of a sample, innermost first, say of a copy that code of the program makes; else None.
+
+    Copies that a container makes of what is put into it are its own affair.
+    """
+    last: ObjectCopy | None = None
+    outer = True
+    for frame in frames:
+        if frame.file is None or is_system_source(frame.file) or _copied_class(frame.function):
+            name = _copied_class(frame.function)
+            if name or _DESTROYS.fullmatch(frame.function):
+                last, outer = ObjectCopy(name, None, None, ends=not name), True
+            elif frame.line:
+                outer = False
+            continue
+        return ObjectCopy(last.name, frame.file, frame.line, last.ends) if last and outer else None
+    return last if outer else None
+
+
+def place_copies(copies: Mapping[bytes, ObjectCopy]) -> dict[bytes, tuple[str, str | None, int | None]]:
+    """Return name, file and line of copies by key; the end of an object counts where such are made.
+
+    Of a copy deep below the code that wanted it the place is not known: it is where most others of its name are.
+    """
+    often: dict[str, Counter[tuple[str | None, int | None]]] = {}
+    for one in copies.values():
+        if one.file is not None and not one.ends:
+            often.setdefault(one.name, Counter())[one.file, one.line] += 1
+    made = {place: name for name, places in often.items() for place in places}
+    found = {}
+    for key, one in copies.items():
+        name = made.get((one.file, one.line), "") if one.ends else one.name
+        if name:
+            place = (one.file, one.line) if one.file else _most(often.get(name))
+            found[key] = (COPYING + name, *place)
+    return found
+
+
+def _most(places: Counter[tuple[str | None, int | None]] | None) -> tuple[str | None, int | None]:
+    return places.most_common(1)[0][0] if places else (None, None)
+
+
+def _copied_class(function: str) -> str:
+    """Return the readable name of the class that a function copies, empty where it does not."""
+    name, arguments = _split_arguments(function)
+    owner, member = _split_last(name, "::")
+    if member[: _first_bracket(member)] in _COPIES:
+        return _readable(_split_last(owner, " ")[1])
+    plain = owner[: _first_bracket(owner)]
+    if not owner or member != plain.rpartition("::")[2] or not arguments.startswith(f"{owner} const&"):
+        return ""
+    return _readable(owner)
+
+
+def _readable(owner: str) -> str:
+    """Return the name of a class without its parameters, as it stands in a program."""
+    plain = owner[: _first_bracket(owner)]
+    last = plain.rpartition("::")[2]
+    if last == "_Rb_tree" or plain.startswith("std::_Rb_tree"):
+        return "std::set" if "std::_Identity<" in owner else "std::map"
+    return _PLAIN.get(last, plain.replace("std::__cxx11::", "std::").replace("std::__1::", "std::"))
+
+
+def _first_bracket(name: str) -> int:
+    at = name.find("<")
+    return at if at >= 0 else len(name)
+
+
+def _split_last(name: str, separator: str) -> tuple[str, str]:
+    """Return what is before and behind the last separator outside of brackets, empty before it where there is none."""
+    depth = 0
+    for at in range(len(name) - 1, -1, -1):
+        depth += (name[at] == ">") - (name[at] == "<")
+        if depth == 0 and name.startswith(separator, at):
+            return name[:at], name[at + len(separator) :]
+    return "", name
+
+
+def _split_arguments(function: str) -> tuple[str, str]:
+    """Return a demangled name up to its parameters, and these."""
+    depth = 0
+    for at, letter in enumerate(function):
+        depth += (letter == "<") - (letter == ">")
+        if letter == "(" and depth == 0:
+            return function[:at], function[at + 1 :]
+    return function, ""
+
+
+def flatten_frames(found: Iterable[tuple[bool, Sequence[CodePlace]]]) -> list[CodePlace]:
+    """Return the frames of a sample and its callers in one list, as far as all are known; of libraries only the names.
+
+    ``found`` says of each address whether it is in the program's file.
+    """
+    flat: list[CodePlace] = []
+    for own, frames in found:
+        if not frames:
+            break
+        flat += frames if own else [CodePlace(frame.function) for frame in frames]
+    return flat

@@ -1,0 +1,66 @@
+"""Copies of objects of C++ are told by the constructors on the stack, and are at the line that wants them."""
+
+from __future__ import annotations
+
+import pytest
+
+from advisor.formats.recording.object_copies import find_copy, flatten_frames, place_copies
+from advisor.trace.recordings.places import CodePlace
+
+HEADER = "/usr/include/c++/12/bits/stl_vector.h"
+ALLOCATE = CodePlace("operator new(unsigned long)")
+VECTOR = "std::vector<double, std::allocator<double> >"
+TEXT = "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >"
+COPY_VECTOR = CodePlace(f"{VECTOR}::vector({VECTOR} const&)", HEADER, 552)
+COPY_TEXT = CodePlace(f"{TEXT}::basic_string({TEXT} const&)", HEADER, 544)
+CONSTRUCT = CodePlace(f"void std::_Construct<{TEXT}, {TEXT} const&>({TEXT}*, {TEXT} const&)", HEADER, 119)
+COPY_TREE = CodePlace("int* std::_Rb_tree<int, int, std::_Identity<int> >::_M_copy<false>(int*, int*)", HEADER, 1908)
+COPY_PART = CodePlace("mesh::Part::Part(mesh::Part const&)", "/home/me/part.h", 3)
+CALLER = CodePlace("norm(int)", "/home/me/norm.cpp", 7)
+
+
+@pytest.mark.parametrize(
+    ("frames", "name"),
+    [
+        ((ALLOCATE, COPY_VECTOR, CALLER), "std::vector"),
+        ((ALLOCATE, COPY_TEXT, CONSTRUCT, COPY_VECTOR, CALLER), "std::vector"),
+        ((ALLOCATE, COPY_TREE, CALLER), "std::set"),
+        ((ALLOCATE, COPY_VECTOR, COPY_PART, CALLER), "mesh::Part"),
+    ],
+)
+def test_the_outermost_object_is_what_is_copied(frames: tuple[CodePlace, ...], name: str) -> None:
+    copy = find_copy(frames)
+    assert copy is not None
+    assert (copy.name, copy.file, copy.line, copy.ends) == (name, CALLER.file, CALLER.line, False)
+
+
+@pytest.mark.parametrize(
+    "frames",
+    [
+        (ALLOCATE, CALLER),
+        (ALLOCATE, CodePlace(f"{VECTOR}::vector(unsigned long, double const&)", HEADER, 9), CALLER),
+        (ALLOCATE, CodePlace(f"{VECTOR}::vector({VECTOR}&&)", HEADER, 9), CALLER),
+        (ALLOCATE, COPY_TEXT, CodePlace(f"{VECTOR}::push_back(double const&)", HEADER, 1287), CALLER),
+    ],
+)
+def test_what_is_made_moved_or_put_into_a_container_is_no_such_copy(frames: tuple[CodePlace, ...]) -> None:
+    assert find_copy(frames) is None
+
+
+def test_the_end_of_a_copy_belongs_to_it_and_deep_parts_of_one_lie_where_most_do() -> None:
+    end = CodePlace(f"{VECTOR}::~vector()", HEADER, 730)
+    elsewhere = CodePlace("main", "/home/me/norm.cpp", 20)
+    frames = {
+        b"copy": (ALLOCATE, COPY_VECTOR, CALLER),
+        b"deep": (ALLOCATE, COPY_VECTOR),
+        b"end": (CodePlace("free"), end, CALLER),
+        b"other": (CodePlace("free"), end, elsewhere),
+    }
+    found = place_copies({key: copy for key, each in frames.items() if (copy := find_copy(each))})
+    assert found == dict.fromkeys((b"copy", b"deep", b"end"), ("copying std::vector", CALLER.file, CALLER.line))
+
+
+def test_sources_of_libraries_are_not_those_of_the_program() -> None:
+    malloc = CodePlace("_int_malloc", "malloc/malloc.c", 3866)
+    flat = flatten_frames([(False, (malloc,)), (True, (COPY_VECTOR, CALLER)), (False, ()), (True, (CALLER,))])
+    assert flat == [CodePlace("_int_malloc"), COPY_VECTOR, CALLER]
