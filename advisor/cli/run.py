@@ -112,6 +112,10 @@ def run_command(args: argparse.Namespace) -> int:
         _refuse_unwritable(args.profile, as_folder=not args.from_outside)
     session = None if args.from_outside else _session(command, args)
     recording = record_program(command, args.interval, session.variables if session else None)
+    if session is not None:
+        from advisor.collect.recorder.background import await_background
+
+        await_background(session, output.write_messages)
     from advisor.collect import notes  # only now, as what follows: the program had the machine for itself
 
     if recording.code:

@@ -45,7 +45,7 @@ _STAKES: Final[Mapping[str, tuple[str, ...]]] = {
 #: Sets of flags in the order in which they are tried; the one that changes results is tried only on request.
 _FLAGS: Final = ("-O3 -march=native", "-O2", "-O3 -march=native -funroll-loops -flto")
 #: Beginnings of the names of OpenMP's regions and calls, in lower case.
-_OPENMP: Final = ("!$omp", "omp_", "gomp_", "__kmpc", "openmp")
+_OPENMP: Final = ("!$omp", "omp ", "omp_", "gomp_", "__kmpc", "openmp")
 _FAST_MATH: Final = "-O3 -march=native -ffast-math"
 #: Actions of the rules that each kind carries out.
 _ACTIONS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -100,7 +100,9 @@ _OPENMP_ROLES = MappingProxyType(
 #: Words of OTF2 that say nothing about what a region does.
 _SILENT_ROLES = _split_words("UNKNOWN FUNCTION WRAPPER CODE")
 
-#: How names of OpenMP regions begin when the tool gives no role (opari2: ``!$omp``; EZTrace: ``OpenMP``).
+#: What stands before the names of OpenMP regions (opari2: ``!$omp``; our recorder: ``omp``; EZTrace: ``OpenMP``), …
+_OPENMP_PREFIX = re.compile(r"(?:!\$omp|omp|OpenMP) ")
+#: … and how they go on when the tool gives no role.
 _OPENMP_NAMES = (
     ("implicit barrier", Role.OMP_BARRIER),
     ("barrier", Role.OMP_BARRIER),
@@ -162,7 +164,7 @@ def classify_region(name: str, role: str = "FUNCTION", paradigm: str = "USER") -
         return name, Role.ROOT
     if name == "EZTrace finalize":
         return name, Role.FINALIZE
-    if paradigm in ("OPENMP", "OPENMP_TARGET") or name.startswith(("!$omp ", "OpenMP ")):
+    if paradigm in ("OPENMP", "OPENMP_TARGET") or _OPENMP_PREFIX.match(name):
         return name, _classify_openmp(name, role)
     if _SUMMED_IO.fullmatch(name):
         return name, Role.IO
@@ -196,7 +198,7 @@ def is_process_wait(name: str) -> bool:
 
 def is_task_wait(name: str) -> bool:
     """Return whether a region is a call in which a thread has no task to run, or makes new ones."""
-    return name.removeprefix("!$omp ").removeprefix("OpenMP ").lower().startswith(("taskwait", "task creation"))
+    return _OPENMP_PREFIX.sub("", name, count=1).lower().startswith(("taskwait", "task creation"))
 
 
 def parse_source_place(name: str) -> tuple[str, int] | None:
@@ -227,7 +229,7 @@ def _classify_openmp(name: str, role: str) -> Role:
         return Role.OMP_LOCK if name.rstrip("_") in _LOCK_CALLS else Role.LOCAL
     if role not in _SILENT_ROLES:
         return Role.OMP_WORK
-    bare = name.removeprefix("!$omp ").removeprefix("OpenMP ").lower()
+    bare = _OPENMP_PREFIX.sub("", name, count=1).lower()
     return next((known for begin, known in _OPENMP_NAMES if bare.startswith(begin)), Role.OMP_WORK)
 
 

@@ -120,7 +120,7 @@ def test_the_code_of_a_parallel_region_is_that_of_its_body(tmp_path: Path) -> No
         reader="recording",
         actual_s=1.0,
         processors=(Processor(0), Processor(0, 1)),
-        regions=(Region("!$omp parallel", source, line, threaded=True),),
+        regions=(Region("omp parallel", source, line, threaded=True),),
         phases=(Phase("run", "whole", np.arange(1), arrays),),
         status={"cpu_s": "measured", "wall_s": "measured"},
     )

@@ -163,3 +163,21 @@ def test_children_of_a_rank_belong_to_it(tmp_path: Path, library: str) -> None:
         (1, 0), (1, max(one.span.number for one in found.threads if one.rank == 1)),
     ]  # fmt: skip
     assert len(read_processes(folder)) == 4
+
+
+def test_a_program_that_goes_on_in_the_background_is_waited_for(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc",), "background.c", "-lm")
+    folder, _, err = record_run(tmp_path, str(program))
+    assert "goes on in the background" in err, err
+    profile = recording.advisor_read(folder)
+    assert all(process.ended for process in read_processes(folder))
+    assert len(profile.processors) == 1
+    assert sum(float(phase.arrays["cpu_s"].sum()) for phase in profile.phases) > 0.3
+    assert not [note.name for note in profile.notes if note.name == "recording died"]
+
+
+def test_settings_of_openmp_are_no_part_of_the_command_of_a_program_without_it(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc",), "sweep.c", "-lm")
+    folder, _, err = record_run(tmp_path, str(program), "2000", OMP_NUM_THREADS="2")
+    assert "recorded into" in err, err
+    assert recording.advisor_read(folder).parameters["command"] == f"{program} 2000"

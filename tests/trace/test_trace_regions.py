@@ -96,6 +96,8 @@ def test_calls_of_eztrace_which_calls_everything_a_user_function(name: str, cano
         ("!$omp implicit barrier @solve.c:191", "UNKNOWN", "UNKNOWN", Role.OMP_BARRIER),
         ("!$omp parallel @solve.c:186", "FUNCTION", "USER", Role.OMP_PARALLEL),
         ("!$omp for @solve.c:8", "FUNCTION", "USER", Role.OMP_WORK),
+        ("omp parallel", "FUNCTION", "USER", Role.OMP_PARALLEL),
+        ("omp implicit barrier", "UNKNOWN", "UNKNOWN", Role.OMP_BARRIER),
         ("MPI_Iscan", "COLL_OTHER", "MPI", Role.POST),
         ("MPI_Hypothetical", "COLL_ALL2ALL", "MPI", Role.ALL_TO_ALL),
         ("MPI_Hypothetical", "FUNCTION", "MPI", Role.COMM_OTHER),

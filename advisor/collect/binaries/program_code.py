@@ -60,7 +60,7 @@ LIBRARY_KINDS: Final = {
     "string": "string", "object": "copied",
 }  # fmt: skip
 #: What regions that stand for the whole body of a parallel region are called.
-_BODY: Final = "!$omp parallel"
+_BODY: Final = ("!$omp parallel", "omp parallel")
 #: Readers whose regions include the functions of libraries; in others they are part of who calls them, or left out.
 _SEES_LIBRARIES: Final = frozenset({"recording", "perf", "callgrind", "cachegrind", "hpctoolkit"})
 #: So many functions, those with the most seconds, are looked into.

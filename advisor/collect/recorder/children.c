@@ -7,6 +7,7 @@
 #include "recorder.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -28,6 +29,19 @@ pid_t fork(void) {
   if (r) r->partner = child;
   gw_leave(r);
   return child;
+}
+
+/* That of the C library forks and leaves without telling anybody. */
+int daemon(int nochdir, int noclose) {
+  pid_t child = fork();
+  if (child < 0) return -1;
+  if (child > 0) _exit(0);
+  if (setsid() < 0) return -1;
+  if (!nochdir && chdir("/")) errno = 0; /* as the C library does */
+  int null = noclose ? -1 : open("/dev/null", O_RDWR);
+  for (int at = 0; null >= 0 && at < 3; at++) dup2(null, at);
+  if (null > 2) close(null);
+  return 0;
 }
 
 /* End a wait for children: which one ended, how, and what CPU time it and those that it had waited for have used. */

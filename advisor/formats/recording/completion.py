@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from advisor.formats.recording.contents import Recording
     from advisor.model.records import FloatArray, Profile
     from advisor.trace.recordings.processes import Process
+
+
+#: Libraries that read OMP_NUM_THREADS and the like: runtimes of OpenMP, and of linear algebra.
+_HEEDING: Final = re.compile(r"lib(?:gomp|i?omp|mkl|openblas|blis|flexiblas|armpl|sci_)", re.IGNORECASE)
 
 
 def complete_profile(profile: Profile, recording: Recording) -> Profile:
@@ -102,7 +107,10 @@ def _started(process: Process) -> str | None:
 
 
 def _parameters(recording: Recording) -> dict[str, str]:
-    """Return how the run was started."""
+    """Return how the run was started; settings of OpenMP only where a library that heeds them was there."""
     command, mpi = recording.command, recording.processes[0].mpi
+    objects = {PurePath(one.path).name for process in recording.processes for one in process.objects.values()}
+    if command is not None and objects and not any(map(_HEEDING.match, objects)):
+        command = replace(command, settings=())
     found = {"command": command.line, "directory": command.directory} if command else {}
     return {**found, **({"MPI library": mpi} if mpi else {})}

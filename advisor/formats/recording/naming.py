@@ -20,18 +20,18 @@ if TYPE_CHECKING:
     from advisor.trace.recordings.places import CodePlace, Places
     from advisor.trace.recordings.processes import Process
 
-#: What the recorder's own names for OpenMP are called.
+#: What the recorder's own names for OpenMP are called, in any language.
 _OPENMP: Final = {
-    "omp_parallel": "!$omp parallel",
-    "omp_barrier": "!$omp barrier",
-    "omp_implicit_barrier": "!$omp implicit barrier",
-    "omp_critical": "!$omp critical",
-    "omp_atomic": "!$omp atomic",
-    "omp_ordered": "!$omp ordered",
-    "omp_taskwait": "!$omp taskwait",
-    "omp_taskloop": "!$omp taskwait",
-    "omp_task": "!$omp task",
-    "omp_task_create": "!$omp task creation",
+    "omp_parallel": "omp parallel",
+    "omp_barrier": "omp barrier",
+    "omp_implicit_barrier": "omp implicit barrier",
+    "omp_critical": "omp critical",
+    "omp_atomic": "omp atomic",
+    "omp_ordered": "omp ordered",
+    "omp_taskwait": "omp taskwait",
+    "omp_taskloop": "omp taskwait",
+    "omp_task": "omp task",
+    "omp_task_create": "omp task creation",
     "omp_lock": "omp_set_lock",
 }
 #: Regions that stand for no call of the program.

@@ -99,11 +99,19 @@ def _find_births(threads: Sequence[RecordedThread]) -> dict[int, int]:
 
 
 def _life(thread: RecordedThread) -> tuple[int, int]:
-    """Return when a thread begins and ends, by the clock of its process; the end of one that was killed is unknown."""
+    """Return when a thread begins and ends, by the clock of its process; the end of one that was killed is unknown.
+
+    Who does nothing any more once it has forked a child, as daemons begin, has ended by then.
+    """
     records = thread.records
     begin = min(thread.span.begin_ns, int(records["start_ns"].min(initial=thread.span.begin_ns)))
     if thread.span.end_ns is None:
         return begin, _NEVER
+    forks, calls = calls_of(thread, "fork"), np.flatnonzero(records["kind"] != STATE)
+    if len(forks) and forks[-1] == calls[-1]:
+        forked = int(records["start_ns"][forks[-1]])
+        if not (thread.samples["time_ns"] > forked).any():
+            return begin, forked
     return begin, max(thread.span.end_ns, int(records["end_ns"].max(initial=0)))
 
 
