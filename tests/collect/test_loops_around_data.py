@@ -35,6 +35,8 @@ double objects(int n, int m, double **part, double *s)
 struct city { int id; float x, y; };
 long locate(const struct city *x, long n, int wanted) { long k = 0; while (k < n && x[k].id != wanted) k++; return k; }
 long find(const int *x, long n, int wanted) { long k = 0; while (k < n && x[k] != wanted) k++; return k; }
+long bracket(const double *x, long n, double wanted)
+  { long k = 0; while (k < n - 1 && x[k + 1] <= wanted) k++; return k; }
 long length(const char *text) { const char *p = text; while (*p != '/') p++; return p - text; }
 long least(const int *x, long n)
   { long best = 0; for (long k = 1; k < n; k++) if (x[k] < x[best]) best = k; return best; }
@@ -95,7 +97,8 @@ def test_objects_behind_pointers_have_no_rows(program: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "searches"), [("find", True), ("length", True), ("least", False), ("count", False), ("centre", False)]
+    ("name", "searches"),
+    [("find", True), ("bracket", True), ("length", True), ("least", False), ("count", False), ("centre", False)],
 )
 def test_a_loop_that_only_compares_until_one_fits_searches(program: Path, name: str, searches: bool) -> None:
     code = analyze(program, name)
@@ -170,7 +173,7 @@ def test_without_lines_a_scalar_loop_with_most_of_the_time_is_no_remainder(tmp_p
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("__strcmp_avx2", "string"), ("strlen", "string"), ("__memcmp_evex_movbe", "string"), ("strtod", "text"),
+    [("__strcmp_avx2", "string"), ("strlen", "length"), ("__memcmp_evex_movbe", "string"), ("strtod", "text"),
      ("__memchr_sse2", "string"), ("strategy", None), ("memcpy", "copy")],
 )  # fmt: skip
 def test_functions_that_compare_and_scan_text_are_known(name: str, kind: str | None) -> None:

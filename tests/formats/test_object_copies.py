@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from advisor.collect.binaries.library_functions import classify_library_function
 from advisor.formats.recording.object_copies import find_copy, flatten_frames, place_copies
+from advisor.support.copied_objects import LOOKING_UP, REBUILDING
 from advisor.trace.recordings.places import CodePlace
 
 HEADER = "/usr/include/c++/12/bits/stl_vector.h"
@@ -45,6 +47,32 @@ def test_the_outermost_object_is_what_is_copied(frames: tuple[CodePlace, ...], n
 )
 def test_what_is_made_moved_or_put_into_a_container_is_no_such_copy(frames: tuple[CodePlace, ...]) -> None:
     assert find_copy(frames) is None
+
+
+def test_a_string_that_is_put_into_new_memory_to_grow_is_rebuilt() -> None:
+    moves = CodePlace(f"{TEXT}::_M_mutate(unsigned long, unsigned long, char const*, unsigned long)")
+    appends = CodePlace(f"{TEXT}::_M_append(char const*, unsigned long)")
+    found = find_copy((CodePlace("memcpy"), moves, appends, CALLER))
+    assert found is not None
+    assert place_copies({b"one": found}) == {b"one": (REBUILDING, CALLER.file, CALLER.line)}
+    assert find_copy((CodePlace("memcpy"), appends, CALLER)) is None
+    assert (classify_library_function(REBUILDING), classify_library_function("copying std::map")) == (
+        "rebuilt",
+        "object",
+    )
+
+
+def test_a_walk_down_the_chain_of_a_bucket_is_a_lookup_at_the_line_that_wants_it() -> None:
+    table = "std::_Hashtable<int, int, Hash, std::_Hashtable_traits<true, false, true> >"
+    walks = CodePlace(
+        f"int* {table}::_M_find_before_node(unsigned long, int const&, unsigned long) const", HEADER, 1940
+    )
+    found = find_copy((walks, CodePlace(f"{table}::operator[](int const&)", HEADER, 707), CALLER))
+    assert found is not None
+    inner = find_copy((walks,))  # of code of the program itself, callers are not known
+    assert inner is not None
+    lines = dict.fromkeys((b"one", b"two"), (LOOKING_UP, CALLER.file, CALLER.line))
+    assert place_copies({b"one": found, b"two": inner}) == lines
 
 
 def test_the_end_of_a_copy_belongs_to_it_and_deep_parts_of_one_lie_where_most_do() -> None:

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 _KNOWN: Final = 0.5
 #: What functions of libraries do is known by their names. Such a share of it or more is what is at least true, however
 #: little is known of the rest.
-_NAMED: Final = frozenset({"math", "allocation", "copy", "lock", "text", "random", "string", "copied"})
+_NAMED: Final = frozenset(
+    {"math", "allocation", "copy", "lock", "text", "random", "string", "length", "copied", "rebuilt", "hashed"}
+)
 _CERTAIN: Final = 0.2
 #: Facts by the kind of code whose seconds they are a share of.
 _KINDS: Final = {
@@ -52,10 +54,13 @@ _KINDS: Final = {
     "code.allocation_share": "allocation",
     "code.copy_share": "copy",
     "code.copied_share": "copied",
+    "code.rebuilt_share": "rebuilt",
+    "code.hashed_share": "hashed",
     "code.lock_share": "lock",
     "code.text_share": "text",
     "code.random_share": "random",
     "code.string_share": "string",
+    "code.length_share": "length",
     "code.search_share": "search",
     "code.interpreted_share": "interpreted",
     "code.pickled_share": "pickled",

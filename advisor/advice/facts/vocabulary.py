@@ -298,13 +298,16 @@ _CODE: Final = (
         code.allocation_share | share | seconds in malloc, free and the like / computation
         code.copy_share       | share | seconds in memcpy, memset and the like / computation
         code.copied_share     | share | seconds in copying objects of C++ by value and ending the copies / computation
+        code.rebuilt_share    | share | seconds in putting strings of C++ into new memory / computation
+        code.hashed_share     | share | seconds in the chains of hash tables of C++ / computation
         code.interpreted_share | share | seconds of Python in the interpreter and NumPy's brief calls / computation
         code.pickled_share    | share | seconds in packing and unpacking what processes of Python send / computation
         code.lock_share       | share | seconds in taking and releasing locks (150 ns if shared) / computation
         code.lock_cost_s      | s     | the same and waiting for locks that is not due to other programs, per processor
         code.text_share       | share | seconds in turning numbers into text and back (printf, strtod, <<) / computation
         code.random_share     | share | seconds in rand, random, drand48 and the like / computation
-        code.string_share     | share | seconds in strcmp, strlen, memchr and the like / computation
+        code.string_share     | share | seconds in strcmp, strstr, memchr and the like / computation
+        code.length_share     | share | seconds in strlen, strcat and the like / computation
     """),
 )
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-from advisor.support.copied_objects import is_object_copy
+from advisor.support.copied_objects import LOOKING_UP, REBUILDING, is_object_copy
 
 #: ``math``: transcendental functions; ``memory``: allocation; ``copy``: copying and clearing; ``check``: tests at run
 #: time that assertions, sanitizers, bounds checks and profiling options add; ``lock``: taking and releasing locks;
 #: ``text``: numbers to text and back; ``random``: numbers of the generators that all threads share; ``string``:
-#: comparing, measuring, searching and joining text byte by byte; ``object``: copying objects of C++.
-LibraryKind = Literal["math", "memory", "copy", "check", "lock", "text", "random", "string", "object"]
+#: comparing, searching and copying text byte by byte; ``length``: going to the end of a text. Of C++, by what our
+#: recordings call them, ``object``: copying objects; ``rebuilt``: putting strings into new memory; ``hashed``: looking
+#: up in hash tables.
+LibraryKind = Literal[
+    "math", "memory", "copy", "check", "lock", "text", "random", "string", "length", "object", "rebuilt", "hashed"
+]
 
 #: What is before a name: underscores, the vector ABI's instruction set, mask, length and parameters (``_ZGVdN4v_sin``).
 _DECORATION: Final = re.compile(
@@ -40,9 +44,11 @@ _LOCK: Final = re.compile(
 #: Of the C library; ``random_r`` and the others do the work of those whose state they are given.
 _RANDOM: Final = re.compile(r"s?rand|random(?:_r)?|[dlm]rand48|drand48_iterate|[delmjn]+rand48_r")
 _STRING: Final = re.compile(
-    r"(?:str(?:n?(?:case)?cmp|n?len|r?chr|chrnul|(?:case)?str|n?cpy|n?cat|c?spn|pbrk|tok|sep|coll)|stpn?cpy|mem(?:r?chr|mem|cmp|cmpeq)"
+    r"(?:str(?:n?(?:case)?cmp|r?chr|chrnul|(?:case)?str|n?cpy|c?spn|pbrk|tok|sep|coll)|stpn?cpy|mem(?:r?chr|mem|cmp|cmpeq)"
     r"|rawmemchr)(?:_\w+)?"
 )
+#: Goes to the end of a text to know where that is.
+_LENGTH: Final = re.compile(r"(?:strn?len|strn?cat|wcsn?len|gfortran_string_len_trim)(?:_\w+)?")
 #: Formatted input and output: of C, of C++ (streams and their facets), of gfortran, whose other functions have names
 #: in its library: code without a name there is that of its input and output.
 _TEXT: Final = re.compile(
@@ -66,6 +72,10 @@ def classify_library_function(name: str) -> LibraryKind | None:
     """Return what a library function does, None for one that is none of these kinds."""
     if is_object_copy(name):
         return "object"
+    if name == REBUILDING:
+        return "rebuilt"
+    if name == LOOKING_UP:
+        return "hashed"
     plain = bare_name(name)
     if _CHECK.fullmatch(plain):
         return "check"
@@ -79,6 +89,8 @@ def classify_library_function(name: str) -> LibraryKind | None:
         return "text"
     if _RANDOM.fullmatch(plain):
         return "random"
+    if _LENGTH.fullmatch(plain):
+        return "length"
     if _STRING.fullmatch(plain):
         return "string"
     return "copy" if _COPY.fullmatch(plain) else None

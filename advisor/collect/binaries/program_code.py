@@ -57,7 +57,7 @@ LOOP_KINDS: Final[Mapping[str, str]] = {
 #: Kinds of library functions by the name of the count.
 LIBRARY_KINDS: Final = {
     "math": "math", "memory": "allocation", "copy": "copy", "lock": "lock", "text": "text", "random": "random",
-    "string": "string", "object": "copied",
+    "string": "string", "length": "length", "object": "copied", "rebuilt": "rebuilt", "hashed": "hashed",
 }  # fmt: skip
 #: What regions that stand for the whole body of a parallel region are called.
 _BODY: Final = ("!$omp parallel", "omp parallel")

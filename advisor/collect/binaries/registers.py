@@ -89,7 +89,23 @@ def find_steps(body: Sequence[Instruction], writes: Mapping[str, int]) -> dict[s
             continue  # a distance that changes
         if step is not None:
             steps[register] = step
-    return steps
+    return steps | _find_rotating(body, writes)
+
+
+def _find_rotating(body: Sequence[Instruction], writes: Mapping[str, int]) -> dict[str, int | str]:
+    """Return the steps of pairs of registers that advance each other: ``mov a, b`` and ``lea b, [a + 8]``."""
+    copies = {
+        whole_register(one.operands[1]): whole_register(one.operands[0])
+        for one in body
+        if one.mnemonic == "mov" and "[" not in "".join(one.operands) and _number_of(one.operands[1]) is None
+    }
+    found: dict[str, int | str] = {}
+    for one in body:
+        register = whole_register(one.operands[0]) if one.mnemonic == "lea" else ""
+        source = copies.get(register, "")
+        if writes.get(register) == writes.get(source) == 1 and isinstance(step := _read_step(one, source), int):
+            found |= {register: step, source: step}
+    return found
 
 
 def find_step_places(body: Sequence[Instruction], steps: Mapping[str, int | str]) -> dict[str, int]:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 #: Longer loops do something with each element.
 _LONGEST: Final = 16
-_LOADS: Final = re.compile(r"mov(?:zx|sx|sxd)?")
-_COMPARES: Final = frozenset({"cmp", "test"})
+_LOADS: Final = re.compile(r"mov(?:zx|sx|sxd)?|v?movs[sd]")
+_COMPARES: Final = re.compile(r"cmp|test|v?u?comis[sd]")
 
 
 def is_search(body: Sequence[Instruction], steps: Mapping[str, int | str]) -> bool:
@@ -38,7 +38,7 @@ def is_search(body: Sequence[Instruction], steps: Mapping[str, int | str]) -> bo
             continue
         access = read_access(one)
         walks = access is not None and any(register in steps for register, _ in access.terms)
-        if one.mnemonic in _COMPARES:
+        if _COMPARES.fullmatch(one.mnemonic):
             decided = walks or any(whole_register(each) in loaded for each in one.operands if "[" not in each)
         elif walks and _LOADS.fullmatch(one.mnemonic) and "[" not in one.operands[0]:
             loaded.add(whole_register(one.operands[0]))

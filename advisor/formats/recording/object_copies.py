@@ -11,7 +11,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor.support.copied_objects import COPYING
+from advisor.support.copied_objects import COPYING, LOOKING_UP, REBUILDING
 from advisor.support.system_sources import is_system_source
 from advisor.trace.recordings.places import CodePlace
 
@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 #: What a standard library calls in its copy constructors, when these are inlined.
 _COPIES: Final = frozenset({"_M_copy", "_M_clone_node"})
+#: Moves a string into new memory. One that is appended to grows by half or more each time, and is seldom moved.
+_REBUILDS: Final = re.compile(r"std::(?:__cxx11::|__1::)?basic_string<.*>::(?:_M_mutate|__grow_by\w*)\(.*")
+#: Walks down the chain of a key's bucket.
+_LOOKS_UP: Final = re.compile(
+    r".*std::(?:__1::)?(?:_Hashtable|__hash_table)<.*>::(?:_M_find_(?:before_)?node\w*|find<.*)\(.*"
+)
 _DESTROYS: Final = re.compile(r".*::(?:~\w+|_M_(?:erase|dispose|drop_node))\(.*")
 _PLAIN: Final = {"basic_string": "std::string", "_Hashtable": "a hash table of std"}
 
@@ -40,20 +46,30 @@ class ObjectCopy:
 def find_copy(frames: Iterable[CodePlace]) -> ObjectCopy | None:
     """Return what the frames of a sample, innermost first, say of a copy that code of the program makes; else None.
 
+    A string that is put into new memory to grow, or to take another's text, counts as one of the name ``REBUILDING``,
+    and a lookup in a hash table as one of the name ``LOOKING_UP``.
     Copies that a container makes of what is put into it are its own affair.
     """
     last: ObjectCopy | None = None
-    outer = True
+    outer, work = True, ""
     for frame in frames:
         if frame.file is None or is_system_source(frame.file) or _copied_class(frame.function):
             name = _copied_class(frame.function)
+            if _REBUILDS.fullmatch(frame.function):
+                work = REBUILDING
+            elif _LOOKS_UP.fullmatch(frame.function):
+                work = LOOKING_UP
             if name or _DESTROYS.fullmatch(frame.function):
                 last, outer = ObjectCopy(name, None, None, ends=not name), True
             elif frame.line:
                 outer = False
             continue
-        return ObjectCopy(last.name, frame.file, frame.line, last.ends) if last and outer else None
-    return last if outer else None
+        if last and outer:
+            return ObjectCopy(last.name, frame.file, frame.line, last.ends)
+        return ObjectCopy(work, frame.file, frame.line, ends=False) if work else None
+    if last and outer:
+        return last
+    return ObjectCopy(work, None, None, ends=False) if work else None
 
 
 def place_copies(copies: Mapping[bytes, ObjectCopy]) -> dict[bytes, tuple[str, str | None, int | None]]:
@@ -71,7 +87,7 @@ def place_copies(copies: Mapping[bytes, ObjectCopy]) -> dict[bytes, tuple[str, s
         name = made.get((one.file, one.line), "") if one.ends else one.name
         if name:
             place = (one.file, one.line) if one.file else _most(often.get(name))
-            found[key] = (COPYING + name, *place)
+            found[key] = (name if name in (REBUILDING, LOOKING_UP) else COPYING + name, *place)
     return found
 
 
