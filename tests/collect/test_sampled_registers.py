@@ -142,6 +142,23 @@ def test_divisions_of_integers_and_atomic_updates_are_named(program: Path) -> No
         assert found.loop_shares()[kind] >= 0.9
 
 
+def test_a_load_at_a_remainder_waits_for_the_division() -> None:
+    ring = (
+        Instruction(0x80, 2, "mov", ("eax", "ecx")),
+        Instruction(0x82, 3, "add", ("ecx", "1")),
+        Instruction(0x85, 2, "xor", ("edx", "edx")),
+        Instruction(0x87, 2, "div", ("ebx",)),
+        Instruction(0x89, 5, "addss", ("xmm0", "dword ptr [rdi+rdx*4]")),
+        Instruction(0x8E, 4, "mulss", ("xmm0", "xmm1")),
+        Instruction(0x92, 3, "cmp", ("ecx", "esi")),
+        Instruction(0x95, 2, "jne", ("0x80",), 0x80),
+    )
+    near = {0x8E: registers_at(100, rdi=[4096] * 100, rdx=indices(100, 64))}
+    found = read_samples(ring, {0x8E: 60, 0x80: 10}, near)
+    assert found is not None
+    assert found.waits == {0x8E: "quotient"}, "however near the number is"
+
+
 def test_a_step_that_is_known_at_run_time_only_is_read_from_samples(program: Path) -> None:
     _, _, code = find_function(program, "scale")
     (loop,) = find_inner_loops(code)

@@ -99,7 +99,8 @@ def read_samples(
     guessed = find_guessed(code, spans, found, late)
     waits: dict[int, WaitKind] = dict.fromkeys(guessed, "guess")
     for address, (before, kind) in waited.items():
-        if address not in guessed and (before not in near or _is_chained(code, spans, before)):
+        here = before in near and kind not in _ALWAYS_LONG
+        if address not in guessed and (not here or _is_chained(code, spans, before)):
             waits[address] = kind
     places = tuple(sorted(found))
     return FunctionSamples(places, tuple(found[place] for place in places), waits)
@@ -202,7 +203,11 @@ def _classify_wait(code: Sequence[Instruction], spans: Sequence[tuple[int, int]]
         return "divider"
     if memory is not None and (one.mnemonic.startswith("lock ") or one.mnemonic == "xchg"):
         return "atomic"
-    if memory is None or one.mnemonic == "call" or _SUMS.fullmatch(one.mnemonic):
+    if memory is None or one.mnemonic == "call":
+        return None
+    if any(_is_remainder(code[:at], register) for register in address_registers(memory)):
+        return "quotient"
+    if _SUMS.fullmatch(one.mnemonic):
         return None
     if memory == one.operands[0] and one.mnemonic.removeprefix("v").startswith("mov"):
         return None  # a store
@@ -224,6 +229,12 @@ def _classify_wait(code: Sequence[Instruction], spans: Sequence[tuple[int, int]]
             return "pointer"
         return "chain" if find_load_chain(body) == "table" else "scatter"
     return "pointer" if len(registers) == 1 and _is_loaded(tuple(reversed(code[:at])), registers[0]) else None
+
+
+def _is_remainder(before: Sequence[Instruction], register: str) -> bool:
+    """Return whether a register holds what a division of integers left, as where an index goes round a ring."""
+    last = next((one for one in reversed(before) if register in find_writes((one,))), None)
+    return last is not None and last.mnemonic in _DIVIDES
 
 
 def _is_loaded(before: Iterable[Instruction], register: str) -> bool:
