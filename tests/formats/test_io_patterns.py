@@ -13,6 +13,7 @@ from darshan_logs import log, table
 from advisor import pipeline
 from advisor.advice import facts
 from advisor.analysis import bounds, gaps
+from advisor.analysis.formatted_io import TEXT_SECONDS
 from advisor.extension import host
 from advisor.formats.darshan import rank_shares
 from advisor.formats.darshan.hooks import advisor_findings
@@ -100,6 +101,9 @@ def test_streams_and_small_operations_are_told_by_seconds() -> None:
     found = profile(module="STDIO", WRITES=1000, BYTES_WRITTEN=80e6, WRITE=3.0)
     assert values(found)["io.stdio_share"] == values(found)["io.small_seconds_share"] == 1.0
     assert {"G-50", "G-51"} <= actions(advise(found))
+    text = {TEXT_SECONDS: np.array([[2.0]] + [[0.0]] * (len(found.regions) - 1))}
+    digits = replace(found, counts={**found.counts, **text})
+    assert values(digits)["io.small_seconds_share"] == pytest.approx(1 / 3), "the rest computes digits"
     mixed = profile(WRITES=200, SIZE_WRITE_100_1K=190, SIZE_WRITE_100M_1G=10, BYTES_WRITTEN=2e9, WRITE=4.0)
     assert values(mixed)["io.mean_operation_B"] > 1 << 20
     assert values(mixed)["io.small_seconds_share"] == pytest.approx(0.95)

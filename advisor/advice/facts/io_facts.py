@@ -80,13 +80,16 @@ def _operations(source: FactSource) -> float | None:
 
 
 def _small_seconds_share(source: FactSource) -> float | None:
+    """Return the part of input and output in small operations; what computes digits is none, nor what had no core."""
     every = _all_io(source)
     if every is None:
         return None
     data = every.select_rows("io", (), io_calls.DATA)
     if data.count and not data.sized_rows.count:
         return None
-    return compute_share(data.select_sizes(0, SMALL_IO_B).seconds, every.seconds)
+    with_core = 1.0 - delayed_io_share(source.profile)
+    small_s = data.select_sizes(0, SMALL_IO_B).seconds * with_core - (sum_counts(source, TEXT_SECONDS) or 0.0)
+    return compute_share(max(small_s, 0.0), every.seconds * with_core)
 
 
 def _unaligned_seconds_share(source: FactSource) -> float | None:

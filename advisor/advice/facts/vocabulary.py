@@ -213,7 +213,7 @@ _INPUT_OUTPUT: Final = (
         io.mpi_io                   | yes/no | files are accessed through MPI
         io.data_share               | share  | seconds in reads and writes / all input and output
         io.stdio_share              | share  | seconds in reads and writes of streams (fread, fprintf) / all
-        io.small_seconds_share      | share  | seconds in reads and writes of at most 100 KiB / all input and output
+        io.small_seconds_share      | share  | seconds in reads and writes of at most 100 KiB, without text / all
         io.independent_share        | share  | seconds in files that MPI accesses by independent calls only / all
         io.collective_share         | share  | seconds in files that MPI accesses by collective calls / all
         io.private_share            | share  | seconds in files that only one of several processors accesses / all

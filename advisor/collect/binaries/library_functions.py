@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from advisor.support.copied_objects import LOOKING_UP, REBUILDING, is_object_copy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 #: ``math``: transcendental functions; ``memory``: allocation; ``copy``: copying and clearing; ``check``: tests at run
 #: time that assertions, sanitizers, bounds checks and profiling options add; ``lock``: taking and releasing locks;
@@ -68,29 +71,28 @@ def bare_name(name: str) -> str:
     return _DECORATION.sub("", plain)
 
 
+#: What our recordings call what classes of C++ do, and names in the order in which they decide.
+_CALLED: Final[Mapping[str, LibraryKind]] = {REBUILDING: "rebuilt", LOOKING_UP: "hashed"}
+_NAMES: Final[tuple[tuple[LibraryKind, re.Pattern[str]], ...]] = (
+    ("check", _CHECK),
+    ("math", _MATH),
+    ("memory", _MEMORY),
+    ("lock", _LOCK),
+    ("text", _TEXT),
+    ("random", _RANDOM),
+    ("length", _LENGTH),
+    ("string", _STRING),
+    ("copy", _COPY),
+)
+#: Takes an absolute value of an integer in one instruction.
+_BRIEF: Final = "abs"
+
+
 def classify_library_function(name: str) -> LibraryKind | None:
     """Return what a library function does, None for one that is none of these kinds."""
     if is_object_copy(name):
         return "object"
-    if name == REBUILDING:
-        return "rebuilt"
-    if name == LOOKING_UP:
-        return "hashed"
     plain = bare_name(name)
-    if _CHECK.fullmatch(plain):
-        return "check"
-    if _MATH.fullmatch(plain) and plain not in ("abs",):
-        return "math"
-    if _MEMORY.fullmatch(plain):
-        return "memory"
-    if _LOCK.fullmatch(plain):
-        return "lock"
-    if _TEXT.fullmatch(plain):
-        return "text"
-    if _RANDOM.fullmatch(plain):
-        return "random"
-    if _LENGTH.fullmatch(plain):
-        return "length"
-    if _STRING.fullmatch(plain):
-        return "string"
-    return "copy" if _COPY.fullmatch(plain) else None
+    if name in _CALLED or plain == _BRIEF:
+        return _CALLED.get(name)
+    return next((kind for kind, pattern in _NAMES if pattern.fullmatch(plain)), None)
