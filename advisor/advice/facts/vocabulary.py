@@ -299,6 +299,12 @@ _CODE: Final = (
         code.copy_share       | share | seconds in memcpy, memset and the like / computation
         code.interpreted_share | share | seconds of Python in the interpreter and NumPy's brief calls / computation
         code.pickled_share    | share | seconds in packing and unpacking what processes of Python send / computation
+        code.keyed_share      | share | seconds of Python in the interpreter, at dictionaries and text / computation
+        code.listed_share     | share | seconds of Python in searching lists / computation
+        code.regrown_share    | share | seconds of Python in copying text and lists that grow / computation
+        code.matched_share    | share | seconds of Python in matching regular expressions / computation
+        code.decoded_share    | share | seconds of Python in reading and writing JSON / computation
+        code.rowwise_share    | share | seconds of Python in pandas where the interpreter takes most / computation
         code.lock_share       | share | seconds in taking and releasing locks (150 ns if shared) / computation
         code.lock_cost_s      | s     | the same and waiting for locks that is not due to other programs, per processor
         code.text_share       | share | seconds in turning numbers into text and back (printf, strtod, <<) / computation
