@@ -174,15 +174,15 @@ _COMMUNICATION: Final = (
         comm.alltoall_share            | share | transfer of all-to-all exchanges / all transfer
         comm.reductions_per_iteration  | count | reductions / who takes part / iterations with work
         comm.collectives_per_iteration | count | collectives with data / who takes part / iterations with work
-        comm.gathers_per_iteration     | count | gathers at one rank / who takes part / iterations with work
-        comm.gather_share              | share | transfer of gathers at one rank / all transfer
-        comm.kept_share                | share | bytes gathered at one rank that are not broadcast again / all of them
+        comm.gathers_per_iteration     | count | gathers and messages of all to rank 0 / who takes part / iterations with work
+        comm.gather_share              | share | transfer of gathers, and of messages of all to rank 0 / all transfer
+        comm.kept_share                | share | bytes gathered so that are not broadcast again / all of them
     """),
     *_parse_facts("causes", _TRACE, """
         comm.mean_message_B      | B     | bytes sent / messages whose size is known; 0 without messages
         comm.small_message_share | share | messages of at most 4 KiB / messages whose size is known; 0 without messages
         comm.mean_collective_B   | B     | bytes of collectives / collectives whose size is known; 0 without collectives
-        comm.mean_gather_B       | B     | bytes of gathers at one rank / gathers of known size; 0 without gathers
+        comm.mean_gather_B       | B     | bytes of these / those of known size; 0 without any
     """),
 )
 
