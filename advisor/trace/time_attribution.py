@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from advisor.trace import categories, causes, clocks, locations, nesting, phases, teams, time_pieces, waits
-from advisor.trace.counts import UNDISTURBED_TRANSFER, count_events, count_to_first, sum_call_bytes, sum_undisturbed_transfer
+from advisor.trace.counts import (
+    UNDISTURBED_TRANSFER,
+    count_events,
+    count_to_first,
+    sum_call_bytes,
+    sum_undisturbed_transfer,
+)
 from advisor.trace.events import COMMUNICATING
 from advisor.trace.measure_sums import sum_measures
 from advisor.trace.piece_totals import OUTSIDE, sum_pieces
