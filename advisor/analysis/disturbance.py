@@ -78,7 +78,7 @@ def undisturbed_seconds(profile: Profile) -> float:
     shares of the whole run would shrink with the machine's load. Their time outside the phases is known, and what
     every processor spent in the run queue. Processors that need each other all the time get on only while all of them
     have a core: if they have it independently, with delays d(q) of a run T, for T x prod(1 - d(q) / T); in the rest
-    those that have one poll. The run takes at least what it computes, transfers (as equal calls prove), starts and ends.
+    those that have one poll. It takes at least what it computes, transfers (as equal calls prove), starts and ends.
     """
     taken, queued = profile.outside.get(OTHER_PROGRAMS), profile.counts.get(QUEUE_DELAY)
     lost_s = float(taken.max()) if taken is not None else 0.0
@@ -91,12 +91,12 @@ def undisturbed_seconds(profile: Profile) -> float:
 
 
 def _least_seconds(profile: Profile) -> float:
-    """Return what the run computes, transfers, reads and writes, starts and ends, whatever else there is to wait for."""
-    certain = [phase.arrays[name].sum() for phase in profile.phases for name in ("cpu_s",) if name in phase.arrays]
+    """Return what the run computes, transfers, starts and ends, whatever else there is to wait for."""
+    certain = [float(phase.arrays["cpu_s"].sum()) for phase in profile.phases if "cpu_s" in phase.arrays]
     transferred = profile.counts.get(UNDISTURBED_TRANSFER)
-    certain += [] if transferred is None else [transferred.sum()]
+    certain += [] if transferred is None else [float(transferred.sum())]
     around = sum(float(seconds.min()) for name, seconds in profile.outside.items() if name != OTHER_PROGRAMS)
-    return float(sum(certain)) / len(profile.processors) + around
+    return sum(certain) / len(profile.processors) + around
 
 
 def _io_delay_seconds(profile: Profile) -> float:

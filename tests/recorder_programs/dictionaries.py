@@ -4,8 +4,8 @@ import re
 import sys
 
 
-def unique(names):
-    seen = []
+def unique(names: list[str]) -> list[str]:
+    seen: list[str] = []
     for name in names:
         if name not in seen:
             seen.append(name)
@@ -13,17 +13,17 @@ def unique(names):
 
 
 class Page:
-    def __init__(self):
+    def __init__(self) -> None:
         self.text = ""
 
-    def render(self, rows):
+    def render(self, rows: range) -> str:
         for row in rows:
             self.text = self.text + str(row)
         return self.text
 
 
-def count(words):
-    counts = {}
+def count(words: list[str]) -> dict[str, int]:
+    counts: dict[str, int] = {}
     for word in words:
         key = word.strip().lower()
         if key in counts:
@@ -33,7 +33,7 @@ def count(words):
     return counts
 
 
-def find(lines):
+def find(lines: list[str]) -> int:
     pattern = re.compile(r"(\d+)\.(\d+)\.(\d+)\.(\d+) (\S+)$")
     return sum(1 for line in lines if pattern.search(line))
 

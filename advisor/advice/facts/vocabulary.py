@@ -174,7 +174,7 @@ _COMMUNICATION: Final = (
         comm.alltoall_share            | share | transfer of all-to-all exchanges / all transfer
         comm.reductions_per_iteration  | count | reductions / who takes part / iterations with work
         comm.collectives_per_iteration | count | collectives with data / who takes part / iterations with work
-        comm.gathers_per_iteration     | count | gathers and messages of all to rank 0 / who takes part / iterations with work
+        comm.gathers_per_iteration     | count | gathers, messages to rank 0 / who takes part / iterations with work
         comm.gather_share              | share | transfer of gathers, and of messages of all to rank 0 / all transfer
         comm.kept_share                | share | bytes gathered so that are not broadcast again / all of them
     """),
