@@ -39,6 +39,12 @@ _WORDS: Final = {
     "code.length_share": "in going to the ends of texts",
     "code.interpreted_share": "in the interpreter of Python",
     "code.pickled_share": "in packing and unpacking what processes of Python send",
+    "code.keyed_share": "in the interpreter of Python, at dictionaries and text",
+    "code.listed_share": "in searching lists of Python",
+    "code.regrown_share": "in copying text and lists that grow",
+    "code.matched_share": "in matching regular expressions",
+    "code.decoded_share": "in reading and writing JSON",
+    "code.rowwise_share": "in taking tables of pandas apart by rows",
     "code.page_share": "in loops that step over whole pages",
     "code.transpose_share": "in loops that transpose",
     "code.stride_share": "in loops that step over numbers",
@@ -60,7 +66,10 @@ _WORDS: Final = {
     "code.baseline_share": "in floating-point code for the oldest processors",
 }
 #: Kinds that need no look into compiled code: without others nothing is known of that.
-_BY_LANGUAGE: Final = frozenset({"code.interpreted_share", "code.pickled_share"})
+_BY_LANGUAGE: Final = frozenset({
+    "code.interpreted_share", "code.pickled_share", "code.keyed_share", "code.listed_share", "code.regrown_share",
+    "code.matched_share", "code.decoded_share", "code.rowwise_share",
+})  # fmt: skip
 #: What the issue slots of a processor are used for, or lost to, by top-down counters.
 _SLOT_WORDS: Final = {
     "topdown.memory_s": "wait for data",

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from advisor.model.records import OTHER_PROGRAMS
 from advisor.model.units import format_seconds
+from advisor.trace.counts import UNDISTURBED_TRANSFER
 
 if TYPE_CHECKING:
     from advisor.model.records import Profile
@@ -72,18 +75,28 @@ def undisturbed_seconds(profile: Profile) -> float:
     """Return how long the run would have taken without the other programs that held its cores, as far as that is known.
 
     Computation is measured without them, and gaps are known down to what is left without them (``doubtful_seconds``):
-    shares of the whole run would shrink with the machine's load. Without their time outside the phases, it is what
-    every processor spent in the run queue; one that polls for another without a core counts as running, so that the
-    result is rather too long.
+    shares of the whole run would shrink with the machine's load. Their time outside the phases is known, and what
+    every processor spent in the run queue. Processors that need each other all the time get on only while all of them
+    have a core: if they have it independently, with delays d(q) of a run T, for T x prod(1 - d(q) / T); in the rest
+    those that have one poll. It takes at least what it computes, transfers (as equal calls prove), starts and ends.
     """
     taken, queued = profile.outside.get(OTHER_PROGRAMS), profile.counts.get(QUEUE_DELAY)
-    if taken is not None:
-        lost_s = float(taken.max())
-    elif queued is not None and disturbance_seconds(profile):
-        lost_s = float(queued.sum(axis=0).min())
-    else:
-        lost_s = 0.0
-    return max(profile.actual_s - lost_s, 0.0)
+    lost_s = float(taken.max()) if taken is not None else 0.0
+    if queued is None or not disturbance_seconds(profile):
+        return max(profile.actual_s - lost_s, 0.0)
+    delays = queued.sum(axis=0)
+    together_s = profile.actual_s * float(np.prod(np.clip(1.0 - delays / profile.actual_s, 0.0, 1.0)))
+    left_s = profile.actual_s - max(lost_s, float(delays.min()))
+    return max(min(left_s, max(together_s, _least_seconds(profile))), 0.0)
+
+
+def _least_seconds(profile: Profile) -> float:
+    """Return what the run computes, transfers, starts and ends, whatever else there is to wait for."""
+    certain = [float(phase.arrays["cpu_s"].sum()) for phase in profile.phases if "cpu_s" in phase.arrays]
+    transferred = profile.counts.get(UNDISTURBED_TRANSFER)
+    certain += [] if transferred is None else [float(transferred.sum())]
+    around = sum(float(seconds.min()) for name, seconds in profile.outside.items() if name != OTHER_PROGRAMS)
+    return sum(certain) / len(profile.processors) + around
 
 
 def _io_delay_seconds(profile: Profile) -> float:

@@ -31,6 +31,8 @@ UNDISTURBED_TRANSFER: Final = "transfer.undisturbed_s"
 #: Counts by row and location: the seconds for which threads of a team had ended their parts of parallel regions before
 #: the last one did. They are in no call then, and in no phase.
 IDLE_ENDS: Final = "threads.idle_ends_s"
+#: Counts by row and location: messages, and their bytes, that go to the first rank.
+TO_FIRST, BYTES_TO_FIRST = "messages.to_first", "messages.to_first_B"
 #: Fewer equal calls show no quarter that nobody disturbed.
 _EQUALS: Final = 8
 _QUICK: Final = 0.25
@@ -55,6 +57,20 @@ def sum_undisturbed_transfer(cell: IntArray, size: IntArray, seconds: FloatArray
     group, _ = group_rows((cell, np.frexp(size.clip(0).astype(np.float64))[1].astype(np.int64)))
     quick = find_quick_seconds(group, seconds)[group]
     return sum_by_group(cell, np.where(np.isfinite(quick), np.minimum(seconds, quick), 0.0), cells)
+
+
+def count_to_first(trace: Trace, calls: Calls, row_of_call: IntArray, rows: int) -> dict[str, FloatArray]:
+    """Return how many messages (rows, locations), and how many bytes, others send to rank 0; nothing without any."""
+    events, call = select_recorded(calls, *SENDS)
+    first = trace.partner[events] == 0
+    events, call = events[first], call[first]
+    shape = rows, len(trace.locations)
+    cell = row_of_call[call] * shape[1] + calls.location[call]
+    moved = np.maximum(trace.size[events], 0).astype(np.float64)
+    both = {TO_FIRST: np.ones(len(events)), BYTES_TO_FIRST: moved}
+    return {
+        name: sum_by_group(cell, each, rows * shape[1]).reshape(shape) for name, each in both.items() if len(events)
+    }
 
 
 def sum_call_bytes(trace: Trace, calls: Calls, kinds: tuple[Kind, ...]) -> IntArray:

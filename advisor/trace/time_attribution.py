@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from advisor.trace import categories, causes, clocks, locations, nesting, phases, teams, time_pieces, waits
-from advisor.trace.counts import IDLE_ENDS, UNDISTURBED_TRANSFER, count_events, sum_call_bytes, sum_undisturbed_transfer
+from advisor.trace.counts import (
+    IDLE_ENDS,
+    UNDISTURBED_TRANSFER,
+    count_events,
+    count_to_first,
+    sum_call_bytes,
+    sum_undisturbed_transfer,
+)
 from advisor.trace.events import COMMUNICATING
 from advisor.trace.measure_sums import sum_measures
 from advisor.trace.piece_totals import OUTSIDE, sum_pieces
@@ -103,6 +110,7 @@ def attribute_window(found: MatchedWindow, plan: RunPlan, before: int, *, last: 
         closing_wait_s=np.where(closing >= 0, waiting.wait_s[np.maximum(closing, 0)], 0.0),
         outside=dict(zip(OUTSIDE, totals.outside_s, strict=True)),
         counts=count_events(trace, calls, row_of_call, len(rows), window.is_continued(calls), compiled=window.compiled)
+        | count_to_first(trace, calls, row_of_call, len(rows))
         | _undisturbed_transfer(trace, calls, split, table)
         | _idle_ends(trace, calls, found.teams, table),
         causes=causes.collect_causes(trace, calls, waiting, split, table, compiled=window.compiled),

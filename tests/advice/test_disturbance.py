@@ -78,6 +78,10 @@ def test_shares_of_gaps_are_shares_of_the_run_without_the_queue() -> None:
     profile = unbalanced(12.0)
     assert undisturbed_seconds(profile) == pytest.approx(9.0), "each rank queued for 6 of 15 s"
     assert sheet_of(profile).run.run_s == pytest.approx(9.0)
+    starved = replace(profile, counts=profile.counts | {QUEUE_DELAY: np.array([[12.0, 12.0]])})
+    assert undisturbed_seconds(starved) == pytest.approx(3.0), "no more than is left to each"
+    polling = replace(profile, counts=profile.counts | {QUEUE_DELAY: np.array([[9.0, 1.5]])})
+    assert undisturbed_seconds(polling) == pytest.approx(10.0), "what it computes, as both have a core for 5.4 s"
     assert undisturbed_seconds(unbalanced(0.1)) == 15.0, "less than 1 % of the run is nothing"
 
 

@@ -41,7 +41,8 @@ phase.slowest_differs phase.iterations phase.share phase.closed_by phase.is_seri
 phase.work_s phase.alone_share phase.shareable_s wait.task_share code.interpreted_share omp.task_mean_s omp.tasks
 wait.late_sender_share wait.late_receiver_share wait.collective_share wait.barrier_share wait.thread_share
 wait.lock_share wait.notice_share wait.notices wait.hand_overs wait.hand_over_share wait.interpreter_share
-wait.work_per_hand_over_s code.pickled_share wait.unmatched_share wait.share
+wait.work_per_hand_over_s code.pickled_share code.keyed_share code.listed_share code.regrown_share
+code.matched_share code.decoded_share code.rowwise_share wait.unmatched_share wait.share
 comm.messages_per_iteration comm.mean_message_B comm.small_message_share comm.seconds_per_message
 comm.point_to_point_share comm.collective_share comm.reductions_per_iteration comm.mean_collective_B
 comm.collectives_per_iteration comm.alltoall_share comm.share comm.relay_share comm.gather_share

@@ -49,3 +49,24 @@ def test_a_compiled_program_has_no_interpreter(tmp_path: Path) -> None:
     assert [process.interpreter for process in read_recording(folder).processes] == [""]
     assert list(folder.glob("prints-*.program"))
     assert "code.interpreted_s" not in recording.advisor_read(folder).counts
+
+
+def test_what_python_does_beside_arithmetic_is_told_by_its_lines(tmp_path: Path) -> None:
+    found = find_interpreter("3.11") or find_interpreter("3.12")
+    if found is None:
+        pytest.skip("there is no Python 3.11 or 3.12 here: apt-get install python3.11 python3.11-venv")
+    folder, _, err = record_run(tmp_path, str(found), str(SOURCES / "dictionaries.py"), "2")
+    assert "recorded into" in err, err
+    profile = recording.advisor_read(folder)
+
+    def share(function: str, kind: str) -> float:
+        rows = [n for n, region in enumerate(profile.regions) if region.name == function]
+        mine, everything = (profile.counts[name][rows].sum() for name in (f"code.{kind}_s", "code.all_s"))
+        return float(mine / everything)
+
+    assert share("unique", "listed") > 0.8
+    assert share("Page.render", "regrown") > 0.5
+    assert share("count", "interpreted") + share("count", "keyed") > 0.8
+    assert share("unique", "interpreted") + share("unique", "keyed") < 0.2
+    advice = (tmp_path / "home" / "advice.txt").read_text("utf-8")
+    assert "in searching lists of Python" in advice or "searching lists of Python in unique" in advice

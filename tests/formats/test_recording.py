@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from daemon_runs import Watch
 from handmade_recordings import PROCESS, write_rank
 
 from advisor.collect.recorder.wrappers import fortran_bindings, parse_prototypes, wrapped_functions, write_wrappers
 from advisor.formats import recording
+from advisor.formats.recording.contents import read_recording
 from advisor.model.errors import InputError
 from advisor.trace.recordings import passes
 from advisor.trace.recordings.command import RunCommand, write_command
-from advisor.trace.recordings.layout import map_records
+from advisor.trace.recordings.layout import RECORD, map_records
 from advisor.trace.recordings.passes import Conclusions, write_conclusions
 from advisor.trace.recordings.places import PLACES_FILE, CodePlace, read_places, write_places
 from advisor.trace.recordings.processes import read_process
@@ -169,3 +171,35 @@ def test_the_machine_is_told_in_seconds(tmp_path: Path) -> None:
     file.write_text(PROCESS.format(rank=0) + "machine begin 1 2 3 100 50 4 5 6 0\n")
     with pytest.raises(InputError):
         read_process(file)
+
+
+def write_family(folder: Path, full: str, *, of_worker: bool) -> None:
+    """A program and a child of fork of the same length, one of which stopped recording at 2.5 us."""
+    head = PROCESS.replace("rank {rank} 2\n", "").replace("communicator 1 0-1\n", "")
+    for number in range(2):
+        path = write_rank(folder, number)
+        records = np.fromfile(path, dtype=RECORD)
+        records["event"] = 0  # no messages without ranks
+        records.tofile(path)
+        text = head.replace("pid 10 1", f"pid {10 + number} {1 + 9 * number}")
+        more = ("forked 900\n" if number else "") + (f"full {full} 2500\n" if of_worker == bool(number) else "")
+        (folder / f"node.{10 + number}.process").write_text(text.replace("thread 0", f"{more}thread 0", 1), "ascii")
+
+
+@pytest.mark.parametrize(
+    ("full", "words"), [("memory", "address space"), ("limit", "size limit"), ("disk", "the disk")]
+)
+def test_a_worker_that_stops_recording_ends_alone(tmp_path: Path, full: str, words: str) -> None:
+    write_family(tmp_path, full, of_worker=True)
+    first, second = read_recording(tmp_path).threads
+    assert (len(first.records), first.span.end_ns) == (6, 9000)
+    assert len(second.records) < 6
+    assert second.span.end_ns is None
+    (note,) = (note for note in recording.advisor_read(tmp_path).notes if note.name == "recording cut short")
+    assert words in note.text
+    assert "1 of 2" in note.text
+
+
+def test_with_the_program_itself_all_end(tmp_path: Path) -> None:
+    write_family(tmp_path, "limit", of_worker=False)
+    assert all(thread.span.end_ns is None for thread in read_recording(tmp_path).threads)

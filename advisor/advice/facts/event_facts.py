@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.advice.facts import event_rows
+from advisor.advice.facts import collecting, event_rows
 from advisor.advice.facts.source import compute_share
 from advisor.model.records import ALIGNED_FILE, SMALL_IO_B, UNALIGNED_FILE
 from advisor.trace import io_calls
@@ -156,14 +156,9 @@ def _relay_share(source: FactSource) -> float | None:
     return None if None in wall else compute_share(seconds, sum(each or 0.0 for each in wall))
 
 
-def _kept_share(source: FactSource) -> float | None:
-    """Return which part of the bytes that are gathered at one rank is not broadcast again; 0 without any."""
-    if source.events is None:
-        return None
-    gathered = source.events.select_rows("transfer", (), event_rows.GATHERS).sized_rows
-    broadcast = source.events.select_rows("transfer", (), event_rows.BROADCASTS).sized_rows
-    whole, back = (float(source.events.causes.bytes[rows.rows].sum()) for rows in (gathered, broadcast))
-    return compute_share(max(whole - back, 0.0), whole)
+def _gathers_per_iteration(source: FactSource) -> float | None:
+    often = collecting.count_gathers(source)
+    return None if often is None else often / max(iterations_with_work(source), 1.0)
 
 
 def _mean_bytes(category: str, kinds: tuple[str, ...], trait: str | None, source: FactSource) -> float | None:
@@ -272,10 +267,10 @@ VALUES: Final[dict[str, Compute]] = {
     "wait.notices": _notices,
     "wait.work_per_hand_over_s": _work_per_hand_over_s,
     "comm.relay_share": _relay_share,
-    "comm.gather_share": partial(_seconds_share, "transfer", (), event_rows.GATHERS),
-    "comm.mean_gather_B": partial(_mean_bytes, "transfer", (), event_rows.GATHERS),
-    "comm.kept_share": _kept_share,
-    "comm.gathers_per_iteration": partial(_per_iteration, "transfer", (), event_rows.GATHERS),
+    "comm.gather_share": collecting.gather_share,
+    "comm.mean_gather_B": collecting.mean_gather_bytes,
+    "comm.kept_share": collecting.kept_share,
+    "comm.gathers_per_iteration": _gathers_per_iteration,
     "comm.messages_per_iteration": partial(_per_iteration, "transfer", (), event_rows.SENDS),
     "comm.mean_message_B": partial(_mean_bytes, "transfer", (), event_rows.SENDS),
     "comm.small_message_share": _small_message_share,

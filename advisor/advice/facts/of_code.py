@@ -64,9 +64,15 @@ _KINDS: Final = {
     "code.search_share": "search",
     "code.interpreted_share": "interpreted",
     "code.pickled_share": "pickled",
+    "code.keyed_share": "keyed",
+    "code.listed_share": "listed",
+    "code.regrown_share": "regrown",
+    "code.matched_share": "matched",
+    "code.decoded_share": "decoded",
+    "code.rowwise_share": "rowwise",
 }
 #: Kinds of code that programs in other languages have none of.
-_OF_PYTHON: Final = ("interpreted", "pickled")
+_OF_PYTHON: Final = ("interpreted", "pickled", "keyed", "listed", "regrown", "matched", "decoded", "rowwise")
 #: What locks cost: seconds, and no share of the computation, since some of it is waiting.
 _LOCK_COST: Final = "code.lock_cost_s"
 

@@ -174,15 +174,15 @@ _COMMUNICATION: Final = (
         comm.alltoall_share            | share | transfer of all-to-all exchanges / all transfer
         comm.reductions_per_iteration  | count | reductions / who takes part / iterations with work
         comm.collectives_per_iteration | count | collectives with data / who takes part / iterations with work
-        comm.gathers_per_iteration     | count | gathers at one rank / who takes part / iterations with work
-        comm.gather_share              | share | transfer of gathers at one rank / all transfer
-        comm.kept_share                | share | bytes gathered at one rank that are not broadcast again / all of them
+        comm.gathers_per_iteration     | count | gathers, messages to rank 0 / who takes part / iterations with work
+        comm.gather_share              | share | transfer of gathers, and of messages of all to rank 0 / all transfer
+        comm.kept_share                | share | bytes gathered so that are not broadcast again / all of them
     """),
     *_parse_facts("causes", _TRACE, """
         comm.mean_message_B      | B     | bytes sent / messages whose size is known; 0 without messages
         comm.small_message_share | share | messages of at most 4 KiB / messages whose size is known; 0 without messages
         comm.mean_collective_B   | B     | bytes of collectives / collectives whose size is known; 0 without collectives
-        comm.mean_gather_B       | B     | bytes of gathers at one rank / gathers of known size; 0 without gathers
+        comm.mean_gather_B       | B     | bytes of these / those of known size; 0 without any
     """),
 )
 
@@ -302,6 +302,12 @@ _CODE: Final = (
         code.hashed_share     | share | seconds in the chains of hash tables of C++ / computation
         code.interpreted_share | share | seconds of Python in the interpreter and NumPy's brief calls / computation
         code.pickled_share    | share | seconds in packing and unpacking what processes of Python send / computation
+        code.keyed_share      | share | seconds of Python in the interpreter, at dictionaries and text / computation
+        code.listed_share     | share | seconds of Python in searching lists / computation
+        code.regrown_share    | share | seconds of Python in copying text and lists that grow / computation
+        code.matched_share    | share | seconds of Python in matching regular expressions / computation
+        code.decoded_share    | share | seconds of Python in reading and writing JSON / computation
+        code.rowwise_share    | share | seconds of Python in pandas where the interpreter takes most / computation
         code.lock_share       | share | seconds in taking and releasing locks (150 ns if shared) / computation
         code.lock_cost_s      | s     | the same and waiting for locks that is not due to other programs, per processor
         code.text_share       | share | seconds in turning numbers into text and back (printf, strtod, <<) / computation

@@ -41,6 +41,10 @@ int gw_grow(struct gw_file *file, uint64_t bytes) {
   if (file->used + bytes <= file->room) return 1;
   if (!file->path) return 0;
   uint64_t step = file->room < FIRST_ROOM ? FIRST_ROOM : file->room > LARGEST_STEP ? LARGEST_STEP : file->room;
+  if (file->room + step > file->mapped && file->mapped < gw_limit) {
+    gw_full = 3;
+    return 0;
+  }
   if (file->room + step > file->mapped || __atomic_add_fetch(&taken, step, __ATOMIC_RELAXED) > gw_limit) {
     gw_full = 1;
     return 0;

@@ -108,7 +108,7 @@ void gw_keep_descriptor(struct gw_descriptor *kept, const char *path, int flags)
 int gw_is_ours(const struct gw_descriptor *kept);
 void gw_drop_descriptor(struct gw_descriptor *kept);
 extern uint64_t gw_limit; /* bytes that all files of this process may take */
-extern int gw_full;       /* why a file could not grow: 1 the limit, 2 the disk */
+extern int gw_full;       /* why a file could not grow: 1 the limit, 2 the disk, 3 the address space (RLIMIT_AS) */
 struct gw_record *gw_append(struct gw_thread *t);
 void gw_state(struct gw_thread *t, uint64_t now_ns);
 void gw_records_part(void); /* in a child of fork: it is in no call */

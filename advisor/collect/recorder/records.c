@@ -36,7 +36,8 @@ struct gw_record *gw_append(struct gw_thread *t) {
     int grown = gw_grow(file, sizeof(struct gw_record));
     if (!grown && gw_on) {
       gw_on = 0;
-      gw_tell("full %s %llu", gw_full == 2 ? "disk" : "limit", (unsigned long long)gw_now());
+      static const char *const why[] = {"limit", "limit", "disk", "memory"};
+      gw_tell("full %s %llu", why[gw_full], (unsigned long long)gw_now());
     }
     errno = saved;
     if (!grown) return NULL;

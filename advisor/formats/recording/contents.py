@@ -92,18 +92,23 @@ def _sound_records(path: Path) -> npt.NDArray[Any]:
 
 
 def _until_full(threads: list[RecordedThread]) -> list[RecordedThread]:
-    """Return the threads up to where the first process had to stop recording: behind that partners are missing."""
-    stops = [thread.process.full[1] + thread.offset_ns for thread in threads if thread.process.full]
-    if not stops:
-        return threads
-    cut = []
-    for thread in threads:
-        count = int(np.searchsorted(thread.records["start_ns"], np.uint64(min(stops) - thread.offset_ns)))
-        records = np.array(thread.records[:count])
-        records["end_ns"][records["end_ns"] > min(stops) - thread.offset_ns] = 0
-        span = replace(thread.span, end_ns=None, end_cpu_ns=None)
-        cut.append(replace(thread, records=records, span=span))
-    return cut
+    """Return the threads up to where the first process had to stop recording: behind that partners are missing.
+
+    A worker (a child of fork) has none: it ends alone.
+    """
+    stops = [(thread.process, thread.process.full[1] + thread.offset_ns) for thread in threads if thread.process.full]
+    common_ns = min((stop for process, stop in stops if process.forked_ns is None), default=_LATEST_NS)
+    own_ns = {id(process): stop for process, stop in stops}
+    return [_cut(thread, min(common_ns, own_ns.get(id(thread.process), _LATEST_NS))) for thread in threads]
+
+
+def _cut(thread: RecordedThread, stop_ns: int) -> RecordedThread:
+    if stop_ns == _LATEST_NS:
+        return thread
+    count = int(np.searchsorted(thread.records["start_ns"], np.uint64(stop_ns - thread.offset_ns)))
+    records = np.array(thread.records[:count])
+    records["end_ns"][records["end_ns"] > stop_ns - thread.offset_ns] = 0
+    return replace(thread, records=records, span=replace(thread.span, end_ns=None, end_cpu_ns=None))
 
 
 def _threads(families: list[Family]) -> list[RecordedThread]:

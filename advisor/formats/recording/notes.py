@@ -26,6 +26,12 @@ _NAMED: Final = 4
 _UNSEEN_SHARE: Final = 0.1
 _MOSTLY_UNSEEN: Final = 0.5
 _NAMED_SHARE: Final = 0.05
+#: Why recording stopped, in words, and what to do about it; the reason that says most first.
+_FULL: Final = {
+    "disk": ("the disk was full", "record to another disk (gapwatch run --profile PATH)"),
+    "memory": ("the program's limit of its address space left no room", "let it set no limit (ulimit -v, RLIMIT_AS)"),
+    "limit": ("the size limit was reached", "record a shorter run, or allow more (gapwatch run --limit 10GB)"),
+}
 
 
 def trace_notes(recording: Recording) -> tuple[Note, ...]:
@@ -63,10 +69,10 @@ def _of_death(recording: Recording) -> Iterator[Note]:
 def _of_limit(recording: Recording) -> Iterator[Note]:
     full = [process for process in recording.processes if process.full]
     if full:
-        disk = any(process.full and process.full[0] == "disk" for process in full)
-        why = "the disk was full" if disk else "the size limit was reached"
+        reasons = {process.full[0] for process in full if process.full}
+        why, remedy = next((words for name, words in _FULL.items() if name in reasons), _FULL["limit"])
         text = f"{why}: processes recorded only in part: {len(full)} of {len(recording.processes)}"
-        yield Note("recording cut short", text, 0.2, "record a shorter run, or allow more (gapwatch run --limit 10GB)")
+        yield Note("recording cut short", text, 0.2, remedy)
 
 
 def _of_missing_ranks(recording: Recording) -> Iterator[Note]:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from advisor.formats.recording.naming import short_path
+from advisor.formats.recording.python_lines import LineKind, read_line_kinds
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
 from advisor.trace.recordings.layout import PYTHON_BIT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from advisor.formats.recording.contents import Recording
+    from advisor.formats.recording.recorded_threads import RecordedThread
     from advisor.model.records import FloatArray
+    from advisor.trace.recordings.places import Places
     from advisor.trace.recordings.processes import Process
 
 #: A frame that the interpreter puts between calls from C, and what loads modules.
@@ -37,6 +40,36 @@ _LEAST_EVALUATING: Final = 0.12
 _PER_ELEMENT: Final = 0.15
 #: Library code by which processes send each other objects.
 _PACKING: Final = ("/multiprocessing/", "/concurrent/futures/process.py", "/loky/", "/cloudpickle/")
+#: Libraries by what they do: tables, patterns (and dates, which are read by them), documents; what of them is compiled.
+_TABLES: Final = ("/pandas/",)
+_PATTERNS: Final = ("/re/__init__.py", "/re/_", "/re.py", "/sre_", "/_strptime.py")
+_MATCHING: Final = ("sre_", "_sre_", "SRE", "pattern_")
+_DOCUMENTS: Final = ("/json/", "/_json.")
+_DECODING: Final = ("_parse_object", "_parse_array", "scan_once", "scanstring", "_match_number", "encoder_")
+#: Functions of the interpreter, and of the C library, that compare what a search meets, and that copy.
+_COMPARING: Final = (
+    "PyObject_RichCompare", "do_richcompare", "object_richcompare", "PyUnicode_RichCompare", "unicode_richcompare",
+    "unicode_eq", "unicode_compare", "_PyUnicode_Equal", "list_contains", "list_index", "list_count", "list_remove",
+    "PyBool_FromLong", "long_richcompare", "long_compare", "float_richcompare", "tuplerichcompare",
+    "PySequence_Contains", "_PySequence_IterSearch", "memcmp", "__memcmp", "bcmp",
+)  # fmt: skip
+_COPYING: Final = (
+    "memmove", "__memmove", "memcpy", "__memcpy", "__mremap", "mremap", "realloc", "__libc_realloc", "list_concat",
+    "list_slice", "list_ass_slice", "ins1", "list_insert", "_PyUnicode_FastCopy", "PyUnicode_Concat",
+    "PyUnicode_Append", "resize_compact", "bytes_concat", "PyBytes_Concat", "_PyObject_Realloc", "__brk", "sysmalloc",
+    "__munmap", "__GI_munmap", "__mmap", "__GI___mmap",
+)  # fmt: skip
+#: Functions of the interpreter that work on dictionaries, sets and text.
+_KEYS_AND_TEXT: Final = (
+    "dict", "_PyDict", "PyDict", "_Py_dict", "insertdict", "insert_to", "unicode", "_PyUnicode", "PyUnicode",
+    "_Py_bytes_", "ascii_", "set_", "siphash", "_Py_HashBytes", "split", "rsplit", "fastsearch", "stringlib", "replace",
+    "strip", "do_strip", "_Py_strhex", "find_first", "tuplehash", "tuple_hash", "lookdict", "ucs1lib",
+)  # fmt: skip
+#: Such a part of a line's samples says what the line does; of a function's, that it works on keys and text.
+_MAIN: Final = 0.5
+_KEYED: Final = 0.15
+#: Kinds of what Python does, by the names of their seconds (``code.interpreted_s``).
+KINDS: Final = ("interpreted", "pickled", "keyed", "listed", "regrown", "matched", "decoded", "rowwise")
 
 #: Name and file, as of all sampled functions.
 Function = tuple[str, str | None]
@@ -59,82 +92,144 @@ def name_python_function(process: Process, inner: int, own: int) -> tuple[Functi
 
 
 @dataclass(frozen=True, slots=True)
-class PythonShares:
-    """The parts of a function's samples in the interpreter, or in brief calls from there, and in packing data."""
+class _Sampled:
+    """What a sample was in: a function, the program's own line, the innermost file of Python, and compiled code."""
 
-    interpreted: float
-    pickled: float
-
-
-@dataclass(slots=True)
-class _Seen:
-    samples: int = 0
-    interpreter: int = 0
-    evaluating: int = 0
-    called: int = 0
+    function: Function
+    line: tuple[str, int | None]
+    file: str
+    object: str
+    compiled: str  # "" where its name is not known
+    interpreter: bool
 
 
-def share_python(recording: Recording) -> dict[Function, PythonShares]:
-    """Return for each function of Python the shares of its samples.
+def share_python(recording: Recording) -> dict[Function, dict[str, float]]:
+    """Return for each function of Python the shares of its samples by kind (``KINDS``).
 
     Compiled code of NumPy counts as the interpreter's where that itself takes a good part of the function: between two
     of its calls lie some hundred nanoseconds, so that they take about a microsecond, which is the price of a call for
-    one element. Where the interpreter hardly evaluates instructions, it runs long operations of its own, such as a
-    search in a list, which no compiler makes shorter. Loading modules and packing data have no share either.
+    one element. Where the interpreter hardly evaluates instructions, it runs long operations of its own, which no
+    compiler makes shorter. Loading modules and packing data have no share either.
     """
-    seen: dict[Function, _Seen] = defaultdict(_Seen)
-    packing: set[Function] = set()
+    counted: dict[Function, Counter[_Sampled]] = defaultdict(Counter)
     for thread in recording.threads:
-        callers = thread.samples["callers"]
-        chosen = np.flatnonzero((callers[:, 3] & PYTHON_BIT) > 0)
-        if not len(chosen):
-            continue
-        located = locate_addresses(thread.process, thread.samples["address"][chosen]).tolist()
-        objects = [one.path for one in sorted_objects(thread.process)]
-        interpreter = [
-            path == thread.process.program or PurePath(path).name.startswith("libpython") for path in objects
-        ]
-        numbers = [any(part in path for part in _NUMBERS) for path in objects]
-        for (number, offset), (inner, own) in zip(located, callers[chosen][:, 2:].tolist(), strict=True):
-            function = name_python_function(thread.process, inner, own)[0]
-            seen[function].samples += 1
-            if number >= 0 and interpreter[number]:
-                seen[function].interpreter += 1
-                frames = recording.places.get((objects[number], offset), ())
-                seen[function].evaluating += not frames or frames[-1].function.startswith(_EVALUATING)
-            seen[function].called += number >= 0 and numbers[number]
-            place = thread.process.python.get(inner & _NUMBER)
-            if place and any(part in (place.file or "") for part in _PACKING):
-                packing.add(function)
-    return {function: _share(function, one, function in packing) for function, one in seen.items()}
+        for one in _samples_of(thread, recording.places):
+            counted[one.function][one] += 1
+    lines: dict[tuple[str, int | None], Counter[str]] = defaultdict(Counter)
+    for samples in counted.values():
+        for one, count in samples.items():
+            lines[one.line][_group(one)] += count
+    sources = _Sources(min(process.real_s for process in recording.processes))
+    kinds = {line: _kind_of_line(sources.kind_at(line), groups) for line, groups in lines.items()}
+    return {function: _share(function, samples, kinds) for function, samples in counted.items()}
 
 
-def _share(function: Function, seen: _Seen, packing: bool) -> PythonShares:
-    if packing or function[0] == _LOADING:
-        return PythonShares(0.0, float(packing))
-    if seen.evaluating < _LEAST_EVALUATING * seen.interpreter:
-        return PythonShares(0.0, 0.0)
-    inside = seen.interpreter / seen.samples
-    brief = seen.called / seen.samples if inside >= _PER_ELEMENT else 0.0
-    return PythonShares(inside + brief, 0.0)
+def _samples_of(thread: RecordedThread, places: Places) -> Iterator[_Sampled]:
+    """Yield the samples of a thread in functions of Python."""
+    process, callers = thread.process, thread.samples["callers"]
+    chosen = np.flatnonzero((callers[:, 3] & PYTHON_BIT) > 0)
+    located = locate_addresses(process, thread.samples["address"][chosen]).tolist()
+    paths = [one.path for one in sorted_objects(process)]
+    interpreter = [path == process.program or PurePath(path).name.startswith("libpython") for path in paths]
+    for (number, offset), (inner, own) in zip(located, callers[chosen][:, 2:].tolist(), strict=True):
+        path = paths[number] if number >= 0 else ""
+        frames = places.get((path, offset), ())
+        place, line = process.python.get(inner & _NUMBER), process.python.get(own & _NUMBER)
+        yield _Sampled(
+            name_python_function(process, inner, own)[0],
+            (line.file or "", line.line) if line else ("", None),
+            (place.file or "") if place else "",
+            path,
+            frames[-1].function if frames else "",
+            number >= 0 and interpreter[number],
+        )
+
+
+def _group(one: _Sampled) -> str:
+    """Return what the code at a sample does for the line that it is at."""
+    if any(part in one.file for part in _TABLES):
+        return "rowwise" if one.interpreter else "tables"
+    if one.compiled.startswith(_COMPARING):
+        return "compares"
+    return "copies" if one.compiled.startswith(_COPYING) else "other"
+
+
+def _kind_of_line(asked: LineKind, groups: Counter[str]) -> str | None:
+    """Return the kind of all samples at a line, where what it asks for and what the samples lie in agree."""
+    most = _MAIN * groups.total()
+    if LineKind.SEARCHES in asked and groups["compares"] >= most:
+        return "listed"
+    if LineKind.GROWS in asked and groups["copies"] >= most:
+        return "regrown"
+    return "rowwise" if groups["rowwise"] >= most else None
+
+
+def _share(function: Function, samples: Counter[_Sampled], kinds: Mapping[Any, str | None]) -> dict[str, float]:
+    found: Counter[str] = Counter()
+    evaluating = called = text = 0
+    for one, count in samples.items():
+        if any(part in one.file for part in _PACKING):
+            return {"pickled": 1.0}
+        kind = kinds[one.line] or _kind_of_library(one)
+        found[kind or ("interpreted" if one.interpreter else "")] += count
+        if one.interpreter and not kind:
+            evaluating += count if not one.compiled or one.compiled.startswith(_EVALUATING) else 0
+            text += count if one.compiled.startswith(_KEYS_AND_TEXT) else 0
+        elif not kind:
+            called += count if any(part in one.object for part in _NUMBERS) else 0
+    total, inside = samples.total(), found.pop("interpreted", 0)
+    if function[0] == _LOADING:
+        return {}
+    shares = {kind: count / total for kind, count in found.items() if kind}
+    if text >= _KEYED * inside > 0:
+        return shares | {"keyed": inside / total}
+    if evaluating < _LEAST_EVALUATING * inside:
+        return shares
+    return shares | {"interpreted": (inside + (called if inside >= _PER_ELEMENT * total else 0)) / total}
+
+
+def _kind_of_library(one: _Sampled) -> str | None:
+    """Return the kind of what a library does, by its names."""
+    if any(part in one.file or part in one.object for part in _DOCUMENTS) or one.compiled.startswith(_DECODING):
+        return "decoded"
+    return "matched" if any(part in one.file for part in _PATTERNS) or one.compiled.startswith(_MATCHING) else None
+
+
+class _Sources:
+    """The sources that functions were read from, each parsed once."""
+
+    def __init__(self, begin_s: float) -> None:
+        self.begin_s = begin_s
+        self.files: dict[str, Mapping[int, LineKind]] = {}
+
+    def kind_at(self, line: tuple[str, int | None]) -> LineKind:
+        """Return what a line of the program does; nothing where its source is not to be had."""
+        file, number = line
+        if number is None or not PurePath(file).is_absolute():
+            return LineKind.NOTHING
+        if file not in self.files:
+            self.files[file] = read_line_kinds(file, self.begin_s)
+        return self.files[file].get(number, LineKind.NOTHING)
 
 
 def count_python(
-    samples: FloatArray, shares: Mapping[int, PythonShares], recording: Recording
+    samples: FloatArray, shares: Mapping[int, Mapping[str, float]], recording: Recording
 ) -> dict[str, FloatArray]:
-    """Return the seconds of computation, and those of Python, by region and processor; nothing without Python.
+    """Return the seconds of computation, and those of Python by kind, by region and processor; nothing without Python.
 
     ``shares`` are those of each row of a function of Python.
     """
     if not shares:
         return {}
     seconds = samples / max(process.samples_per_s for process in recording.processes)
-    inside, pickled, known = np.zeros_like(seconds), np.zeros_like(seconds), np.zeros_like(seconds)
+    known = np.zeros_like(seconds)
+    tables = {kind: np.zeros_like(seconds) for kind in KINDS}
     for row, one in shares.items():
-        inside[row], pickled[row], known[row] = one.interpreted * seconds[row], one.pickled * seconds[row], seconds[row]
+        known[row] = seconds[row]
+        for kind, share in one.items():
+            tables[kind][row] = share * seconds[row]
     return {
         "code.all_s": seconds,
         "code.known_s": known,
-        "code.interpreted_s": inside,
-        "code.pickled_s": pickled,
+        **{f"code.{kind}_s": table for kind, table in tables.items()},
     }

@@ -59,3 +59,19 @@ def test_where_others_had_the_cores_most_of_the_time_messages_take_what_their_qu
     made: Any = rows.build_rows(replace(made_program, end_s=end_s, start_s=np.zeros(2)))
     kept = others.drop_delay(made, disturbed_profile(50.0, queued_s))
     assert (time_of(kept) < time_of(made) - 5.0) == is_cut
+
+
+def test_what_a_call_takes_is_quick_as_a_whole() -> None:
+    """Each exchange takes 1 s, of which now sending and now receiving takes all: none takes nothing."""
+    ranks = [
+        [part for n in range(20) for part in (Do(Op.SEND, 0, n + a), Do(Op.RECV, 0, n + b), Do(Op.BURST, 1e-9))]
+        for a, b in ((0, 20), (20, 0))
+    ]
+    made = recorded(ranks, [(0, 1)] * 20 + [(1, 0)] * 20)
+    passing = np.flatnonzero(~made.op_mask(Op.BURST) & (made.link >= 0))
+    seconds, wait_s = np.zeros(len(made)), np.zeros(len(made))
+    seconds[passing[::4]] = 1.0
+    wait_s[passing[3::4]] = 1.0
+    kept = others.drop_delay(replace(made, seconds=seconds, wait_s=wait_s), disturbed_profile(50.0, 40.0))
+    assert kept is not None
+    assert kept.seconds.sum() + kept.wait_s.sum() == seconds.sum() + wait_s.sum()

@@ -30,7 +30,7 @@ def drop_delay(rows: ReplayRows, profile: Profile) -> ReplayRows | None:
     """Return the rows without the time that other programs took; None where they took none, or not much is known.
 
     Computation without a core takes no time, and files that much less. Where others held the cores most of the time,
-    operations of one call and size take as long as the quickest quarter of their equals on the same rank, at most.
+    calls of one function and size take as long as the quickest quarter of their equals on the same rank, at most.
     """
     if OTHER_PROGRAMS not in profile.outside or not disturbance_seconds(profile):
         return None
@@ -39,12 +39,32 @@ def drop_delay(rows: ReplayRows, profile: Profile) -> ReplayRows | None:
     seconds[file_mask(rows)] *= 1.0 - delayed_io_share(profile)
     if undisturbed_seconds(profile) < _MOSTLY * profile.actual_s:
         passing = np.flatnonzero(~rows.op_mask(Op.BURST, Op.FIXED) & (rows.link >= 0))
-        size = np.frexp(_moved_bytes(rows, passing))[1].astype(np.int64)
-        held = (rows.awaits[passing] >= 0).astype(np.int64)
-        group, _ = group_rows((rows.line[passing], rows.op[passing].astype(np.int64), rows.call[passing], size, held))
-        for column in (seconds, wait_s):
-            column[passing] = np.minimum(column[passing], find_quick_seconds(group, column[passing])[group])
+        call, group = _group_calls(rows, passing)
+        whole = np.bincount(call, seconds[passing] + wait_s[passing], minlength=len(group))
+        quick = find_quick_seconds(group, whole)[group]
+        part = np.where(whole > quick, quick / np.maximum(whole, 1e-30), 1.0)[call]
+        seconds[passing] *= part
+        wait_s[passing] *= part
     return replace(rows, seconds=seconds, wait_s=wait_s)
+
+
+def _group_calls(rows: ReplayRows, passing: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the call that each of some rows is part of, and for each call the number of its equals.
+
+    What a call takes may lie in any of its operations, sometimes in the one and sometimes in the other.
+    """
+    line, called = rows.line[passing], rows.call[passing]
+    since = np.cumsum(rows.op_mask(Op.BURST))[passing]
+    op = rows.op[passing]
+    begins = np.r_[True, op[1:] == op[:-1]][: len(passing)]  # several messages of a call that completes all of them
+    for each in (line, called, since):
+        begins[1:] |= each[1:] != each[:-1]
+    call = np.cumsum(begins) - 1
+    first = np.flatnonzero(begins)
+    moved = np.bincount(call, _moved_bytes(rows, passing), minlength=len(first))
+    held = np.bincount(call, rows.awaits[passing] >= 0, minlength=len(first)) > 0
+    size = np.frexp(moved)[1].astype(np.int64)
+    return call, group_rows((line[first], called[first], size, held.astype(np.int64)))[0]
 
 
 def _moved_bytes(rows: ReplayRows, at: IntArray) -> FloatArray:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 NOTHING: Final = 0.01
 #: They are also shorter than this part of the usual computation: of many equal ones none is nothing.
 SHORT: Final = 0.1
+#: So brief they are nothing as well, however many: a message costs more than it takes to fetch the next number for it.
+BRIEF_S: Final = 0.5e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def _find_computing_rows(rows: ReplayRows) -> Mask:
         held = np.cumsum(seconds, axis=1)
         total = held[:, -1:]
         usual = np.divide((seconds**2).sum(axis=1, keepdims=True), total, out=np.zeros_like(total), where=total > 0)
-        found[order[(held > NOTHING * total) | (seconds > SHORT * usual)]] = True
+        found[order[((held > NOTHING * total) & (seconds > BRIEF_S)) | (seconds > SHORT * usual)]] = True
     return found
 
 

@@ -1,0 +1,80 @@
+"""What lines of Python ask of the interpreter, by their source: searches in lists, and copies of what grows."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from enum import Flag, auto
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from advisor.model.errors import InputError
+from advisor.support.limited_files import read_limited
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+#: Larger files are no source that somebody wrote.
+_MOST_B: Final = 1 << 21
+#: Methods that look through a list; those that take an element at its front or put one there move all others.
+_SEARCHING: Final = frozenset({"index", "count", "remove"})
+_MOVING: Final = frozenset({"pop", "insert"})
+#: Functions that make a new array or table of an old one and something more.
+_EXTENDING: Final = frozenset({"append", "concatenate", "concat", "vstack", "hstack", "insert", "r_", "c_"})
+
+
+class LineKind(Flag):
+    """What a line does, as far as its time can depend on the length of what it works on."""
+
+    NOTHING = 0
+    SEARCHES = auto()
+    GROWS = auto()
+
+
+def read_line_kinds(path: str, changed_before_s: float) -> Mapping[int, LineKind]:
+    """Return what the lines of a source file do, without those that do nothing of this kind.
+
+    Nothing is known of a file that can't be read or parsed, or was changed at ``changed_before_s`` (s since 1970) or
+    later: then other code has run.
+    """
+    source = Path(path)
+    try:
+        if not source.is_file() or source.stat().st_mtime >= changed_before_s:
+            return {}
+        tree = ast.parse(read_limited(source, _MOST_B))
+        found: dict[int, LineKind] = defaultdict(lambda: LineKind.NOTHING)
+        for node in ast.walk(tree):
+            if kind := _kind_of(node):
+                for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):  # type: ignore[attr-defined]
+                    found[line] |= kind
+    except (OSError, InputError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return {}
+    return dict(found)
+
+
+def _kind_of(node: ast.AST) -> LineKind:
+    match node:
+        case ast.Compare(ops=operators) if any(isinstance(one, ast.In | ast.NotIn) for one in operators):
+            return LineKind.SEARCHES
+        case ast.Call(func=ast.Attribute(attr=name), args=[_]) if name in _SEARCHING:
+            return LineKind.SEARCHES
+        case ast.Call(func=ast.Attribute(attr=name), args=[ast.Constant(value=0), *_]) if name in _MOVING:
+            return LineKind.GROWS
+        case ast.AugAssign(op=ast.Add()):
+            return LineKind.GROWS
+        case ast.Assign(targets=[target], value=value) if _extends(value, ast.unparse(target)):
+            return LineKind.GROWS
+    return LineKind.NOTHING
+
+
+def _extends(value: ast.expr, target: str) -> bool:
+    """Return whether a value is ``target`` and more: a sum that begins with it, a part of it, a function of it."""
+    match value:
+        case ast.BinOp(left=left, op=ast.Add()):
+            return ast.unparse(left) == target or _extends(left, target)
+        case ast.Subscript(value=whole, slice=ast.Slice()):
+            return ast.unparse(whole) == target
+        case ast.Call(func=ast.Attribute(attr=name) | ast.Name(id=name), args=given) if name in _EXTENDING:
+            parts = [part for one in given for part in (one.elts if isinstance(one, ast.List | ast.Tuple) else [one])]
+            return any(ast.unparse(part) == target for part in parts)
+    return False

@@ -1,0 +1,56 @@
+"""What lines of Python ask of the interpreter, by their source."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from advisor.formats.recording.python_lines import LineKind, read_line_kinds
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SEARCHES, GROWS = LineKind.SEARCHES, LineKind.GROWS
+LATER = 4e9
+
+
+def kinds_of(folder: Path, source: str, before_s: float = LATER) -> dict[int, LineKind]:
+    file = folder / "program.py"
+    file.write_text(source, "utf-8")
+    return dict(read_line_kinds(str(file), before_s))
+
+
+@pytest.mark.parametrize("line", ["if a not in b: pass", "at = b.index(a)", "b.remove(a)", "n = b.count(a)"])
+def test_lines_that_search(tmp_path: Path, line: str) -> None:
+    assert kinds_of(tmp_path, f"x = 1\n{line}\n") == {2: SEARCHES}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "text += a", "text = text + a + b", "self.text = self.text + a", "b.pop(0)", "b.insert(0, a)", "b = b[1:]",
+        "b = np.append(b, a)", "b = pd.concat([b, a])",
+    ],
+)  # fmt: skip
+def test_lines_that_copy_what_grows_or_shrinks(tmp_path: Path, line: str) -> None:
+    assert kinds_of(tmp_path, f"\n{line}\n") == {2: GROWS}
+
+
+@pytest.mark.parametrize("line", ["text = a + text2", "b.pop()", "b.insert(1, a)", "b = c[1:]", "for a in b: pass"])
+def test_lines_that_do_neither(tmp_path: Path, line: str) -> None:
+    assert kinds_of(tmp_path, f"{line}\n") == {}
+
+
+def test_a_statement_of_several_lines_does_so_on_each(tmp_path: Path) -> None:
+    assert kinds_of(tmp_path, "text = (\n    text\n    + a\n)\n") == dict.fromkeys(range(1, 5), GROWS)
+
+
+def test_nothing_is_known_of_a_source_that_was_changed_since_is_damaged_or_no_file(tmp_path: Path) -> None:
+    assert kinds_of(tmp_path, "a in b\n", before_s=1.0) == {}
+    assert kinds_of(tmp_path, "a in (\n") == {}
+    assert kinds_of(tmp_path, "(" * 100_000) == {}
+    os.mkfifo(tmp_path / "pipe")
+    assert read_line_kinds(str(tmp_path / "pipe"), LATER) == {}
+    assert read_line_kinds(str(tmp_path / "absent.py"), LATER) == {}
