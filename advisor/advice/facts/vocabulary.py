@@ -299,6 +299,10 @@ _CODE: Final = (
         code.copy_share       | share | seconds in memcpy, memset and the like / computation
         code.interpreted_share | share | seconds of Python in the interpreter and NumPy's brief calls / computation
         code.pickled_share    | share | seconds in packing and unpacking what processes of Python send / computation
+        code.garbage_share    | share | seconds in making objects of Go and Java and collecting them / computation
+        code.import_share     | share | seconds in loading modules of Python / computation
+        code.copies_share     | share | seconds in copying objects of Python with all they hold / computation
+        code.pattern_share    | share | seconds in matching regular expressions / computation
         code.lock_share       | share | seconds in taking and releasing locks (150 ns if shared) / computation
         code.lock_cost_s      | s     | the same and waiting for locks that is not due to other programs, per processor
         code.text_share       | share | seconds in turning numbers into text and back (printf, strtod, <<) / computation

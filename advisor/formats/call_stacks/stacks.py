@@ -27,7 +27,8 @@ class StackProfile:
 
     ``spent`` maps a stack to what each of its ``threads`` spent with it on top, in ``unit``; ``calls`` how often the
     function on top was entered, where that was counted. ``wall_s`` is the wall time of the run, NaN where it is not
-    known. ``sampled`` is whether times are estimates from samples.
+    known. ``sampled`` is whether times are estimates from samples. ``kinds`` is what the profiler tells of the code of
+    functions (name, file, line): whether it is interpreted.
     """
 
     tool: str
@@ -41,6 +42,7 @@ class StackProfile:
     language: str | None = None
     calls: dict[tuple[Frame, ...], float] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
+    kinds: dict[tuple[str, str | None, int | None], str] = field(default_factory=dict)
 
     def add_spent(self, stack: tuple[Frame, ...], thread: int, amount: float) -> None:
         """Add what a thread spent with ``stack``."""
