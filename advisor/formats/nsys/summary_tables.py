@@ -112,7 +112,7 @@ def _parse_nvprof_csv(text: PlainText) -> Iterator[_Activity]:
     head = units = None
     rows: list[_Activity] = []
     for line, row in enumerate(text.lines):
-        cells = next(csv.reader([row]), [])
+        cells = _split_commas(text, line, row)
         if "Time(%)" in cells and "Calls" in cells:
             head, units = cells, None
         elif head is not None and len(cells) == len(head):
@@ -135,7 +135,7 @@ def _parse_nsys(text: PlainText) -> Iterator[_Activity]:
     seen: set[str] = set()
     line = 0
     while line < len(text.lines):
-        head = _split(text.lines[line])
+        head = _split(text, line)
         last = head[-1] if head else ""
         line += 1
         counted = _COUNT_COLUMNS.get(last, ())
@@ -144,7 +144,7 @@ def _parse_nsys(text: PlainText) -> Iterator[_Activity]:
         seen.add(last)
         rows: list[_Activity] = []
         while line < len(text.lines) and text.lines[line].strip():
-            cells = _split(text.lines[line], len(head))
+            cells = _split(text, line, len(head))
             line += 1
             if set(cells[0]) <= {"-"}:
                 continue
@@ -156,15 +156,25 @@ def _parse_nsys(text: PlainText) -> Iterator[_Activity]:
         yield from _check_shares(text, rows)
 
 
-def _split(row: str, columns: int = 0) -> list[str]:
+def _split(text: PlainText, line: int, columns: int = 0) -> list[str]:
     """Return the cells of a row of a table: separated by commas, or by two blanks and more."""
-    if "," in row and not _SPACES.search(row.strip()):
+    row = text.lines[line].strip()
+    if "," in row and not _SPACES.search(row):
+        return _split_commas(text, line, row)
+    return _SPACES.split(row, max(columns - 1, 0))
+
+
+def _split_commas(text: PlainText, line: int, row: str) -> list[str]:
+    try:
         return next(csv.reader([row]), [])
-    return _SPACES.split(row.strip(), max(columns - 1, 0))
+    except csv.Error as error:
+        raise text.make_error(line, f"no line of CSV: {error}") from None
 
 
 def _check_row(text: PlainText, line: int, row: _Activity, mean_s: float) -> _Activity:
-    """Return the row; raises ``InputError`` where its total is not its average times its number."""
+    """Return the row; raises ``InputError`` where its total is not its average times its number, or it has no end."""
+    if line == len(text.lines) - 1:
+        raise text.make_error(line, "the last line has no end: the file is cut off")
     if abs(row.calls * mean_s - row.seconds) > _SLACK * row.seconds + 1e-9 * row.calls:
         raise text.make_error(line, f"{row.calls:g} times {mean_s:g} s are not {row.seconds:g} s")
     return row
