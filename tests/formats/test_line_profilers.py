@@ -118,3 +118,21 @@ def test_the_outermost_function_that_tells_decides() -> None:
     assert {name: float(np.sum(table)) for name, table in counts.items()} == {
         "code.all_s": 10.0, "code.known_s": 3.0, "code.text_s": 2.0, "code.garbage_s": 1.0,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arrays", "made", "interpreted"),
+    [
+        (False, 0.0, 4.0),  # without arrays what a function takes itself is the interpreter's
+        (True, 0.0, 0.0),  # it may add up whole arrays
+        (True, 1e6, 4.0),  # between a million calls it can't
+    ],
+)
+def test_operations_on_whole_arrays_are_not_the_interpreters(arrays: bool, made: float, interpreted: float) -> None:
+    """cProfile counts them as time of the function that they stand in, and code compiled by Numba as well."""
+    work, library = (Frame("work", "run.py", 1),), (Frame("{method 'dot' of 'numpy.ndarray' objects}", "~"),)
+    spent = {work: [4.0], **({library: [1.0]} if arrays else {(Frame("{built-in method math.sqrt}", "~"),): [1.0]})}
+    found = StackProfile("cProfile", "wall_s", spent, 5.0, calls={work: 2.0}, made={work: made})
+    counts = build_call_paths(found, HERE / "none").counts
+    assert counts["code.interpreted_s"].sum() == interpreted
+    assert counts["code.known_s"].sum() == interpreted + 1.0

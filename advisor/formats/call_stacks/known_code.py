@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.formats.call_stacks.stacks import Frame
 from advisor.trace.events import Role
 from advisor.trace.library_functions import COUNTED_KINDS, classify_library_function
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from advisor.formats.call_stacks.stacks import Frame, StackProfile
+    from advisor.formats.call_stacks.stacks import StackProfile
     from advisor.model.records import FloatArray
     from advisor.trace.callpaths.records import CallPathNode
 
@@ -26,6 +27,13 @@ if TYPE_CHECKING:
 NATIVE: Final = "native"
 INTERPRETED: Final = "interpreted"
 _TIMES_BUILT_INS: Final = "cProfile"
+#: Packages whose operators and functions compute in compiled code that cProfile counts as time of their caller.
+_ARRAYS: Final = re.compile(
+    r"(?:^|.*[\W_])(?:numpy|scipy|numba|pandas|torch|tensorflow|jax|jaxlib|cupy|sklearn|array_function)(?:[\W_].*|$)",
+    re.S,
+)
+#: What takes less each time, from one call to the next, is brief: the interpreter's, whatever it computes with.
+_BRIEF_S: Final = 1e-5
 #: Code that the program did not bring: of libraries, of Python itself, and what loads modules.
 _OF_OTHERS: Final = re.compile(
     r"(?:.*[/\\])?(?:site-packages|dist-packages|lib[/\\]python\d[^/\\]*|Lib)[/\\]|<(?!string|stdin)|~"
@@ -91,8 +99,13 @@ def count_known_code(found: StackProfile, nodes: tuple[CallPathNode, ...], spent
 
 
 def _classify_stacks(found: StackProfile, nodes: tuple[CallPathNode, ...]) -> list[str | None]:
-    """Return of which kind the code of each node is; None where it is not known."""
+    """Return of which kind the code of each node is; None where it is not known.
+
+    cProfile times built-in functions apart, but no operations on whole arrays, nor code that was compiled at run time:
+    where there may be any, a function is known to be in the interpreter only if it is brief.
+    """
     kinds: list[str | None] = []
+    arrays = any(_ARRAYS.match(f"{node.file} {node.name}") for node in nodes)
     for node in nodes:
         above = kinds[node.parent] if node.parent >= 0 else None
         own = classify_function(node.name, node.file)
@@ -101,10 +114,18 @@ def _classify_stacks(found: StackProfile, nodes: tuple[CallPathNode, ...]) -> li
         elif own is not None:
             kinds.append(own)
         elif found.tool == _TIMES_BUILT_INS and node.role == Role.USER:
-            kinds.append(INTERPRETED if node.file is not None and _OF_OTHERS.match(node.file) is None else NATIVE)
+            others = node.file is None or _OF_OTHERS.match(node.file) is not None
+            kinds.append(NATIVE if others else INTERPRETED if not arrays or _is_brief(found, node) else None)
         else:
             kinds.append(found.kinds.get(node_key(node)))
     return kinds
+
+
+def _is_brief(found: StackProfile, node: CallPathNode) -> bool:
+    """Return whether a function does little between a call and the next, of itself or by it."""
+    stack = (Frame(node.name, node.file, node.line),)
+    own_s, times = sum(found.spent.get(stack, ())), found.calls.get(stack, 0.0) + found.made.get(stack, 0.0)
+    return own_s <= _BRIEF_S * times
 
 
 def node_key(place: CallPathNode | Frame) -> tuple[str, str | None, int | None]:
