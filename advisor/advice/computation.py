@@ -15,6 +15,7 @@ from advisor.model.gap_parts import GapPart
 from advisor.model.recommendations import Need
 from advisor.model.records import COMPUTATION, Finding
 from advisor.model.units import format_share
+from advisor.trace.library_functions import COUNTED_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,6 +46,10 @@ _WORDS: Final = {
     "code.matched_share": "in matching regular expressions",
     "code.decoded_share": "in reading and writing JSON",
     "code.rowwise_share": "in taking tables of pandas apart by rows",
+    "code.garbage_share": "in making objects and collecting those no longer used",
+    "code.import_share": "in loading modules of Python",
+    "code.copies_share": "in copying objects with all they hold",
+    "code.pattern_share": "in matching patterns",
     "code.page_share": "in loops that step over whole pages",
     "code.transpose_share": "in loops that transpose",
     "code.stride_share": "in loops that step over numbers",
@@ -66,9 +71,10 @@ _WORDS: Final = {
     "code.baseline_share": "in floating-point code for the oldest processors",
 }
 #: Kinds that need no look into compiled code: without others nothing is known of that.
-_BY_LANGUAGE: Final = frozenset({
+_BY_NAME: Final = frozenset({
     "code.interpreted_share", "code.pickled_share", "code.keyed_share", "code.listed_share", "code.regrown_share",
-    "code.matched_share", "code.decoded_share", "code.rowwise_share",
+    "code.matched_share", "code.decoded_share", "code.rowwise_share", "code.garbage_share", "code.import_share",
+    "code.copies_share", "code.pattern_share", *(f"code.{kind}_share" for kind in COUNTED_KINDS.values()),
 })  # fmt: skip
 #: What the issue slots of a processor are used for, or lost to, by top-down counters.
 _SLOT_WORDS: Final = {
@@ -133,7 +139,7 @@ def describe_computation(profile: Profile, bounds: Sequence[Bound]) -> Finding |
         text = f"{whole}; {kernel}; what it is bound by was not measured."
     elif any(values.get(name) is not None for name in _MACHINE_BOUNDS):
         text = f"{whole}; the gaps below it say what it is bound by."
-    elif not named and (shares is None or shares.keys() <= _BY_LANGUAGE):
+    elif not named and (shares is None or shares.keys() <= _BY_NAME):
         text = f"{whole}{_describe_functions(profile)}; what it is bound by was not measured."
     elif named:
         listed = "; ".join(f"{format_share(share)} of it {_WORDS[fact]}" for share, fact in named[:_LISTED])

@@ -19,8 +19,8 @@ _LEAST: Final = 0.02
 #: Times, then counts, the nearest to time first, and what they are called.
 _TIMES: Final = {"wall_s": "Time", "cpu_s": "CPU time"}
 _COUNTS: Final = {
-    "cycles": "Cycles", "instructions": "Instructions", "samples": "Samples", "operations": "Operations",
-    "flops": "Floating-point operations",
+    "device_s": "Device time", "cycles": "Cycles", "instructions": "Instructions", "samples": "Samples",
+    "operations": "Operations", "flops": "Floating-point operations",
 }  # fmt: skip
 
 

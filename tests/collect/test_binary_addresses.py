@@ -15,8 +15,8 @@ from compiled_programs import compile_program
 from advisor.collect.binaries.addresses import Frame, resolve_addresses
 from advisor.collect.binaries.demangling import demangle
 from advisor.collect.binaries.elf_files import read_elf
-from advisor.collect.binaries.library_functions import classify_library_function
 from advisor.model.errors import InputError
+from advisor.trace.library_functions import classify_library_function
 from advisor.trace.recordings.places import CodePlace, select_own_frames
 
 if TYPE_CHECKING:

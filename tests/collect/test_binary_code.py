@@ -18,10 +18,10 @@ from advisor.collect.binaries.elf_files import read_elf
 from advisor.collect.binaries.executables import attach_executable, find_executable, keep_program
 from advisor.collect.binaries.hot_functions import analyze_function
 from advisor.collect.binaries.inner_loops import find_inner_loops
-from advisor.collect.binaries.library_functions import classify_library_function
 from advisor.collect.binaries.program_code import describe_code
 from advisor.collect.binaries.registers import whole_register
 from advisor.model.errors import InputError
+from advisor.trace.library_functions import classify_library_function
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ from advisor.collect.binaries.carried_values import share_of_carrying_pieces
 from advisor.collect.binaries.disassembly import Instruction, disassemble
 from advisor.collect.binaries.elf_files import read_elf
 from advisor.collect.binaries.hot_functions import analyze_function
-from advisor.collect.binaries.library_functions import classify_library_function
 from advisor.collect.binaries.registers import free_frame_pointer, has_frame_pointer
+from advisor.trace.library_functions import classify_library_function
 
 if TYPE_CHECKING:
     from pathlib import Path

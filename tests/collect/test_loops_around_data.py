@@ -11,7 +11,7 @@ from compiled_programs import compile_program
 from advisor.collect.binaries.disassembly import disassemble
 from advisor.collect.binaries.elf_files import read_elf
 from advisor.collect.binaries.hot_functions import analyze_function
-from advisor.collect.binaries.library_functions import classify_library_function
+from advisor.trace.library_functions import classify_library_function
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,7 +15,7 @@ import pytest
 from advisor.analysis import soundness
 from advisor.formats import call_stacks
 from advisor.formats.call_stacks.call_path_builder import build_call_paths, classify_frame
-from advisor.formats.call_stacks.interpreted_code import count_interpreted
+from advisor.formats.call_stacks.known_code import count_known_code
 from advisor.formats.call_stacks.marshal_reader import MarshalReader
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
 from advisor.model.errors import InputError
@@ -87,9 +87,9 @@ def test_code_of_libraries_is_not_the_programs_own() -> None:
         "<string>": True,
     }  # fmt: skip
     spent: dict[tuple[Frame, ...], list[float]] = {(Frame("f", file),): [1.0] for file in files}
-    found = StackProfile("cProfile", "wall_s", spent, float(len(files)))
+    found = StackProfile("cProfile", "wall_s", spent, float(len(files)), calls=dict.fromkeys(spent, 1e6))
     nodes = build_call_paths(found, HERE / "none").nodes
-    own = count_interpreted(found, nodes, np.ones((len(nodes), 1)))["code.interpreted_s"][:, 0]
+    own = count_known_code(found, nodes, np.ones((len(nodes), 1)))["code.interpreted_s"][:, 0]
     assert dict(zip(files, own.astype(bool).tolist(), strict=True)) == files
 
 

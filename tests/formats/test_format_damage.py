@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import damage
 import pytest
 
-from advisor.formats import benchmarks, call_stacks, ipm, kokkos_timer, slurm, timemory, timing_tables
+from advisor.formats import benchmarks, call_stacks, ipm, kokkos_timer, nsys, slurm, timemory, timing_tables
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -32,8 +32,12 @@ SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
     ("call_stacks/pyinstrument.json", call_stacks, 60),
     ("call_stacks/speedscope.json", call_stacks, 60),
     ("call_stacks/raw.folded", call_stacks, 100),
+    ("call_stacks/line_profiler.txt", call_stacks, 60),
+    ("call_stacks/scalene.json", call_stacks, 60),
     ("call_stacks/go.prof", call_stacks, 5),
     ("call_stacks/threads.pb", call_stacks, 30),
+    ("device_sums/nvprof.txt", nsys, 30),
+    ("device_sums/nsys-stats.txt", nsys, 30),
     ("ipm/heat.xml", ipm, 20),
     ("kokkos_timer/ranks/node-25027.json", kokkos_timer, 40),
     ("kokkos_timer/node-25024.dat", kokkos_timer, 60),
@@ -85,6 +89,7 @@ ENDLESS = (
     "timing_tables/gptl/model_timing_stats",
     "timing_tables/ESMF_Profile.summary",
     "call_stacks/raw.folded",
+    "call_stacks/line_profiler.txt",
     "kokkos_timer/node-25024.dat",
     "slurm/sacct.txt",
 )

@@ -322,3 +322,28 @@ def test_a_thread_that_waits_for_others_says_so(tmp_path: Path) -> None:
         (tmp_path / "a.pstats").write_bytes(marshal.dumps({lock: (1, 1, waits, waits, {}), work: (1, 1, 1.0, 1.0, {})}))
         notes = {note.name for note in call_stacks.advisor_read(tmp_path / "a.pstats").notes}
         assert ("others not recorded" in notes) == told
+
+
+TABLE = """
+   ncalls  tottime  percall  cumtime  percall filename:lineno(function)
+        1    0.100    0.100    2.000    2.000 run.py:1(<module>)
+      900    1.500    0.002    1.700    0.002 run.py:9(solve)
+      900    0.200    0.000    0.200    0.000 {built-in method math.fsum}
+"""
+
+
+def test_a_table_of_cprofile_without_its_sums(tmp_path: Path) -> None:
+    """People keep the table alone: the longest function is the run, and what the table lacks is a region."""
+    profile = read_text(tmp_path / "out.txt", TABLE + "\n")
+    assert profile.actual_s == 2.0
+    assert seconds(profile)["functions that are not listed"] == pytest.approx(0.2)
+    assert "functions left out" in {note.name for note in profile.notes}
+
+
+def test_a_table_of_cprofile_whose_last_line_has_no_end(tmp_path: Path) -> None:
+    head = "   1801 function calls in 2.000 seconds\n"
+    assert read_text(
+        tmp_path / "out.txt", head + TABLE.replace("{built-in method math.fsum}\n", "run.py:3(fsum)")
+    ).notes
+    with pytest.raises(InputError, match="cut off"):
+        read_text(tmp_path / "out.txt", head + TABLE.rstrip("}\n"))

@@ -114,6 +114,9 @@ CHANGES = {
     "jobs": {"larger"},
     "workers": {"processes"},
     "arguments": {"smaller"},
+    "imports": {"later"},
+    "copies": {"shallow"},
+    "text": {"less matched"},
     "barriers": {"fuzzy", "pairwise", "removed", "merged", "relaxed"},
     "collectives": {"nonblocking", "grouped", "reduced", "to all"},
     "reductions": {"fused"},
@@ -149,7 +152,7 @@ CHANGES = {
         "interleaved",
     },
     "loops": {"blocked", "interchanged"},
-    "memory": {"outside loops", "fewer bytes"},
+    "memory": {"outside loops", "fewer bytes", "reused"},
     "misses": {"prefetched"},
     "io": {
         "collective",

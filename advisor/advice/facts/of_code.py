@@ -23,9 +23,10 @@ if TYPE_CHECKING:
 _KNOWN: Final = 0.5
 #: What functions of libraries do is known by their names. Such a share of it or more is what is at least true, however
 #: little is known of the rest.
-_NAMED: Final = frozenset(
-    {"math", "allocation", "copy", "lock", "text", "random", "string", "length", "copied", "rebuilt", "hashed"}
-)
+_NAMED: Final = frozenset({
+    "math", "allocation", "copy", "lock", "text", "random", "string", "length", "copied", "rebuilt", "hashed", "garbage",
+    "import", "copies", "pattern",
+})  # fmt: skip
 _CERTAIN: Final = 0.2
 #: Facts by the kind of code whose seconds they are a share of.
 _KINDS: Final = {
@@ -70,9 +71,16 @@ _KINDS: Final = {
     "code.matched_share": "matched",
     "code.decoded_share": "decoded",
     "code.rowwise_share": "rowwise",
+    "code.garbage_share": "garbage",
+    "code.import_share": "import",
+    "code.copies_share": "copies",
+    "code.pattern_share": "pattern",
 }
-#: Kinds of code that programs in other languages have none of.
-_OF_PYTHON: Final = ("interpreted", "pickled", "keyed", "listed", "regrown", "matched", "decoded", "rowwise")
+#: Kinds of code that are counted only where there is any: other languages have none, and profilers show the others.
+_COUNTED_IF_ANY: Final = (
+    "interpreted", "pickled", "keyed", "listed", "regrown", "matched", "decoded", "rowwise", "garbage", "import",
+    "copies", "pattern",
+)  # fmt: skip
 #: What locks cost: seconds, and no share of the computation, since some of it is waiting.
 _LOCK_COST: Final = "code.lock_cost_s"
 
@@ -125,8 +133,8 @@ def _share(kind: str, source: FactSource) -> float | None:
     share = compute_share(sum_counts(source, f"code.{kind}_s"), sum_counts(source, "code.all_s"))
     if known < _KNOWN:
         return share if kind in _NAMED and share is not None and share >= _CERTAIN else None
-    if kind in _OF_PYTHON and f"code.{kind}_s" not in source.profile.counts:
-        return 0.0  # the code that is known is that of a compiled program
+    if kind in _COUNTED_IF_ANY and f"code.{kind}_s" not in source.profile.counts:
+        return 0.0  # the code that is known is of other kinds
     return share
 
 

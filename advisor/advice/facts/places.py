@@ -44,7 +44,10 @@ def family_name(name: str) -> str:
 
 
 def compute_durations(profile: Profile, loads: ProfileLoads) -> FloatArray:
-    """Return the seconds that each phase takes (P,): from synchronization to synchronization, else its largest load."""
+    """Return the seconds that each phase takes (P,): from synchronization to synchronization, else its largest load.
+
+    Where only CPU times are known, it takes at least those of the busiest processor.
+    """
     found = [_compute_duration(phase, loads, p) for p, phase in enumerate(profile.phases)]
     return np.array(found, dtype=np.float64)
 
@@ -54,8 +57,8 @@ def _compute_duration(phase: Phase, loads: ProfileLoads, p: int) -> float:
         return float(phase.duration_s.sum())
     if loads.phases[p].has_work:
         return float(loads.phases[p].peak.sum())
-    wall = phase.arrays.get("wall_s")
-    return float(wall.sum(axis=(0, 2)).max(initial=0.0)) if wall is not None else 0.0
+    times = phase.arrays.get("wall_s", phase.arrays.get("cpu_s"))
+    return float(times.sum(axis=(0, 2)).max(initial=0.0)) if times is not None else 0.0
 
 
 def find_places(profile: Profile, seconds: FloatArray) -> tuple[Place, ...]:

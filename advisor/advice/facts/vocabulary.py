@@ -308,6 +308,10 @@ _CODE: Final = (
         code.matched_share    | share | seconds of Python in matching regular expressions / computation
         code.decoded_share    | share | seconds of Python in reading and writing JSON / computation
         code.rowwise_share    | share | seconds of Python in pandas where the interpreter takes most / computation
+        code.garbage_share    | share | seconds in making objects of Go and Java and collecting them / computation
+        code.import_share     | share | seconds in loading modules of Python / computation
+        code.copies_share     | share | seconds in copying objects of Python with all they hold / computation
+        code.pattern_share    | share | seconds in matching regular expressions / computation
         code.lock_share       | share | seconds in taking and releasing locks (150 ns if shared) / computation
         code.lock_cost_s      | s     | the same and waiting for locks that is not due to other programs, per processor
         code.text_share       | share | seconds in turning numbers into text and back (printf, strtod, <<) / computation

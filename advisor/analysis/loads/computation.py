@@ -100,3 +100,16 @@ def _share_seconds(
     computed = phase.arrays[base][rows] - sum((phase.arrays[name][rows] for name in others), 0.0)
     found: FloatArray = np.maximum(computed, 0.0) * shares[:, :, None]
     return found
+
+
+def compute_region_seconds(profile: Profile) -> FloatArray | None:
+    """Return the computation of each region on each processor (R, Q) in seconds, None where it is not known."""
+    total = np.zeros((len(profile.regions), len(profile.processors)))
+    for phase in profile.phases:
+        known = find_computing_measures(phase.arrays)
+        if known is None:
+            return None
+        base, others = known
+        own = phase.arrays[base].sum(axis=2) - sum((phase.arrays[name].sum(axis=2) for name in others), 0.0)
+        np.add.at(total, phase.regions, np.maximum(own, 0.0))
+    return total

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError, UsageError
 from advisor.model.records import Note
+from advisor.trace.library_functions import count_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,6 +27,8 @@ _LARGE_B: Final = 256 << 20
 #: The program's file in its recording ends so, and has at most so many bytes where it can't be a link.
 KEPT_SUFFIX: Final = ".program"
 _MOST_COPIED_B: Final = 64 << 20
+#: Readers whose regions are functions of the program and of libraries as well.
+_NAMES_LIBRARIES: Final = frozenset({"perf", "hpctoolkit"})
 
 
 def attach_executable(
@@ -45,7 +48,7 @@ def attach_executable(
     changed = file is not None and _is_newer(file, profile)
     ran = _find_kept_program(profile, recordings) if file is None or changed else file
     if file is None and ran is None:
-        return profile
+        return _describe_known_functions(profile)
     from advisor.collect.binaries.program_code import NOTE, describe_code
 
     if ran is None:
@@ -55,6 +58,19 @@ def attach_executable(
         return describe_code(profile if file is None else replace(profile, executable=str(file)), ran)
     except (InputError, UsageError) as error:
         return replace(profile, notes=(*profile.notes, Note(NOTE, str(error))))
+
+
+def _describe_known_functions(profile: Profile) -> Profile:
+    """Return the profile with what functions of libraries do by their names, where samples name them."""
+    if "code.all_s" in profile.counts or _NAMES_LIBRARIES.isdisjoint(profile.reader.split("+")):
+        return profile
+    from advisor.analysis.loads.computation import compute_region_seconds
+
+    seconds = compute_region_seconds(profile)
+    if seconds is None or not seconds.any():
+        return profile
+    counts = count_by_name([region.name for region in profile.regions], seconds)
+    return replace(profile, counts={**profile.counts, **counts})
 
 
 def keep_program(file: Path, folder: Path) -> None:

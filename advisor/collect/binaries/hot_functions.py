@@ -9,21 +9,21 @@ from advisor.collect.binaries.carried_values import share_of_carrying_pieces
 from advisor.collect.binaries.disassembly import disassemble
 from advisor.collect.binaries.float_arithmetic import count_arithmetic, is_extended
 from advisor.collect.binaries.inner_loops import find_inner_loops
-from advisor.collect.binaries.library_functions import classify_library_function
 from advisor.collect.binaries.loop_records import ScalarReason
 from advisor.collect.binaries.memory_accesses import is_on_stack
 from advisor.collect.binaries.registers import free_frame_pointer
 from advisor.collect.binaries.sampled_instructions import WAIT_KINDS, read_samples
+from advisor.trace.library_functions import classify_library_function
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from advisor.collect.binaries.compilers import SourceUnit
     from advisor.collect.binaries.elf_files import ElfImage, Symbol
-    from advisor.collect.binaries.library_functions import LibraryKind
     from advisor.collect.binaries.loop_records import InnerLoop
     from advisor.collect.binaries.sampled_addresses import Registers
     from advisor.collect.binaries.sampled_instructions import FunctionSamples, WaitKind
+    from advisor.trace.library_functions import LibraryKind
 
 REASONS: Final[tuple[ScalarReason, ...]] = get_args(ScalarReason)
 #: Without optimization every variable lives on the stack: most accesses to memory go there, and a quarter or more of

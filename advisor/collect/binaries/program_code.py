@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.analysis.loads.computation import find_computing_measures
+from advisor.analysis.loads.computation import compute_region_seconds
 from advisor.collect.binaries.addresses import find_frame_names, find_lines
 from advisor.collect.binaries.compilers import read_compilation
 from advisor.collect.binaries.demangling import demangle, strip_parameters
@@ -24,13 +24,13 @@ from advisor.collect.binaries.dwarf_units import DAMAGE
 from advisor.collect.binaries.elf_files import find_debug_file, read_elf
 from advisor.collect.binaries.hot_functions import analyze_function
 from advisor.collect.binaries.inlined_regions import find_holder, find_line_spans, restrict_loops
-from advisor.collect.binaries.library_functions import classify_library_function
 from advisor.collect.binaries.located_samples import locate_samples
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.support.extras import install_line
 from advisor.support.outlined_functions import is_outlined, name_parallel_body
 from advisor.support.system_sources import is_system_source
+from advisor.trace.library_functions import COUNTED_KINDS, classify_library_function
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -54,11 +54,6 @@ LOOP_KINDS: Final[Mapping[str, str]] = {
     "far": "far", "slow": "division", "fixed": "update", "scalar": "scalar",
     "baseline": "baseline", "search": "search", "objects": "objects",
 }  # fmt: skip
-#: Kinds of library functions by the name of the count.
-LIBRARY_KINDS: Final = {
-    "math": "math", "memory": "allocation", "copy": "copy", "lock": "lock", "text": "text", "random": "random",
-    "string": "string", "length": "length", "object": "copied", "rebuilt": "rebuilt", "hashed": "hashed",
-}  # fmt: skip
 #: What regions that stand for the whole body of a parallel region are called.
 _BODY: Final = ("!$omp parallel", "omp parallel")
 #: Readers whose regions include the functions of libraries; in others they are part of who calls them, or left out.
@@ -81,7 +76,7 @@ def describe_code(profile: Profile, program: Path) -> Profile:
     except DAMAGE as error:
         raise InputError(program, f"its debug information is damaged ({error})") from error
     functions = image.functions if image.has_symbol_table else (*image.functions, *debug.functions)
-    seconds = compute_seconds(profile)
+    seconds = compute_region_seconds(profile)
     notes = [_note_compilation(image, compilation), *_note_limits(image)]
     if seconds is None or not seconds.any():
         return replace(profile, notes=(*profile.notes, *notes))
@@ -106,19 +101,6 @@ def describe_code(profile: Profile, program: Path) -> Profile:
     profile = replace(profile, regions=_place_regions(profile, debug, found, codes))
     language = profile.language or _spoken_language(compilation)
     return replace(profile, counts={**profile.counts, **counts}, notes=(*profile.notes, *notes), language=language)
-
-
-def compute_seconds(profile: Profile) -> FloatArray | None:
-    """Return the computation of each region on each processor (R, Q) in seconds, None where it is not known."""
-    total = np.zeros((len(profile.regions), len(profile.processors)))
-    for phase in profile.phases:
-        known = find_computing_measures(phase.arrays)
-        if known is None:
-            return None
-        base, others = known
-        own = phase.arrays[base].sum(axis=2) - sum((phase.arrays[name].sum(axis=2) for name in others), 0.0)
-        np.add.at(total, phase.regions, np.maximum(own, 0.0))
-    return total
 
 
 def _find_functions(
@@ -238,17 +220,17 @@ def _describe_regions(
     sees = not _SEES_LIBRARIES.isdisjoint(profile.reader.split("+")) or any(
         kind for number, kind in kinds.items() if number not in found
     )
-    names = [*(LOOP_KINDS.values() if disassembles else ()), *(LIBRARY_KINDS.values() if sees else ())]
+    names = [*(LOOP_KINDS.values() if disassembles else ()), *(COUNTED_KINDS.values() if sees else ())]
     counts = {name: np.zeros_like(seconds) for name in ("all", "known", "unoptimized", "checked", *names)}
     counts["all"] += seconds
     undecided = False
     for number, row in enumerate(seconds):
         kind, symbol = kinds[number], found.get(number)
         source = compilation.find_unit(symbol.begin) if symbol is not None else None
-        if kind in LIBRARY_KINDS and (source is None or is_system_source(source.file)):
+        if kind is not None and kind in COUNTED_KINDS and (source is None or is_system_source(source.file)):
             counts["known"][number] = row
             if sees:
-                counts[LIBRARY_KINDS[kind]][number] = row
+                counts[COUNTED_KINDS[kind]][number] = row
         elif symbol is not None:
             undecided |= _add_function(counts, number, row, codes.get(number), source)
     if sees:

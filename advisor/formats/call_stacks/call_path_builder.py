@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.call_stacks.interpreted_code import count_interpreted
+from advisor.formats.call_stacks.known_code import count_known_code
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Processor
 from advisor.model.units import format_share
+from advisor.support.runtime_libraries import is_communication_function
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
@@ -52,6 +53,8 @@ _NODE_FILES: Final = ("node:fs", "node:internal/fs")
 #: Files that pyinstrument and cProfile name for functions that have none.
 _NO_FILE: Final = frozenset({"~", "<built-in>", ""})
 
+#: What readers call the time of a line in which nothing is computed.
+NOT_COMPUTING: Final = "not computing"
 _MOST_NODES: Final = 100_000
 _MOST_CELLS: Final = 20_000_000
 _OTHER: Final = "other functions"
@@ -94,7 +97,7 @@ def build_call_paths(found: StackProfile, path: Path) -> CallPaths:
         wall_s=times.get("wall_s"),
         cpu_s=times.get("cpu_s"),
         visits=calls,
-        counts={"samples": spent} if found.unit == "samples" else count_interpreted(found, nodes, spent),
+        counts={"samples": spent} if found.unit == "samples" else count_known_code(found, nodes, spent),
         actual_s=found.wall_s,
         status="estimated" if found.sampled else "measured",
         started=found.started,
@@ -164,12 +167,14 @@ def classify_frame(frame: Frame) -> Role:
     if (frame.file or "").startswith(_NODE_FILES):
         return Role.IO
     if found is None and frame.file not in _NO_FILE:
-        return Role.USER if frame.file else classify_region(frame.name)[1]
+        role = Role.USER if frame.file else classify_region(frame.name)[1]
+        inside = role == Role.USER and frame.file is None and is_communication_function(frame.name)
+        return Role.COMM_OTHER if inside else role
     name, owner = (found[1].rsplit(".", 1)[-1], found[2] or found[1]) if found else (frame.name.rsplit(".", 1)[-1], "")
     if _MPI.match(owner):
         return classify_region(f"MPI_{name}", paradigm="MPI")[1]
     if name in ("acquire", "wait") and (not owner or _LOCK.search(owner)):
         return Role.OMP_LOCK
-    if name in _SLEEP or name in _POLL:
+    if name in _SLEEP or name in _POLL or name == NOT_COMPUTING:
         return Role.OS
     return Role.IO if name in _IO else Role.USER

@@ -13,6 +13,8 @@ from advisor.model.records import Note
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from advisor.formats.plain_text import PlainText
+
 _HEAD: Final = re.compile(r" *ncalls +tottime +percall +cumtime +percall +filename:lineno\(function\)")
 _TOTAL: Final = re.compile(r" *(\d+) function calls (?:\((\d+) primitive calls\) )?in ([\d.]+) (?:CPU )?seconds")
 #: Seconds per call are left out where there were none.
@@ -26,13 +28,13 @@ def parse(path: Path) -> StackProfile:
     """Return the functions of the last table; raises ``InputError`` with the line of what is damaged."""
     text = read_plain_text(path)
     totals = list(text.find_lines(_TOTAL))
-    head = text.find_line(_HEAD, totals[-1]) if totals else None
     total = _TOTAL.match(text.lines[totals[-1]]) if totals else None
-    if head is None or total is None:
-        raise InputError(path, "holds no table of cProfile with its sums")
-    if text.lines[-1]:
+    head = text.find_line(_HEAD, totals[-1] if totals else 0)
+    if head is None:
+        raise InputError(path, "holds no table of cProfile")
+    if text.lines[-1] and not text.lines[-1].rstrip().endswith(")"):
         raise text.make_error(len(text.lines) - 1, "the last line has no end: the file is cut off")
-    wall_s = text.parse_number(total[3], totals[-1])
+    wall_s = text.parse_number(total[3], totals[-1]) if total is not None else _find_longest(text, head)
     found = StackProfile("cProfile", "wall_s", {}, wall_s, sampled=False, language="python")
     counted = 0.0
     for line in range(head + 1, len(text.lines)):
@@ -48,20 +50,34 @@ def parse(path: Path) -> StackProfile:
         counted += calls
         found.add_spent(stack, 0, own)
         found.calls[stack] = found.calls.get(stack, 0.0) + calls
-    return _add_unlisted(found, counted, float(total[1][:18]))
+    if not found.spent:
+        raise text.make_error(head, "the table has no rows")
+    return _add_unlisted(found, counted, float(total[1][:18]) if total is not None else None)
 
 
-def _add_unlisted(found: StackProfile, counted: float, total: float) -> StackProfile:
-    """Return the profile with what the table does not list, as a region of its own, and a note of that."""
+def _find_longest(text: PlainText, head: int) -> float:
+    """Return the seconds of the function with most, callees and all: the run, where its sums were left out."""
+    rows = ((line, _ROW.match(text.lines[line])) for line in range(head + 1, len(text.lines)))
+    return max((text.parse_number(row[3], line) for line, row in rows if row is not None and row[3]), default=0.0)
+
+
+def _add_unlisted(found: StackProfile, counted: float, total: float | None) -> StackProfile:
+    """Return the profile with what the table does not list, as a region of its own, and a note of that.
+
+    ``total`` is how many calls there were, None where the sums above the table are missing.
+    """
     together = sum(sum(each) for each in found.spent.values())
-    if counted >= total and together >= found.wall_s - _HALF_S * (len(found.spent) + 1):
+    if total is not None and counted >= total and together >= found.wall_s - _HALF_S * (len(found.spent) + 1):
         return found
     found.add_spent((Frame("functions that are not listed"),), 0, max(found.wall_s - together, 0.0))
-    text = f"the table lists {counted:,.0f} of {total:,.0f} calls"
-    note = Note("functions left out", text, 0.1, "python -m cProfile -o FILE, and give gapwatch that file")
-    return StackProfile(
-        found.tool, found.unit, found.spent, found.wall_s, sampled=False, language="python", notes=(note,)
+    text = (
+        "the sums above the table are missing: its longest function stands for the run, and what it lacks is not known"
+        if total is None
+        else f"the table lists {counted:,.0f} of {total:,.0f} calls"
     )
+    note = Note("functions left out", text, 0.1, "python -m cProfile -o FILE, and give gapwatch that file")
+    wall_s = max(found.wall_s, together)
+    return StackProfile(found.tool, found.unit, found.spent, wall_s, sampled=False, language="python", notes=(note,))
 
 
 def _parse_place(text: str) -> Frame:

@@ -23,6 +23,8 @@ _ENOUGH: Final = 3
 _SPEEDSCOPE: Final = b"https://www.speedscope.app/file-format-schema.json"
 _PYINSTRUMENT: Final = (b'"sample_count"', b'"duration"')
 _PYINSTRUMENT_FRAMES: Final = (b'"root_frame"', b'"frame_tree"', b'"frame_records"')
+_SCALENE: Final = (b'"elapsed_time_sec"', b'"files"')
+_LINES: Final = re.compile(rb"^Line # +Hits +Time +Per Hit +% Time +Line Contents", re.M)
 _CPROFILE: Final = b"ncalls  tottime  percall  cumtime  percall filename:lineno(function)"
 #: The fields of a profile of pprof and their wire types: numbers, and messages or texts with their length.
 _LENGTH: Final = 2
@@ -108,6 +110,8 @@ def _begins_with_stacks(ends: bytes) -> bool:
 FORMATS: Final = (
     StackFormat("speedscope", lambda ends: _SPEEDSCOPE in ends, 1.0),
     StackFormat("pyinstrument", _begins_as_session, 1.0),
+    StackFormat("scalene", lambda ends: all(mark in ends for mark in _SCALENE), 1.0),
+    StackFormat("line_profiler", lambda ends: _LINES.search(ends) is not None, 0.9),
     StackFormat("cprofile_text", lambda ends: _CPROFILE in ends, 0.9),
     StackFormat("pstats", _begins_with_statistics, 0.8),
     StackFormat("pprof", _begins_with_profile, 0.8),

@@ -11,6 +11,7 @@ from advisor.formats.plain_text import read_content
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 _SLACK: float = 1e-6
@@ -26,10 +27,28 @@ def parse(path: Path) -> StackProfile:
         frame, calls, own = _check_entry(path, key, value)
         found.add_spent((frame,), 0, own)
         found.calls[frame,] = found.calls.get((frame,), 0.0) + calls
+        for caller, count in _count_by_caller(value):
+            found.made[caller,] = found.made.get((caller,), 0.0) + count
     together = sum(sum(each) for each in found.spent.values())
     return StackProfile(
-        found.tool, found.unit, found.spent, together, sampled=False, language="python", calls=found.calls
+        found.tool,
+        found.unit,
+        found.spent,
+        together,
+        sampled=False,
+        language="python",
+        calls=found.calls,
+        made=found.made,
     )
+
+
+def _count_by_caller(value: object) -> Iterator[tuple[Frame, float]]:
+    """Yield who called a function, and how often."""
+    if isinstance(value, tuple) and len(value) == 5 and isinstance(value[4], dict):
+        for caller, numbers in value[4].items():
+            if isinstance(caller, tuple) and len(caller) == 3 and isinstance(numbers, tuple):
+                file, line, name = caller
+                yield Frame(str(name), str(file), int(line) or None), float(numbers[1])
 
 
 def _check_entry(path: Path, key: object, value: object) -> tuple[Frame, float, float]:

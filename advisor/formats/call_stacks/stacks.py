@@ -26,8 +26,9 @@ class StackProfile:
     """The stacks of one process.
 
     ``spent`` maps a stack to what each of its ``threads`` spent with it on top, in ``unit``; ``calls`` how often the
-    function on top was entered, where that was counted. ``wall_s`` is the wall time of the run, NaN where it is not
-    known. ``sampled`` is whether times are estimates from samples.
+    function on top was entered, and ``made`` how many calls it made, where these were counted. ``wall_s`` is the wall
+    time of the run, NaN where it is not known. ``sampled`` is whether times are estimates from samples. ``kinds`` is
+    what the profiler tells of the code of functions (name, file, line): whether it is interpreted.
     """
 
     tool: str
@@ -40,7 +41,9 @@ class StackProfile:
     started: str | None = None
     language: str | None = None
     calls: dict[tuple[Frame, ...], float] = field(default_factory=dict)
+    made: dict[tuple[Frame, ...], float] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
+    kinds: dict[tuple[str, str | None, int | None], str] = field(default_factory=dict)
 
     def add_spent(self, stack: tuple[Frame, ...], thread: int, amount: float) -> None:
         """Add what a thread spent with ``stack``."""

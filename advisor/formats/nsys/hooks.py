@@ -1,4 +1,4 @@
-"""Nsight Systems reports, exported as SQLite, Parquet or Arrow (see ``docs/formats/nsys.md``)."""
+"""Nsight Systems reports, exported as SQLite, Parquet or Arrow, and summaries (see ``docs/formats/nsys.md``)."""
 
 from __future__ import annotations
 
@@ -46,12 +46,22 @@ def advisor_sniff(path: Path) -> float | None:
         return 1.0
     if path.is_dir():
         return 0.95 if len(list_reports(path)) > 1 else None
-    return 1.0 if path.is_file() and _is_report(path) else None
+    if not path.is_file():
+        return None
+    if _is_report(path):
+        return 1.0
+    from advisor.formats.nsys.summary_tables import is_summary
+
+    return 0.9 if is_summary(path) else None
 
 
 @hookimpl
 def advisor_read(path: Path) -> Profile:
     """Return the run recorded at ``path``, all reports of it; raises ``InputError`` for what is damaged."""
+    if path.is_file() and not _is_report(path):
+        from advisor.formats.nsys.summary_tables import read_summary
+
+        return read_summary(path)
     from advisor.formats.device_ranks import profile_device_ranks
     from advisor.formats.nsys.report import read_device_trace
 

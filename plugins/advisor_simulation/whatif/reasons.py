@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _MODEL: Final = "no recording tells where data lie; try it on a model that says what loops read and write"
 _COMPILED: Final = "what a compiler makes of a loop stands in no recording and no model; gapwatch incore looks at that"
+_LIBRARIES: Final = "what a library does for fewer calls stands in no recording; the rule states its share"
 _CACHES: Final = "the order of references within a loop, which this changes, stands in no recording and no model"
 _NODES: Final = "nodes to map to have to be named (--ranks-per-node, with a trace); a model can tell, too"
 
@@ -53,6 +54,10 @@ OF_RUNS: Final[Mapping[Words, str]] = {
     ("cpu", "interleaved"): _COMPILED,
     ("cpu", "unchecked"): _COMPILED,
     ("memory", "outside loops"): _COMPILED,
+    ("memory", "reused"): _LIBRARIES,
+    ("imports", "later"): _LIBRARIES,
+    ("copies", "shallow"): _LIBRARIES,
+    ("text", "less matched"): _LIBRARIES,
     ("memory", "fewer bytes"): _CACHES,
     ("loops", "interchanged"): _CACHES,
     ("loops", "blocked"): _CACHES,

@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal
 
+import numpy as np
+
 from advisor.support.copied_objects import LOOKING_UP, REBUILDING, is_object_copy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from advisor.model.records import FloatArray
 
 #: ``math``: transcendental functions; ``memory``: allocation; ``copy``: copying and clearing; ``check``: tests at run
 #: time that assertions, sanitizers, bounds checks and profiling options add; ``lock``: taking and releasing locks;
@@ -19,6 +23,13 @@ if TYPE_CHECKING:
 LibraryKind = Literal[
     "math", "memory", "copy", "check", "lock", "text", "random", "string", "length", "object", "rebuilt", "hashed"
 ]
+#: Kinds whose seconds are counted, by the name of the count.
+COUNTED_KINDS: Final[Mapping[str, str]] = {
+    "math": "math", "memory": "allocation", "copy": "copy", "lock": "lock", "text": "text", "random": "random",
+    "string": "string", "length": "length", "object": "copied", "rebuilt": "rebuilt", "hashed": "hashed",
+}  # fmt: skip
+#: Kinds that names alone do not tell: our recordings look at the functions around them.
+_RECORDED_KINDS: Final = frozenset(("copied", "rebuilt", "hashed"))
 
 #: What is before a name: underscores, the vector ABI's instruction set, mask, length and parameters (``_ZGVdN4v_sin``).
 _DECORATION: Final = re.compile(
@@ -34,6 +45,7 @@ _MEMORY: Final = re.compile(
     r"malloc|free|calloc|realloc|int_(?:malloc|free|realloc)\w*|malloc_consolidate|unlink_chunk\S*|sysmalloc|systrim\S*"
     r"|cfree|posix_memalign|aligned_alloc|tcache_\w+|libc_(?:malloc|free|calloc|realloc)"
     r"|operator (?:new|delete).*|Zn[wa].*|Zd[la].*"
+    r"|je_\w+|tc_\w+|tcmalloc::.*|mi_\w+|rust_(?:(?:de|re)?alloc\w*)|scalable_(?:malloc|free|\w+alloc)"
 )
 _COPY: Final = re.compile(r"mem(?:cpy|move|set)\w*|(?:b?zero|bcopy)|gfortran_(?:internal_(?:un)?pack\w*)")
 _CHECK: Final = re.compile(
@@ -96,3 +108,17 @@ def classify_library_function(name: str) -> LibraryKind | None:
     if name in _CALLED or plain == _BRIEF:
         return _CALLED.get(name)
     return next((kind for kind, pattern in _NAMES if pattern.fullmatch(plain)), None)
+
+
+def count_by_name(names: Sequence[str], seconds: FloatArray) -> dict[str, FloatArray]:
+    """Return ``seconds`` (R, Q) of computation in functions that are known by name; nothing where none is."""
+    kinds = [COUNTED_KINDS.get(classify_library_function(name) or "") for name in names]
+    if not any(kinds):
+        return {}
+    counted = [kind for kind in COUNTED_KINDS.values() if kind not in _RECORDED_KINDS]
+    counts = {f"code.{kind}_s": np.zeros_like(seconds) for kind in ("all", "known", *counted)}
+    counts["code.all_s"] += seconds
+    for row, kind in enumerate(kinds):
+        if kind in counted:
+            counts["code.known_s"][row] = counts[f"code.{kind}_s"][row] = seconds[row]
+    return counts

@@ -1,0 +1,159 @@
+"""What is known of the code in which a stack spends its time, without looking into it.
+
+A reader knows of some code that it is interpreted (``StackProfile.kinds``). Functions of run-time systems and libraries
+that many programs use are known by their names: of a stack the outermost one that tells decides, since what it calls is
+done for it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.formats.call_stacks.stacks import Frame
+from advisor.trace.events import Role
+from advisor.trace.library_functions import COUNTED_KINDS, classify_library_function
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from advisor.formats.call_stacks.stacks import StackProfile
+    from advisor.model.records import FloatArray
+    from advisor.trace.callpaths.records import CallPathNode
+
+#: Code of which is known that it is none of the kinds that are told apart.
+NATIVE: Final = "native"
+INTERPRETED: Final = "interpreted"
+_TIMES_BUILT_INS: Final = "cProfile"
+#: Packages whose operators and functions compute in compiled code that cProfile counts as time of their caller.
+_ARRAYS: Final = re.compile(
+    r"(?:^|.*[\W_])(?:numpy|scipy|numba|pandas|torch|tensorflow|jax|jaxlib|cupy|sklearn|array_function)(?:[\W_].*|$)",
+    re.S,
+)
+#: What takes less each time, from one call to the next, is brief: the interpreter's, whatever it computes with.
+_BRIEF_S: Final = 1e-5
+#: Code that the program did not bring: of libraries, of Python itself, and what loads modules.
+_OF_OTHERS: Final = re.compile(
+    r"(?:.*[/\\])?(?:site-packages|dist-packages|lib[/\\]python\d[^/\\]*|Lib)[/\\]|<(?!string|stdin)|~"
+)
+_GO: Final = re.compile(
+    r"(?P<garbage>runtime\.(?:mallocgc\w*|newobject|newarray|makeslice\w*|growslice|makemap\w*|makechan|raw(?:string|byteslice)\w*"
+    r"|slicebytetostring|stringtoslice\w+|concatstring\w*|gc(?:Bg|Assist|Drain|Start|Mark|Write|Flush)\w*|wbBufFlush\w*|bgsweep"
+    r"|bgscavenge|sweepone|deductSweepCredit|scanobject|greyobject|scanblock|markroot\w*)(?:\.\S+)?|runtime\.GC)"
+    r"|(?P<lock>sync\.\(\*(?:RW)?Mutex\)\.\w+|internal/sync\.\(\*Mutex\)\.\w+)"
+    r"|(?P<pattern>regexp\.(?:\(\*Regexp\)\.\w+|Match\w*|(?:Must)?Compile\w*))"
+    r"|(?P<text>fmt\.(?:Sprint|Fprint|Print|Append|Errorf|Sscan|Fscan|Scan)\w*|strconv\.\w+)"
+    r"|(?P<copy>runtime\.(?:memmove|memclr\w+|typedmemmove))"
+    r"|(?P<random>math/rand(?:/v2)?\.(?:Int\w*|Uint\w*|Float\w+|Perm|Shuffle|Norm\w+|Exp\w+|\(\*lockedSource\)\.\w+))"
+    r"|(?P<math>math\.(?:arch)?(?:[Pp]ow|[Ee]xp[12m]*|[Ll]og(?:2|10|1p)?|[Ss]in|[Cc]os|[Ss]incos|[Tt]an|[Aa]tan2?|[Hh]ypot|[Mm]od))"
+)
+_JAVA: Final = re.compile(
+    r"(?P<pattern>java[./]util[./]regex[./].+)"
+    r"|(?P<text>java[./]util[./]Formatter.*|java[./]lang[./]String[.#]format|jdk[./]internal[./]math[./].+"
+    r"|java[./]lang[./](?:Double|Float|Integer|Long)[.#](?:toString|parse\w+))"
+)
+#: Names that profilers give built-in functions of Python, and the functions of its library that load modules, copy
+#: objects with all they hold, and match patterns. Files may have lost their folders.
+_PYTHON_BUILT_IN: Final = re.compile(
+    r"(?P<import>[{<]built-in method (?:_imp\.\w+|imp\.\w+|marshal\.loads|io\.open_code"
+    r"|builtins\.__build_class__)[}>])"
+    r"|(?P<pattern>[{<]method '(?:findall|finditer|(?:full)?match|search|subn?|split)'"
+    r" of '(?:re|_sre|_regex|regex)\.\w*' objects[}>])"
+    r"|(?P<garbage>[{<]built-in method gc\.collect[}>])"
+)
+_PYTHON_FILES: Final = (
+    ("import", re.compile(r"<frozen importlib\._bootstrap(?:_external)?>$"), re.compile(r".*")),
+    ("copies", re.compile(r"(?:.*[/\\])?copy\.py$"), re.compile(r"deepcopy|_deepcopy_\w+|_reconstruct|_keep_alive")),
+    (
+        "pattern",
+        re.compile(
+            r"(?:.*[/\\])?(?:re|re[/\\]__init__|sre_(?:parse|compile)|re[/\\]_(?:parser|compiler)|_regex_core)\.py$"
+        ),
+        re.compile(r".*"),
+    ),
+)
+#: Matchers of patterns in C and C++: of the library itself, PCRE, RE2 and Oniguruma.
+_PATTERN: Final = re.compile(
+    r"(?:void |bool )?(?:std::__(?:cxx11::|detail::)?_(?:Executor|Scanner|Compiler)<|re2::)\S.*"
+    r"|_?pcre2?_(?:exec|match|dfa_\w+)\w*|re_search_internal|sift_states_\w+|check_matching\w*|onig_(?:search|match)\w*"
+)
+
+
+def count_known_code(found: StackProfile, nodes: tuple[CallPathNode, ...], spent: FloatArray) -> dict[str, FloatArray]:
+    """Return the seconds (nodes, threads) of computation in code of each kind; nothing where none is known."""
+    kinds = _classify_stacks(found, nodes)
+    if not any(kinds):
+        return {}
+    works = np.array([node.role == Role.USER for node in nodes])[:, None]
+    everything = np.where(works, spent, 0.0)
+    told = np.array([kind is not None for kind in kinds])[:, None]
+    counts = {"code.all_s": everything, "code.known_s": np.where(told, everything, 0.0)}
+    names = {kind for kind in kinds if kind is not None and kind != NATIVE}
+    if found.tool == _TIMES_BUILT_INS:
+        names.add(INTERPRETED)
+    for name in sorted(names):
+        counts[f"code.{name}_s"] = np.where(np.array([kind == name for kind in kinds])[:, None], everything, 0.0)
+    return counts
+
+
+def _classify_stacks(found: StackProfile, nodes: tuple[CallPathNode, ...]) -> list[str | None]:
+    """Return of which kind the code of each node is; None where it is not known.
+
+    cProfile times built-in functions apart, but no operations on whole arrays, nor code that was compiled at run time:
+    where there may be any, a function is known to be in the interpreter only if it is brief.
+    """
+    kinds: list[str | None] = []
+    arrays = any(_ARRAYS.match(f"{node.file} {node.name}") for node in nodes)
+    for node in nodes:
+        above = kinds[node.parent] if node.parent >= 0 else None
+        own = classify_function(node.name, node.file)
+        if above is not None and above not in (INTERPRETED, NATIVE):
+            kinds.append("garbage" if own == "garbage" else above)
+        elif own is not None:
+            kinds.append(own)
+        elif found.tool == _TIMES_BUILT_INS and node.role == Role.USER:
+            others = node.file is None or _OF_OTHERS.match(node.file) is not None
+            kinds.append(NATIVE if others else INTERPRETED if not arrays or _is_brief(found, node) else None)
+        else:
+            kinds.append(found.kinds.get(node_key(node)))
+    return kinds
+
+
+def _is_brief(found: StackProfile, node: CallPathNode) -> bool:
+    """Return whether a function does little between a call and the next, of itself or by it."""
+    stack = (Frame(node.name, node.file, node.line),)
+    own_s, times = sum(found.spent.get(stack, ())), found.calls.get(stack, 0.0) + found.made.get(stack, 0.0)
+    return own_s <= _BRIEF_S * times
+
+
+def node_key(place: CallPathNode | Frame) -> tuple[str, str | None, int | None]:
+    """Return what ``StackProfile.kinds`` calls a function."""
+    return place.name, place.file, place.line
+
+
+def classify_function(name: str, file: str | None) -> str | None:
+    """Return what a function of a library or run-time system does, by its name and file; None for any other.
+
+    A function of a program, which lies in a file of its own, may be called like one of a library.
+    """
+    if file is not None and file.endswith((".go", ".s")):
+        return _match(_GO, name)
+    for kind, place, function in _PYTHON_FILES:
+        if file is not None and place.match(file) and function.fullmatch(name):
+            return kind
+    if file is not None and not file.startswith(("~", "<built-in>", "[")):
+        return _match(_JAVA, name)
+    found = _match(_PYTHON_BUILT_IN, name) or _match(_JAVA, name) or _match(_GO, name)
+    if found is None and file is None:
+        library = classify_library_function(name)
+        found = COUNTED_KINDS.get(library) if library else None
+        return "pattern" if found is None and _PATTERN.match(name) else found
+    return found
+
+
+def _match(pattern: re.Pattern[str], name: str) -> str | None:
+    found = pattern.fullmatch(name)
+    groups: Mapping[str, str | None] = found.groupdict() if found else {}
+    return next((kind for kind, text in groups.items() if text is not None), None)

@@ -1,0 +1,189 @@
+"""Summaries of what a device did: those that nvprof prints, and ``nsys stats`` of Nsight Systems, as text or CSV.
+
+They hold the seconds of each kernel and kind of copy on the devices. When these ran, what the device waited for, and
+how long the run was is not in them.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.formats.plain_text import read_ends, read_plain_text
+from advisor.model.errors import InputError
+from advisor.model.records import Note, Processor
+from advisor.trace.callpaths.profile import from_call_paths
+from advisor.trace.callpaths.records import CallPathNode, CallPaths
+from advisor.trace.events import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from advisor.formats.plain_text import PlainText
+    from advisor.model.records import Profile
+
+_NVPROF: Final = re.compile(
+    rb"^[ \t]*\"?(?:Type\"?[, ]+\"?)?Time\(%\)\"?[, ]+\"?Time\"?[, ]+\"?Calls\"?[, ]+\"?Avg\"?", re.M
+)
+_NSYS: Final = re.compile(rb"^ *Time ?\(%\)[ ,]+Total Time \(ns\)[ ,]+(?:Instances|Count|Operations)[ ,]", re.M)
+_UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_TIME: Final = r"(\d+(?:\.\d+)?(?:e[-+]?\d+)?)(s|ms|us|ns)"
+_NVPROF_ROW: Final = re.compile(
+    rf"\s*(?:(GPU activities|API calls): +)?(\d+(?:\.\d+)?)% +{_TIME} +(\d{{1,15}}) +{_TIME} +{_TIME} +{_TIME}"
+    r" +(\S.*?)\s*$"
+)
+_API: Final = re.compile(r"==\d+== API calls:")
+_SPACES: Final = re.compile(r" {2,}")
+_NAME_COLUMNS: Final = ("Name", "Operation")
+_COUNT_COLUMNS: Final = {"Name": ("Instances",), "Operation": ("Count", "Operations")}
+#: By how much a share in percent, and an average, may miss what they are of.
+_SHARE: Final = 0.06
+_SLACK: Final = 0.01
+_RECORD: Final = "nsys profile -o FILE ./PROGRAM; nsys export -t sqlite FILE.nsys-rep, and give gapwatch FILE.sqlite"
+_ALONE: Final = Note(
+    "sums of device activities",
+    "the table adds up kernels and copies: when they ran, what the device waited for, and how long the run was"
+    " is not in it",
+    0.0,
+    _RECORD,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Activity:
+    """Kernels or copies of one name: seconds on the devices, how many, and the share in percent that is printed."""
+
+    name: str
+    seconds: float
+    calls: float
+    percent: float
+
+
+def is_summary(path: Path) -> bool:
+    """Return whether the file holds sums of kernels or copies by nvprof or ``nsys stats``."""
+    ends = read_ends(path)
+    return _NVPROF.search(ends) is not None or _NSYS.search(ends) is not None
+
+
+def read_summary(path: Path) -> Profile:
+    """Return the activities of the devices; raises ``InputError`` with the line of what is damaged."""
+    text = read_plain_text(path)
+    found = list(_parse_nvprof(text)) or list(_parse_nvprof_csv(text)) or list(_parse_nsys(text))
+    if not any(one.seconds > 0 for one in found):
+        raise InputError(path, "the summary holds no kernels and no copies")
+    merged: dict[str, list[float]] = {}
+    for one in found:
+        entry = merged.setdefault(one.name, [0.0, 0.0])
+        entry[0] += one.seconds
+        entry[1] += one.calls
+    table = np.array(list(merged.values()))
+    paths = CallPaths(
+        program="", run=path.name, reader="nsys", processors=(Processor(0),),
+        nodes=tuple(CallPathNode(name, Role.USER) for name in merged),
+        wall_s=None, counts={"device_s": table[:, :1], "calls": table[:, 1:]}, actual_s=float("nan"), notes=(_ALONE,),
+    )  # fmt: skip
+    return from_call_paths(paths, path)
+
+
+def _parse_nvprof(text: PlainText) -> Iterator[_Activity]:
+    """Yield the rows of nvprof's table of the device: those before the calls of its interface."""
+    on_device = True
+    rows: list[_Activity] = []
+    for line, row in enumerate(text.lines):
+        if _API.match(row):
+            on_device = False
+        cells = _NVPROF_ROW.match(row)
+        if cells is None:
+            continue
+        on_device = cells[1] == "GPU activities" if cells[1] else on_device
+        if on_device:
+            seconds, mean = (text.parse_number(cells[n], line) * _UNITS[cells[n + 1]] for n in (3, 6))
+            rows.append(_check_row(text, line, _Activity(cells[12], seconds, float(cells[5]), float(cells[2])), mean))
+    yield from _check_shares(text, rows)
+
+
+def _parse_nvprof_csv(text: PlainText) -> Iterator[_Activity]:
+    """Yield the rows of the device in nvprof's table in CSV, whose second line holds the units."""
+    head = units = None
+    rows: list[_Activity] = []
+    for line, row in enumerate(text.lines):
+        cells = _split_commas(text, line, row)
+        if "Time(%)" in cells and "Calls" in cells:
+            head, units = cells, None
+        elif head is not None and len(cells) == len(head):
+            fields = dict(zip(head, cells, strict=True))
+            if units is None:
+                units = fields
+            elif fields.get("Type", "GPU activities") == "GPU activities":
+                seconds, mean = (
+                    text.parse_number(fields[n], line) * _UNITS.get(units[n], 0.0) for n in ("Time", "Avg")
+                )
+                calls, percent = (text.parse_number(fields[n], line) for n in ("Calls", "Time(%)"))
+                rows.append(_check_row(text, line, _Activity(fields["Name"], seconds, calls, percent), mean))
+        elif not row.strip():
+            head = None
+    yield from _check_shares(text, rows)
+
+
+def _parse_nsys(text: PlainText) -> Iterator[_Activity]:
+    """Yield the rows of the first table of kernels and the first of copies by time."""
+    seen: set[str] = set()
+    line = 0
+    while line < len(text.lines):
+        head = _split(text, line)
+        last = head[-1] if head else ""
+        line += 1
+        counted = _COUNT_COLUMNS.get(last, ())
+        if len(head) < 6 or head[1] != "Total Time (ns)" or head[2] not in counted or last in seen or "GridXYZ" in head:
+            continue
+        seen.add(last)
+        rows: list[_Activity] = []
+        while line < len(text.lines) and text.lines[line].strip():
+            cells = _split(text, line, len(head))
+            line += 1
+            if set(cells[0]) <= {"-"}:
+                continue
+            if len(cells) < len(head):
+                raise text.make_error(line - 1, "a row of the table is cut off")
+            percent, total, calls, mean = (text.parse_number(cell.replace(",", ""), line - 1) for cell in cells[:4])
+            name = cells[len(head) - 1]
+            rows.append(_check_row(text, line - 1, _Activity(name, total * 1e-9, calls, percent), mean * 1e-9))
+        yield from _check_shares(text, rows)
+
+
+def _split(text: PlainText, line: int, columns: int = 0) -> list[str]:
+    """Return the cells of a row of a table: separated by commas, or by two blanks and more."""
+    row = text.lines[line].strip()
+    if "," in row and not _SPACES.search(row):
+        return _split_commas(text, line, row)
+    return _SPACES.split(row, max(columns - 1, 0))
+
+
+def _split_commas(text: PlainText, line: int, row: str) -> list[str]:
+    try:
+        return next(csv.reader([row]), [])
+    except csv.Error as error:
+        raise text.make_error(line, f"no line of CSV: {error}") from None
+
+
+def _check_row(text: PlainText, line: int, row: _Activity, mean_s: float) -> _Activity:
+    """Return the row; raises ``InputError`` where its total is not its average times its number, or it has no end."""
+    if line == len(text.lines) - 1:
+        raise text.make_error(line, "the last line has no end: the file is cut off")
+    if abs(row.calls * mean_s - row.seconds) > _SLACK * row.seconds + 1e-9 * row.calls:
+        raise text.make_error(line, f"{row.calls:g} times {mean_s:g} s are not {row.seconds:g} s")
+    return row
+
+
+def _check_shares(text: PlainText, rows: list[_Activity]) -> list[_Activity]:
+    """Return the rows; raises ``InputError`` where their shares are not those of their seconds."""
+    together = sum(row.seconds for row in rows)
+    for row in rows:
+        if abs(100 * row.seconds / together - row.percent) > _SHARE + _SLACK * row.percent:
+            raise InputError(text.path, f"{row.name[:80]!r} is not {row.percent:g} % of the rows: the table is cut off")
+    return rows

@@ -1,0 +1,48 @@
+"""Sums of kernels and copies by nvprof and ``nsys stats``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from advisor.formats import nsys
+from advisor.model.errors import InputError
+
+HERE = Path(__file__).parents[1] / "profiles" / "device_sums"
+CSV = """==9245== Profiling result:
+"Type","Time(%)","Time","Calls","Avg","Min","Max","Name"
+,%,ms,,ms,ms,ms,
+"GPU activities",75.000000,30.000000,100,0.300000,0.290000,0.310000,"relax(double*, int)"
+"GPU activities",25.000000,10.000000,2,5.000000,4.000000,6.000000,"[CUDA memcpy HtoD]"
+"API calls",100.000000,90.000000,2,45.000000,1.000000,89.000000,"cudaMalloc"
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds"),
+    [
+        ("nvprof.txt", [0.025, 0.011, 0.004]),
+        ("nsys-stats.txt", [0.075, 0.025]),
+    ],
+)
+def test_kernels_and_copies_have_their_seconds(name: str, seconds: list[float]) -> None:
+    assert nsys.advisor_sniff(HERE / name) == pytest.approx(0.9)
+    profile = nsys.advisor_read(HERE / name)
+    assert profile.counts["device_s"].sum(axis=1)[: len(seconds)] == pytest.approx(seconds)
+    assert not profile.has_run_time
+    assert "sums of device activities" in {note.name for note in profile.notes}
+
+
+def test_csv(tmp_path: Path) -> None:
+    (tmp_path / "out.csv").write_text(CSV)
+    profile = nsys.advisor_read(tmp_path / "out.csv")
+    assert [region.name for region in profile.regions] == ["relax(double*, int)", "[CUDA memcpy HtoD]"]
+    assert profile.counts["device_s"].sum() == pytest.approx(0.04)
+
+
+def test_missing_rows_are_noticed_by_the_shares(tmp_path: Path) -> None:
+    lines = (HERE / "nvprof.txt").read_text().splitlines(keepends=True)
+    (tmp_path / "out.txt").write_text("".join(line for line in lines if "HtoD" not in line))
+    with pytest.raises(InputError, match="cut off"):
+        nsys.advisor_read(tmp_path / "out.txt")

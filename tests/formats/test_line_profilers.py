@@ -1,0 +1,138 @@
+"""Profilers of lines (line_profiler, Scalene), and code that is known without a look into it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from advisor.formats import call_stacks
+from advisor.formats.call_stacks.call_path_builder import build_call_paths
+from advisor.formats.call_stacks.known_code import classify_function
+from advisor.formats.call_stacks.stacks import Frame, StackProfile
+from advisor.model.errors import InputError
+
+HERE = Path(__file__).parents[1] / "profiles" / "call_stacks"
+HEAD = "Line #      Hits         Time  Per Hit   % Time  Line Contents\n" + 62 * "=" + "\n"
+
+
+def write_table(name: str, line: int, rows: str, total_s: float) -> str:
+    return f"Total time: {total_s} s\nFile: run.py\nFunction: {name} at line {line}\n\n{HEAD}{rows}\n"
+
+
+def test_lines_hold_what_they_call_once() -> None:
+    """``pluck`` calls ``step``: the seconds of both are those of one run."""
+    profile = call_stacks.advisor_read(HERE / "line_profiler.txt")
+    assert profile.actual_s == pytest.approx(3.088, abs=1e-3)
+    assert profile.phases[0].arrays["wall_s"].sum() == pytest.approx(profile.actual_s, rel=1e-3)
+    inside = profile.counts["code.interpreted_s"].sum(axis=1)
+    [line] = [region.line for region, seconds in zip(profile.regions, inside, strict=True) if seconds > 1]
+    assert line == 10
+    assert 0.8 < inside.sum() / profile.actual_s < 0.9
+
+
+def test_lines_that_take_long_or_run_seldom_are_not_known(tmp_path: Path) -> None:
+    rows = (
+        "     2      2000      40000.0     20.0     57.1      f(x)\n"
+        "     3        10      30000.0   3000.0     42.9      g(x)\n"
+    )
+    (tmp_path / "run.txt").write_text(f"Timer unit: 1e-06 s\n\n{write_table('main', 1, rows, 0.07)}")
+    profile = call_stacks.advisor_read(tmp_path / "run.txt")
+    assert "code.interpreted_s" not in profile.counts
+    assert profile.phases[0].arrays["wall_s"].sum() == pytest.approx(0.07)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("     2       100        500.0     50.0    100.0      f(x)\n", "are not 500"),
+        ("     2       100       5000.0     50.0    100.0      f(x)\n", "add up to"),
+    ],
+)
+def test_contradicting_lines_are_refused(tmp_path: Path, rows: str, message: str) -> None:
+    (tmp_path / "run.txt").write_text(f"Timer unit: 1e-06 s\n\n{write_table('main', 1, rows, 0.05)}")
+    with pytest.raises(InputError, match=message):
+        call_stacks.advisor_read(tmp_path / "run.txt")
+
+
+def test_times_in_few_digits(tmp_path: Path) -> None:
+    """With nanoseconds line_profiler prints one digit of large numbers; those of each time are then better."""
+    rows = "     2  22288100        2e+10    712.3    100.0      f(x)\n"
+    (tmp_path / "run.txt").write_text(f"Timer unit: 1e-09 s\n\n{write_table('main', 1, rows, 15.8758)}")
+    profile = call_stacks.advisor_read(tmp_path / "run.txt")
+    assert profile.phases[0].arrays["wall_s"].sum() == pytest.approx(15.876, rel=1e-3)
+
+
+def test_scalene_tells_interpreter_compiled_code_and_waiting() -> None:
+    profile = call_stacks.advisor_read(HERE / "scalene.json")
+    document = json.loads((HERE / "scalene.json").read_text())
+    [file] = document["files"].values()
+    parts = ("n_cpu_percent_python", "n_cpu_percent_c", "n_sys_percent")
+    python, native, idle = (sum(line[part] for line in file["lines"]) / 100 for part in parts)
+    assert profile.program == "waves.py"
+    assert profile.counts["code.interpreted_s"].sum() == pytest.approx(python * profile.actual_s)
+    assert profile.counts["code.all_s"].sum() == pytest.approx((python + native) * profile.actual_s)
+    assert profile.phases[0].arrays["os_s"].sum() == pytest.approx(idle * profile.actual_s)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "kind"),
+    [
+        ("runtime.mallocgc", "/usr/lib/go/src/runtime/malloc.go", "garbage"),
+        ("runtime.gcBgMarkWorker.func2", "/usr/lib/go/src/runtime/mgc.go", "garbage"),
+        ("strconv.Itoa", "/usr/lib/go/src/strconv/itoa.go", "text"),
+        ("regexp.(*Regexp).doExecute", "/usr/lib/go/src/regexp/exec.go", "pattern"),
+        ("main.mallocgc", "/home/me/main.go", None),
+        ("java.util.regex.Matcher.find", None, "pattern"),
+        ("deepcopy", "/usr/lib/python3.12/copy.py", "copies"),
+        ("deepcopy", "C:\\Python\\Lib\\copy.py", "copies"),
+        ("deepcopy", "/home/me/genes.py", None),
+        ("get_data", "<frozen importlib._bootstrap_external>", "import"),
+        ("{built-in method marshal.loads}", "~", "import"),
+        ("{method 'findall' of 're.Pattern' objects}", "~", "pattern"),
+        ("{method 'split' of 'str' objects}", "~", None),
+        ("__ieee754_pow_fma", None, "math"),
+        ("je_malloc", None, "allocation"),
+        ("malloc", "/home/me/pool.c", None),
+        ("solve", None, None),
+    ],
+)
+def test_functions_that_many_programs_use_are_known_by_name(name: str, file: str | None, kind: str | None) -> None:
+    assert classify_function(name, file) == kind
+
+
+def test_the_outermost_function_that_tells_decides() -> None:
+    """What ``fmt.Sprintf`` calls makes text, but the collector that an allocation starts collects."""
+    go = "/go/src/x.go"
+    stacks = {
+        ("main.run", "fmt.Sprintf", "strconv.Itoa"): 2.0,
+        ("main.run", "fmt.Sprintf", "runtime.mallocgc", "runtime.nextFreeFast"): 1.0,
+        ("main.run", "main.sum"): 7.0,
+    }
+    found = StackProfile("pprof", "wall_s", {}, 10.0)
+    for stack, seconds in stacks.items():
+        found.add_spent(tuple(Frame(name, go) for name in stack), 0, seconds)
+    counts = build_call_paths(found, HERE / "none").counts
+    assert {name: float(np.sum(table)) for name, table in counts.items()} == {
+        "code.all_s": 10.0, "code.known_s": 3.0, "code.text_s": 2.0, "code.garbage_s": 1.0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arrays", "made", "interpreted"),
+    [
+        (False, 0.0, 4.0),  # without arrays what a function takes itself is the interpreter's
+        (True, 0.0, 0.0),  # it may add up whole arrays
+        (True, 1e6, 4.0),  # between a million calls it can't
+    ],
+)
+def test_operations_on_whole_arrays_are_not_the_interpreters(arrays: bool, made: float, interpreted: float) -> None:
+    """cProfile counts them as time of the function that they stand in, and code compiled by Numba as well."""
+    work, library = (Frame("work", "run.py", 1),), (Frame("{method 'dot' of 'numpy.ndarray' objects}", "~"),)
+    spent = {work: [4.0], **({library: [1.0]} if arrays else {(Frame("{built-in method math.sqrt}", "~"),): [1.0]})}
+    found = StackProfile("cProfile", "wall_s", spent, 5.0, calls={work: 2.0}, made={work: made})
+    counts = build_call_paths(found, HERE / "none").counts
+    assert counts["code.interpreted_s"].sum() == interpreted
+    assert counts["code.known_s"].sum() == interpreted + 1.0
