@@ -76,7 +76,7 @@ class _Stretches(NamedTuple):
         seconds, kind, rank, cell = self.seconds[these], self.kind[these], self.rank[these], self.cell[these]
         return _Stretches(self.start, end, job, last, at, seconds, kind, rank, cell)
 
-    def scatter(self, seconds: FloatArray) -> FloatArray:
+    def measure_scatter(self, seconds: FloatArray) -> FloatArray:
         """Return how equal passes scatter of each rank, and of all: wide and median deviation, (2, 2)."""
         cells, inverse = number_values(self.cell, int(self.cell.max()) + 1)
         total = np.log(np.maximum(np.bincount(inverse, seconds, minlength=len(cells)), 1e-12))
@@ -174,7 +174,7 @@ def _explain(these: _Stretches, cores: int, slice_s: float, least: int) -> float
     told = _follow(these, cores, slice_s)
     if told is None or told[1] < least or told[0].sum() > (1.0 - QUEUED) * these.seconds.sum():
         return np.inf
-    before, after = these.scatter(these.seconds), these.scatter(told[0])
+    before, after = these.measure_scatter(these.seconds), these.measure_scatter(told[0])
     ratio = np.divide(after, before, out=np.full_like(after, np.inf), where=before > 0)
     return float(np.where(ratio[:, 1] <= UNUSUAL, ratio[:, 0], np.inf).min()) + told[2] / told[1]
 
