@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from lab import operations as op
@@ -52,6 +52,15 @@ class Process:
     doing: op.Operation | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """Seconds that a process still has to compute, and what follows."""
+
+    process: Process
+    seconds: float
+    then: Callable[[], None]
+
+
 @dataclass(slots=True)
 class _Lock:
     held: bool = False
@@ -70,7 +79,8 @@ class Engine:
         self._queue: list[tuple[float, int, Callable[..., None], tuple[Any, ...]]] = []
         self._count = self._alive = 0
         self._idle = [machine.cores or 0] * hosts
-        self._ready: list[deque[tuple[float, Callable[[], None]]]] = [deque() for _ in range(hosts)]
+        self._ready: list[deque[_Turn]] = [deque() for _ in range(hosts)]
+        self._held: tuple[Process, float] | None = None
         self._locks: dict[str, _Lock] = {}
         messages, meetings, files, windows = Messages(self), Meetings(self), Files(self), Windows(self)
         self._do: dict[type, Callable[[Process, Any], None]] = {
@@ -145,29 +155,42 @@ class Engine:
         self.at(self.now, self._advance, process)
 
     def _compute(self, process: Process, seconds: float, then: Callable[[], None]) -> None:
-        """Compute on a core of the host, in turns where cores are short."""
+        """Compute on a core of the host, in turns where cores are short; who goes on computing keeps its core."""
         if self.machine.cores is None:
             self.at(self.now + seconds, then)
             return
+        turn = _Turn(process, seconds, then)
+        if self._held and self._held[0] is process and self._held[1] > 0:
+            self._start_turn(turn, self._held[1])
+            self._held = None
+            return
         host = self.host[process.rank]
-        self._ready[host].append((seconds, then))
+        self._ready[host].append(turn)
         self._dispatch(host)
 
     def _dispatch(self, host: int) -> None:
         """Give idle cores to those who wait for one, for a slice of time each."""
         while self._idle[host] and self._ready[host]:
             self._idle[host] -= 1
-            seconds, then = self._ready[host].popleft()
-            turn = min(seconds, self.machine.teams.slice_s)
-            self.at(self.now + turn, self._release, host, seconds - turn, then)
+            self._start_turn(self._ready[host].popleft(), self.machine.teams.slice_s)
 
-    def _release(self, host: int, seconds: float, then: Callable[[], None]) -> None:
+    def _start_turn(self, turn: _Turn, slice_s: float) -> None:
+        seconds = min(turn.seconds, slice_s)
+        self.at(self.now + seconds, self._release, replace(turn, seconds=turn.seconds - seconds), slice_s - seconds)
+
+    def _release(self, turn: _Turn, left_s: float) -> None:
+        """Take the core from who has computed, unless it goes on at once with what is left of its slice."""
+        host = self.host[turn.process.rank]
+        if turn.seconds > 0:
+            self._ready[host].append(turn)
+        else:
+            self._held = held = (turn.process, left_s)
+            turn.then()
+            if self._held is not held:
+                return
+            self._held = None
         self._idle[host] += 1
-        if seconds > 0:
-            self._ready[host].append((seconds, then))
         self._dispatch(host)
-        if seconds <= 0:
-            then()
 
     def _critical(self, process: Process, step: op.Critical) -> None:
         """Take a lock, first come first served, compute, and give it back."""

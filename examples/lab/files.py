@@ -24,7 +24,8 @@ class Files:
         """Do an operation and wait for its end."""
         engine = self._engine
         engine.note(process, engine.now, "enter", step.call)
-        end = self._end(step.call, step.size_B, step.file if step.exclusive else None)
+        seconds = engine.machine.storage.seconds(step.call, step.size_B)
+        end = self._end(seconds, step.file if step.exclusive else None)
         if step.call in ("read", "write"):
             engine.note(process, end, "io", step.file, step.size_B)
         engine.leave(process, end, step.call)
@@ -33,14 +34,16 @@ class Files:
         """Start an operation in the background."""
         engine = self._engine
         engine.note(process, engine.now, "enter", step.call)
-        end = self._end(step.call, step.size_B, None)
+        storage = engine.machine.storage
+        seconds = step.pieces * storage.seconds(step.call, 0) + step.size_B / storage.bandwidth
+        end = self._end(seconds + step.syncs * storage.seconds("fsync", 0), step.file if step.exclusive else None)
         process.requests[step.request] = Request("file", size_B=step.size_B, number=step.request, done_s=end)
         engine.leave(process, engine.now + engine.machine.network.overhead_s, step.call)
 
-    def _end(self, call: str, size_B: int, lock: str | None) -> float:
-        """Return when an operation that begins now will be over, behind those before it."""
+    def _end(self, seconds: float, lock: str | None) -> float:
+        """Return when an operation of so many seconds that begins now will be over, behind those before it."""
         begin = max(self._engine.now, self._free_s[0], self._locked_s.get(lock, 0.0) if lock else 0.0)
-        end = begin + self._engine.machine.storage.seconds(call, size_B)
+        end = begin + seconds
         heapq.heapreplace(self._free_s, end)
         if lock:
             self._locked_s[lock] = end

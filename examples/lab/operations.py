@@ -152,12 +152,15 @@ class Transfer(NamedTuple):
 
 
 class StartTransfer(NamedTuple):
-    """Start an I/O operation in the background."""
+    """Start an I/O operation in the background: ``size_B`` in so many ``pieces``, with ``syncs`` to storage."""
 
     call: str
     file: str
     size_B: int
     request: int
+    pieces: int = 1
+    syncs: int = 0
+    exclusive: bool = False
 
 
 class Background(NamedTuple):

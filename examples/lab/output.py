@@ -45,11 +45,7 @@ class Output(Phase):
         whole = self.size_B * (world.ranks if self.writer == "one" else 1)
         file = f"out.{rank if self.writer == 'all' else 0}"
         if self.background:
-            if iteration:
-                yield Wait((4000 + rank,), "aio_suspend")
-            yield StartTransfer("aio_write", file, whole, 4000 + rank)
-            if iteration + self.every >= world.code.iterations:
-                yield Wait((4000 + rank,), "aio_suspend")
+            yield from self._write_behind(world, file, whole, 4000 + rank, iteration)
             return
         if self.opens:
             yield Transfer("open", file)
@@ -59,3 +55,18 @@ class Output(Phase):
                 yield Transfer("fsync", file)
         if self.opens:
             yield Transfer("close", file)
+
+    def _write_behind(self, world: World, file: str, whole: int, request: int, iteration: int) -> Program:
+        """Write the same in the background, once the output before has been written."""
+        syncs = {"each": self.pieces, "once": 1}.get(self.synced, 0)
+        if iteration:
+            yield Wait((request,), "aio_suspend")
+            if self.opens:
+                yield Transfer("close", file)
+        if self.opens:
+            yield Transfer("open", file)
+        yield StartTransfer("aio_write", file, whole, request, self.pieces, syncs, self.writer == "locked")
+        if iteration + self.every >= world.code.iterations:
+            yield Wait((request,), "aio_suspend")
+            if self.opens:
+                yield Transfer("close", file)

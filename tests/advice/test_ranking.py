@@ -321,10 +321,10 @@ def test_expected_gains_order_and_stay_below_the_ceiling() -> None:
     item = found.recommendations[0]
     assert item.action == "A-29"
     assert item.expected_s == item.ceiling_s == pytest.approx(3.0)
-    assert item.interval_s == (1.0, pytest.approx(3.0))
+    assert item.interval_s == pytest.approx((3.0 / 9.0, 3.0))  # as unsure as before
     assert item.basis == "history"
     assert found.total.expected_s == pytest.approx(3.0)
-    assert found.total.interval_s == (1.0, pytest.approx(3.0))
+    assert found.total.interval_s == pytest.approx((3.0 / 9.0, 3.0))
 
 
 def test_what_a_simulation_promises_counts_by_the_prior() -> None:

@@ -25,6 +25,7 @@ from lab.operations import (
     Critical,
     EndAccess,
     EndExposure,
+    Enter,
     Expose,
     Fence,
     Irecv,
@@ -206,6 +207,14 @@ def test_cores_are_shared_in_turns() -> None:
     two = Machine(SLOW, ranks_per_host=4, cores=2)
     assert lasts(*(program(Work(0.1)) for _ in range(4)), machine=two) == pytest.approx(0.2)
     assert lasts(program(Work(0.1)), program(Work(0.1)), program(), program(), machine=two) == pytest.approx(0.1)
+
+
+def test_who_goes_on_computing_keeps_its_core() -> None:
+    one = Machine(SLOW, ranks_per_host=2, cores=1)
+    first, second = Enter("a"), Enter("b")
+    engine = Engine(2, one, record=True)
+    engine.run([program(Work(0.001), first, Work(0.001), second), program(Work(0.001))])
+    assert [event[0] for event in engine.log[0]] == pytest.approx([0.001, 0.002])
 
 
 def test_static_and_dynamic_schedules() -> None:

@@ -142,10 +142,9 @@ def _add_expected_gain(draft: Draft, gain: Callable[[Recommendation], ExpectedGa
         return draft
     replayed = found.basis == "simulation" and "devices" in draft.match.action.change
     most = max(made.ceiling_s, found.high_s) if replayed else made.ceiling_s
-    interval = (min(found.low_s, most), min(found.high_s, most))
-    better = replace(
-        made, expected_s=min(found.expected_s, most), interval_s=interval, basis=found.basis, ceiling_s=most
-    )
+    fit = found.fit_below(most)
+    interval = (fit.low_s, fit.high_s)
+    better = replace(made, expected_s=fit.expected_s, interval_s=interval, basis=fit.basis, ceiling_s=most)
     return replace(draft, recommendation=better)
 
 

@@ -51,6 +51,14 @@ def _describe_excerpt(excerpt: Excerpt, trace: Trace) -> Finding:
 
 
 def _shared_cores(traced: TracedOperations) -> Finding:
+    turns = traced.turns
+    if turns is not None:
+        length = f" of {units.format_seconds(turns.slice_s)}" if np.isfinite(turns.slice_s) else ""
+        text = (
+            f"computations of the {turns.ranks} ranks of a host end as they do where ranks take turns{length} on "
+            f"{turns.cores} cores: how long they compute does not tell how much they do"
+        )
+        return Finding(_PLUGIN, "shared cores", "ranks", text, {"cores": turns.cores, "ranks": turns.ranks})
     limit = traced.limit
     if limit is not None:
         text = (
@@ -59,14 +67,6 @@ def _shared_cores(traced: TracedOperations) -> Finding:
             "fill); how long they compute does not tell how much they do"
         )
         return Finding(_PLUGIN, "shared cores", "ranks", text, {"cores": limit.cores, "ranks": limit.ranks})
-    turns = traced.turns
-    if turns is not None:
-        text = (
-            f"equal computations of the {turns.ranks} ranks of a host end as they do where ranks take turns of "
-            f"{units.format_seconds(turns.slice_s)} on {turns.cores} cores: how long they compute does not tell how "
-            "much they do"
-        )
-        return Finding(_PLUGIN, "shared cores", "ranks", text, {"cores": turns.cores, "ranks": turns.ranks})
     text = (
         "equal computations last one turn longer, or two, now on this rank and now on that: ranks take turns on too "
         "few cores, so that how long they compute does not tell how much they do; --cores says how many there were"

@@ -22,6 +22,7 @@ from advisor_simulation.whatif.traced import (
     collectives,
     completing,
     core_limit,
+    core_queue,
     core_sharing,
     loads,
     messages,
@@ -317,11 +318,19 @@ def build_operations(run: MeasuredRun, trace: Trace) -> TracedOperations | None:
     hosts = {name: number for number, name in enumerate(dict.fromkeys(one.host for one in run.profile.processors))}
     of_rank = np.array([hosts[one.host] for one in run.profile.processors])
     units = found.find_units()
-    limit = core_limit.find_core_limit(made, units, of_rank)
-    turns = time_slices.find_turns(made, units, of_rank)
+    turns = core_queue.find_queue(made, units, of_rank)
+    limit = core_limit.find_core_limit(made, units, of_rank) if turns is None else _limit_turns(made, turns, of_rank)
+    turns = turns or time_slices.find_turns(made, units, of_rank)
     shared = limit is not None or turns is not None or core_sharing.are_cores_shared(units, of_rank)
     visit = collectives.number_visits(made, trace)
     return replace(found, shared_cores=shared, limit=limit, turns=turns, visit=visit, units=units)
+
+
+def _limit_turns(made: ReplayRows, turns: time_slices.Turns, hosts: IntArray) -> core_limit.CoreLimit:
+    """Return what the cores of a host need at least for what is computed on them in turns."""
+    mine = np.isin(made.line, np.flatnonzero(hosts == np.bincount(hosts).argmax())) & work.computing_mask(made)
+    busy_s = float((made.seconds * turns.factor)[mine].sum()) / turns.ranks
+    return core_limit.CoreLimit(turns.cores, turns.ranks, busy_s)
 
 
 def _loses_messages(program: Program) -> bool:

@@ -26,11 +26,12 @@ from advisor_simulation.whatif.traced.noise import (
     OFTEN,
     count_positions,
     shrink_scatter,
+    split_noise,
     split_noise_by_position,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     import numpy.typing as npt
 
@@ -285,10 +286,34 @@ def measure_noise(rows: ReplayRows, phase: Numbers, instance: Numbers) -> NoiseL
         if 0.0 < unit.noise <= NOISE:
             by_region[unit.region] = max(unit.noise, by_region.get(unit.region, 0.0))
             shares[unit.region] = unit.totals / np.median(unit.totals) if np.median(unit.totals) > 0 else unit.totals
+    for region, (noise, share) in _pool_passes(found).items():
+        if region not in by_region:
+            by_region[region], shares[region] = noise, share
     usual = float(np.median(list(by_region.values()))) if by_region else 0.0
     parts = [by_region.get(unit.region, usual) * float(unit.seconds.sum()) / np.sqrt(unit.repeats) for unit in found]
     run_s = float(np.sqrt(np.sum(np.square(parts)))) / rows.program.ranks
     return NoiseLevels(by_region, shares, _usual_shares(rows, phase[recorded], instance[recorded]), usual, run_s)
+
+
+def _pool_passes(found: Iterable[Unit]) -> dict[int, tuple[float, FloatArray]]:
+    """Return noise and shares of the ranks by region that few instances of several phases pass through, each.
+
+    A loop that writes each tenth time has ten phases for each of its own, which come a tenth as often.
+    """
+    few: dict[int, list[FloatArray]] = {}
+    for unit in found:
+        if unit.seconds.shape[1] < ENOUGH:
+            few.setdefault(unit.region, []).append(unit.seconds)
+    pooled = {}
+    for region, parts in few.items():
+        passes = min(part.shape[1] for part in parts)
+        together = np.stack([part[:, :passes] for part in parts], axis=2).reshape(len(parts[0]), -1)
+        if len(parts) > 1 and together.shape[1] >= ENOUGH:
+            structure, noise = split_noise(together, together.shape[1])
+            totals = structure.sum(axis=1)
+            if 0.0 < abs(noise) <= NOISE and np.median(totals) > 0:
+                pooled[region] = (abs(noise), totals / np.median(totals))
+    return pooled
 
 
 def _usual_shares(rows: ReplayRows, phase: Numbers, instance: Numbers) -> dict[int, FloatArray]:
