@@ -10,8 +10,9 @@ import pytest
 from advisor.trace.devices.builder import DeviceTraceBuilder
 from advisor.trace.devices.collectives import find_waiting, match_operations
 from advisor.trace.devices.events import Activity, DeviceTrace
+from advisor.trace.devices.graph_timer import GraphTimer
 from advisor.trace.devices.profile import profile_devices
-from advisor.trace.devices.run_graph import build_graph, order_steps, time_graph
+from advisor.trace.devices.run_graph import build_graph
 
 US, MS = 1_000, 1_000_000
 Work = tuple[int, int, Activity, str]
@@ -28,7 +29,7 @@ def build_trace(ranks: list[list[Work]]) -> DeviceTrace:
 
 def replay(trace: DeviceTrace) -> float:
     graph = build_graph(trace, find_waiting(trace, match_operations(trace)))
-    return time_graph(graph, order_steps(graph))
+    return GraphTimer(graph).time_graph(graph)
 
 
 def find_gains(trace: DeviceTrace) -> dict[str, float]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from advisor.formats.chrome_trace import advisor_read, advisor_sniff
+from advisor.formats.chrome_trace.trace_builder import read_device_trace
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,6 +61,23 @@ def write(folder: Path, rank: int, slow: float = 0.0) -> Path:
     path = folder / f"rank{rank}.pt.trace.json.gz"
     path.write_bytes(gzip.compress(json.dumps(kineto(rank, slow), indent=1).encode()))
     return path
+
+
+def test_events_of_the_usual_form_give_what_all_others_give(tmp_path: Path) -> None:
+    document = kineto(0)
+    for number, each in enumerate(document["traceEvents"]):
+        each["ts"], each["dur"] = each["ts"] + number / 8, each["dur"] + number / 16
+    usual, quoted = tmp_path / "usual.json", tmp_path / "quoted.json"
+    usual.write_text(json.dumps(document))
+    for each in document["traceEvents"]:
+        each["ts"], each["dur"] = str(each["ts"]), str(each["dur"])
+    quoted.write_text(json.dumps(document))
+    one, other = read_device_trace([usual]), read_device_trace([quoted])
+    for table in ("activities", "calls"):
+        for field in fields(getattr(one, table)):
+            mine, theirs = (getattr(getattr(trace, table), field.name) for trace in (one, other))
+            assert np.array_equal(mine, theirs), field.name
+    assert (one.names, one.threads, one.devices) == (other.names, other.threads, other.devices)
 
 
 def test_seconds_of_two_ranks(tmp_path: Path) -> None:
