@@ -307,3 +307,37 @@ def test_calls_of_another_form_are_read_as_those_of_the_usual_form(tmp_path: Pat
     for level, seconds in first.devices.seconds.items():
         assert second.devices.seconds[level].tolist() == seconds.tolist()
     assert [note.name for note in second.notes if note.name == "events not read"] == ["events not read"]
+
+
+def test_activities_that_a_recorder_of_its_own_wrote(tmp_path: Path) -> None:
+    """Without categories: CUPTI's number of a call tells activities and calls; without that nothing is a device's."""
+    events = [event("[MEMCPY] HtoD", "", 0, 300, tid=7, correlationId=1)]
+    events += [event("void scale<float>(int)", "", 1000, 500, tid=7, correlationId=2)]
+    events += [event("cudaLaunchKernel", "", 900, 10, tid=1, correlationId=2)]
+    for each in events:
+        del each["cat"]
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps(events))
+    use = advisor_read(path).devices
+    assert use is not None
+    assert {name: float(each.sum()) for name, each in use.seconds.items() if name in ("compute", "copies")} == {
+        "compute": pytest.approx(500e-6), "copies": pytest.approx(300e-6),
+    }  # fmt: skip
+    for each in events:
+        each["args"] = {}
+    path.write_text(json.dumps(events[:2]))
+    assert advisor_read(path).devices is None
+
+
+def test_devices_whose_processes_a_converter_named(tmp_path: Path) -> None:
+    """As nsys2json writes them: ``pid`` is the device, ``tid`` the stream, or a thread of ranges."""
+    events = [
+        event("sgemm", "cuda", 1000 * step, 400, tid=7) | {"pid": "Device 1", "tid": "Stream 7"} for step in (0, 1)
+    ]
+    events.append(event("train", "nvtx", 0, 5000) | {"pid": "Device 1", "tid": "NVTX Region 1"})
+    path = tmp_path / "converted.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    use = advisor_read(path).devices
+    assert use is not None
+    assert use.devices == ("rank 0 device",)
+    assert float(use.seconds["compute"].sum()) == pytest.approx(800e-6)

@@ -39,9 +39,10 @@ _ELEMENT_B: Final = {
 _QUEUE_EVENT: Final = re.compile(r"event_(wait|record)$")
 #: Ranges that PyTorch marks, among the operators in its first profilers with Kineto.
 _ANNOTATED: Final = re.compile(r"ProfilerStep#|enumerate\(DataLoader\)|Optimizer\.")
-#: How TensorFlow, JAX and rocprof call the processes that stand for devices, and their threads that hold kernels.
-_DEVICE: Final = re.compile(r"(?:/device:(?:GPU|TPU):|^GPU ?)(\d+)")
-_NO_KERNELS: Final = re.compile(r"Modules|Steps|Framework|TraceMe|Source|Launch Stats|Scope")
+#: How TensorFlow, JAX, rocprof and converters of Nsight's reports call the processes that stand for devices, and their
+#: threads that hold no kernels.
+_DEVICE: Final = re.compile(r"(?:/device:(?:GPU|TPU):|^(?:GPU|Device) ?)(\d+)")
+_NO_KERNELS: Final = re.compile(r"Modules|Steps|Framework|TraceMe|Source|Launch Stats|Scope|NVTX|API")
 #: NVIDIA's devices have matrix units from this compute capability on.
 _MATRIX_UNITS: Final = 7
 _MOST_RANKS: Final = 10_000_000
@@ -177,13 +178,18 @@ class _RankReader:
         name, kind = event.name, self._kinds.get((event.cat, event.name))
         if kind is None:
             kind = self._kinds[event.cat, name] = _classify_event(event.cat, name)
-        if self._devices and event.pid in self._devices and self._is_stream(event):
+        args = event.args if isinstance(event.args, EventArgs) else _NO_ARGS
+        if args.correlation_id is not None:
+            args.correlation = args.correlation_id
+        if event.pid not in self._devices and isinstance(event.pid, str) and (found := _DEVICE.search(event.pid)):
+            self._note_device(event.pid, found[1])
+        by_number = event.cat is None and args.correlation_id is not None  # recorded by CUPTI, or the like of it
+        if kind != _CALL and ((event.pid in self._devices and self._is_stream(event)) or by_number):
             kind = _ACTIVITY
         if kind == _OTHER or event.dur is None:
             return
         start = _to_ns(event.ts)
         end = start + max(_to_ns(event.dur), 0)
-        args = event.args if isinstance(event.args, EventArgs) else _NO_ARGS
         if kind == _ACTIVITY:
             self._add_activity(event, name, start, end, args)
         elif kind == _CALL:
@@ -207,13 +213,16 @@ class _RankReader:
             return
         words = str(event.args.name) if isinstance(event.args, EventArgs) else ""
         if event.name == "process_name" and (found := _DEVICE.search(words)):
-            self._devices[event.pid] = found[1]
-            self._usual.clear()  # from now on the process tells whether an event is a device's
+            self._note_device(event.pid, found[1])
         if event.name == "thread_name":
             self._threads[event.pid, event.tid] = words
 
+    def _note_device(self, process: object, number: str) -> None:
+        self._devices[process] = number
+        self._usual.clear()  # from now on the process tells whether an event is a device's
+
     def _is_stream(self, event: Event) -> bool:
-        return not _NO_KERNELS.search(self._threads.get((event.pid, event.tid), ""))
+        return not _NO_KERNELS.search(self._threads.get((event.pid, event.tid), str(event.tid)))
 
     def _add_activity(self, event: Event, name: str, start: int, end: int, args: EventArgs) -> None:
         device = self._devices.get(event.pid, event.pid) if args.device is None else args.device

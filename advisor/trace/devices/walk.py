@@ -39,6 +39,7 @@ def walk_steps(
             elif ready > last_start[group[n]]:
                 last_start[group[n]] = ready
         elif kind == 0:
-            done[n] = last_start[group[n]] + length[n]
+            if group[n] >= 0:
+                done[n] = last_start[group[n]] + length[n]
         elif awaits[n] >= 0:
             call_end[n] = max(call_start[n], done[awaits[n]]) + after[n]
