@@ -11,9 +11,10 @@ import pytest
 from advisor.analysis import bounds, gaps, quality
 from advisor.model.devices import DEVICE_GAPS
 from advisor.model.errors import InputError
-from advisor.trace.devices import naming, run_graph
+from advisor.trace.devices import graph_timer, naming, run_graph
 from advisor.trace.devices.builder import DeviceTraceBuilder
 from advisor.trace.devices.events import Activity, CallRole
+from advisor.trace.devices.graph_timer import GraphTimer
 from advisor.trace.devices.intervals import find_covering, merge_intervals
 from advisor.trace.devices.profile import profile_devices
 
@@ -216,7 +217,7 @@ def test_replay_gives_recorded_times_where_calls_take_none() -> None:
     builder.end_process(0, "node", 0, HERE)
     trace = builder.build_trace(HERE, "test", "test")
     graph = run_graph.build_graph(trace, trace.activities.start_s)
-    assert run_graph.time_graph(graph) == pytest.approx(trace.end_s, rel=1e-9)
+    assert GraphTimer(graph).time_graph(graph) == pytest.approx(trace.end_s, rel=1e-9)
 
 
 def test_compiled_steps_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,10 +230,9 @@ def test_compiled_steps_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
         builder.end_process(rank, "node", 0, HERE)
     trace = builder.build_trace(HERE, "test", "test")
     graph = run_graph.build_graph(trace, trace.activities.start_s)
-    steps = run_graph.order_steps(graph)
-    plain = run_graph.time_graph(graph, steps)
-    monkeypatch.setattr(run_graph, "is_worth_compiling", lambda size, **limits: True)
-    assert run_graph.time_graph(graph, steps) == plain == pytest.approx(trace.end_s)
+    plain = GraphTimer(graph).time_graph(graph)
+    monkeypatch.setattr(graph_timer, "is_worth_compiling", lambda size, **limits: True)
+    assert GraphTimer(graph).time_graph(graph) == plain == pytest.approx(trace.end_s)
 
 
 @pytest.mark.parametrize(("apart", "refused"), [(5 * MS, False), (500 * MS, True)])

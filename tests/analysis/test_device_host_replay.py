@@ -10,8 +10,9 @@ import pytest
 from advisor.trace.devices.builder import DeviceTraceBuilder
 from advisor.trace.devices.collectives import find_waiting, match_operations
 from advisor.trace.devices.events import Activity, DeviceTrace
+from advisor.trace.devices.graph_timer import GraphTimer
 from advisor.trace.devices.profile import profile_devices
-from advisor.trace.devices.run_graph import build_graph, order_steps, time_graph
+from advisor.trace.devices.run_graph import build_graph
 
 US, MS = 1_000, 1_000_000
 Work = tuple[int, int, Activity, str]
@@ -28,7 +29,7 @@ def build_trace(ranks: list[list[Work]]) -> DeviceTrace:
 
 def replay(trace: DeviceTrace) -> float:
     graph = build_graph(trace, find_waiting(trace, match_operations(trace)))
-    return time_graph(graph, order_steps(graph))
+    return GraphTimer(graph).time_graph(graph)
 
 
 def find_gains(trace: DeviceTrace) -> dict[str, float]:
@@ -113,3 +114,35 @@ def test_small_communications_that_were_held_up_count_as_small() -> None:
     gains = find_gains(build_trace(ranks))
     assert gains["buckets"] == pytest.approx(0.8 * (180 * 0.4 + 20 * 5), rel=0.05)
     assert np.isfinite(gains["communication"])
+
+
+def test_fewer_communications_wait_less_often() -> None:
+    """Now one process is late and now the other: with five pieces in one they wait once for five of them."""
+    ranks: list[list[Work]] = [[], []]
+    at = 0
+    for number in range(200):
+        for work, delay in zip(ranks, (0, MS) if number % 2 else (MS, 0), strict=True):
+            work.append((at, at + MS + delay, Activity.COMPUTE, "aten::mm"))
+            work.append((at + MS + delay, at + 2 * MS + 100 * US, Activity.COMMUNICATION, "gloo:all_reduce"))
+        at += 2 * MS + 100 * US
+    gains = find_gains(build_trace(ranks))
+    assert 16 + 100 * 0.4 < gains["buckets"] < 16 + 100
+
+
+def test_elements_of_tensors_are_read_at_once() -> None:
+    work: list[Work] = []
+    at = 0
+    for _ in range(10):
+        work.append((at, at + 2 * MS, Activity.COMPUTE, "aten::linear"))
+        at += 2 * MS
+        for _ in range(100):  # an element is selected and taken, Python adds it up
+            work.append((at + 3 * US, at + 5 * US, Activity.COMPUTE, "aten::select"))
+            work.append((at + 6 * US, at + 7 * US, Activity.COMPUTE, "aten::item"))
+            at += 8 * US
+        work.append((at, at + 5 * US, Activity.COMPUTE, "aten::select"))  # a row, of which no element is taken
+        at += 5 * US
+    trace = build_trace([work])
+    use = profile_devices(trace, Path("x"), "test").devices
+    assert use is not None
+    assert use.facts["element_share"] == pytest.approx(10 * 0.8 / (10 * 2.805), rel=0.03)
+    assert find_gains(trace)["elements"] == pytest.approx(0.95 * 10 * 0.8, rel=0.03)

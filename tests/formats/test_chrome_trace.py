@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from advisor.formats.chrome_trace import advisor_read, advisor_sniff
+from advisor.formats.chrome_trace.trace_builder import read_device_trace
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -59,6 +61,23 @@ def write(folder: Path, rank: int, slow: float = 0.0) -> Path:
     path = folder / f"rank{rank}.pt.trace.json.gz"
     path.write_bytes(gzip.compress(json.dumps(kineto(rank, slow), indent=1).encode()))
     return path
+
+
+def test_events_of_the_usual_form_give_what_all_others_give(tmp_path: Path) -> None:
+    document = kineto(0)
+    for number, each in enumerate(document["traceEvents"]):
+        each["ts"], each["dur"] = each["ts"] + number / 8, each["dur"] + number / 16
+    usual, quoted = tmp_path / "usual.json", tmp_path / "quoted.json"
+    usual.write_text(json.dumps(document))
+    for each in document["traceEvents"]:
+        each["ts"], each["dur"] = str(each["ts"]), str(each["dur"])
+    quoted.write_text(json.dumps(document))
+    one, other = read_device_trace([usual]), read_device_trace([quoted])
+    for table in ("activities", "calls"):
+        for field in fields(getattr(one, table)):
+            mine, theirs = (getattr(getattr(trace, table), field.name) for trace in (one, other))
+            assert np.array_equal(mine, theirs), field.name
+    assert (one.names, one.threads, one.devices) == (other.names, other.threads, other.devices)
 
 
 def test_seconds_of_two_ranks(tmp_path: Path) -> None:
@@ -288,3 +307,37 @@ def test_calls_of_another_form_are_read_as_those_of_the_usual_form(tmp_path: Pat
     for level, seconds in first.devices.seconds.items():
         assert second.devices.seconds[level].tolist() == seconds.tolist()
     assert [note.name for note in second.notes if note.name == "events not read"] == ["events not read"]
+
+
+def test_activities_that_a_recorder_of_its_own_wrote(tmp_path: Path) -> None:
+    """Without categories: CUPTI's number of a call tells activities and calls; without that nothing is a device's."""
+    events = [event("[MEMCPY] HtoD", "", 0, 300, tid=7, correlationId=1)]
+    events += [event("void scale<float>(int)", "", 1000, 500, tid=7, correlationId=2)]
+    events += [event("cudaLaunchKernel", "", 900, 10, tid=1, correlationId=2)]
+    for each in events:
+        del each["cat"]
+    path = tmp_path / "own.json"
+    path.write_text(json.dumps(events))
+    use = advisor_read(path).devices
+    assert use is not None
+    assert {name: float(each.sum()) for name, each in use.seconds.items() if name in ("compute", "copies")} == {
+        "compute": pytest.approx(500e-6), "copies": pytest.approx(300e-6),
+    }  # fmt: skip
+    for each in events:
+        each["args"] = {}
+    path.write_text(json.dumps(events[:2]))
+    assert advisor_read(path).devices is None
+
+
+def test_devices_whose_processes_a_converter_named(tmp_path: Path) -> None:
+    """As nsys2json writes them: ``pid`` is the device, ``tid`` the stream, or a thread of ranges."""
+    events = [
+        event("sgemm", "cuda", 1000 * step, 400, tid=7) | {"pid": "Device 1", "tid": "Stream 7"} for step in (0, 1)
+    ]
+    events.append(event("train", "nvtx", 0, 5000) | {"pid": "Device 1", "tid": "NVTX Region 1"})
+    path = tmp_path / "converted.json"
+    path.write_text(json.dumps({"traceEvents": events}))
+    use = advisor_read(path).devices
+    assert use is not None
+    assert use.devices == ("rank 0 device",)
+    assert float(use.seconds["compute"].sum()) == pytest.approx(800e-6)

@@ -131,3 +131,20 @@ def test_ranges_that_begin_now_and_then_are_no_iterations() -> None:
     steps = [(at, at + 1, 1, f"step {at}") for at in range(0, 900, 100)]
     assert find_iterations(now_and_then) == []
     assert len(find_iterations(now_and_then + steps)) == 9
+
+
+@pytest.mark.parametrize("optimizes", [True, False])
+def test_steps_of_a_host_are_found_by_its_optimizer(optimizes: bool) -> None:
+    builder = DeviceTraceBuilder()
+    builder.begin_process()
+    work, at = [], 0
+    for _ in range(8):
+        for name in ("aten::linear",) * 6 + ("aten::nll_loss",) + ("AddmmBackward0",) * 6:
+            work.append((at, at + 50 * US, Activity.COMPUTE, name))
+            at += 60 * US
+        if optimizes:
+            builder.add_call(at, at + 40 * US, "main", CallRole.WORK, "Optimizer.step#SGD.step")
+        at += 50 * US
+    builder.end_process(0, "node", 0, HERE, work)
+    limits = find_periods(builder.build_trace(HERE, "test", "test"))
+    assert len(limits) == (9 if optimizes else 0)

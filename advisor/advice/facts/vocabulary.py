@@ -369,6 +369,7 @@ _DEVICE: Final = _parse_facts("devices", _GPU, """
     device.round_trips_per_kernel | ratio | copies to the device or to the host, whichever are fewer / kernels
     device.upload_ratio       | ratio  | seconds of copies of 1 MiB and more behind the first kernel / of computation
     device.lead_share         | share  | time before the first activity, without loading / run, mean over the devices
+    device.element_share      | share  | time of a host that reads elements of tensors one by one / run, mean over hosts
     device.migration_share    | share  | time of migrating managed memory / run, mean over the devices
     device.page_faults        | count  | page faults of managed memory
     device.copy_rate_spread   | ratio  | highest / lowest rate of large copies of pinned memory, over the devices

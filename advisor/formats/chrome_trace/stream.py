@@ -40,6 +40,7 @@ class EventArgs(msgspec.Struct, gc=False):
 
     name: Any = None
     correlation: Any = None
+    correlation_id: Any = msgspec.field(default=None, name="correlationId")
     external_id: Any = msgspec.field(default=None, name="External id")
     device: Any = None
     stream: Any = None

@@ -10,7 +10,7 @@ from advisor.formats.chrome_trace.stream import OPEN_ENDED, Event, EventArgs, Ev
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.trace.devices import naming
-from advisor.trace.devices.builder import CALL_COLUMNS, DeviceTraceBuilder
+from advisor.trace.devices.builder import CALL_COLUMNS, DeviceTraceBuilder, KernelRow
 from advisor.trace.devices.events import Activity, CallRole
 
 if TYPE_CHECKING:
@@ -39,15 +39,19 @@ _ELEMENT_B: Final = {
 _QUEUE_EVENT: Final = re.compile(r"event_(wait|record)$")
 #: Ranges that PyTorch marks, among the operators in its first profilers with Kineto.
 _ANNOTATED: Final = re.compile(r"ProfilerStep#|enumerate\(DataLoader\)|Optimizer\.")
-#: How TensorFlow, JAX and rocprof call the processes that stand for devices, and their threads that hold kernels.
-_DEVICE: Final = re.compile(r"(?:/device:(?:GPU|TPU):|^GPU ?)(\d+)")
-_NO_KERNELS: Final = re.compile(r"Modules|Steps|Framework|TraceMe|Source|Launch Stats|Scope")
+#: How TensorFlow, JAX, rocprof and converters of Nsight's reports call the processes that stand for devices, and their
+#: threads that hold no kernels.
+_DEVICE: Final = re.compile(r"(?:/device:(?:GPU|TPU):|^(?:GPU|Device) ?)(\d+)")
+_NO_KERNELS: Final = re.compile(r"Modules|Steps|Framework|TraceMe|Source|Launch Stats|Scope|NVTX|API")
 #: NVIDIA's devices have matrix units from this compute capability on.
 _MATRIX_UNITS: Final = 7
 _MOST_RANKS: Final = 10_000_000
 _US: Final = 1000  # nanoseconds in the unit of the times
-_LATEST_US, _LATEST_LINK = float(1 << 50), 1 << 61  # what is beyond is looked at more closely
+#: What is beyond is looked at more closely; microseconds since 1970 are not.
+_LATEST_US, _LONGEST_US, _LATEST_LINK = float(1 << 51), float(1 << 40), 1 << 61
+_MOST_FILL: Final = 1e9
 _NO_ARGS: Final = EventArgs()
+_NUMBERS: Final = frozenset((int, float))
 
 
 def read_device_trace(files: Sequence[Path]) -> DeviceTrace:
@@ -67,7 +71,10 @@ class _RankReader:
         self._threads: dict[Any, str] = {}
         self._kinds: dict[tuple[Any, Any], int] = {}
         self._own = array("q")
-        self._usual: dict[tuple[Any, Any], tuple[int, int, bool]] = {}
+        #: By category and name: what such an event is, what the call does, the number of the name.
+        self._usual: dict[tuple[Any, Any], tuple[int, CallRole, int]] = {}
+        self._places: dict[tuple[int, int], tuple[int, int]] = {}
+        self._kernels: list[KernelRow] = []
         self._thread_numbers: dict[Any, int] = {}
         self._rows: list[int] = []
         self._gloo: list[tuple[int, int, str]] = []
@@ -109,28 +116,36 @@ class _RankReader:
             raise InputError(self._file, NO_DEVICES)
 
     def _add_events(self, batch: Sequence[Event]) -> int:
-        """Add events and return how many could not be read; calls and operators of the usual form take a short way."""
-        bad, before = 0, self._builder.call_count
-        usual, threads, rows, own = self._usual, self._thread_numbers, self._rows, self._own
+        """Add events and return how many could not be read; those of the usual form take a short way."""
+        bad, usual, rows, own = 0, self._usual, self._rows, self._own
+        before, threads = self._builder.call_count, self._thread_numbers
         for event in batch:
             try:
                 if event.ph != "X":
                     if event.ph == "M":
                         self._note_metadata(event)
                     continue
-                known = usual.get((event.cat, event.name))
-                start, length, args, thread = event.ts, event.dur, event.args, threads.get(event.tid)
-                if known and thread is not None and type(start) is type(length) is float and type(args) is EventArgs:
-                    link = args.external_id if args.correlation is None else args.correlation
-                    if known[2]:
-                        link = -1
-                    sound = type(link) is int and -_LATEST_LINK < link < _LATEST_LINK
-                    if sound and 0.0 <= length < _LATEST_US and 0.0 <= start < _LATEST_US:
-                        if known[2]:
+                form, args = usual.get((event.cat, event.name)), event.args
+                start, length = event.ts, event.dur
+                if (
+                    form is not None and type(args) is EventArgs
+                    and type(start) in _NUMBERS and type(length) in _NUMBERS
+                    and 0 <= length < _LONGEST_US and 0 <= start < _LATEST_US
+                ):  # fmt: skip
+                    kind, role, name = form
+                    begin = round(start * _US)
+                    end = begin + round(length * _US)
+                    if kind == _ACTIVITY:
+                        if self._add_usual_kernel(begin, end, name, args):
+                            continue
+                    elif (thread := threads.get(event.tid)) is not None:
+                        link = args.external_id if args.correlation is None else args.correlation
+                        if kind == _OPERATOR:
                             own.append(before + len(rows) // len(CALL_COLUMNS))
-                        begin = round(start * _US)
-                        rows += (begin, begin + round(length * _US), thread, known[0], known[1], link)
-                        continue
+                            link = -1
+                        if type(link) is int and -_LATEST_LINK < link < _LATEST_LINK:
+                            rows += (begin, end, thread, role, name, link)
+                            continue
                 self._add_event(event)
                 before = self._builder.call_count
             except (TypeError, ValueError, OverflowError):
@@ -138,21 +153,43 @@ class _RankReader:
         self._flush_rows()
         return bad
 
+    def _add_usual_kernel(self, begin: int, end: int, name: int, args: EventArgs) -> bool:
+        """Add a kernel whose event says the usual of it, and return whether it does."""
+        device, stream, link = args.device, args.stream, args.correlation
+        fill, occupancy = self._find_fill(args, device), _find_occupancy(args)
+        if not (
+            type(device) is type(stream) is type(link) is int and -_LATEST_LINK < link < _LATEST_LINK
+            and args.bytes is args.size is args.elements_in is None and max(fill, occupancy) < _MOST_FILL
+        ):  # fmt: skip
+            return False
+        place = self._places.get((device, stream))
+        if place is None:
+            place = self._places[device, stream] = self._builder.find_place(device, stream)
+        self._kernels.append((begin, end, *place, name, link, fill, occupancy))
+        return True
+
     def _flush_rows(self) -> None:
         self._builder.add_call_rows(self._rows)
         self._rows.clear()
+        self._builder.add_kernel_rows(self._kernels)
+        self._kernels.clear()
 
     def _add_event(self, event: Event) -> None:
         name, kind = event.name, self._kinds.get((event.cat, event.name))
         if kind is None:
             kind = self._kinds[event.cat, name] = _classify_event(event.cat, name)
-        if self._devices and event.pid in self._devices and self._is_stream(event):
+        args = event.args if isinstance(event.args, EventArgs) else _NO_ARGS
+        if args.correlation_id is not None:
+            args.correlation = args.correlation_id
+        if event.pid not in self._devices and isinstance(event.pid, str) and (found := _DEVICE.search(event.pid)):
+            self._note_device(event.pid, found[1])
+        by_number = event.cat is None and args.correlation_id is not None  # recorded by CUPTI, or the like of it
+        if kind != _CALL and ((event.pid in self._devices and self._is_stream(event)) or by_number):
             kind = _ACTIVITY
         if kind == _OTHER or event.dur is None:
             return
         start = _to_ns(event.ts)
         end = start + max(_to_ns(event.dur), 0)
-        args = event.args if isinstance(event.args, EventArgs) else _NO_ARGS
         if kind == _ACTIVITY:
             self._add_activity(event, name, start, end, args)
         elif kind == _CALL:
@@ -172,15 +209,20 @@ class _RankReader:
                     self._builder.add_count("devices_without_matrix_units", 1)
 
     def _note_metadata(self, event: Event) -> None:
+        if event.name not in ("process_name", "thread_name"):
+            return
         words = str(event.args.name) if isinstance(event.args, EventArgs) else ""
         if event.name == "process_name" and (found := _DEVICE.search(words)):
-            self._devices[event.pid] = found[1]
-            self._usual.clear()  # from now on the process tells whether an event is a device's
+            self._note_device(event.pid, found[1])
         if event.name == "thread_name":
             self._threads[event.pid, event.tid] = words
 
+    def _note_device(self, process: object, number: str) -> None:
+        self._devices[process] = number
+        self._usual.clear()  # from now on the process tells whether an event is a device's
+
     def _is_stream(self, event: Event) -> bool:
-        return not _NO_KERNELS.search(self._threads.get((event.pid, event.tid), ""))
+        return not _NO_KERNELS.search(self._threads.get((event.pid, event.tid), str(event.tid)))
 
     def _add_activity(self, event: Event, name: str, start: int, end: int, args: EventArgs) -> None:
         device = self._devices.get(event.pid, event.pid) if args.device is None else args.device
@@ -193,12 +235,14 @@ class _RankReader:
         if kind == Activity.COMMUNICATION:
             members = args.member_ranks if args.members is None else args.members
             group = f"{members or ''} {args.collective or name}"
-        occupancy = args.occupancy
+        self._flush_rows()
         self._builder.add_activity(
             start, end, device, stream, kind, name, size=self._find_size(args), direction=direction,
             link=_to_whole(args.correlation), group=group, blocks_per_sm=self._find_fill(args, device),
-            occupancy=occupancy / 100 if isinstance(occupancy, int | float) and occupancy > 0 else -1.0,
+            occupancy=_find_occupancy(args),
         )  # fmt: skip
+        if kind == Activity.COMPUTE and not self._devices:
+            self._usual[event.cat, name] = _ACTIVITY, CallRole.WORK, self._builder.find_name(name)
 
     def _find_size(self, args: EventArgs) -> int:
         """Return the bytes of a copy or of a communication, -1 where they are not told; note those of floats."""
@@ -226,7 +270,7 @@ class _RankReader:
         kind = self._kinds[event.cat, name]
         if kind in (_CALL, _OPERATOR) and not self._devices:
             self._thread_numbers[event.tid] = self._builder.find_thread(f"thread {event.tid}")
-            self._usual[event.cat, name] = role, self._builder.find_name(name), kind == _OPERATOR
+            self._usual[event.cat, name] = kind, role, self._builder.find_name(name)
 
     def _add_annotation(self, event: Event, name: str, start: int, end: int) -> None:
         if naming.STEP.match(name):
@@ -273,6 +317,12 @@ def _to_ns(moment: object) -> int:
     if type(moment) is float:
         return round(moment * _US)
     return moment * _US if type(moment) is int else round(float(str(moment)) * _US)
+
+
+def _find_occupancy(args: EventArgs) -> float:
+    """Return the share of a multiprocessor that a kernel occupies, -1 where it is not told."""
+    told = args.occupancy
+    return told / 100 if isinstance(told, int | float) and told > 0 else -1.0
 
 
 def _to_whole(number: object) -> int:

@@ -33,7 +33,8 @@ _ACTIVITY_COLUMNS = (
 )  # fmt: skip
 #: A call of ``add_call_rows`` has these, one after the other.
 CALL_COLUMNS = ("start", "end", "thread", "role", "name", "link")
-
+#: Of a kernel begin, end, device, stream, name, link, blocks for each multiprocessor, occupancy.
+KernelRow = tuple[int, int, int, int, int, int, float, float]
 
 #: Names of kernels may be whole type expressions; more than this is not kept of them.
 _LONGEST_NAME = 1000
@@ -90,11 +91,10 @@ class DeviceTraceBuilder:
 
         ``blocks_per_sm``, ``occupancy`` (a share) and ``local_bytes`` are of kernels, -1 where they are unknown.
         """
-        number = self._own_devices.setdefault((device, is_host), len(self._own_devices))
+        number, lane = self.find_place(device, stream, is_host=is_host)
         copies = kind == Activity.COPY
         found = direction if direction is not None else find_direction(name) if copies else Direction.UNKNOWN
         channel = self._channels.setdefault(group, len(self._channels)) if group else -1
-        lane = self._streams.setdefault(str(stream), len(self._streams))
         row = [
             start, end, number, lane, kind, self.find_name(name), link, size, found,
             bool(pageable if pageable is not None else copies and is_pageable(name)), channel,
@@ -115,6 +115,20 @@ class DeviceTraceBuilder:
     def add_call_rows(self, rows: list[int]) -> None:
         """Add calls, of each its ``CALL_COLUMNS``; the caller has checked their range and found thread and name."""
         self._call.fromlist(rows)
+
+    def find_place(self, device: object, stream: object, *, is_host: bool = False) -> tuple[int, int]:
+        """Return the numbers of a device of this process and of a stream."""
+        number = self._own_devices.setdefault((device, is_host), len(self._own_devices))
+        return number, self._streams.setdefault(str(stream), len(self._streams))
+
+    def add_kernel_rows(self, rows: list[KernelRow]) -> None:
+        """Add kernels; the caller has checked their range and found place and name."""
+        table = self._act
+        for start, end, device, lane, name, link, fill, occupancy in rows:
+            table.extend(
+                (start, end, device, lane, Activity.COMPUTE, name, link, -1, Direction.UNKNOWN, 0, -1,
+                 _to_ppm(fill), _to_ppm(occupancy), -1)
+            )  # fmt: skip
 
     def list_calls(self, numbers: Sequence[int]) -> list[tuple[int, int, int, str]]:
         """Return begin, end, thread and name of some calls of the process."""

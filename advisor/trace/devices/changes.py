@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.model.devices import DeviceGain
+from advisor.trace.devices.account import HOST_STRETCH_S
 from advisor.trace.devices.events import Activity, CallRole, Direction
 from advisor.trace.devices.facts import SMALL_MESSAGE_B, find_plain_products, find_simple_kernels
 from advisor.trace.devices.kernel_facts import FULL_PPM, find_fusible
 from advisor.trace.devices.naming import find_named_calls, match_names
-from advisor.trace.devices.operator_facts import UPDATES, find_value_copies
+from advisor.trace.devices.operator_facts import UPDATES, find_element_reads, find_value_copies
 from advisor.trace.devices.run_graph import overlap_with_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.model.records import BoolArray, FloatArray
+    from advisor.model.records import BoolArray, FloatArray, IntArray
     from advisor.trace.devices.events import DeviceTrace
     from advisor.trace.devices.run_graph import RunGraph
 
@@ -40,6 +41,8 @@ _LESS_WORK: Final = (0.5, 0.8, 0.2)
 #: What matrix units, and fusion, leave of a kernel's time: usual, worst and best.
 _UNITS: Final = (0.45, 0.75, 0.15)
 _FUSED_LENGTH: Final = (0.5, 0.8, 0.3)
+#: What is left of reading elements one by one, where all of them are read at once: usual, worst and best.
+_READ_AT_ONCE: Final = (0.05, 0.3, 0.01)
 #: Copies and communications below these sizes cost mostly their start; together they cost it so much less often.
 _SMALL_COPY_B: Final = 64 << 10
 _TOGETHER: Final = (0.15, 0.5, 0.05)
@@ -260,8 +263,24 @@ def _join_communications(trace: DeviceTrace, graph: RunGraph, compute_gain: Comp
     if int(small.sum()) < 2:
         return DeviceGain("buckets", 0.0, 0.0, 0.0)
     saved = np.where(small, graph.length_s, 0.0)
-    won = [compute_gain(replace(graph, length_s=graph.length_s - part * saved)) for part in (0.8, 0.4, 0.95)]
+    won = []
+    for part in (0.8, 0.4, 0.95):
+        group = _meet_less_often(trace, graph, small, round(1 / (1 - part)))
+        won.append(compute_gain(replace(graph, length_s=graph.length_s - part * saved, group=group)))
     return DeviceGain("buckets", *won)
+
+
+def _meet_less_often(trace: DeviceTrace, graph: RunGraph, some: BoolArray, pieces: int) -> IntArray:
+    """Return the operations, where of ``pieces`` in a row, by channel, the last alone waits for its partners."""
+    group = graph.group.copy()
+    for channel in np.unique(trace.activities.channel[some & (group >= 0)]).tolist():
+        mine = np.flatnonzero(some & (group >= 0) & (trace.activities.channel == channel))
+        operations, place = np.unique(group[mine], return_inverse=True)
+        start = np.full(len(operations), np.inf)
+        np.minimum.at(start, place, graph.start_s[mine])
+        order = np.argsort(np.argsort(start, kind="stable"), kind="stable")
+        group[mine[order[place] % pieces != pieces - 1]] = -1
+    return group
 
 
 def _halve_communication(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> DeviceGain:
@@ -328,10 +347,21 @@ def _fuse_kernels(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) ->
     return DeviceGain("fusion", *won)
 
 
+def _read_at_once(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> DeviceGain:
+    """Return the gain where a host reads the elements of a tensor at once: operators, and the work between them."""
+    elements = find_element_reads(trace)
+    won = []
+    for left in _READ_AT_ONCE if elements.any() else ():
+        saved = np.where(elements, (1 - left) * np.clip(graph.behind_s, 0.0, HOST_STRETCH_S), 0.0)
+        length = np.where(elements, left * graph.length_s, graph.length_s)
+        won.append(compute_gain(replace(graph, length_s=length, behind_s=graph.behind_s - saved)))
+    return DeviceGain("elements", *(won or (0.0, 0.0, 0.0)))
+
+
 #: Each change by the function that makes it.
 CHANGES: Final = (
     _remove_waits, _launch_graphs, _copy_from_pinned, _prefetch_copies, _hide_communication, _balance_devices,
     _load_ahead, _reuse_memory, _load_code_before, _fuse_optimizer, _read_later, _keep_on_device, _join_copies,
     _join_communications, _halve_communication, _overlap_host, _lighten_host,
-    _use_matrix_units, _fill_grids, _fuse_kernels,
+    _use_matrix_units, _fill_grids, _fuse_kernels, _read_at_once,
 )  # fmt: skip

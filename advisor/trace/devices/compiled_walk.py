@@ -11,4 +11,4 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 #: Takes arrays where the function itself takes lists as well.
-walk_steps: Final[Callable[..., float]] = jit(allocating=False)(walk.walk_steps)
+walk_steps: Final[Callable[..., None]] = jit(allocating=False)(walk.walk_steps)

@@ -12,7 +12,7 @@ from advisor.trace.devices.events import Activity, CallRole, Direction
 from advisor.trace.devices.intervals import merge_intervals
 from advisor.trace.devices.kernel_facts import compute_kernel_facts, find_fusible, measure_loading
 from advisor.trace.devices.naming import find_named_calls, match_names
-from advisor.trace.devices.operator_facts import compute_operator_facts
+from advisor.trace.devices.operator_facts import compute_operator_facts, measure_element_reads
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,6 +53,7 @@ def compute_device_facts(
     """Return the facts that the trace tells, without the prefix ``device.``."""
     facts = {"devices": float(len(trace.devices)), "busy_share": float(seconds["compute"].mean()) / trace.length_s}
     facts["on_host"] = float(any(device.is_host for device in trace.devices))
+    facts["element_share"] = measure_element_reads(trace) / trace.length_s
     facts |= _kernel_facts(trace) | compute_kernel_facts(trace)
     if len(trace.calls.start_s):
         facts |= compute_operator_facts(trace)

@@ -22,6 +22,8 @@ _FORWARD: Final = re.compile(r"^(DistributedDataParallel\.forward|FullyShardedDa
 #: A frame of torch.compile and how often it was compiled before: "Torch-Compiled Region: 3/2".
 _COMPILED: Final = re.compile(r"^Torch-Compiled Region: (\d+)/(\d+)")
 _HOST_MEMORY: Final = re.compile(r"MallocHost|HostAlloc|HostMalloc|HostRegister|FreeHost|HostFree|HostUnregister")
+#: Operators that bring an element of a tensor to Python, and the one that selects it before.
+_TAKE, _SELECT = "aten::item", "aten::select"
 #: A copy to the host of at most this many bytes brings a value.
 VALUE_B: Final = 64
 
@@ -42,6 +44,30 @@ def compute_operator_facts(trace: DeviceTrace) -> dict[str, float]:
             found["passes_per_update"] = forward / len(updates)
     found["recompilations"] = _count_recompilations(trace)
     return found | _launch_cost(trace)
+
+
+def find_element_reads(trace: DeviceTrace) -> BoolArray:
+    """Return which operators of hosts, in place of devices, take one more element directly after another one."""
+    acts = trace.activities
+    found: BoolArray = np.zeros(len(acts.name), dtype=bool)
+    takes, selects = (np.array([name == each for name in trace.names], dtype=bool) for each in (_TAKE, _SELECT))
+    for number in (number for number, device in enumerate(trace.devices) if device.is_host):
+        mine = np.flatnonzero((acts.device == number) & (acts.kind == Activity.COMPUTE))
+        reads = takes[acts.name[mine]]
+        reads[:-1] |= selects[acts.name[mine]][:-1] & reads[1:]
+        found[mine[1:]] = reads[1:] & reads[:-1]
+    return found
+
+
+def measure_element_reads(trace: DeviceTrace) -> float:
+    """Return the seconds of reading elements, with the host's own work before each, a mean over the devices."""
+    acts, reads = trace.activities, find_element_reads(trace)
+    gap = np.zeros(len(acts.name))
+    for number in np.unique(acts.device[reads]).tolist():
+        mine = np.flatnonzero((acts.device == number) & (acts.kind == Activity.COMPUTE))
+        gap[mine[1:]] = acts.start_s[mine][1:] - np.maximum.accumulate(acts.end_s[mine])[:-1]
+    seconds = acts.end_s - acts.start_s + np.clip(gap, 0.0, HOST_STRETCH_S)
+    return float(seconds[reads].sum()) / len(trace.devices)
 
 
 def find_value_copies(trace: DeviceTrace) -> BoolArray:

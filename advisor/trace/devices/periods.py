@@ -113,9 +113,10 @@ def _find_meetings(trace: DeviceTrace, mine: IntArray) -> BoolArray:
     waits = np.sort(
         calls.end_s[np.r_[np.flatnonzero(calls.role == CallRole.SYNCHRONIZE), find_named_calls(trace, UPDATES)]]
     )
-    linked = np.flatnonzero(acts.call[mine] >= 0)
-    issued = calls.start_s[acts.call[mine][linked]]
-    found[linked[1:]] |= np.diff(np.searchsorted(waits, issued)) > 0
+    hosted = trace.devices[int(acts.device[0])].is_host  # what a host does itself begins when it is issued
+    known = np.arange(len(mine)) if hosted else np.flatnonzero(acts.call[mine] >= 0)
+    issued = acts.start_s[mine] if hosted else calls.start_s[acts.call[mine][known]]
+    found[known[1:]] |= np.diff(np.searchsorted(waits, issued)) > 0
     return found
 
 

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.trace.devices.changes import CHANGES
-from advisor.trace.devices.run_graph import GRAPH_CALLS, build_graph, order_steps, time_graph
+from advisor.trace.devices.graph_timer import GraphTimer
+from advisor.trace.devices.run_graph import GRAPH_CALLS, build_graph
 
 if TYPE_CHECKING:
     from advisor.model.devices import DeviceGain
     from advisor.model.records import FloatArray
     from advisor.trace.devices.events import DeviceTrace
-    from advisor.trace.devices.run_graph import RunGraph, Steps
+    from advisor.trace.devices.run_graph import RunGraph
 
 #: Larger traces are not replayed: calls to devices and activities together.
 MOST_EVENTS: Final = 400_000
 #: What wins less than this share of the run needs no interval.
-_NEGLIGIBLE: Final = 1e-3
+_NEGLIGIBLE: Final = 5e-3
 #: The replay of the unchanged run must give its length to this share.
 _FAITHFUL: Final = 0.01
 
@@ -30,20 +31,20 @@ def replay_changes(trace: DeviceTrace, waiting_until_s: FloatArray) -> tuple[Dev
     if int(feeding.sum()) + len(trace.activities.start_s) > MOST_EVENTS:
         return ()
     graph = build_graph(trace, waiting_until_s)
-    steps = order_steps(graph)
-    length = time_graph(graph, steps)
+    timer = GraphTimer(graph)
+    length = timer.time_graph(graph)
     if not length or abs(length - _recorded_length(graph)) > _FAITHFUL * trace.length_s:
         return ()
 
-    gains = (change(trace, graph, _Timer(graph, steps, length).compute_gain) for change in CHANGES)
+    gains = (change(trace, graph, _Timer(graph, timer, length).compute_gain) for change in CHANGES)
     return tuple(found for found in gains if found.high_s > 0)
 
 
 class _Timer:
     """Times the variants of one change: the usual one first, the others only where that one wins anything."""
 
-    def __init__(self, graph: RunGraph, steps: Steps, length_s: float) -> None:
-        self._graph, self._steps, self._length_s = graph, steps, length_s
+    def __init__(self, graph: RunGraph, timer: GraphTimer, length_s: float) -> None:
+        self._graph, self._timer, self._length_s = graph, timer, length_s
         self._usual_s: float | None = None
 
     def compute_gain(self, changed: RunGraph) -> float:
@@ -52,7 +53,7 @@ class _Timer:
             return self._usual_s
         won = 0.0
         if not _are_equal(changed, self._graph):
-            won = max(self._length_s - time_graph(changed, self._steps), 0.0)
+            won = max(self._length_s - self._timer.time_graph(changed), 0.0)
         self._usual_s = won if self._usual_s is None else self._usual_s
         return won
 

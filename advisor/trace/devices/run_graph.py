@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.support.compiling import is_worth_compiling
 from advisor.trace.devices.account import HOST_STRETCH_S
 from advisor.trace.devices.collectives import match_operations
 from advisor.trace.devices.events import DEVICE_CALLS, Activity, CallRole, find_previous_in_stream
 from advisor.trace.devices.intervals import merge_intervals
 from advisor.trace.devices.start_up import LOADING_RATIO, LOADING_S
-from advisor.trace.devices.walk import walk_steps
 
 if TYPE_CHECKING:
     from advisor.model.records import BoolArray, FloatArray, IntArray
@@ -29,12 +27,8 @@ if TYPE_CHECKING:
 GRAPH_CALLS: Final = (*DEVICE_CALLS, CallRole.START)
 #: An activity that begins this soon after one of another stream ends was waiting for it.
 _FOLLOWS_S: Final = 20e-6
-#: So many steps are worth compiled code, where that is kept and where it is compiled each time: a run is timed often.
-_WORTH_LOADING, _WORTH_COMPILING = 50_000, 400_000
-#: What follows may move what follows that: so often at most.
-_PASSES: Final = 50
 #: Less than any recorded time.
-_INSTANT_S: Final = 1e-10
+INSTANT_S: Final = 1e-10
 #: Recorded times may be wrong by this much.
 _RESOLUTION_S: Final = 1e-6
 #: A process that computed nothing for this share of a communication waited for it …
@@ -113,7 +107,7 @@ def _find_previous_ends(start: FloatArray, end: FloatArray, rank: IntArray) -> I
     found: IntArray = np.full(len(start), -1, dtype=np.int64)
     for each in np.unique(rank).tolist():
         mine = np.flatnonzero(rank == each)
-        over = np.maximum(end[mine], start[mine] + _INSTANT_S)
+        over = np.maximum(end[mine], start[mine] + INSTANT_S)
         order = np.argsort(over, kind="stable")
         by_end = mine[order]
         place = np.searchsorted(over[order], start[mine], side="right") - 1
@@ -272,61 +266,3 @@ def _find_awaited(
         awaits[mine[inside]] = last[inside]
         after[mine[inside]] = (end[mine] - act_end[last])[inside]
     return awaits, after
-
-
-Steps = tuple["IntArray", "IntArray"]
-
-
-def time_graph(graph: RunGraph, steps: Steps | None = None) -> float:
-    """Return how long the run of a graph takes, seconds from its begin.
-
-    ``steps`` (``order_steps``) may be those of the graph that this one was made of by leaving out causes.
-    """
-    return _walk(graph, order_steps(graph) if steps is None else steps)
-
-
-def order_steps(graph: RunGraph) -> Steps:
-    """Return the order in which starts and ends of calls and activities are timed: causes come first."""
-    moments = _order_times(graph)
-    times = np.concatenate(moments)
-    kinds = np.repeat(np.arange(4), [len(each) for each in moments])
-    index = np.concatenate([np.arange(len(each)) for each in moments])
-    order = np.lexsort((kinds, times))
-    return kinds[order], index[order]
-
-
-def _order_times(graph: RunGraph) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return by which moments ends of activities and calls, and starts of calls and activities, are timed.
-
-    Causes come first: of equal moments ends come before starts, and nothing ends at the moment at which it starts.
-    """
-    call_end = np.maximum(graph.call_end_s, graph.call_start_s + _INSTANT_S)
-    start, end = graph.start_s, graph.end_s
-    members = graph.group >= 0
-    for _ in range(_PASSES):
-        before, end = start, np.maximum(end, start + _INSTANT_S)
-        last = np.full(int(graph.group.max(initial=-1)) + 1, -np.inf)
-        np.maximum.at(last, graph.group[members], start[members])
-        end[members] = np.maximum(end[members], last[graph.group[members]] + _INSTANT_S)
-        for cause in (graph.previous, graph.other):
-            start = np.where(cause >= 0, np.maximum(start, end[cause]), start)
-        if len(graph.call_start_s):
-            start = np.where(graph.issuer >= 0, np.maximum(start, graph.call_start_s[graph.issuer]), start)
-        if (start == before).all():
-            break
-    if len(end):
-        call_end = np.where(graph.awaits >= 0, np.maximum(call_end, end[graph.awaits]), call_end)
-    return end, call_end, graph.call_start_s, start
-
-
-def _walk(graph: RunGraph, steps: Steps) -> float:
-    """Return the length of the run; loops over many steps are compiled, with the same result to the bit."""
-    causes = (graph.before, graph.awaits, graph.issuer, graph.previous, graph.other, graph.group)
-    seconds = (graph.gap_s, graph.call_s, graph.after_s, graph.issue_s, graph.delay_s, graph.behind_s, graph.length_s)
-    sizes = (*[len(graph.call_start_s)] * 2, *[len(graph.start_s)] * 2, int(graph.group.max(initial=-1)) + 1)
-    if is_worth_compiling(len(steps[0]), loading=_WORTH_LOADING, compiling=_WORTH_COMPILING):
-        from advisor.trace.devices import compiled_walk
-
-        return float(compiled_walk.walk_steps(*steps, *causes, *seconds, *map(np.zeros, sizes)))
-    columns = [column.tolist() for column in (*steps, *causes, *seconds)]
-    return walk_steps(*columns, *([0.0] * size for size in sizes))

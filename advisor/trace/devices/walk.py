@@ -14,38 +14,32 @@ if TYPE_CHECKING:
 
 def walk_steps(
     kinds: Rows, index: Rows, before: Rows, awaits: Rows, issuer: Rows, previous: Rows, other: Rows, group: Rows,
-    gap: Seconds, call_s: Seconds, after: Seconds, issue: Seconds, delay: Seconds, behind: Seconds, length: Seconds,
-    call_start: Times, call_end: Times, begun: Times, done: Times, last_start: Times,
-) -> float:  # fmt: skip
-    """Return when the last call or activity ends; columns as in ``RunGraph``, times are filled.
+    gap: Seconds, call_s: Seconds, after: Seconds, behind: Seconds, length: Seconds, issue: Seconds,
+    call_start: Times, call_end: Times, done: Times, last_start: Times,
+) -> None:  # fmt: skip
+    """Fill the times; columns as in ``RunGraph``, ``issue`` is from the start of the issuer to the earliest start.
 
-    Steps are of the kinds 0 end of an activity, 1 end of a call, 2 start of a call, 3 start of an activity.
+    Steps are of the kinds 0 end of an activity, 1 end of a call, 2 start of a call, 3 start of an activity. A cause of
+    -1 is the last of the times, which is there for that: 0 for calls, minus infinity for activities.
     """
-    latest = 0.0
-    for step in range(len(kinds)):
-        kind, n = kinds[step], index[step]
-        if kind == 3:
-            ready = issue[n] + delay[n]
-            if issuer[n] >= 0:
-                ready += call_start[issuer[n]]
-            if previous[n] >= 0 and done[previous[n]] + behind[n] > ready:
-                ready = done[previous[n]] + behind[n]
-            if other[n] >= 0 and done[other[n]] + behind[n] > ready:
-                ready = done[other[n]] + behind[n]
-            begun[n] = ready
-            if group[n] >= 0 and ready > last_start[group[n]]:
+    for kind, n in zip(kinds, index):  # noqa: B905 - numba knows no strict
+        if kind == 2:
+            call_start[n] = begin = gap[n] + call_end[before[n]]
+            call_end[n] = begin + call_s[n]
+        elif kind == 3:
+            ready = issue[n] + call_start[issuer[n]]
+            free = done[previous[n]] + behind[n]
+            if free > ready:
+                ready = free
+            free = done[other[n]] + behind[n]
+            if free > ready:
+                ready = free
+            if group[n] < 0:
+                done[n] = ready + length[n]
+            elif ready > last_start[group[n]]:
                 last_start[group[n]] = ready
         elif kind == 0:
-            done[n] = (last_start[group[n]] if group[n] >= 0 else begun[n]) + length[n]
-            latest = max(latest, done[n])
-        elif kind == 2:
-            call_start[n] = gap[n]
-            if before[n] >= 0:
-                call_start[n] += call_end[before[n]]
-        else:
-            if awaits[n] >= 0:
-                call_end[n] = max(call_start[n], done[awaits[n]]) + after[n]
-            else:
-                call_end[n] = call_start[n] + call_s[n]
-            latest = max(latest, call_end[n])
-    return latest
+            if group[n] >= 0:
+                done[n] = last_start[group[n]] + length[n]
+        elif awaits[n] >= 0:
+            call_end[n] = max(call_start[n], done[awaits[n]]) + after[n]

@@ -1,0 +1,96 @@
+"""How long the run of a graph takes, and the runs of graphs that changes make of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from advisor.support.compiling import is_worth_compiling
+from advisor.trace.devices.run_graph import INSTANT_S
+from advisor.trace.devices.walk import walk_steps
+
+if TYPE_CHECKING:
+    from advisor.model.records import FloatArray, IntArray
+    from advisor.trace.devices.run_graph import RunGraph
+
+#: So many steps are worth compiled code, where that is kept and where it is compiled each time: a run is timed often.
+_WORTH_LOADING, _WORTH_COMPILING = 100_000, 600_000
+#: What follows may move what follows that: so often at most.
+_PASSES: Final = 50
+
+
+class GraphTimer:
+    """Times a graph, and graphs that were made of it by leaving out causes and changing seconds."""
+
+    def __init__(self, graph: RunGraph) -> None:
+        self._kinds, self._index = _order_steps(graph)
+        self._compiled = is_worth_compiling(len(self._kinds), loading=_WORTH_LOADING, compiling=_WORTH_COMPILING)
+        self._graph = graph
+        #: Lists take time to make: most changes share most columns with the graph.
+        self._lists: dict[int, list[Any]] = {}
+        if not self._compiled:
+            own = (self._kinds, self._index, *_list_causes(graph), *_list_seconds(graph))
+            self._lists = {id(column): column.tolist() for column in own}
+
+    def time_graph(self, graph: RunGraph) -> float:
+        """Return the length of the run, seconds from its begin; compiled or not, the result is the same to the bit."""
+        columns = (self._kinds, self._index, *_list_causes(graph), *_list_seconds(graph), graph.issue_s + graph.delay_s)
+        calls, acts, groups = len(graph.call_start_s), len(graph.start_s), int(graph.group.max(initial=-1)) + 1
+        if self._compiled:
+            from advisor.trace.devices import compiled_walk
+
+            ended, done = np.zeros(calls + 1), np.full(acts + 1, -np.inf)
+            compiled_walk.walk_steps(*columns, np.zeros(calls + 1), ended, done, np.full(groups, -np.inf))
+            return max(float(ended.max()), float(done.max()))
+        lists: list[list[Any]] = [self._lists.get(id(column)) or column.tolist() for column in columns]
+        call_end, act_end = [0.0] * (calls + 1), [-np.inf] * (acts + 1)
+        lists += [[0.0] * (calls + 1), call_end, act_end, [-np.inf] * groups]
+        walk_steps(*lists)
+        return max(max(call_end), max(act_end))
+
+
+def _list_causes(graph: RunGraph) -> tuple[IntArray, ...]:
+    return graph.before, graph.awaits, graph.issuer, graph.previous, graph.other, graph.group
+
+
+def _list_seconds(graph: RunGraph) -> tuple[FloatArray, ...]:
+    return graph.gap_s, graph.call_s, graph.after_s, graph.behind_s, graph.length_s
+
+
+def _order_steps(graph: RunGraph) -> tuple[IntArray, IntArray]:
+    """Return the kinds of steps and what each times, causes first.
+
+    What neither waits nor has partners ends with its start, in one step.
+    """
+    moments = _order_times(graph)
+    calls, acts = np.arange(len(graph.awaits)), np.arange(len(graph.group))
+    rows = (acts[graph.group >= 0], calls[graph.awaits >= 0], calls, acts)
+    times = np.concatenate([each[some] for each, some in zip(moments, rows, strict=True)])
+    kinds = np.repeat(np.arange(4), [len(each) for each in rows])
+    order = np.lexsort((kinds, times))
+    return kinds[order], np.concatenate(rows)[order]
+
+
+def _order_times(graph: RunGraph) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return by which moments ends of activities and calls, and starts of calls and activities, are timed.
+
+    Causes come first: of equal moments ends come before starts, and nothing ends at the moment at which it starts.
+    """
+    call_end = np.maximum(graph.call_end_s, graph.call_start_s + INSTANT_S)
+    start, end = graph.start_s, graph.end_s
+    members = graph.group >= 0
+    for _ in range(_PASSES):
+        before, end = start, np.maximum(end, start + INSTANT_S)
+        last = np.full(int(graph.group.max(initial=-1)) + 1, -np.inf)
+        np.maximum.at(last, graph.group[members], start[members])
+        end[members] = np.maximum(end[members], last[graph.group[members]] + INSTANT_S)
+        for cause in (graph.previous, graph.other):
+            start = np.where(cause >= 0, np.maximum(start, end[cause]), start)
+        if len(graph.call_start_s):
+            start = np.where(graph.issuer >= 0, np.maximum(start, graph.call_start_s[graph.issuer]), start)
+        if (start == before).all():
+            break
+    if len(end):
+        call_end = np.where(graph.awaits >= 0, np.maximum(call_end, end[graph.awaits]), call_end)
+    return end, call_end, graph.call_start_s, start
