@@ -43,13 +43,12 @@ _WORDS: Final = {
     "code.keyed_share": "in the interpreter of Python, at dictionaries and text",
     "code.listed_share": "in searching lists of Python",
     "code.regrown_share": "in copying text and lists that grow",
-    "code.matched_share": "in matching regular expressions",
     "code.decoded_share": "in reading and writing JSON",
     "code.rowwise_share": "in taking tables of pandas apart by rows",
     "code.garbage_share": "in making objects and collecting those no longer used",
     "code.import_share": "in loading modules of Python",
-    "code.copies_share": "in copying objects with all they hold",
-    "code.pattern_share": "in matching patterns",
+    "code.deep_copy_share": "in copying objects with all they hold",
+    "code.pattern_share": "in matching regular expressions",
     "code.page_share": "in loops that step over whole pages",
     "code.transpose_share": "in loops that transpose",
     "code.stride_share": "in loops that step over numbers",
@@ -73,8 +72,8 @@ _WORDS: Final = {
 #: Kinds that need no look into compiled code: without others nothing is known of that.
 _BY_NAME: Final = frozenset({
     "code.interpreted_share", "code.pickled_share", "code.keyed_share", "code.listed_share", "code.regrown_share",
-    "code.matched_share", "code.decoded_share", "code.rowwise_share", "code.garbage_share", "code.import_share",
-    "code.copies_share", "code.pattern_share", *(f"code.{kind}_share" for kind in COUNTED_KINDS.values()),
+    "code.decoded_share", "code.rowwise_share", "code.garbage_share", "code.import_share",
+    "code.deep_copy_share", "code.pattern_share", *(f"code.{kind}_share" for kind in COUNTED_KINDS.values()),
 })  # fmt: skip
 #: What the issue slots of a processor are used for, or lost to, by top-down counters.
 _SLOT_WORDS: Final = {

@@ -10,7 +10,7 @@ from advisor_coupling import result_files
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.advice.facts.vocabulary import Unit, Value
+    from advisor.advice.facts.fact_records import Unit, Value
     from advisor.model.records import Profile
     from advisor_coupling.losses import ChainLoss, CouplingLosses
 

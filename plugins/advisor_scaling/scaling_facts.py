@@ -8,7 +8,7 @@ from advisor.advice.facts import Fact
 from advisor_scaling.targets import KIND, MACHINE_GAPS, TARGET
 
 if TYPE_CHECKING:
-    from advisor.advice.facts.vocabulary import Compute, Unit
+    from advisor.advice.facts.fact_records import Compute, Unit
     from advisor.model.records import Profile
 
 _STATE: Final = "gapwatch stamp DIR --parameter 'target=P=1024'"

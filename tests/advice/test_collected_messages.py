@@ -16,7 +16,7 @@ from advisor.trace.profile import from_trace
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from advisor.advice.facts.vocabulary import Value
+    from advisor.advice.facts.fact_records import Value
 
 ROUNDS, SIZE = 10, 1 << 20
 

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from advisor.advice.facts.fact_records import Fact, Value
 from advisor.advice.facts.source import GapSpan
-from advisor.advice.facts.vocabulary import Fact, Value, facts_by_name
+from advisor.advice.facts.vocabulary import facts_by_name
 from advisor.advice.rules.comparisons import parse_comparison
 from advisor.advice.rules.conditions import (
     AllOf,

@@ -15,11 +15,12 @@ from profile_strategies import profiles
 
 from advisor.advice import facts
 from advisor.advice.facts.event_rows import call_traits
+from advisor.advice.facts.fact_records import Fact
 from advisor.advice.facts.page import render_facts_page
 from advisor.advice.facts.places import compute_durations, family_name, find_places
 from advisor.advice.facts.sheet import FactSheet, find_programming_model, find_slowest_processors
 from advisor.advice.facts.values import VALUES
-from advisor.advice.facts.vocabulary import VOCABULARY, Fact, command_for, facts_by_name
+from advisor.advice.facts.vocabulary import VOCABULARY, command_for, facts_by_name
 from advisor.advice.rules.case_profiles import build_profile
 from advisor.advice.rules.cases import build_case_sheet, load_cases
 from advisor.advice.rules.names import current_names
@@ -42,7 +43,7 @@ phase.work_s phase.alone_share phase.shareable_s wait.task_share code.interprete
 wait.late_sender_share wait.late_receiver_share wait.collective_share wait.barrier_share wait.thread_share
 wait.lock_share wait.notice_share wait.notices wait.hand_overs wait.hand_over_share wait.interpreter_share
 wait.work_per_hand_over_s code.pickled_share code.keyed_share code.listed_share code.regrown_share
-code.matched_share code.decoded_share code.rowwise_share wait.unmatched_share wait.share
+code.decoded_share code.rowwise_share wait.unmatched_share wait.share
 comm.messages_per_iteration comm.mean_message_B comm.small_message_share comm.seconds_per_message
 comm.point_to_point_share comm.collective_share comm.reductions_per_iteration comm.mean_collective_B
 comm.collectives_per_iteration comm.alltoall_share comm.share comm.relay_share comm.gather_share
@@ -67,7 +68,7 @@ code.lock_cost_s code.text_share code.recurrence_share code.random_share
 code.pointer_share code.scatter_share code.guess_share
 code.quotient_share code.shape_share code.chain_share code.baseline_share code.transpose_share
 code.search_share code.string_share code.objects_share code.copied_share code.rebuilt_share
-code.hashed_share code.length_share code.garbage_share code.import_share code.copies_share
+code.hashed_share code.length_share code.garbage_share code.import_share code.deep_copy_share
 code.pattern_share
 device.devices device.on_host device.busy_share device.iterations device.kernels device.median_kernel_s
 device.short_kernel_share device.elementwise_share device.matrix_share device.plain_matrix_share device.launch_calls

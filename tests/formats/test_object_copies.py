@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from advisor.trace.library_functions import classify_library_function
 from advisor.formats.recording.object_copies import find_copy, flatten_frames, place_copies
 from advisor.support.copied_objects import LOOKING_UP, REBUILDING
+from advisor.trace.library_functions import classify_library_function
 from advisor.trace.recordings.places import CodePlace
 
 HEADER = "/usr/include/c++/12/bits/stl_vector.h"

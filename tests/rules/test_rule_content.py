@@ -116,7 +116,6 @@ CHANGES = {
     "arguments": {"smaller"},
     "imports": {"later"},
     "copies": {"shallow"},
-    "text": {"less matched"},
     "barriers": {"fuzzy", "pairwise", "removed", "merged", "relaxed"},
     "collectives": {"nonblocking", "grouped", "reduced", "to all"},
     "reductions": {"fused"},

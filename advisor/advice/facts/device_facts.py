@@ -6,8 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from advisor.advice.facts.fact_records import Value
     from advisor.advice.facts.source import Compute, FactSource
-    from advisor.advice.facts.vocabulary import Value
 
 #: Facts that are counts or seconds stay numbers; these are yes or no.
 _YES_NO: Final = ("on_host",)

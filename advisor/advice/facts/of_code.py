@@ -24,8 +24,8 @@ _KNOWN: Final = 0.5
 #: What functions of libraries do is known by their names. Such a share of it or more is what is at least true, however
 #: little is known of the rest.
 _NAMED: Final = frozenset({
-    "math", "allocation", "copy", "lock", "text", "random", "string", "length", "copied", "rebuilt", "hashed", "garbage",
-    "import", "copies", "pattern",
+    "math", "allocation", "copy", "lock", "text", "random", "string", "length", "copied", "rebuilt", "hashed",
+    "garbage", "import", "deep_copy", "pattern",
 })  # fmt: skip
 _CERTAIN: Final = 0.2
 #: Facts by the kind of code whose seconds they are a share of.
@@ -68,18 +68,17 @@ _KINDS: Final = {
     "code.keyed_share": "keyed",
     "code.listed_share": "listed",
     "code.regrown_share": "regrown",
-    "code.matched_share": "matched",
     "code.decoded_share": "decoded",
     "code.rowwise_share": "rowwise",
     "code.garbage_share": "garbage",
     "code.import_share": "import",
-    "code.copies_share": "copies",
+    "code.deep_copy_share": "deep_copy",
     "code.pattern_share": "pattern",
 }
 #: Kinds of code that are counted only where there is any: other languages have none, and profilers show the others.
 _COUNTED_IF_ANY: Final = (
-    "interpreted", "pickled", "keyed", "listed", "regrown", "matched", "decoded", "rowwise", "garbage", "import",
-    "copies", "pattern",
+    "interpreted", "pickled", "keyed", "listed", "regrown", "decoded", "rowwise", "garbage", "import",
+    "deep_copy", "pattern",
 )  # fmt: skip
 #: What locks cost: seconds, and no share of the computation, since some of it is waiting.
 _LOCK_COST: Final = "code.lock_cost_s"

@@ -10,7 +10,7 @@ from advisor.model import policy
 from advisor.model.units import format_bytes
 
 if TYPE_CHECKING:
-    from advisor.advice.facts.vocabulary import Fact
+    from advisor.advice.facts.fact_records import Fact
 
 _UNITS: Final = {
     "s": "a time: `2 us`, `10 s`",

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from advisor.advice.facts.event_rows import CallTable
+    from advisor.advice.facts.fact_records import Compute, Fact, Value
     from advisor.advice.facts.places import Place
-    from advisor.advice.facts.vocabulary import Compute, Fact, Value
     from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.machines import Machine
     from advisor.model.records import Bound, Finding, FloatArray, Gap, Profile

@@ -10,7 +10,7 @@ import numpy as np
 
 if TYPE_CHECKING:
     from advisor.advice.facts.event_rows import EventRows
-    from advisor.advice.facts.vocabulary import Value
+    from advisor.advice.facts.fact_records import Value
     from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.machines import Machine
     from advisor.model.recommendations import Need

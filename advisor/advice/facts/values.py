@@ -20,8 +20,8 @@ from advisor.advice.facts import (
 from advisor.model.errors import PluginError
 
 if TYPE_CHECKING:
+    from advisor.advice.facts.fact_records import Fact, Value
     from advisor.advice.facts.source import Compute, FactSource
-    from advisor.advice.facts.vocabulary import Fact, Value
 
 #: The function of every fact of the vocabulary, by its name.
 VALUES: Final[dict[str, Compute]] = {

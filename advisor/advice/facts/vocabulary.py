@@ -4,46 +4,13 @@
 plugins, by their own ``compute``.
 """
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final, Literal
+from collections.abc import Iterable
+from typing import Final
 
+from advisor.advice.facts.code_vocabulary import CODE
+from advisor.advice.facts.fact_records import Fact, parse_facts
 from advisor.analysis.measures import MISSING, launch_prefix, recording_command
 from advisor.model.records import Profile
-from advisor.trace.events import Trace
-
-Value = float | str | bool
-Unit = Literal["s", "B", "share", "ratio", "count", "name", "yes/no"]
-Scope = Literal["run", "phase"]
-Compute = Callable[[Profile, int | None], Value | None]
-TraceCompute = Callable[[Profile, Trace, int | None], Value | None]
-
-#: The dimension of ``advisor.model.units`` in which thresholds of a unit are written; the others are plain numbers.
-DIMENSIONS: Final[Mapping[Unit, str]] = {"s": "time", "B": "size", "share": "share"}
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """One word of the vocabulary.
-
-    ``needs`` names the arrays and counts of a Profile that the fact is computed from, ``command`` records them
-    (``{launch}`` stands for what starts all ranks, ``mpirun -n 4``). ``compute`` is for facts of plugins: it returns
-    the value in a phase (an index into ``Profile.phases``) or, with None, in the run; None where it is unknown.
-    ``of_trace`` does the same from the events of the run, and is unknown where there are none.
-    ``finding`` names kind, subject and measure of a finding whose number is the value in a run of which it was made;
-    what only the history of a program tells is known in this way.
-    """
-
-    name: str
-    unit: Unit
-    scope: Scope
-    needs: tuple[str, ...]
-    command: str
-    formula: str
-    compute: Compute | None = None
-    of_trace: TraceCompute | None = None
-    finding: tuple[str, str, str] | None = None
-
 
 _TRACE: Final = MISSING["wait_s"].command
 _COUNTS: Final = MISSING["compiled_ops"].command
@@ -53,63 +20,45 @@ _SLOTS: Final = "CALI_CONFIG='spot(output=run.cali,topdown.all)' {launch}./PROGR
 _SHARING: Final = "perf c2c record -o c2c.data {launch}./PROGRAM && perf c2c report -i c2c.data --stdio"
 _DARSHAN: Final = "DARSHAN_LOGPATH=. DXT_ENABLE_IO_TRACE=1 {launch}env LD_PRELOAD=libdarshan.so ./PROGRAM"
 _GPU: Final = "torch.profiler, nsys profile, rocprofv3 --sys-trace, or Score-P with CUDA or HIP"
-_BINARY: Final = "gapwatch advise --binary ./PROGRAM PATH"
-
-
-def _parse_facts(needs: str, command: str, rows: str) -> tuple[Fact, ...]:
-    """Facts that need the same, one line each: ``name | unit | formula``; ``run.`` and ``device.`` are of the run."""
-    cells = ([cell.strip() for cell in row.split("|")] for row in rows.strip().splitlines())
-    units: dict[str, Unit] = {unit: unit for unit in ("s", "B", "share", "ratio", "count", "name", "yes/no")}
-    return tuple(
-        Fact(
-            name,
-            units[unit],
-            "run" if name.startswith(("run.", "device.")) else "phase",
-            tuple(needs.split()),
-            command,
-            formula,
-        )
-        for name, unit, formula in cells
-    )
 
 
 # fmt: off
 _RUN: Final = (
-    *_parse_facts("processors", "", """
+    *parse_facts("processors", "", """
         run.wall_s     | s     | wall-clock time
         run.ranks      | count | number of processes
         run.threads    | count | largest number of threads observed in a process
         run.processors | count | processes and threads observed
         run.iterations | count | how often the phase with the most time occurred
     """),
-    *_parse_facts("cores", _CORES, """
+    *parse_facts("cores", _CORES, """
         run.cores            | count | cores that the run may use
         run.oversubscription | ratio | processors, less their waits for turns and notices of each other / cores
         run.busy_cores       | share | CPU and run-queue seconds / (time in phases * cores), at most 1; 1 if not known
     """),
-    *_parse_facts("cores.bound", _TRACE,
+    *parse_facts("cores.bound", _TRACE,
         "run.bound_threads | ratio | threads of a process / cores that it may use, of the process with the most"),
-    *_parse_facts("outside", _TRACE, """
+    *parse_facts("outside", _TRACE, """
         run.startup_s  | s | seconds before the first phase (MPI_Init among them), mean over the processors
         run.shutdown_s | s | seconds after the last phase (MPI_Finalize among them), mean over the processors
     """),
-    *_parse_facts("delay.queue_s", _TRACE, """
+    *parse_facts("delay.queue_s", _TRACE, """
         run.queue_share      | share | run-queue delay of all threads, in calls and outside / (processors * run time)
         run.disturbance_share | share | gaps that other programs' delays may have made, at most / run time
     """),
-    *_parse_facts("delay.taken_s cores", _TRACE,
+    *parse_facts("delay.taken_s cores", _TRACE,
         "run.others_share | share | what the machine's cores did for other programs / (cores * run time)"),
-    *_parse_facts("paradigms", _TRACE, """
+    *parse_facts("paradigms", _TRACE, """
         run.has_mpi    | yes/no | the program calls MPI
         run.has_openmp | yes/no | the program has parallel regions of OpenMP
     """),
-    *_parse_facts("wall_s outside threads", _TRACE, """
+    *parse_facts("wall_s outside threads", _TRACE, """
         run.idle_threads_share | share | seconds of threads outside parallel regions / (processors * run time)
     """),
 )
 
 _LOAD: Final = (
-    *_parse_facts("wall_s wait_s sync_s", _TRACE, """
+    *parse_facts("wall_s wait_s sync_s", _TRACE, """
         phase.imbalance       | ratio | max over processors of work / mean over processors
         phase.rank_imbalance  | ratio | the same over ranks, each with the mean of its threads
         phase.dynamic_ratio   | ratio | sum over iterations of the max over processors / max over processors of the sum
@@ -120,13 +69,13 @@ _LOAD: Final = (
         phase.work_s          | s     | work (wall - wait - sync) of the processor with the most of it
         sync.work_between_s   | s     | median over the iterations of the max over processors of work
     """),
-    *_parse_facts("cpu_s threads", _TRACE, """
+    *parse_facts("cpu_s threads", _TRACE, """
         phase.shareable_s | s | what first threads compute alone and others could share, of the rank with the most
     """),
-    *_parse_facts("wall_s wait_s sync_s threads", _TRACE, """
+    *parse_facts("wall_s wait_s sync_s threads", _TRACE, """
         phase.thread_imbalance | ratio | max / mean of work over the threads of the rank that loses most by it
     """),
-    *_parse_facts("phases", _TRACE, """
+    *parse_facts("phases", _TRACE, """
         phase.iterations | count  | how often the phase occurred
         phase.share      | share  | time between two synchronizations, or work of the slowest / run time without others
         phase.closed_by  | name   | the call that ends the phase
@@ -137,8 +86,8 @@ _LOAD: Final = (
 )
 
 _WAITING: Final = (
-    *_parse_facts("wait_s wall_s", _TRACE, "wait.share | share | waiting / wall time of all processors"),
-    *_parse_facts("wait_s causes", _TRACE, """
+    *parse_facts("wait_s wall_s", _TRACE, "wait.share | share | waiting / wall time of all processors"),
+    *parse_facts("wait_s causes", _TRACE, """
         wait.late_sender_share   | share | waiting for a message not yet sent / all waiting
         wait.late_receiver_share | share | waiting of senders for the receive / all waiting
         wait.collective_share    | share | waiting in collectives with data / all waiting
@@ -156,17 +105,17 @@ _WAITING: Final = (
     """),
 )
 
-_TASKS: Final = _parse_facts("tasks task_s", _TRACE, """
+_TASKS: Final = parse_facts("tasks task_s", _TRACE, """
     omp.tasks       | count | tasks of OpenMP that were run
     omp.task_mean_s | s     | seconds of tasks, without what they wait and the tasks they run meanwhile / tasks
 """)
 
 _COMMUNICATION: Final = (
-    *_parse_facts("transfer_s wall_s", _TRACE, "comm.share | share | transfer / wall time of all processors"),
-    *_parse_facts("wall_s causes", _TRACE, """
+    *parse_facts("transfer_s wall_s", _TRACE, "comm.share | share | transfer / wall time of all processors"),
+    *parse_facts("wall_s causes", _TRACE, """
         comm.relay_share | share | gathering at one rank and broadcasting, as often as each other / all wall time
     """),
-    *_parse_facts("causes", _TRACE, """
+    *parse_facts("causes", _TRACE, """
         comm.messages_per_iteration    | count | messages sent / who sends / iterations with work
         comm.seconds_per_message       | s     | transfer of messages / messages sent
         comm.point_to_point_share      | share | transfer of messages / all transfer
@@ -178,7 +127,7 @@ _COMMUNICATION: Final = (
         comm.gather_share              | share | transfer of gathers, and of messages of all to rank 0 / all transfer
         comm.kept_share                | share | bytes gathered so that are not broadcast again / all of them
     """),
-    *_parse_facts("causes", _TRACE, """
+    *parse_facts("causes", _TRACE, """
         comm.mean_message_B      | B     | bytes sent / messages whose size is known; 0 without messages
         comm.small_message_share | share | messages of at most 4 KiB / messages whose size is known; 0 without messages
         comm.mean_collective_B   | B     | bytes of collectives / collectives whose size is known; 0 without collectives
@@ -187,8 +136,8 @@ _COMMUNICATION: Final = (
 )
 
 _SYNCHRONIZING: Final = (
-    *_parse_facts("sync_s wall_s", _TRACE, "sync.share | share | synchronizing / wall time of all processors"),
-    *_parse_facts("causes", _TRACE, """
+    *parse_facts("sync_s wall_s", _TRACE, "sync.share | share | synchronizing / wall time of all processors"),
+    *parse_facts("causes", _TRACE, """
         sync.barriers_per_iteration   | count | explicit barriers / who takes part / iterations with work
         sync.thread_share             | share | starting, joining and barriers of threads / all synchronizing
         sync.fork_joins_per_iteration | count | parallel regions started / who starts them / iterations with work
@@ -199,8 +148,8 @@ _SYNCHRONIZING: Final = (
 )
 
 _INPUT_OUTPUT: Final = (
-    *_parse_facts("io_s wall_s", _TRACE, "io.share | share | input and output / wall time of all processors"),
-    *_parse_facts("io_s causes", _TRACE, """
+    *parse_facts("io_s wall_s", _TRACE, "io.share | share | input and output / wall time of all processors"),
+    *parse_facts("io_s causes", _TRACE, """
         io.operations               | count  | reads and writes / who does them
         io.operations_per_iteration | count  | reads and writes / who does them / iterations with work
         io.mean_operation_B         | B      | bytes / reads and writes whose size is known; 0 without any
@@ -222,106 +171,51 @@ _INPUT_OUTPUT: Final = (
         io.slowest_excess_s         | s      | most seconds of a processor - mean over the processors
         io.imbalance                | ratio  | most seconds of a processor / mean over the processors
     """),
-    *_parse_facts("io_s causes", _DARSHAN, """
+    *parse_facts("io_s causes", _DARSHAN, """
         io.unaligned_share | share | reads and writes that begin inside a block of the file system / all
         io.fsync_share     | share | seconds in fsync and the like / all input and output
         io.forced_share    | share | seconds in fsync, and in writing where a tool adds both up / all input and output
         io.forced_B        | B     | bytes written / calls of fsync and the like; 0 without any
         io.unaligned_seconds_share | share | seconds in unaligned reads and writes of more than 100 KiB / all
     """),
-    *_parse_facts("io_s causes io_random_s", _DARSHAN, """
+    *parse_facts("io_s causes io_random_s", _DARSHAN, """
         io.random_share | share | seconds in reads and writes that begin before the end of the one before / all
         io.reread_share | share | seconds in reading what was read before, by any processor / all
         io.switch_share | share | seconds in reads that follow a write in the same file, and the reverse / all
     """),
-    *_parse_facts("io_s io_text_s", _TRACE, """
+    *parse_facts("io_s io_text_s", _TRACE, """
         io.text_share | share | CPU time of calls that turn numbers into text and back / input and output with a core
         io.text_s     | s     | CPU time of such calls, of the processor with the most
     """),
-    *_parse_facts("io_one_server_s", _DARSHAN,
+    *parse_facts("io_one_server_s", _DARSHAN,
         "io.one_server_share | share | seconds in large files that ranks share on one server of Lustre / all"),
-    *_parse_facts("io_bursts", _DARSHAN,
+    *parse_facts("io_bursts", _DARSHAN,
         "io.bursts | count | times that a processor reads or writes, with pauses between them: the most of any"),
 )
 
 _PROCESSOR: Final = (
-    *_parse_facts("misses.L1 compiled_ops.load", _COUNTS,
+    *parse_facts("misses.L1 compiled_ops.load", _COUNTS,
         "cache.l1_miss_ratio | share | misses of the first cache / loads and stores"),
-    *_parse_facts("misses.LL compiled_ops.load", _COUNTS,
+    *parse_facts("misses.LL compiled_ops.load", _COUNTS,
         "cache.ll_miss_ratio | share | misses of the last cache / loads and stores"),
-    *_parse_facts("memory_bytes machine", _MEMORY,
+    *parse_facts("memory_bytes machine", _MEMORY,
         "memory.bandwidth_share | share | bytes from memory / (work of the slowest * the machine's memory bandwidth)"),
-    *_parse_facts("vectorized_ops compiled_ops.fp_add", _COUNTS,
+    *parse_facts("vectorized_ops compiled_ops.fp_add", _COUNTS,
         "processor.vectorized_share | share | vectorized / all compiled floating-point operations"),
-    *_parse_facts("topdown.all_s topdown.memory_s", _SLOTS, """
+    *parse_facts("topdown.all_s topdown.memory_s", _SLOTS, """
         processor.memory_share    | share | computation whose issue slots wait for data / computation (top-down)
         processor.dram_share      | share | computation whose issue slots wait for memory / computation
         processor.far_cache_share | share | computation whose issue slots wait for caches beyond the first / computation
     """),
-    *_parse_facts("contended_loads compiled_ops.load", _SHARING,
+    *parse_facts("contended_loads compiled_ops.load", _SHARING,
         "processor.false_sharing_share | share | loads of lines that another core has changed / all loads"),
-    *_parse_facts("os_s wall_s", _TRACE, """
+    *parse_facts("os_s wall_s", _TRACE, """
         os.share       | share | seconds taken by the operating system / wall time of all processors
         os.sleep_share | share | seconds in calls that put the caller to sleep / wall time of all processors
     """),
 )
 
-_CODE: Final = (
-    *_parse_facts("code.all_s code.unoptimized_s", _BINARY,
-        "code.unoptimized_share | share | seconds in functions compiled without optimization / computation"),
-    *_parse_facts("code.all_s code.known_s", _TRACE, """
-        code.known_share    | share | seconds in functions whose code was looked at, or is known / computation
-        code.checked_share  | share | seconds in functions whose loops check bounds or assertions / computation
-        code.scalar_share   | share | seconds in inner loops that compute with one number at a time / computation
-        code.overlap_share  | share | the same where nothing but overlapping arrays, or options, can be the reason
-        code.objects_share  | share | the same where it takes a few numbers of each object of an array of objects
-        code.order_share    | share | the same where a sum has to keep its order
-        code.recurrence_share | share | the same where an iteration needs what the one before it has computed
-        code.pointer_share  | share | seconds of waiting for loads whose address was itself loaded / computation
-        code.chain_share    | share | the same where a number that was loaded in the iteration before makes it
-        code.scatter_share  | share | seconds of waiting for loads at addresses that are computed anew / computation
-        code.guess_share    | share | seconds of waiting for branches that were guessed wrong / computation
-        code.quotient_share | share | seconds of waiting for divisions and remainders of integers / computation
-        code.shape_share    | share | seconds in inner loops that go along memory in steps known at run time only
-        code.baseline_share | share | seconds in floating-point code for the oldest processors (no AVX) / computation
-        code.branch_share   | share | seconds in scalar inner loops that branch / computation
-        code.call_share     | share | seconds in scalar inner loops that call functions / computation
-        code.stride_share   | share | seconds in inner loops, times their share of accesses with a stride / computation
-        code.page_share     | share | the same for strides of 4 KiB and multiples
-        code.transpose_share | share | the same where an interchange of loops would make another access strided
-        code.division_share | share | seconds in inner loops that divide or take roots / computation
-        code.search_share   | share | seconds in inner loops that only look for an element of an array / computation
-        code.update_share   | share | seconds in inner loops that store to one place, or in atomic updates / computation
-    """),
-    *_parse_facts("code.all_s code.math_s", _TRACE, """
-        code.math_share       | share | seconds in pow, exp and the like, and in loops that call them / computation
-        code.allocation_share | share | seconds in malloc, free and the like / computation
-        code.copy_share       | share | seconds in memcpy, memset and the like / computation
-        code.copied_share     | share | seconds in copying objects of C++ by value and ending the copies / computation
-        code.rebuilt_share    | share | seconds in putting strings of C++ into new memory / computation
-        code.hashed_share     | share | seconds in the chains of hash tables of C++ / computation
-        code.interpreted_share | share | seconds of Python in the interpreter and NumPy's brief calls / computation
-        code.pickled_share    | share | seconds in packing and unpacking what processes of Python send / computation
-        code.keyed_share      | share | seconds of Python in the interpreter, at dictionaries and text / computation
-        code.listed_share     | share | seconds of Python in searching lists / computation
-        code.regrown_share    | share | seconds of Python in copying text and lists that grow / computation
-        code.matched_share    | share | seconds of Python in matching regular expressions / computation
-        code.decoded_share    | share | seconds of Python in reading and writing JSON / computation
-        code.rowwise_share    | share | seconds of Python in pandas where the interpreter takes most / computation
-        code.garbage_share    | share | seconds in making objects of Go and Java and collecting them / computation
-        code.import_share     | share | seconds in loading modules of Python / computation
-        code.copies_share     | share | seconds in copying objects of Python with all they hold / computation
-        code.pattern_share    | share | seconds in matching regular expressions / computation
-        code.lock_share       | share | seconds in taking and releasing locks (150 ns if shared) / computation
-        code.lock_cost_s      | s     | the same and waiting for locks that is not due to other programs, per processor
-        code.text_share       | share | seconds in turning numbers into text and back (printf, strtod, <<) / computation
-        code.random_share     | share | seconds in rand, random, drand48 and the like / computation
-        code.string_share     | share | seconds in strcmp, strstr, memchr and the like / computation
-        code.length_share     | share | seconds in strlen, strcat and the like / computation
-    """),
-)
-
-_DEVICE: Final = _parse_facts("devices", _GPU, """
+_DEVICE: Final = parse_facts("devices", _GPU, """
     device.devices            | count  | devices, each counted once for every process that uses it
     device.on_host            | yes/no | no device was used: operators of host threads stand for one
     device.busy_share         | share  | time in which a kernel computes / run, mean over the devices
@@ -388,7 +282,7 @@ _DEVICE: Final = _parse_facts("devices", _GPU, """
 
 #: All facts that rules may name, by topic.
 VOCABULARY: Final[tuple[Fact, ...]] = (
-    *_RUN, *_LOAD, *_WAITING, *_TASKS, *_COMMUNICATION, *_SYNCHRONIZING, *_INPUT_OUTPUT, *_PROCESSOR, *_CODE, *_DEVICE
+    *_RUN, *_LOAD, *_WAITING, *_TASKS, *_COMMUNICATION, *_SYNCHRONIZING, *_INPUT_OUTPUT, *_PROCESSOR, *CODE, *_DEVICE
 )  # fmt: skip
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from advisor.advice.facts import FactSheet
-    from advisor.advice.facts.vocabulary import Fact, Value
+    from advisor.advice.facts.fact_records import Fact, Value
     from advisor.advice.rules.matching import RuleMatch
     from advisor.advice.rules.records import Action, Example, Expectation, RuleBook
 

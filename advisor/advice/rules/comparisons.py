@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from advisor.advice.facts.vocabulary import DIMENSIONS
+from advisor.advice.facts.fact_records import DIMENSIONS
 from advisor.model import units
 from advisor.support.documents import scalars
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.advice.facts.vocabulary import Unit, Value
+    from advisor.advice.facts.fact_records import Unit, Value
 
 OPERATORS: Final[dict[str, Callable[[float, float], bool]]] = {
     ">=": operator.ge,

@@ -17,7 +17,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from advisor.advice.facts.vocabulary import DIMENSIONS
+from advisor.advice.facts.fact_records import DIMENSIONS
 from advisor.advice.rules.comparisons import format_comparison, parse_comparison
 from advisor.advice.rules.names import FactName, GapName, current_names
 from advisor.model.recommendations import Evidence
@@ -26,8 +26,8 @@ from advisor.support.documents import FieldErrors, Mark
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from advisor.advice.facts.fact_records import Fact, Unit, Value
     from advisor.advice.facts.source import GapSpan
-    from advisor.advice.facts.vocabulary import Fact, Unit, Value
     from advisor.advice.rules.comparisons import ThresholdComparison
     from advisor.model.recommendations import Need
 

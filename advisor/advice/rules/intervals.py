@@ -12,7 +12,7 @@ from advisor.advice.rules.conditions import FactIs, GapShare
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from advisor.advice.facts.vocabulary import Fact, Unit
+    from advisor.advice.facts.fact_records import Fact, Unit
     from advisor.advice.rules.comparisons import ThresholdComparison
     from advisor.advice.rules.conditions import Leaf
 

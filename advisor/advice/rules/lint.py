@@ -21,7 +21,7 @@ from advisor.model.errors import DocumentError, Problem
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from advisor.advice.facts.vocabulary import Fact
+    from advisor.advice.facts.fact_records import Fact
     from advisor.advice.rules.conditions import Leaf, When
     from advisor.advice.rules.records import Action, RuleBook
 

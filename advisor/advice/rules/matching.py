@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from advisor.advice.facts import FactSheet, Site
+    from advisor.advice.facts.fact_records import Fact
     from advisor.advice.facts.source import GapSpan
-    from advisor.advice.facts.vocabulary import Fact
     from advisor.advice.rules.records import Action, RuleBook
     from advisor.model.recommendations import Evidence, Need
 

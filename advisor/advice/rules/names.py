@@ -17,7 +17,7 @@ from advisor.support.documents import scalars
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from advisor.advice.facts.vocabulary import Fact
+    from advisor.advice.facts.fact_records import Fact
 
 
 @dataclass(frozen=True, slots=True)

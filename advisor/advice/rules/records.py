@@ -25,7 +25,7 @@ from advisor.support.documents import Between, FieldErrors, Mark, former_key
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from advisor.advice.facts.vocabulary import Fact, Value
+    from advisor.advice.facts.fact_records import Fact, Value
 
 Expectation = Literal["fires", "no_match", "needs"]
 Language = Literal["c", "cxx", "fortran", "python"]

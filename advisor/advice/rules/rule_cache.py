@@ -33,7 +33,7 @@ from advisor.support.documents import Mark
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from advisor.advice.facts.vocabulary import Fact
+    from advisor.advice.facts.fact_records import Fact
 
     Stamped = tuple[Path, tuple[int, ...]]
 

@@ -19,7 +19,7 @@ from advisor.support.documents import nodes, yaml_nodes
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
-    from advisor.advice.facts.vocabulary import Fact
+    from advisor.advice.facts.fact_records import Fact
     from advisor.advice.rules.rule_cache import Stamped
     from advisor.model.errors import Problem
     from advisor.support.documents.nodes import Mark, Node, Parsed

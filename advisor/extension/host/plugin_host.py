@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from advisor.advice.counterfactuals import Candidate, Counterfactual
     from advisor.advice.earlier_runs import AppliedAction
     from advisor.advice.facts import Fact
-    from advisor.advice.facts.vocabulary import Value
+    from advisor.advice.facts.fact_records import Value
     from advisor.analysis.machines import Machine
     from advisor.extension.commands import CommandServices
     from advisor.extension.host.discovery import Asking

@@ -65,7 +65,7 @@ _PYTHON_BUILT_IN: Final = re.compile(
 )
 _PYTHON_FILES: Final = (
     ("import", re.compile(r"<frozen importlib\._bootstrap(?:_external)?>$"), re.compile(r".*")),
-    ("copies", re.compile(r"(?:.*[/\\])?copy\.py$"), re.compile(r"deepcopy|_deepcopy_\w+|_reconstruct|_keep_alive")),
+    ("deep_copy", re.compile(r"(?:.*[/\\])?copy\.py$"), re.compile(r"deepcopy|_deepcopy_\w+|_reconstruct|_keep_alive")),
     (
         "pattern",
         re.compile(

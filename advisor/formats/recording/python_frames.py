@@ -69,7 +69,7 @@ _KEYS_AND_TEXT: Final = (
 _MAIN: Final = 0.5
 _KEYED: Final = 0.15
 #: Kinds of what Python does, by the names of their seconds (``code.interpreted_s``).
-KINDS: Final = ("interpreted", "pickled", "keyed", "listed", "regrown", "matched", "decoded", "rowwise")
+KINDS: Final = ("interpreted", "pickled", "keyed", "listed", "regrown", "pattern", "decoded", "rowwise")
 
 #: Name and file, as of all sampled functions.
 Function = tuple[str, str | None]
@@ -192,7 +192,7 @@ def _kind_of_library(one: _Sampled) -> str | None:
     """Return the kind of what a library does, by its names."""
     if any(part in one.file or part in one.object for part in _DOCUMENTS) or one.compiled.startswith(_DECODING):
         return "decoded"
-    return "matched" if any(part in one.file for part in _PATTERNS) or one.compiled.startswith(_MATCHING) else None
+    return "pattern" if any(part in one.file for part in _PATTERNS) or one.compiled.startswith(_MATCHING) else None
 
 
 class _Sources:

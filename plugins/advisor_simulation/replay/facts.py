@@ -9,7 +9,7 @@ from advisor.advice.facts import Fact
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.advice.facts.vocabulary import TraceCompute, Unit
+    from advisor.advice.facts.fact_records import TraceCompute, Unit
     from advisor.model.records import Profile
     from advisor.trace.events import Trace
     from advisor_simulation.replay.costs import PathShare

@@ -57,7 +57,6 @@ OF_RUNS: Final[Mapping[Words, str]] = {
     ("memory", "reused"): _LIBRARIES,
     ("imports", "later"): _LIBRARIES,
     ("copies", "shallow"): _LIBRARIES,
-    ("text", "less matched"): _LIBRARIES,
     ("memory", "fewer bytes"): _CACHES,
     ("loops", "interchanged"): _CACHES,
     ("loops", "blocked"): _CACHES,

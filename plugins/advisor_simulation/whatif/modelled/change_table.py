@@ -70,7 +70,6 @@ OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
     ("memory", "reused"): _WEIGHTS,
     ("imports", "later"): _WEIGHTS,
     ("copies", "shallow"): _WEIGHTS,
-    ("text", "less matched"): _WEIGHTS,
     ("threads", "kept"): "models have no threads that end before their program does",
     ("regions", "merged"): "costs.fork is paid by each loop: set it to 0 for one region around all of them",
     ("rebalance", "iterations"): "a domain of a model has one decomposition from beginning to end",

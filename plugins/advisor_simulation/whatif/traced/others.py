@@ -40,7 +40,7 @@ def drop_delay(rows: ReplayRows, profile: Profile) -> ReplayRows | None:
     if undisturbed_seconds(profile) < _MOSTLY * profile.actual_s:
         passing = np.flatnonzero(~rows.op_mask(Op.BURST, Op.FIXED) & (rows.link >= 0))
         call, group = _group_calls(rows, passing)
-        whole = np.bincount(call, seconds[passing] + wait_s[passing], minlength=len(group))
+        whole = np.bincount(call, seconds[passing] + wait_s[passing], minlength=len(group)).astype(np.float64)
         quick = find_quick_seconds(group, whole)[group]
         part = np.where(whole > quick, quick / np.maximum(whole, 1e-30), 1.0)[call]
         seconds[passing] *= part
