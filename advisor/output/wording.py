@@ -68,7 +68,7 @@ BASES = {
     "simulation": "by simulating the measured run",
     "history": "by what it won before",
     "similar": "by what it gained in similar programs",
-    "calibration": "by what it gained in programs with this fault",
+    "calibration": "by what such changes usually win",
     "experiment": "by an experiment with the program's kernels",
 }
 COUNTS = {1: "one thing", 2: "two things", 3: "three things"}

@@ -39,7 +39,7 @@ _EXPECTED: Final = {
     "history": _HISTORY,
     "similar": "the share of its ceiling that the action has won in similar programs × ceiling, as a finding tells it",
     "simulation": "simulated by a plugin, at most the ceiling",
-    "calibration": "the share that the change won in programs with this fault × ceiling, as the rule states it",
+    "calibration": "the share that such changes usually win × ceiling, as the rule states it",
     "experiment": "the seconds that an experiment with the program measured, as a finding tells them",
 }
 
