@@ -36,6 +36,8 @@ LEAST_COUNT: Final = 20
 #: Seconds on a core scatter at most so much as those that were recorded, and the usual ones are no farther apart.
 EXPLAINED: Final = 0.5
 UNUSUAL: Final = 1.2
+#: Scatter below this is that of clocks and rounding, which nobody has to explain.
+LEAST_SCATTER: Final = 1e-3
 #: The part of the ends while others are queued that may fall on a rank in the queue: what runs is not known exactly.
 MISPLACED: Final = 0.2
 #: The part of all computation that is spent in the queue at least.
@@ -175,7 +177,7 @@ def _explain(these: _Stretches, cores: int, slice_s: float, least: int) -> float
     if told is None or told[1] < least or told[0].sum() > (1.0 - QUEUED) * these.seconds.sum():
         return np.inf
     before, after = these.measure_scatter(these.seconds), these.measure_scatter(told[0])
-    ratio = np.divide(after, before, out=np.full_like(after, np.inf), where=before > 0)
+    ratio = np.divide(after, before, out=np.full_like(after, np.inf), where=before > LEAST_SCATTER)
     return float(np.where(ratio[:, 1] <= UNUSUAL, ratio[:, 0], np.inf).min()) + told[2] / told[1]
 
 
