@@ -24,10 +24,10 @@ def parse(path: Path) -> StackProfile:
     if not isinstance(statistics, dict):
         raise InputError(path, "no statistics of cProfile: no dictionary")
     for key, value in statistics.items():
-        frame, calls, own = _check_entry(path, key, value)
+        frame, calls, own, callers = _check_entry(path, key, value)
         found.add_spent((frame,), 0, own)
         found.calls[frame,] = found.calls.get((frame,), 0.0) + calls
-        for caller, count in _count_by_caller(value):
+        for caller, count in _count_by_caller(path, callers):
             found.made[caller,] = found.made.get((caller,), 0.0) + count
     together = sum(sum(each) for each in found.spent.values())
     return StackProfile(
@@ -42,17 +42,20 @@ def parse(path: Path) -> StackProfile:
     )
 
 
-def _count_by_caller(value: object) -> Iterator[tuple[Frame, float]]:
+def _count_by_caller(path: Path, callers: dict[object, object]) -> Iterator[tuple[Frame, float]]:
     """Yield who called a function, and how often."""
-    if isinstance(value, tuple) and len(value) == 5 and isinstance(value[4], dict):
-        for caller, numbers in value[4].items():
-            if isinstance(caller, tuple) and len(caller) == 3 and isinstance(numbers, tuple):
-                file, line, name = caller
-                yield Frame(str(name), str(file), int(line) or None), float(numbers[1])
+    for caller, numbers in callers.items():
+        match caller, numbers:
+            case (str(file), int(line), str(name)), (_, int(calls), _, _) if calls >= 0:
+                yield Frame(name, file, line or None), float(calls)
+            case _:
+                raise InputError(path, "damaged: a caller is no function")
 
 
-def _check_entry(path: Path, key: object, value: object) -> tuple[Frame, float, float]:
-    """Return a function, how often it was called, and its own seconds; callers' seconds must be those of its calls."""
+def _check_entry(path: Path, key: object, value: object) -> tuple[Frame, float, float, dict[object, object]]:
+    """Return a function, how often it was called, its own seconds and its callers, whose seconds must be those of its
+    calls.
+    """
     match key, value:
         case (str(file), int(line), str(name)), (int(first), int(calls), float(own), float(inclusive), dict(callers)):
             place = f"{file}:{line}({name})"[:200]
@@ -77,4 +80,4 @@ def _check_entry(path: Path, key: object, value: object) -> tuple[Frame, float, 
         and (missing < -_SLACK - 1e-6 * own or (told == calls and missing > _SLACK + 1e-6 * own))
     ):
         raise InputError(path, "damaged: the callers' seconds do not add up", place)
-    return Frame(name, file, line or None), float(calls), own
+    return Frame(name, file, line or None), float(calls), own, callers
