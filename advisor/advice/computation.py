@@ -212,9 +212,7 @@ def _build_part(profile: Profile, fact: str, seconds: float) -> GapPart:
     largest = [] if table is None else [int(row) for row in table.argsort()[::-1][:_LISTED] if table[row] > 0]
     regions = tuple(dict.fromkeys(profile.regions[row].name for row in largest))
     cause = _WORDS[fact].removeprefix("in ")
-    return GapPart(
-        "I", cause, seconds, "samples, and the code of the program", "estimated", None, regions, general=True
-    )
+    return GapPart("I", cause, seconds, "what the profile tells of the code", "estimated", None, regions, general=True)
 
 
 def _code_shares(profile: Profile) -> dict[str, float] | None:

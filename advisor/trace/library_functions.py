@@ -33,7 +33,8 @@ _RECORDED_KINDS: Final = frozenset(("copied", "rebuilt", "hashed"))
 
 #: What is before a name: underscores, the vector ABI's instruction set, mask, length and parameters (``_ZGVdN4v_sin``).
 _DECORATION: Final = re.compile(
-    r"^(?:_ZGV[a-z][MN]\d+[a-z0-9]+_|_*(?:ieee754_)?)|(?:@.*|_(?:fma4?|avx2?|sse[0-9_]+|finite|evex|skx|knl|avx512\w*))+$"
+    r"^(?:_ZGV[a-z][MN]\d+[a-z0-9]+_|_*(?:ieee754_)?)"
+    r"|(?:_(?:fma4?|avx2?|sse[0-9]+(?:_[0-9]+)?|finite|evex|skx|knl|avx512[a-z0-9]*))+$"
 )
 _MATH: Final = re.compile(
     r"c?(?:pow|exp|exp2|exp10|expm1|log|log2|log10|log1p|sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|asinh|acosh|atanh|abs)"
@@ -79,8 +80,7 @@ _TEXT: Final = re.compile(
 
 def bare_name(name: str) -> str:
     """Return the name of a library function without what its library adds for versions and processors."""
-    plain = name.removesuffix("@plt")
-    return _DECORATION.sub("", plain)
+    return _DECORATION.sub("", name.partition("@")[0])
 
 
 #: What our recordings call what classes of C++ do, and names in the order in which they decide.

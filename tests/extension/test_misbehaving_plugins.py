@@ -38,7 +38,9 @@ def test_pl3_pl4_pl5_advise_and_its_gate_have_their_result(tmp_path: Path) -> No
     named = {one.split()[1].rstrip(":") for one in advice["problems"] if one.startswith("plugin ")}
     assert bad <= named
     assert any("say_network" in one and "Permission denied" in one for one in advice["problems"])
-    assert named - bad <= {f"say_{name}" for name in ("text", "not_a_number", "many", "long", "network", "patch", "thread")}
+    # a thread can't be started where the user's other processes leave no room for it
+    allowed = ("text", "not_a_number", "many", "long", "network", "patch", "thread")
+    assert named - bad <= {f"say_{name}" for name in allowed}
 
 
 def test_pl3_pl4_pl5_report_has_its_pages(tmp_path: Path) -> None:

@@ -41,6 +41,25 @@ def test_csv(tmp_path: Path) -> None:
     assert profile.counts["device_s"].sum() == pytest.approx(0.04)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [(",%,ms,,ms,", ",%,min,,min,", "no unit"), ('"Max","Name"', '"Max","Nom"', "no"), ("Type", "Time", "no")],
+)
+def test_other_units_and_columns_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    (tmp_path / "out.csv").write_text(CSV.replace(old, new))
+    with pytest.raises(InputError, match=message):
+        nsys.advisor_read(tmp_path / "out.csv")
+
+
+def test_activities_that_took_no_time_have_no_share(tmp_path: Path) -> None:
+    lines = (HERE / "nvprof.txt").read_text().splitlines(keepends=True)
+    begin = next(number for number, line in enumerate(lines) if "Time(%)" in line) + 1
+    nothing = "  0.00%       0ns         1       0ns       0ns       0ns  [CUDA memset]\n"
+    (tmp_path / "out.txt").write_text("".join([*lines[:begin], nothing]))
+    with pytest.raises(InputError):
+        nsys.advisor_read(tmp_path / "out.txt")
+
+
 def test_missing_rows_are_noticed_by_the_shares(tmp_path: Path) -> None:
     lines = (HERE / "nvprof.txt").read_text().splitlines(keepends=True)
     (tmp_path / "out.txt").write_text("".join(line for line in lines if "HtoD" not in line))

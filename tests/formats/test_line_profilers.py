@@ -33,6 +33,23 @@ def test_lines_hold_what_they_call_once() -> None:
     assert 0.8 < inside.sum() / profile.actual_s < 0.9
 
 
+@pytest.mark.parametrize("lines", [("work(1)", "work(2)"), ("f(1) + g(2)",)])
+def test_functions_called_by_several_lines_or_by_one_count_once(tmp_path: Path, lines: tuple[str, ...]) -> None:
+    names = ("f", "g") if len(lines) == 1 else ("work",)
+    row = "{:6} {:9} {:12} {:9} {:8}      {}\n"
+    inner = (write_table(name, 1, row.format(2, 1, 1e6 / len(names), 1e6 / len(names), 100.0, "return np.sort(n)"),
+             1 / len(names)) for name in names)  # fmt: skip
+    calls = "".join(row.format(5 + n, 1, 1e6 / len(lines), 1e6 / len(lines), 100 / len(lines), one)
+                    for n, one in enumerate(lines))  # fmt: skip
+    (tmp_path / "run.txt").write_text("Timer unit: 1e-06 s\n\n" + "".join(inner) + write_table("main", 4, calls, 1))
+    profile = call_stacks.advisor_read(tmp_path / "run.txt")
+    assert profile.actual_s == pytest.approx(1)
+    wall_s = dict(zip((region.line for region in profile.regions), profile.phases[0].arrays["wall_s"].sum(axis=(1, 2)),
+                      strict=True))  # fmt: skip
+    assert wall_s[2] == pytest.approx(1 / len(names))
+    assert sum(wall_s.get(line, 0.0) for line in (5, 6)) == pytest.approx(0)
+
+
 def test_lines_that_take_long_or_run_seldom_are_not_known(tmp_path: Path) -> None:
     rows = (
         "     2      2000      40000.0     20.0     57.1      f(x)\n"
@@ -101,6 +118,33 @@ def test_scalene_tells_interpreter_compiled_code_and_waiting() -> None:
 )
 def test_functions_that_many_programs_use_are_known_by_name(name: str, file: str | None, kind: str | None) -> None:
     assert classify_function(name, file) == kind
+
+
+@pytest.mark.parametrize("name", ["a" + 40 * "@" + "\nx", 40 * "_avx512" + "!", 2000 * "_sse2_"])
+def test_names_of_any_kind_are_soon_looked_at(name: str) -> None:
+    assert classify_function(name, None) is None
+
+
+def test_what_a_module_starts_when_it_is_loaded_is_the_programs_work(tmp_path: Path) -> None:
+    files = ("/home/u/run.py", "<frozen importlib._bootstrap>", "/home/u/job.py", "/home/u/job.py")
+    frames = [{"name": name, "file": file} for name, file in
+              zip(("<module>", "_find_and_load", "<module>", "simulate"), files, strict=True)]  # fmt: skip
+    profile = {"type": "sampled", "name": "t", "unit": "seconds", "startValue": 0, "endValue": 10,
+               "samples": [[0, 1, 2, 3], [0, 1, 2]], "weights": [7, 3]}  # fmt: skip
+    document = {"$schema": "https://www.speedscope.app/file-format-schema.json", "shared": {"frames": frames}}
+    (tmp_path / "run.json").write_text(json.dumps(document | {"profiles": [profile]}))
+    assert call_stacks.advisor_read(tmp_path / "run.json").counts["code.import_s"].sum() == pytest.approx(3)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [({"elapsed_time_sec": 1e308}, "no run"), ({"files": {"p.py": {}}}, "holds no times")],
+)
+def test_odd_profiles_of_scalene_are_refused(tmp_path: Path, changed: dict[str, object], message: str) -> None:
+    document = json.loads((HERE / "scalene.json").read_text()) | changed
+    (tmp_path / "run.json").write_text(json.dumps(document))
+    with pytest.raises(InputError, match=message):
+        call_stacks.advisor_read(tmp_path / "run.json")
 
 
 def test_the_outermost_function_that_tells_decides() -> None:

@@ -38,7 +38,13 @@ def test_lines_that_copy_what_grows_or_shrinks(tmp_path: Path, line: str) -> Non
     assert kinds_of(tmp_path, f"\n{line}\n") == {2: GROWS}
 
 
-@pytest.mark.parametrize("line", ["text = a + text2", "b.pop()", "b.insert(1, a)", "b = c[1:]", "for a in b: pass"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "text = a + text2", "b.pop()", "b.insert(1, a)", "b = c[1:]", "for a in b: pass", "n += 1",
+        "n += len(bytes(a))", "n += out.write(a) + 1", 'if a in ("GET", "POST"): pass', "if a in {1, 2}: pass",
+    ],
+)  # fmt: skip
 def test_lines_that_do_neither(tmp_path: Path, line: str) -> None:
     assert kinds_of(tmp_path, f"{line}\n") == {}
 

@@ -108,6 +108,8 @@ def _classify_stacks(found: StackProfile, nodes: tuple[CallPathNode, ...]) -> li
     arrays = any(_ARRAYS.match(f"{node.file} {node.name}") for node in nodes)
     for node in nodes:
         above = kinds[node.parent] if node.parent >= 0 else None
+        if above == "import" and _is_own_function(node):  # a module that starts the program's work when it is loaded
+            above = None
         own = classify_function(node.name, node.file)
         if above is not None and above not in (INTERPRETED, NATIVE):
             kinds.append("garbage" if own == "garbage" else above)
@@ -119,6 +121,10 @@ def _classify_stacks(found: StackProfile, nodes: tuple[CallPathNode, ...]) -> li
         else:
             kinds.append(found.kinds.get(node_key(node)))
     return kinds
+
+
+def _is_own_function(node: CallPathNode) -> bool:
+    return node.file is not None and node.name != "<module>" and _OF_OTHERS.match(node.file) is None
 
 
 def _is_brief(found: StackProfile, node: CallPathNode) -> bool:

@@ -7,6 +7,7 @@ the rest is the line's own.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -30,6 +31,8 @@ _HEAD: Final = re.compile(r"\s*Line #\s+Hits\s+Time\s+Per Hit\s+% Time\s+Line Co
 _RULE: Final = re.compile(r"\s*=+\s*$")
 _NUMBER: Final = r"\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
 _ROW: Final = re.compile(rf"\s*(\d{{1,9}}) +(\d{{1,15}}) +({_NUMBER}) +({_NUMBER}) +({_NUMBER})(?:  (.*))?$")
+#: What may be called, but not what is defined.
+_CALL: Final = re.compile(r"(?<!def )\b(\w+)\(")
 _BARE: Final = re.compile(r"\s*(\d{1,9})(?:\s.*)?$")
 #: A line that takes less each time does one thing or a few: what it takes is the interpreter's.
 _BRIEF_S: Final = 5e-6
@@ -74,36 +77,42 @@ def parse(path: Path) -> StackProfile:
     functions = list(_parse_functions(text))
     if not functions:
         raise InputError(path, "holds no table of line_profiler")
-    inside = _nest_functions(functions)
-    whole_s = sum(one.total_s for number, one in enumerate(functions) if number not in inside.values())
+    rest, inside = _nest_functions(functions)
+    whole_s = sum(one.total_s for number, one in enumerate(functions) if number not in inside)
     found = StackProfile("line_profiler", "wall_s", {}, whole_s, sampled=False, language="python", notes=(_PARTIAL,))
     for number, one in enumerate(functions):
         for row in one.lines:
-            callee = inside.get((number, row.line))
-            own_s = row.seconds - (functions[callee].total_s if callee is not None else 0.0)
+            own_s = rest[number, row.line]
             frame = Frame(one.name, one.file, row.line)
-            found.add_spent((frame,), 0, max(own_s, 0.0))
+            found.add_spent((frame,), 0, own_s)
             found.calls[frame,] = found.calls.get((frame,), 0.0) + row.hits
             if row.hits >= _OFTEN and own_s <= _BRIEF_S * row.hits:
                 found.kinds[frame.name, frame.file, frame.line] = INTERPRETED
     return found
 
 
-def _nest_functions(functions: list[_Function]) -> dict[tuple[int, int], int]:
-    """Return which function a line (function, line) calls: the one of the tables that its text names, called once."""
-    found: dict[tuple[int, int], int] = {}
-    for callee, one in enumerate(functions):
-        call = re.compile(rf"(?<!def )\b{re.escape(one.name.rsplit('.', 1)[-1])}\(")
-        holders = [
-            (number, row.line)
-            for number, other in enumerate(functions)
-            for row in other.lines
-            if number != callee and call.search(row.text) and row.seconds >= one.total_s * (1 - _SHARE)
-            and (number, row.line) not in found
-        ]  # fmt: skip
-        if len(holders) == 1:
-            found[holders[0]] = callee
-    return found
+def _nest_functions(functions: list[_Function]) -> tuple[dict[tuple[int, int], float], set[int]]:
+    """Return the own seconds of each line (function, line), and the functions that lines of others call.
+
+    Functions of one name are called by all lines whose texts name them, if these took as long: of each the same part.
+    """
+    rest = {(number, row.line): row.seconds for number, one in enumerate(functions) for row in one.lines}
+    callers: dict[str, dict[tuple[int, int], None]] = defaultdict(dict)
+    named: dict[str, set[int]] = defaultdict(set)
+    for number, one in enumerate(functions):
+        named[one.name.rsplit(".", 1)[-1]].add(number)
+        for row in one.lines:
+            for name in _CALL.findall(row.text):
+                callers[name][number, row.line] = None
+    inside: set[int] = set()
+    for name, callees in named.items():
+        lines = [line for line in callers[name] if line[0] not in callees]
+        room_s, called_s = sum(rest[line] for line in lines), sum(functions[one].total_s for one in callees)
+        if room_s >= called_s * (1 - _SHARE):
+            inside |= callees
+            for line in lines:
+                rest[line] *= max(1 - called_s / room_s, 0.0)
+    return rest, inside
 
 
 def _parse_functions(text: PlainText) -> Iterator[_Function]:

@@ -24,6 +24,7 @@ _COMPILED: Final = "compiled code"
 _LEAST: Final = 0.95
 _MOST: Final = 1.01
 _LATEST: Final = 1e11
+_LONGEST_S: Final = 1e10
 
 
 def parse(path: Path) -> StackProfile:
@@ -33,6 +34,8 @@ def parse(path: Path) -> StackProfile:
     if missing:
         raise InputError(path, f"the profile lacks {min(missing)!r}")
     wall_s = document["elapsed_time_sec"].require_number(0.0)
+    if wall_s > _LONGEST_S:
+        raise document["elapsed_time_sec"].make_error(f"{wall_s:g} s are no run")
     start = document.get("start_time_absolute")
     begun = start.require_number(0.0) if start is not None else 0.0
     if start is not None and begun > _LATEST:
@@ -40,7 +43,8 @@ def parse(path: Path) -> StackProfile:
     spent: dict[tuple[Frame, ...], list[float]] = {}
     kinds: dict[tuple[str, str | None, int | None], str] = {}
     for file, node in document["files"].require_fields().items():
-        for line in node.require_fields()["lines"].require_items():
+        fields = node.require_fields()
+        for line in fields["lines"].require_items() if "lines" in fields else ():
             _add_line(spent, kinds, file, line, wall_s)
     shown = sum(sum(each) for each in spent.values())
     if wall_s <= 0 or not spent:

@@ -128,7 +128,7 @@ class _RankReader:
                 form, args = usual.get((event.cat, event.name)), event.args
                 start, length = event.ts, event.dur
                 if (
-                    form is not None and type(args) is EventArgs
+                    form is not None and type(args) is EventArgs and args.correlation_id is None
                     and type(start) in _NUMBERS and type(length) in _NUMBERS
                     and 0 <= length < _LONGEST_US and 0 <= start < _LATEST_US
                 ):  # fmt: skip

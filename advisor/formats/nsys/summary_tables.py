@@ -31,6 +31,7 @@ _NVPROF: Final = re.compile(
     rb"^[ \t]*\"?(?:Type\"?[, ]+\"?)?Time\(%\)\"?[, ]+\"?Time\"?[, ]+\"?Calls\"?[, ]+\"?Avg\"?", re.M
 )
 _NSYS: Final = re.compile(rb"^ *Time ?\(%\)[ ,]+Total Time \(ns\)[ ,]+(?:Instances|Count|Operations)[ ,]", re.M)
+_NVPROF_COLUMNS: Final = frozenset(("Time(%)", "Time", "Calls", "Avg", "Name"))
 _UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _TIME: Final = r"(\d+(?:\.\d+)?(?:e[-+]?\d+)?)(s|ms|us|ns)"
 _NVPROF_ROW: Final = re.compile(
@@ -38,6 +39,7 @@ _NVPROF_ROW: Final = re.compile(
     r" +(\S.*?)\s*$"
 )
 _API: Final = re.compile(r"==\d+== API calls:")
+_COMMAS: Final = re.compile(r"(?:Time ?\(%\)|[\d.]*),")
 _SPACES: Final = re.compile(r" {2,}")
 _NAME_COLUMNS: Final = ("Name", "Operation")
 _COUNT_COLUMNS: Final = {"Name": ("Instances",), "Operation": ("Count", "Operations")}
@@ -113,16 +115,16 @@ def _parse_nvprof_csv(text: PlainText) -> Iterator[_Activity]:
     rows: list[_Activity] = []
     for line, row in enumerate(text.lines):
         cells = _split_commas(text, line, row)
-        if "Time(%)" in cells and "Calls" in cells:
+        if set(cells) >= _NVPROF_COLUMNS:
             head, units = cells, None
         elif head is not None and len(cells) == len(head):
             fields = dict(zip(head, cells, strict=True))
             if units is None:
                 units = fields
+                if not {units["Time"], units["Avg"]} <= _UNITS.keys():
+                    raise text.make_error(line, f"{units['Time'][:20]!r} is no unit of times")
             elif fields.get("Type", "GPU activities") == "GPU activities":
-                seconds, mean = (
-                    text.parse_number(fields[n], line) * _UNITS.get(units[n], 0.0) for n in ("Time", "Avg")
-                )
+                seconds, mean = (text.parse_number(fields[n], line) * _UNITS[units[n]] for n in ("Time", "Avg"))
                 calls, percent = (text.parse_number(fields[n], line) for n in ("Calls", "Time(%)"))
                 rows.append(_check_row(text, line, _Activity(fields["Name"], seconds, calls, percent), mean))
         elif not row.strip():
@@ -159,7 +161,7 @@ def _parse_nsys(text: PlainText) -> Iterator[_Activity]:
 def _split(text: PlainText, line: int, columns: int = 0) -> list[str]:
     """Return the cells of a row of a table: separated by commas, or by two blanks and more."""
     row = text.lines[line].strip()
-    if "," in row and not _SPACES.search(row):
+    if _COMMAS.match(row):
         return _split_commas(text, line, row)
     return _SPACES.split(row, max(columns - 1, 0))
 
@@ -184,6 +186,6 @@ def _check_shares(text: PlainText, rows: list[_Activity]) -> list[_Activity]:
     """Return the rows; raises ``InputError`` where their shares are not those of their seconds."""
     together = sum(row.seconds for row in rows)
     for row in rows:
-        if abs(100 * row.seconds / together - row.percent) > _SHARE + _SLACK * row.percent:
+        if together > 0 and abs(100 * row.seconds / together - row.percent) > _SHARE + _SLACK * row.percent:
             raise InputError(text.path, f"{row.name[:80]!r} is not {row.percent:g} % of the rows: the table is cut off")
     return rows

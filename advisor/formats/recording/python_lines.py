@@ -21,6 +21,13 @@ _SEARCHING: Final = frozenset({"index", "count", "remove"})
 _MOVING: Final = frozenset({"pop", "insert"})
 #: Functions that make a new array or table of an old one and something more.
 _EXTENDING: Final = frozenset({"append", "concatenate", "concat", "vstack", "hstack", "insert", "r_", "c_"})
+#: Functions and methods that give a number.
+_NUMBERS: Final = frozenset({
+    "len", "sum", "mean", "dot", "int", "float", "ord", "abs", "round", "hash", "count", "index", "find", "item",
+    "write", "send", "crc32",
+})  # fmt: skip
+#: What is written out in the source has a handful of elements, or is a set or dictionary.
+_WRITTEN_OUT: Final = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Constant)
 
 
 class LineKind(Flag):
@@ -54,17 +61,32 @@ def read_line_kinds(path: str, changed_before_s: float) -> Mapping[int, LineKind
 
 def _kind_of(node: ast.AST) -> LineKind:
     match node:
-        case ast.Compare(ops=operators) if any(isinstance(one, ast.In | ast.NotIn) for one in operators):
+        case ast.Compare(ops=operators, comparators=searched) if any(
+            isinstance(one, ast.In | ast.NotIn) and not isinstance(where, _WRITTEN_OUT)
+            for one, where in zip(operators, searched, strict=True)
+        ):
             return LineKind.SEARCHES
         case ast.Call(func=ast.Attribute(attr=name), args=[_]) if name in _SEARCHING:
             return LineKind.SEARCHES
         case ast.Call(func=ast.Attribute(attr=name), args=[ast.Constant(value=0), *_]) if name in _MOVING:
             return LineKind.GROWS
-        case ast.AugAssign(op=ast.Add()):
+        case ast.AugAssign(op=ast.Add(), value=value) if not _is_number(value):
             return LineKind.GROWS
         case ast.Assign(targets=[target], value=value) if _extends(value, ast.unparse(target)):
             return LineKind.GROWS
     return LineKind.NOTHING
+
+
+def _is_number(value: ast.expr) -> bool:
+    """Return whether a value is a number, whatever is copied to get at it."""
+    match value:
+        case ast.Constant(value=int() | float() | complex()):
+            return True
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name)):
+            return name in _NUMBERS
+        case ast.BinOp(left=left, right=right):
+            return _is_number(left) or (_is_number(right) and not isinstance(value.op, ast.Mult | ast.Mod))
+    return False
 
 
 def _extends(value: ast.expr, target: str) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from advisor.support.grouping import number_values
-from advisor_simulation.replay.numba_compiler import choose_compiled
+from advisor_simulation.replay.numba_compiler import choose_compiled, has_numba
 from advisor_simulation.whatif.traced import queue_loop
 from advisor_simulation.whatif.traced.time_slices import Turns
 
@@ -48,6 +48,8 @@ FIRST: Final = 200
 PROMISING: Final = 0.7
 #: There are at most so many times as many ranks as cores.
 MOST: Final = 4
+#: Turns that are followed for each number of cores at most; without compiled loops a hundredth of them.
+MOST_TURNS: Final = 10_000_000
 #: All numbers of cores up to this one are tried, of larger ones the multiples of eight and fractions of the ranks.
 FEW_CORES: Final = 24
 #: Times closer than this are one, seconds.
@@ -159,12 +161,13 @@ def _fit_queue(these: _Stretches, ranks: int) -> tuple[float, int, float] | None
 
 def _candidates(these: _Stretches, ranks: int) -> Iterator[tuple[int, float]]:
     longest_s = float(np.bincount(these.job, these.seconds).max(initial=0.0))
+    whole_s, most = float(these.seconds.sum()), MOST_TURNS if has_numba() else MOST_TURNS // 100
     few, many = range(max(ranks // MOST, 1), FEW_CORES + 1), range(FEW_CORES + 8, ranks, 8)
     whole = {*few, *many, ranks // 2, ranks // 3, ranks // 4}
     for cores in sorted(whole):
         if 0 < cores < ranks:
             for slice_s in SLICES_S:
-                if slice_s < longest_s or slice_s == np.inf:
+                if slice_s == np.inf or (slice_s < longest_s and whole_s <= most * slice_s):
                     yield cores, slice_s
 
 
