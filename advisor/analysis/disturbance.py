@@ -60,7 +60,7 @@ def doubtful_seconds(
     but for what CPU clocks have ``proven_s`` of the gap's ``seconds`` (``proven_imbalance``).
     """
     if gap == "O":
-        return _io_delay_seconds(profile)
+        return _io_delay_seconds(profile) + min(_blocked_seconds(profile), disturbance_seconds(profile))
     if gap not in DISTURBED_GAPS:
         return 0.0
     table = profile.counts.get(UNREPEATED)
@@ -104,6 +104,12 @@ def _io_delay_seconds(profile: Profile) -> float:
     table = profile.counts.get(IO_DELAY)
     seconds = float(table.sum()) / len(profile.processors) if table is not None else 0.0
     return seconds if seconds >= _LEAST_SHARE * profile.actual_s else 0.0
+
+
+def _blocked_seconds(profile: Profile) -> float:
+    """Return the mean seconds that processors were off their cores and in no call."""
+    lost = [float(phase.arrays["os_s"].sum()) for phase in profile.phases if "os_s" in phase.arrays]
+    return sum(lost) / len(profile.processors)
 
 
 def delayed_io_share(profile: Profile) -> float:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
 from advisor.formats.nsys.columns import is_report_folder
+from advisor.formats.nsys.detection import is_summary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -50,8 +51,6 @@ def advisor_sniff(path: Path) -> float | None:
         return None
     if _is_report(path):
         return 1.0
-    from advisor.formats.nsys.summary_tables import is_summary
-
     return 0.9 if is_summary(path) else None
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.plain_text import read_ends, read_plain_text
+from advisor.formats.plain_text import read_plain_text
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Processor
 from advisor.trace.callpaths.profile import from_call_paths
@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
     from advisor.model.records import Profile
 
-_NVPROF: Final = re.compile(
-    rb"^[ \t]*\"?(?:Type\"?[, ]+\"?)?Time\(%\)\"?[, ]+\"?Time\"?[, ]+\"?Calls\"?[, ]+\"?Avg\"?", re.M
-)
-_NSYS: Final = re.compile(rb"^ *Time ?\(%\)[ ,]+Total Time \(ns\)[ ,]+(?:Instances|Count|Operations)[ ,]", re.M)
 _NVPROF_COLUMNS: Final = frozenset(("Time(%)", "Time", "Calls", "Avg", "Name"))
 _UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _TIME: Final = r"(\d+(?:\.\d+)?(?:e[-+]?\d+)?)(s|ms|us|ns)"
@@ -64,12 +60,6 @@ class _Activity:
     seconds: float
     calls: float
     percent: float
-
-
-def is_summary(path: Path) -> bool:
-    """Return whether the file holds sums of kernels or copies by nvprof or ``nsys stats``."""
-    ends = read_ends(path)
-    return _NVPROF.search(ends) is not None or _NSYS.search(ends) is not None
 
 
 def read_summary(path: Path) -> Profile:

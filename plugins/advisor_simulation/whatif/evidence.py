@@ -106,8 +106,12 @@ def weigh_doubt(words: Words) -> float:
 
 def raise_high(words: Words, gain_s: float) -> float:
     """Return what a change wins at most where all of the work that follows hides it, not the share that is assumed."""
-    hiding = any(ASSUMPTIONS.get(word) in (_OVERLAP, _RESULT) for word in words)
-    return gain_s / HIDDEN if hiding else gain_s
+    return gain_s / HIDDEN if is_hiding(words) else gain_s
+
+
+def is_hiding(words: Words) -> bool:
+    """Return whether a change hides communication behind work."""
+    return any(ASSUMPTIONS.get(word) in (_OVERLAP, _RESULT) for word in words)
 
 
 def describe_assumption(trial: Trial, words: Words, phases: set[int]) -> str:

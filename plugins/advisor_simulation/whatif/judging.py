@@ -6,6 +6,7 @@ for the same seconds; it is named in the place of the one that took them.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -13,9 +14,19 @@ import numpy as np
 
 from advisor.advice.counterfactuals import Counterfactual
 from advisor.advice.facts.places import is_significant
-from advisor.analysis.disturbance import undisturbed_seconds
+from advisor.analysis.disturbance import disturbance_seconds, undisturbed_seconds
+from advisor.analysis.proven_imbalance import prove_imbalance, prove_transfer
+from advisor.trace.counts import UNDISTURBED_TRANSFER
 from advisor.trace.regions import is_sleep
-from advisor_simulation.whatif.evidence import HARDLY, describe_assumption, find_regions, raise_high, weigh_doubt
+from advisor_simulation.whatif.changes import HIDDEN
+from advisor_simulation.whatif.evidence import (
+    HARDLY,
+    describe_assumption,
+    find_regions,
+    is_hiding,
+    raise_high,
+    weigh_doubt,
+)
 from advisor_simulation.whatif.gains import MOVING, compare_trials, noise_s
 from advisor_simulation.whatif.placing import is_well_placed
 from advisor_simulation.whatif.reasons import OF_RUNS
@@ -69,6 +80,7 @@ class _Search:
     """Changes by key, what each wins alone, and how much work is left; keys that are missing were not tried.
 
     ``steady`` is the part of what a change wins that is not the wait for whom noise has delayed, where that was asked.
+    Hiding communication wins ``proven_s`` at most: where others held the cores, what equal calls and CPU clocks prove.
     """
 
     trial: Trial
@@ -80,6 +92,7 @@ class _Search:
     budget: WorkBudget = field(default_factory=WorkBudget)
     well_placed: bool = False
     steady: dict[Key, float] = field(default_factory=dict)
+    proven_s: float = math.inf
 
     def is_worth_making(self, key: Key, gain_s: float) -> bool:
         """Return whether a change that wins so much behind better ones is worth its effort, and no repetition.
@@ -124,6 +137,9 @@ def simulate_candidates(
 def _judge_run(trial: Trial, candidates: Sequence[Candidate]) -> list[Counterfactual | None]:
     keys = [(tuple(candidate.change.items()), candidate.phases) for candidate in candidates]
     search = _Search(trial, candidates, keys, noise_s(trial), well_placed=_are_well_placed(trial, candidates))
+    profile = trial.run.profile
+    if disturbance_seconds(profile) and UNDISTURBED_TRANSFER in profile.counts:
+        search.proven_s = HIDDEN * (sum(prove_imbalance(profile).values()) + prove_transfer(profile))
     _try_each_alone(search)
     chosen = _choose_changes(search)
     return [_build_counterfactual(search, number, chosen) for number in range(len(candidates))]
@@ -182,7 +198,9 @@ def _try_alone(search: _Search, key: Key) -> _AloneGain | None:
         return None
     gain = compare_trials(search.trial, after, dict(key[0]))
     regions = find_regions(key[0], search.trial, after)
-    return _AloneGain(gain.expected_s, gain.low_s, gain.high_s, regions, after.is_replayed)
+    most_s = search.proven_s if is_hiding(key[0]) else math.inf
+    expected_s, low_s, high_s = (min(each, most_s) for each in (gain.expected_s, gain.low_s, gain.high_s))
+    return _AloneGain(expected_s, low_s, high_s, regions, after.is_replayed)
 
 
 def _find_steady_parts(search: _Search) -> None:

@@ -74,9 +74,10 @@ OF_RUNS: Final[Mapping[Words, str]] = {
     ("io", "tuned"): _FILES,
     ("io", "unbuffered"): _FILES,
     **{("devices", word): _DEVICES for word in (
-        "accumulate", "allocations", "batch", "batched", "binding", "buckets", "bytes", "communication", "concurrent",
-        "copies", "data", "divergence", "fusion", "gpu_aware", "grids", "half", "host", "host_work", "imbalance",
-        "launches", "lead", "matrix_units", "occupancy", "optimizer", "order", "own_device", "pinned", "pipeline",
-        "prefetch", "reads", "registers", "resident", "route", "shapes", "startup", "streams", "synchronizations",
+        "accumulate", "allocations", "batch", "batched", "binding", "buckets", "bytes", "communication",
+        "concurrent", "copies", "data", "divergence", "elements", "fusion", "gpu_aware", "grids", "half", "host",
+        "host_work", "imbalance", "launches", "lead", "matrix_units", "occupancy", "optimizer", "order",
+        "own_device", "pinned", "pipeline", "prefetch", "reads", "registers", "resident", "route", "shapes",
+        "startup", "streams", "synchronizations",
     )},
 }  # fmt: skip
