@@ -109,7 +109,7 @@ def _io_delay_seconds(profile: Profile) -> float:
 def _blocked_seconds(profile: Profile) -> float:
     """Return the mean seconds that processors were off their cores and in no call."""
     lost = [float(phase.arrays["os_s"].sum()) for phase in profile.phases if "os_s" in phase.arrays]
-    return sum(lost) / len(profile.processors)
+    return max(sum(lost), 0.0) / len(profile.processors)
 
 
 def delayed_io_share(profile: Profile) -> float:

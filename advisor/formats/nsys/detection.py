@@ -1,0 +1,22 @@
+"""What tells sums of device activities by nvprof and ``nsys stats`` from other text."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+from advisor.formats.plain_text import read_ends
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_NVPROF: Final = re.compile(
+    rb"^[ \t]*\"?(?:Type\"?[, ]+\"?)?Time\(%\)\"?[, ]+\"?Time\"?[, ]+\"?Calls\"?[, ]+\"?Avg\"?", re.M
+)
+_NSYS: Final = re.compile(rb"^ *Time ?\(%\)[ ,]+Total Time \(ns\)[ ,]+(?:Instances|Count|Operations)[ ,]", re.M)
+
+
+def is_summary(path: Path) -> bool:
+    """Return whether the file holds sums of kernels or copies by nvprof or ``nsys stats``."""
+    ends = read_ends(path)
+    return _NVPROF.search(ends) is not None or _NSYS.search(ends) is not None
