@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.advice.facts.of_code import code_seconds
+from advisor.advice.facts.of_code import COUNTED_IF_ANY, code_seconds
 from advisor.analysis.disturbance import undisturbed_seconds
 from advisor.analysis.measures import recording_command
 from advisor.analysis.quality import DEVICES_UNSEEN, HIDDEN
@@ -70,11 +70,7 @@ _WORDS: Final = {
     "code.baseline_share": "in floating-point code for the oldest processors",
 }
 #: Kinds that need no look into compiled code: without others nothing is known of that.
-_BY_NAME: Final = frozenset({
-    "code.interpreted_share", "code.pickled_share", "code.keyed_share", "code.listed_share", "code.regrown_share",
-    "code.decoded_share", "code.rowwise_share", "code.garbage_share", "code.import_share",
-    "code.deep_copy_share", "code.pattern_share", *(f"code.{kind}_share" for kind in COUNTED_KINDS.values()),
-})  # fmt: skip
+_BY_NAME: Final = frozenset(f"code.{kind}_share" for kind in (*COUNTED_IF_ANY, *COUNTED_KINDS.values()))
 #: What the issue slots of a processor are used for, or lost to, by top-down counters.
 _SLOT_WORDS: Final = {
     "topdown.memory_s": "wait for data",

@@ -180,13 +180,13 @@ def _kill_below(top: int) -> None:
     Killed one by one, processes that start others would start them faster than they are found. A signal reaches a whole
     group at once, and one that is stopped starts nothing and keeps its place among the processes that a user may have.
     """
-    end = monotonic() + _PATIENCE_S
+    end, own = monotonic() + _PATIENCE_S, os.getpgid(0)
     for number, spared in ((signal.SIGSTOP, "TtDZX"), (signal.SIGKILL, "ZX")):
         while monotonic() < end and (found := [one for one in _find_descendants(top) if one.state not in spared]):
-            for group in {one.group for one in found} - {os.getpgid(0)}:
+            for group in {one.group for one in found} - {own}:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(group, number)
-            for process in (one.number for one in found if one.group == os.getpgid(0)):
+            for process in (one.number for one in found if one.group == own):
                 with suppress(ProcessLookupError, PermissionError):
                     os.kill(process, number)
             sleep(0.002)

@@ -27,6 +27,12 @@ def postgres() -> Iterator[PostgresServer]:
         yield server
 
 
+@pytest.fixture
+def database(postgres: PostgresServer) -> str:
+    """The name of a new, empty database."""
+    return postgres.make_database()
+
+
 @pytest.fixture(params=["sqlite", "postgres"])
 def new_history(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], HistoryLocation]:
     """Return what gives the place of a new history, in each of both databases."""

@@ -12,6 +12,7 @@ from advisor.advice.facts.source import compute_share
 from advisor.analysis.disturbance import disturbance_seconds
 from advisor.analysis.loads.computation import compute_stretch
 from advisor.analysis.proven_imbalance import predict_handovers, prove_lock_waiting
+from advisor.trace.library_functions import COUNTED_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -23,10 +24,7 @@ if TYPE_CHECKING:
 _KNOWN: Final = 0.5
 #: What functions of libraries do is known by their names. Such a share of it or more is what is at least true, however
 #: little is known of the rest.
-_NAMED: Final = frozenset({
-    "math", "allocation", "copy", "lock", "text", "random", "string", "length", "copied", "rebuilt", "hashed",
-    "garbage", "import", "deep_copy", "pattern",
-})  # fmt: skip
+_NAMED: Final = frozenset((*COUNTED_KINDS.values(), "garbage", "import", "deep_copy", "pattern"))
 _CERTAIN: Final = 0.2
 #: Facts by the kind of code whose seconds they are a share of.
 _KINDS: Final = {
@@ -76,7 +74,7 @@ _KINDS: Final = {
     "code.pattern_share": "pattern",
 }
 #: Kinds of code that are counted only where there is any: other languages have none, and profilers show the others.
-_COUNTED_IF_ANY: Final = (
+COUNTED_IF_ANY: Final = (
     "interpreted", "pickled", "keyed", "listed", "regrown", "decoded", "rowwise", "garbage", "import",
     "deep_copy", "pattern",
 )  # fmt: skip
@@ -132,7 +130,7 @@ def _share(kind: str, source: FactSource) -> float | None:
     share = compute_share(sum_counts(source, f"code.{kind}_s"), sum_counts(source, "code.all_s"))
     if known < _KNOWN:
         return share if kind in _NAMED and share is not None and share >= _CERTAIN else None
-    if kind in _COUNTED_IF_ANY and f"code.{kind}_s" not in source.profile.counts:
+    if kind in COUNTED_IF_ANY and f"code.{kind}_s" not in source.profile.counts:
         return 0.0  # the code that is known is of other kinds
     return share
 

@@ -12,7 +12,7 @@ from advisor.advice.facts.places import family_name
 from advisor.advice.facts.sheet import find_slowest_processors
 from advisor.advice.ranking.ceilings import compute_ceiling, compute_confidence, find_gap_letters, restrict_ceiling
 from advisor.advice.ranking.effects import find_effects, find_spot, select_instructions, spot_code
-from advisor.advice.ranking.gains import ExpectedGain
+from advisor.advice.ranking.gains import fit_below
 from advisor.analysis.loads.computation import find_sequential_regions
 from advisor.model import policy
 from advisor.model.recommendations import Recommendation
@@ -241,8 +241,8 @@ def restrict_draft(draft: Draft, claims: tuple[Claim, ...], book: GapBudget) -> 
     if all(name in book.gaps for name in names):
         made = replace(made, gaps=names)
     if made.expected_s is not None and made.interval_s is not None:
-        fit = ExpectedGain(made.expected_s, *made.interval_s, "simulation").fit_below(most)
-        made = replace(made, expected_s=fit.expected_s, interval_s=(fit.low_s, fit.high_s))
+        expected_s, interval_s = fit_below(made.expected_s, *made.interval_s, most)
+        made = replace(made, expected_s=expected_s, interval_s=interval_s)
     return replace(draft, claims=claims, recommendation=made)
 
 

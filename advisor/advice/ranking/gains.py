@@ -13,9 +13,9 @@ class ExpectedGain(NamedTuple):
     high_s: float
     basis: Literal["simulation", "history", "similar", "calibration", "experiment"]
 
-    def fit_below(self, most_s: float) -> ExpectedGain:
-        """Return the gain with nothing above ``most_s``: what expects more is as unsure as before, of less."""
-        if self.expected_s <= most_s or self.expected_s <= 0.0:
-            return self._replace(high_s=min(self.high_s, most_s))
-        part = most_s / self.expected_s
-        return self._replace(expected_s=most_s, low_s=self.low_s * part, high_s=most_s)
+
+def fit_below(expected_s: float, low_s: float, high_s: float, most_s: float) -> tuple[float, tuple[float, float]]:
+    """Return a gain and its interval with nothing above ``most_s``: one that expects more stays as unsure as it was."""
+    if expected_s <= most_s or expected_s <= 0.0:
+        return expected_s, (low_s, min(high_s, most_s))
+    return most_s, (low_s * most_s / expected_s, most_s)

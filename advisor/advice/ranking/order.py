@@ -16,7 +16,7 @@ from advisor.advice.ranking.explained_drafts import (
     put_measured_first,
     sum_explained,
 )
-from advisor.advice.ranking.gains import ExpectedGain
+from advisor.advice.ranking.gains import ExpectedGain, fit_below
 from advisor.advice.ranking.judgement import judge_drafts, order_judgement
 from advisor.advice.ranking.outlook import Outlook, add_outlook, matters_later, sort_by_target
 from advisor.analysis.disturbance import undisturbed_seconds
@@ -142,9 +142,8 @@ def _add_expected_gain(draft: Draft, gain: Callable[[Recommendation], ExpectedGa
         return draft
     replayed = found.basis == "simulation" and "devices" in draft.match.action.change
     most = max(made.ceiling_s, found.high_s) if replayed else made.ceiling_s
-    fit = found.fit_below(most)
-    interval = (fit.low_s, fit.high_s)
-    better = replace(made, expected_s=fit.expected_s, interval_s=interval, basis=fit.basis, ceiling_s=most)
+    expected_s, interval_s = fit_below(found.expected_s, found.low_s, found.high_s, most)
+    better = replace(made, expected_s=expected_s, interval_s=interval_s, basis=found.basis, ceiling_s=most)
     return replace(draft, recommendation=better)
 
 

@@ -51,15 +51,15 @@ def read_line_kinds(path: str, changed_before_s: float) -> Mapping[int, LineKind
         tree = ast.parse(read_limited(source, _MOST_B))
         found: dict[int, LineKind] = defaultdict(lambda: LineKind.NOTHING)
         for node in ast.walk(tree):
-            if kind := _kind_of(node):
-                for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):  # type: ignore[attr-defined]
+            if isinstance(node, ast.stmt | ast.expr) and (kind := _kind_of(node)):
+                for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
                     found[line] |= kind
     except (OSError, InputError, SyntaxError, ValueError, RecursionError, MemoryError):
         return {}
     return dict(found)
 
 
-def _kind_of(node: ast.AST) -> LineKind:
+def _kind_of(node: ast.stmt | ast.expr) -> LineKind:
     match node:
         case ast.Compare(ops=operators, comparators=searched) if any(
             isinstance(one, ast.In | ast.NotIn) and not isinstance(where, _WRITTEN_OUT)
