@@ -149,7 +149,7 @@ def run_supervised(task: Callable[[], int], *, offline: bool = False, confines: 
             left_out = {name: reasons[name] for name in sorted(suspects.left_out)}
             return _run_once(task, _ChildState(left_out, offline, confines))
         except ChildLost as lost:
-            if lost.delivering or not suspects.record_loss(lost.plugin, lost.asked):
+            if lost.delivering or not suspects.record_loss(lost.plugin, lost.asked, lost.reason):
                 raise
             when = "when" if lost.plugin else "after"
             for name in suspects.left_out - reasons.keys():

@@ -118,7 +118,8 @@ class ReaderPool:
         if not hasattr(self._own, "lost"):
             self._own.lost = set()
         lost: set[str] = self._own.lost  # those that ended a child over this unit: one is enough
-        suspects, reason = Suspects(lost | self._breaker.blocked_plugins), ""
+        suspects = Suspects(lost | self._breaker.blocked_plugins)
+        losses: dict[str, TaskFailed] = {}
         while True:
             try:
                 answer = worker.run_task({**task, "blocked": sorted(suspects.left_out)}, self._answer_question)
@@ -129,18 +130,22 @@ class ReaderPool:
                     raise
                 if not failed.at and not failed.fresh:
                     continue
-                if not suspects.record_loss(failed.at, failed.asked, late=failed.late):
+                retry = suspects.record_loss(failed.at, failed.asked, failed.reason, late=failed.late)
+                losses[failed.at or ""] = failed
+                if not retry:
+                    self._record_deaths(suspects, losses)
                     raise
-                if failed.at:
-                    self._breaker.record_death(failed.at, failed.reason, late=failed.late)
-                reason = failed.reason
                 continue
-            for one in suspects.tried if len(suspects.tried) == 1 else ():
-                self._breaker.record_death(one, reason)
+            self._record_deaths(suspects, losses)
             lost |= suspects.left_out
             if isinstance(answer, dict) and isinstance(answer.get("failed"), dict):
                 self._breaker.record_answer({str(name): str(why) for name, why in answer["failed"].items()})
             return answer
+
+    def _record_deaths(self, suspects: Suspects, losses: Mapping[str, TaskFailed]) -> None:
+        for name in sorted(suspects.found):
+            loss = losses.get(name) or losses[""]
+            self._breaker.record_death(name, loss.reason, late=loss.late and loss.at == name)
 
     def _answer_question(self, question: object) -> dict[str, object]:
         """Return what a child asks of a history on a server."""

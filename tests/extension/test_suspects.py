@@ -2,14 +2,59 @@
 
 from __future__ import annotations
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from advisor.extension.suspects import Suspects
 
 
-def test_whoever_was_asked_is_guilty() -> None:
+def test_whoever_was_asked_is_left_out() -> None:
     suspects = Suspects(["old"])
     assert suspects.record_loss("bad", ("good", "bad"))
     assert suspects.left_out == {"old", "bad"}
+    assert suspects.found == {"bad"}
     assert not suspects.record_loss("bad", ()), "without it, it cannot have been it"
+
+
+def test_two_that_end_children_are_both_left_out() -> None:
+    for reasons in (("exited", "exited"), ("exited", "was killed")):
+        suspects = Suspects()
+        children = _lose_children(suspects, {"bad": reasons[0], "worse": reasons[1]})
+        assert suspects.left_out == {"bad", "worse"}
+        assert children == 2 + (reasons[0] == reasons[1])
+
+
+def test_one_whose_timer_ends_children_over_others_costs_no_other() -> None:
+    for over in (["next"], ["next", "other", "next"], ["other", "next", "other"]):
+        suspects, asked = Suspects(), ("other", "timer", "next")
+        for victim in over:
+            assert suspects.record_loss(victim, [one for one in asked if one not in suspects.left_out], "exited")
+        while "timer" not in suspects.left_out:
+            left = [one for one in asked if one not in suspects.left_out]
+            assert suspects.record_loss(None, left, "exited")
+        assert suspects.found == {"timer"}
+
+
+@given(st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from(["exited", "was killed"]), max_size=8))
+def test_those_that_end_children_are_found_and_nobody_else(killers: dict[str, str]) -> None:
+    suspects = Suspects()
+    assert _lose_children(suspects, killers) <= 2 * len(killers)
+    assert suspects.found == set(killers)
+
+
+def _lose_children(suspects: Suspects, killers: dict[str, str]) -> int:
+    """Ask all plugins in turn, in one child after the other, until none is lost; return how many were."""
+    for lost in range(100):
+        asked: list[str] = []
+        for name in ["a_good", *sorted(killers)]:
+            if name not in suspects.left_out:
+                asked.append(name)
+                if name in killers:
+                    assert suspects.record_loss(name, asked, killers[name])
+                    break
+        else:
+            return lost
+    raise AssertionError("no end")
 
 
 def test_of_those_that_were_asked_before_each_is_left_out_alone_before_all_are() -> None:
