@@ -65,3 +65,21 @@ def test_missing_rows_are_noticed_by_the_shares(tmp_path: Path) -> None:
     (tmp_path / "out.txt").write_text("".join(line for line in lines if "HtoD" not in line))
     with pytest.raises(InputError, match="cut off"):
         nsys.advisor_read(tmp_path / "out.txt")
+
+
+def test_a_second_view_counts_once_and_a_second_run_is_refused(tmp_path: Path) -> None:
+    text = (HERE / "nsys-stats.txt").read_text()
+    again = text[text.index(" ** CUDA GPU Kernel") :]
+    (tmp_path / "out.txt").write_text(text + "\n" + again)
+    assert nsys.advisor_read(tmp_path / "out.txt").counts["device_s"].sum() == pytest.approx(0.1)
+    other = again
+    for once, twice in (
+        ("75,000,000", "150,000,000"),
+        ("25,000,000", "50,000,000"),
+        ("100 ", "200 "),
+        (" 50 ", " 100 "),
+    ):
+        other = other.replace(once, twice)
+    (tmp_path / "out.txt").write_text(text + "\n" + other)
+    with pytest.raises(InputError, match=r"a second table of 0\.2 s after one of 0\.1 s: give each run a file"):
+        nsys.advisor_read(tmp_path / "out.txt")

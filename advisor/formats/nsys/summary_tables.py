@@ -123,17 +123,20 @@ def _parse_nvprof_csv(text: PlainText) -> Iterator[_Activity]:
 
 
 def _parse_nsys(text: PlainText) -> Iterator[_Activity]:
-    """Yield the rows of the first table of kernels and the first of copies by time."""
-    seen: set[str] = set()
+    """Yield the rows of the table of kernels and of that of copies by time; raises ``InputError`` for a second run's.
+
+    The same seconds once more are another view of the same kernels.
+    """
+    totals: dict[str, float] = {}
     line = 0
     while line < len(text.lines):
         head = _split(text, line)
         last = head[-1] if head else ""
         line += 1
         counted = _COUNT_COLUMNS.get(last, ())
-        if len(head) < 6 or head[1] != "Total Time (ns)" or head[2] not in counted or last in seen or "GridXYZ" in head:
+        if len(head) < 6 or head[1] != "Total Time (ns)" or head[2] not in counted or "GridXYZ" in head:
             continue
-        seen.add(last)
+        begin = line
         rows: list[_Activity] = []
         while line < len(text.lines) and text.lines[line].strip():
             cells = _split(text, line, len(head))
@@ -145,7 +148,14 @@ def _parse_nsys(text: PlainText) -> Iterator[_Activity]:
             percent, total, calls, mean = (text.parse_number(cell.replace(",", ""), line - 1) for cell in cells[:4])
             name = cells[len(head) - 1]
             rows.append(_check_row(text, line - 1, _Activity(name, total * 1e-9, calls, percent), mean * 1e-9))
-        yield from _check_shares(text, rows)
+        total_s = sum(row.seconds for row in _check_shares(text, rows))
+        if last not in totals:
+            totals[last] = total_s
+            yield from rows
+        elif abs(total_s - totals[last]) > _SLACK * totals[last]:
+            raise text.make_error(
+                begin - 1, f"a second table of {total_s:.3g} s after one of {totals[last]:.3g} s: give each run a file"
+            )
 
 
 def _split(text: PlainText, line: int, columns: int = 0) -> list[str]:
