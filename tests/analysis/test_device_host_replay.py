@@ -116,6 +116,17 @@ def test_small_communications_that_were_held_up_count_as_small() -> None:
     assert np.isfinite(gains["communication"])
 
 
+def test_fewer_communications_are_asked_for_less_often() -> None:
+    work: list[Work] = []
+    for step in range(200):
+        at = step * 600 * US
+        work.append((at, at + 100 * US, Activity.COMPUTE, "aten::mm"))
+        work.append((at + 100 * US, at + 300 * US, Activity.COMPUTE, "c10d::allreduce_"))
+        work.append((at + 300 * US, at + 600 * US, Activity.COMMUNICATION, "gloo:all_reduce"))
+    gains = find_gains(build_trace([work, work]))
+    assert gains["buckets"] == pytest.approx(0.8 * 200 * (0.2 + 0.3), rel=0.02)
+
+
 def test_fewer_communications_wait_less_often() -> None:
     """Now one process is late and now the other: with five pieces in one they wait once for five of them."""
     ranks: list[list[Work]] = [[], []]
