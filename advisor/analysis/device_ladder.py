@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 NO_PEAK: Final = "kernels were timed, not counted: how far they are from the device's peak rates is not known"
 BY_GRIDS: Final = "from the grids of kernels and their names alone: counters tell how far the others are from the peak"
 COLLECT_PEAK: Final = "ncu --set roofline --csv ./PROGRAM (NVIDIA), rocprof-compute profile -- ./PROGRAM (AMD)"
+ON_HOSTS: Final = "operators of hosts were timed: how far they are from what their cores can do is not known"
+COLLECT_CORES: Final = "gapwatch run -- python ./PROGRAM"
 COLLECT_RANKS: Final = "record all ranks, and pass the directory that contains their traces"
 COLLECT_CALLS: Final = "record the runtime's calls too: ProfilerActivity.CPU, nsys --trace=cuda, rocprofv3 --hip-trace"
 SHORTEST_RUN_S: Final = 0.01
@@ -31,7 +33,9 @@ FEWEST_ITERATIONS: Final = 3
 
 def compute_device_bounds(profile: Profile, use: DeviceUse) -> tuple[Bound, ...]:
     """Return all bounds of ``DEVICE_LEVELS`` in their order, in seconds."""
-    if use.peak_s is None:
+    if use.facts.get("on_host"):
+        found = [Bound("R", None, "unavailable", ON_HOSTS, COLLECT_CORES)]
+    elif use.peak_s is None:
         found = [Bound("R", None, "unavailable", NO_PEAK, COLLECT_PEAK)]
     else:
         reason = use.reasons.get("kernels", BY_GRIDS)

@@ -143,7 +143,7 @@ class ReaderPool:
             return answer
 
     def _record_deaths(self, suspects: Suspects, losses: Mapping[str, TaskFailed]) -> None:
-        for name in sorted(suspects.found):
+        for name in sorted(suspects.killers):
             loss = losses.get(name) or losses[""]
             self._breaker.record_death(name, loss.reason, late=loss.late and loss.at == name)
 

@@ -37,7 +37,7 @@ class Suspects:
         return self.tried | self.guilty | self._accused.keys()
 
     @property
-    def found(self) -> frozenset[str]:
+    def killers(self) -> frozenset[str]:
         """Those who ended a child, as far as one plugin alone can be named."""
         return (self.left_out if len(self.tried) < 2 else self.left_out - self.tried) - self._known
 

@@ -151,6 +151,14 @@ def test_command_names_the_ranks() -> None:
     assert all("{" not in command_for(profile, fact) for fact in VOCABULARY)
 
 
+def test_command_records_devices_as_they_were_recorded() -> None:
+    fact = facts_by_name()["device.launch_calls"]
+    profile = built([[1.0], [1.0]])
+    for reader, word in (("nsys", "mpirun -n 2 nsys profile"), ("rocprof", "rocprofv3"), ("chrome_trace", "torch.")):
+        assert word in command_for(replace(profile, reader=reader), fact)
+        assert "ncu" in command_for(replace(profile, reader=reader), facts_by_name()["device.divergent_share"])
+
+
 # ---- load
 
 

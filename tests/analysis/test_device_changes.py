@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from advisor.trace.devices.builder import DeviceTraceBuilder
+from advisor.trace.devices.builder import DeviceTraceBuilder, HostWork
 from advisor.trace.devices.events import Activity, CallRole, Direction
 from advisor.trace.devices.profile import profile_devices
 
@@ -188,7 +188,7 @@ def test_code_compiled_before_work_of_a_host() -> None:
     builder = DeviceTraceBuilder()
     builder.begin_process()
     builder.add_call(0, 20 * MS, "main", CallRole.START, "compile_fx")
-    work = [(at * MS, (at + 5) * MS, Activity.COMPUTE, "aten::mm") for at in (20, 25, 30)]
+    work = [HostWork(at * MS, (at + 5) * MS, Activity.COMPUTE, "aten::mm") for at in (20, 25, 30)]
     builder.end_process(0, "node", 0, HERE, work)
     use = profile_devices(builder.build_trace(HERE, "test", "test"), HERE, "test").devices
     assert use is not None

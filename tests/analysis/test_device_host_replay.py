@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from advisor.trace.devices.builder import DeviceTraceBuilder
+from advisor.trace.devices.builder import DeviceTraceBuilder, HostWork
 from advisor.trace.devices.collectives import find_waiting, match_operations
 from advisor.trace.devices.events import Activity, DeviceTrace
 from advisor.trace.devices.graph_timer import GraphTimer
@@ -23,7 +23,9 @@ def build_trace(ranks: list[list[Work]]) -> DeviceTrace:
     builder = DeviceTraceBuilder()
     for rank, work in enumerate(ranks):
         builder.begin_process()
-        builder.end_process(rank, None, 0, Path("x"), sorted(work, key=lambda each: each[0]))
+        builder.end_process(
+            rank, None, 0, Path("x"), [HostWork(*each) for each in sorted(work, key=lambda each: each[0])]
+        )
     return builder.build_trace(Path("x"), "", "test")
 
 

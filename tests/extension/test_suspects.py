@@ -12,7 +12,7 @@ def test_whoever_was_asked_is_left_out() -> None:
     suspects = Suspects(["old"])
     assert suspects.record_loss("bad", ("good", "bad"))
     assert suspects.left_out == {"old", "bad"}
-    assert suspects.found == {"bad"}
+    assert suspects.killers == {"bad"}
     assert not suspects.record_loss("bad", ()), "without it, it cannot have been it"
 
 
@@ -32,14 +32,14 @@ def test_one_whose_timer_ends_children_over_others_costs_no_other() -> None:
         while "timer" not in suspects.left_out:
             left = [one for one in asked if one not in suspects.left_out]
             assert suspects.record_loss(None, left, "exited")
-        assert suspects.found == {"timer"}
+        assert suspects.killers == {"timer"}
 
 
 @given(st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from(["exited", "was killed"]), max_size=8))
 def test_those_that_end_children_are_found_and_nobody_else(killers: dict[str, str]) -> None:
     suspects = Suspects()
     assert _lose_children(suspects, killers) <= 2 * len(killers)
-    assert suspects.found == set(killers)
+    assert suspects.killers == set(killers)
 
 
 def _lose_children(suspects: Suspects, killers: dict[str, str]) -> int:

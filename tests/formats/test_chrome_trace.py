@@ -153,6 +153,35 @@ def test_host_stands_for_the_device_without_one(tmp_path: Path) -> None:
     assert use.facts["on_host"] == 1.0
 
 
+@pytest.mark.parametrize(
+    ("types", "shapes", "size"),
+    [
+        (["float"], [[256, 1024]], 1 << 20),
+        (["float", "c10::Half"], [[4], [3]], 22),
+        (["float"], [], -1),
+        (["double"], [[[2]]], -1),
+        (["Elephant"], [[2]], -1),
+        (["float"], [[1 << 40, 1 << 40]], -1),
+        (7, {"a": 1}, -1),
+    ],
+)
+def test_shapes_tell_what_gloo_communicates(tmp_path: Path, types: object, shapes: object, size: int) -> None:
+    args = {"Input type": types, "Input Dims": shapes}
+    events = [
+        event("aten::linear", "cpu_op", 0, 10_000, **{"Input Dims": [[[3]], []], "Input type": ["TensorList", ""]}),
+        event("gloo:all_reduce", "user_annotation", 10_000, 15_000, tid=2, **args),
+        event("aten::linear", "cpu_op", 26_000, 10_000),
+    ]
+    path = tmp_path / "cpu.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    use = advisor_read(path).devices
+    assert use is not None
+    floats = use.facts.get("float_communication_share")
+    assert floats == (None if size < 0 else 1.0 if types == ["float"] else 0.0)
+    per_GiB = use.facts.get("communication_s_per_GiB")
+    assert per_GiB == (pytest.approx(0.015 * 1024) if size == 1 << 20 else None)
+
+
 def test_every_damage_ends_in_a_message(tmp_path: Path) -> None:
     whole = write(tmp_path, 0).read_bytes()
     text = gzip.decompress(whole)

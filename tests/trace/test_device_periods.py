@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from advisor.trace.devices.builder import DeviceTraceBuilder
+from advisor.trace.devices.builder import DeviceTraceBuilder, HostWork
 from advisor.trace.devices.events import Activity, CallRole
 from advisor.trace.devices.iterations import find_iterations
 from advisor.trace.devices.periods import find_periods
@@ -140,7 +140,7 @@ def test_steps_of_a_host_are_found_by_its_optimizer(optimizes: bool) -> None:
     work, at = [], 0
     for _ in range(8):
         for name in ("aten::linear",) * 6 + ("aten::nll_loss",) + ("AddmmBackward0",) * 6:
-            work.append((at, at + 50 * US, Activity.COMPUTE, name))
+            work.append(HostWork(at, at + 50 * US, Activity.COMPUTE, name))
             at += 60 * US
         if optimizes:
             builder.add_call(at, at + 40 * US, "main", CallRole.WORK, "Optimizer.step#SGD.step")

@@ -9,6 +9,7 @@ from typing import Final
 
 from advisor.advice.facts.code_vocabulary import CODE
 from advisor.advice.facts.fact_records import Fact, parse_facts
+from advisor.analysis.device_ladder import COLLECT_PEAK
 from advisor.analysis.measures import MISSING, launch_prefix, recording_command
 from advisor.model.records import Profile
 
@@ -19,7 +20,14 @@ _MEMORY: Final = "{launch}likwid-perfctr -f -g MEM -o likwid_%r_%h.csv ./PROGRAM
 _SLOTS: Final = "CALI_CONFIG='spot(output=run.cali,topdown.all)' {launch}./PROGRAM"
 _SHARING: Final = "perf c2c record -o c2c.data {launch}./PROGRAM && perf c2c report -i c2c.data --stdio"
 _DARSHAN: Final = "DARSHAN_LOGPATH=. DXT_ENABLE_IO_TRACE=1 {launch}env LD_PRELOAD=libdarshan.so ./PROGRAM"
-_GPU: Final = "torch.profiler, nsys profile, rocprofv3 --sys-trace, or Score-P with CUDA or HIP"
+_DEVICES: Final = "nsys profile -t cuda,nvtx,osrt,mpi ./PROGRAM, rocprofv3 --sys-trace -- ./PROGRAM, or torch.profiler"
+#: What records devices, by the reader of the recording that lacks something.
+_DEVICES_AGAIN: Final = {
+    "nsys": "{launch}nsys profile -t cuda,nvtx,osrt,mpi -o run.%p ./PROGRAM",
+    "rocprof": "{launch}rocprofv3 --sys-trace -d run -- ./PROGRAM",
+    "otf2": "SCOREP_CUDA_ENABLE=yes SCOREP_HIP_ENABLE=yes SCOREP_ENABLE_TRACING=true {launch}./PROGRAM",
+    "chrome_trace": "torch.profiler.profile(record_shapes=True) in the program, on every rank",
+}
 
 
 # fmt: off
@@ -215,7 +223,7 @@ _PROCESSOR: Final = (
     """),
 )
 
-_DEVICE: Final = parse_facts("devices", _GPU, """
+_DEVICE: Final = (*parse_facts("devices", _DEVICES, """
     device.devices            | count  | devices, each counted once for every process that uses it
     device.on_host            | yes/no | no device was used: operators of host threads stand for one
     device.busy_share         | share  | time in which a kernel computes / run, mean over the devices
@@ -273,11 +281,12 @@ _DEVICE: Final = parse_facts("devices", _GPU, """
     device.kernel_count_spread | ratio | most kernels of a device / mean over the devices
     device.same_kernel_spread | ratio  | seconds in kernels that all devices run equally often, largest / mean
     device.processes_per_device | count | most processes that use one device
+"""), *parse_facts("devices", COLLECT_PEAK, """
     device.bandwidth_bound_share | share | seconds in kernels that counters show to be bound by memory / in all
     device.latency_bound_share | share | seconds in kernels that use neither computation nor memory to 60 % / in all
     device.excess_sector_share | share | bytes that loads and stores move beside those that threads asked for / all
     device.divergent_share    | share  | seconds in kernels with fewer than 24 active threads for each warp / in all
-""")
+"""))
 # fmt: on
 
 #: All facts that rules may name, by topic.
@@ -300,4 +309,5 @@ def command_for(profile: Profile, fact: Fact) -> str:
     standard = _MEASURES.get(fact.command)
     if standard:
         return recording_command(profile, standard)
-    return fact.command.replace("{launch}", launch_prefix(profile))
+    command = _DEVICES_AGAIN.get(profile.reader, _DEVICES) if fact.command == _DEVICES else fact.command
+    return command.replace("{launch}", launch_prefix(profile))

@@ -56,6 +56,8 @@ class EventArgs(msgspec.Struct, gc=False):
     dtype: Any = None
     elements_in: Any = msgspec.field(default=None, name="In msg nelems")
     elements_out: Any = msgspec.field(default=None, name="Out msg nelems")
+    shapes: msgspec.Raw = msgspec.field(default=msgspec.Raw(), name="Input Dims")  # of every operator: left as text
+    types: msgspec.Raw = msgspec.field(default=msgspec.Raw(), name="Input type")
 
 
 class Event(msgspec.Struct, gc=False):
@@ -69,6 +71,20 @@ class Event(msgspec.Struct, gc=False):
     ts: Any = None
     dur: Any = None
     args: EventArgs | str | int | float | bool | list[Any] | None = None
+
+
+_SHAPES: Final = msgspec.json.Decoder(list[list[int]])
+_TYPES: Final = msgspec.json.Decoder(list[str])
+
+
+def read_tensors(args: EventArgs) -> list[tuple[str, list[int]]]:
+    """Return type and shape of each tensor that an operator got; none where these are not recorded (as plain ones)."""
+    if not args.shapes or not args.types:
+        return []
+    try:
+        return list(zip(_TYPES.decode(args.types), _SHAPES.decode(args.shapes), strict=True))
+    except (msgspec.DecodeError, ValueError):
+        return []
 
 
 #: Fields that are not read are passed over, which takes a fifth of the time of making objects of them.

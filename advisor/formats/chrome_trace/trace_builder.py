@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from array import array
+from math import prod
 from typing import TYPE_CHECKING, Any, Final
 
-from advisor.formats.chrome_trace.stream import OPEN_ENDED, Event, EventArgs, EventStream
+from advisor.formats.chrome_trace.stream import OPEN_ENDED, Event, EventArgs, EventStream, read_tensors
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.trace.devices import naming
-from advisor.trace.devices.builder import CALL_COLUMNS, DeviceTraceBuilder, KernelRow
+from advisor.trace.devices.builder import CALL_COLUMNS, DeviceTraceBuilder, HostWork, KernelRow
 from advisor.trace.devices.events import Activity, CallRole
 
 if TYPE_CHECKING:
@@ -35,6 +36,12 @@ _CATEGORIES: Final = {
 _ELEMENT_B: Final = {
     "Float": 4, "Int": 4, "Double": 8, "Long": 8, "Half": 2, "BFloat16": 2, "Short": 2, "Char": 1, "Byte": 1, "Bool": 1,
 }  # fmt: skip
+#: The same by the names of C++, as operators name them.
+_TENSOR_B: Final = {
+    "float": 4, "int": 4, "double": 8, "long int": 8, "c10::Half": 2, "c10::BFloat16": 2, "short int": 2,
+    "signed char": 1, "unsigned char": 1, "bool": 1,
+}  # fmt: skip
+_MOST_BYTES: Final = 1 << 50
 #: What queues of MTIA devices do beside work: they wait for events, and note that those have happened.
 _QUEUE_EVENT: Final = re.compile(r"event_(wait|record)$")
 #: Ranges that PyTorch marks, among the operators in its first profilers with Kineto.
@@ -77,7 +84,7 @@ class _RankReader:
         self._kernels: list[KernelRow] = []
         self._thread_numbers: dict[Any, int] = {}
         self._rows: list[int] = []
-        self._gloo: list[tuple[int, int, str]] = []
+        self._gloo: list[HostWork] = []
         self._data: list[tuple[int, int]] = []
         self._multiprocessors: dict[Any, int] = {}
 
@@ -250,9 +257,21 @@ class _RankReader:
         elements, kind = args.elements_in, args.dtype
         if isinstance(elements, int) and kind in _ELEMENT_B:
             size = max(elements, _to_whole(args.elements_out)) * _ELEMENT_B[kind]
-            self._builder.add_count("communication_bytes", size)
-            self._builder.add_count("float_communication_bytes", size if kind == "Float" else 0)
+            self._count_bytes(size, is_float=kind == "Float")
         return int(size) if isinstance(size, int | float) else -1
+
+    def _find_tensor_size(self, args: object) -> int:
+        """Return the bytes of the tensors that are communicated, -1 without their shapes (``record_shapes``)."""
+        tensors = read_tensors(args) if isinstance(args, EventArgs) else []
+        size = sum(_TENSOR_B.get(kind, 0) * prod(shape) for kind, shape in tensors)
+        if not 0 < size < _MOST_BYTES or any(kind not in _TENSOR_B for kind, _ in tensors):
+            return -1
+        self._count_bytes(size, is_float=all(kind == "float" for kind, _ in tensors))
+        return size
+
+    def _count_bytes(self, size: int, *, is_float: bool) -> None:
+        self._builder.add_count("communication_bytes", size)
+        self._builder.add_count("float_communication_bytes", size if is_float else 0)
 
     def _find_fill(self, args: EventArgs, device: object) -> float:
         """Return the blocks of a kernel for each multiprocessor, -1 where grid or device are not told."""
@@ -276,19 +295,20 @@ class _RankReader:
         if naming.STEP.match(name):
             self._builder.add_mark(start, end)
         elif name.startswith("gloo:"):
-            self._gloo.append((start, end, name))
+            size = self._find_tensor_size(event.args)
+            self._gloo.append(HostWork(start, end, Activity.COMMUNICATION, name, size))
         else:
             role = naming.classify_call(name)
             if role == CallRole.LOAD_DATA:
                 self._data.append((start, end))
             self._add_call(event, name, start, end, role)
 
-    def _host_work(self) -> list[tuple[int, int, Activity, str]]:
+    def _host_work(self) -> list[HostWork]:
         """Return what the host did in place of a device: its outermost operators, and gloo's communication.
 
         Operators of a data loader load data.
         """
-        found = [(start, end, Activity.COMMUNICATION, name) for start, end, name in self._gloo]
+        found = [*self._gloo]
         loading = sorted(self._data)
         reach: dict[int, int] = {}
         at: dict[int, int] = {}
@@ -298,7 +318,7 @@ class _RankReader:
             inside = at.get(thread, 0) < len(loading) and loading[at.get(thread, 0)][0] <= start
             if start >= reach.get(thread, -1) and not inside:
                 reach[thread] = end
-                found.append((start, end, Activity.COMPUTE, name))
+                found.append(HostWork(start, end, Activity.COMPUTE, name))
         return found
 
 

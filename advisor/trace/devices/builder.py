@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -35,6 +35,17 @@ _ACTIVITY_COLUMNS = (
 CALL_COLUMNS = ("start", "end", "thread", "role", "name", "link")
 #: Of a kernel begin, end, device, stream, name, link, blocks for each multiprocessor, occupancy.
 KernelRow = tuple[int, int, int, int, int, int, float, float]
+
+
+class HostWork(NamedTuple):
+    """What a process did in place of a device, times in nanoseconds; bytes of a communication, -1 if unknown."""
+
+    start: int
+    end: int
+    kind: Activity
+    name: str
+    size_B: int = -1
+
 
 #: Names of kernels may be whole type expressions; more than this is not kept of them.
 _LONGEST_NAME = 1000
@@ -151,12 +162,12 @@ class DeviceTraceBuilder:
 
     def end_process(
         self, rank: int, host: str | None, base_ns: int, file: Path,
-        work: Sequence[tuple[int, int, Activity, str]] | None = None,
+        work: Sequence[HostWork] | None = None,
     ) -> bool:  # fmt: skip
         """Close the process and return whether it holds anything; ``work`` is what it did in place of a device."""
-        for start, end, kind, name in work or ():
+        for start, end, kind, name, size in work or ():
             group = name if kind == Activity.COMMUNICATION else ""
-            self.add_activity(start, end, "host", int(kind), kind, name, group=group, is_host=True)
+            self.add_activity(start, end, "host", int(kind), kind, name, size=size, group=group, is_host=True)
         acts, calls = _split_columns(self._act, _ACTIVITY_COLUMNS), _split_columns(self._call, CALL_COLUMNS)
         if not len(acts["start"]) and not len(calls["start"]):
             return False
