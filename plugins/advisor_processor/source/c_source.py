@@ -12,6 +12,8 @@ from advisor_processor.source.c_values import (
     parse_move,
     parse_while,
 )
+from advisor_processor.source.case_labels import list_case_conditions
+from advisor_processor.source.collapsed_loops import expand_collapsed_loops
 from advisor_processor.source.declared_types import collect_types, declared_name, iterate_descendants, node_text
 from advisor_processor.source.operations import OperationCounter
 from advisor_processor.source.records import (
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
+    from advisor_processor.source.case_labels import Conditions
     from advisor_processor.source.declared_types import DeclaredTypes
 
 _LOOPS: Final = ("for_statement", "while_statement", "do_statement", "for_range_loop")
@@ -53,6 +56,7 @@ def analyse_c_source(
     for each in included:
         types.add_types(each)
     collect_values(source, root)
+    source.insertions += expand_collapsed_loops(root)
     for node in iterate_descendants(root):
         if node.type == "function_definition":
             _FunctionWalker(source, node, types).walk_function()
@@ -152,11 +156,11 @@ class _FunctionWalker:
             else:
                 self._walk_possible(child, block, loop)
 
-    def _walk_possible(self, node: Node, block: Block, loop: Loop | None) -> None:
+    def _walk_possible(self, node: Node, block: Block, loop: Loop | None, condition: str | None = None) -> None:
         """Walk a statement that may or may not run; a declaration counts in any case."""
         if node.type.endswith("statement") and node.type not in _LEAVING:
             inner = self._add_block(node, loop, block, branch=True)
-            block.statements.append(Branch(((None, inner),)))
+            block.statements.append(Branch(((condition, inner),)))
             self._walk_body(node, inner, loop)
         elif node.type == "declaration":
             self._count_statement(node, block, loop)
@@ -199,16 +203,20 @@ class _FunctionWalker:
             self._walk_body(other, clauses[-1][1], loop)
         block.statements.append(Branch(tuple(clauses)))
 
-    def _walk_cases(self, node: Node, block: Block, loop: Loop | None) -> None:
-        """Walk the statements behind labels, each one separately, as none runs for sure."""
-        self._make_counter(block, loop).count_node(node.child_by_field_name("condition"))
+    def _walk_cases(self, node: Node, block: Block, loop: Loop | None, conditions: Conditions | None = None) -> None:
+        """Walk the statements behind labels, each one separately: it runs where a label before it does."""
+        subject = node.child_by_field_name("condition")
+        self._make_counter(block, loop).count_node(subject)
+        if node.type == "switch_statement":
+            conditions = list_case_conditions(node)
         for child in node.named_children:
-            if child == node.child_by_field_name("condition") or child == node.child_by_field_name("value"):
+            if child == subject or child == node.child_by_field_name("value"):
                 continue
             if child.type in ("compound_statement", "case_statement") and node.type != "case_statement":
-                self._walk_cases(child, block, loop)
+                self._walk_cases(child, block, loop, conditions)
             else:
-                self._walk_possible(child, block, loop)
+                condition = conditions.get(node.start_byte) if conditions and node.type == "case_statement" else None
+                self._walk_possible(child, block, loop, condition)
 
     def _walk_loop(self, node: Node, block: Block, before: int) -> None:
         loop = self._build_loop(node, block)
@@ -259,6 +267,9 @@ class _FunctionWalker:
             parse_while(loop, node)
         if kind == "for":
             _parse_control(loop, node)
+            body = node.child_by_field_name("body")
+            if body is not None and loop.variable in _find_assigned(body):
+                loop.variable = ""
         wanted = _find_names(loop.initial) | _find_names(loop.final) | _find_names(loop.step)
         names = sorted(wanted - {loop.variable} - loop.changed)
         loop.symbols = tuple(name for name in names if name not in self._types.functions)
@@ -268,18 +279,11 @@ class _FunctionWalker:
 def _parse_control(loop: Loop, node: Node) -> None:
     """Note variable, initial value, end and step of a ``for`` loop, as far as they have the usual form."""
     initial, condition, update = (node.child_by_field_name(key) for key in ("initializer", "condition", "update"))
-    if initial is not None:
-        declared = next(
-            (one for one in (initial, *iterate_descendants(initial)) if one.type == "init_declarator"), None
-        )
-        assigned = next(
-            (one for one in (initial, *iterate_descendants(initial)) if one.type == "assignment_expression"), None
-        )
-        if declared is not None:
-            loop.variable = declared_name(declared.child_by_field_name("declarator") or declared)
-            loop.initial = node_text(declared.child_by_field_name("value"))
-        elif assigned is not None:
-            loop.variable, loop.initial = (node_text(assigned.child_by_field_name(key)) for key in ("left", "right"))
+    tested = _find_names(node_text(condition))
+    begins = _list_initial(initial)
+    loop.variable, loop.initial = next(
+        (each for each in begins if each[0] in tested), begins[0] if begins else ("", "")
+    )
     if condition is not None and condition.type == "binary_expression":
         left, right = (node_text(condition.child_by_field_name(key)) for key in ("left", "right"))
         loop.comparison = node_text(condition.child_by_field_name("operator"))
@@ -288,10 +292,28 @@ def _parse_control(loop: Loop, node: Node) -> None:
             loop.comparison, loop.final = loop.comparison.translate(str.maketrans("<>", "><")), left
         elif left != loop.variable:
             loop.variable = ""
-    if update is not None:
-        loop.step = _parse_step(update, loop.variable)
+    steps = (_parse_step(one, loop.variable) for one in _split_commas(update))
+    loop.step = next((step for step in steps if step), "")
     if not loop.step or loop.comparison not in ("<", "<=", ">", ">=", "!="):
         loop.variable = ""
+
+
+def _list_initial(initial: Node | None) -> list[tuple[str, str]]:
+    """Return the variables that the beginning of a ``for`` loop sets, with their values."""
+    found = []
+    for one in (initial, *iterate_descendants(initial)) if initial is not None else ():
+        if one.type == "init_declarator":
+            name = declared_name(one.child_by_field_name("declarator") or one)
+            found.append((name, node_text(one.child_by_field_name("value"))))
+        elif one.type == "assignment_expression":
+            found.append((node_text(one.child_by_field_name("left")), node_text(one.child_by_field_name("right"))))
+    return found
+
+
+def _split_commas(node: Node | None) -> list[Node]:
+    if node is None or node.type != "comma_expression":
+        return [] if node is None else [node]
+    return [one for child in node.named_children for one in _split_commas(child)]
 
 
 def _parse_step(update: Node, variable: str) -> str:

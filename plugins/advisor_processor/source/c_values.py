@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from advisor_processor.source.records import Loop, Source
 
 _LONGEST_MACRO: Final = 300
+#: Elements of arrays that are followed like variables, at most.
+_FEW_ELEMENTS: Final = 8
 
 
 def collect_values(source: Source, root: Node) -> None:
@@ -73,11 +75,17 @@ def find_assignments(node: Node) -> Iterator[Assignment]:
         if one.type == "init_declarator":
             declarator = one.child_by_field_name("declarator")
             value = node_text(one.child_by_field_name("value"))
-            if declarator is not None and declarator.type == "array_declarator":
+            if declarator is not None and declarator.type == "array_declarator" and not _is_pointer(declarator):
                 yield Assignment(declared_name(declarator), _array_value(declarator))
+                yield from _list_elements(declarator, one.child_by_field_name("value"))
             elif declarator is not None:
                 yield Assignment(declared_name(declarator), _vector_value(one, value))
-        elif one.type == "array_declarator" and one.parent is not None and one.parent.type == "declaration":
+        elif (
+            one.type == "array_declarator"
+            and one.parent is not None
+            and one.parent.type == "declaration"
+            and not _is_pointer(one)
+        ):
             yield Assignment(declared_name(one), _array_value(one))
         elif one.type == "assignment_expression":
             operator = node_text(one.child_by_field_name("operator")).removesuffix("=")
@@ -90,6 +98,22 @@ def find_assignments(node: Node) -> Iterator[Assignment]:
                 yield Assignment(
                     name.replace("->", "."), f"{name} {node_text(one.child_by_field_name('operator'))[0]} 1"
                 )
+
+
+def _is_pointer(declarator: Node) -> bool:
+    """Return whether what looks like an array is a pointer to one: ``(*a)[m]``."""
+    return any(one.type == "pointer_declarator" for one in iterate_descendants(declarator))
+
+
+def _list_elements(declarator: Node, value: Node | None) -> Iterator[Assignment]:
+    """Yield what the elements of a declared array begin with; those without a value are zero."""
+    if value is None or value.type != "initializer_list":
+        return
+    written = [node_text(each) for each in value.named_children]
+    size = node_text(declarator.child_by_field_name("size"))
+    written += ["0"] * (min(int(size), _FEW_ELEMENTS) - len(written) if size.isdigit() else 0)
+    for at, each in enumerate(written[:_FEW_ELEMENTS]):
+        yield Assignment(f"{declared_name(declarator)}[{at}]", each)
 
 
 def _is_tracked(written: str) -> bool:

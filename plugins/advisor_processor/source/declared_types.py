@@ -19,6 +19,7 @@ MATHEMATICS: Final = frozenset({
     "sqrt", "fabs", "exp", "log", "sin", "cos", "tan", "pow", "atan", "atan2", "floor", "ceil", "fmin", "fmax", "fma",
     "sinh", "cosh", "tanh", "cbrt", "hypot", "exp2", "log2", "log10", "erf", "fmod", "sqrtf", "fabsf", "expf", "logf",
 })  # fmt: skip
+_NAMES: Final = ("identifier", "field_identifier", "type_identifier", "operator_name", "destructor_name")
 _COMPARING: Final = frozenset({"<", ">", "<=", ">=", "==", "!=", "&&", "||", "%", "&", "|", "^", "<<", ">>"})
 _THROUGH: Final = frozenset({
     "binary_expression", "parenthesized_expression", "unary_expression", "conditional_expression", "comma_expression",
@@ -127,9 +128,11 @@ def is_floating_type(written: str) -> bool:
 def declared_name(declarator: Node) -> str:
     """Return the name inside a declarator such as ``*restrict a`` or ``a[N]``."""
     node: Node | None = declarator
-    while node is not None and node.type not in ("identifier", "field_identifier", "type_identifier"):
-        node = node.child_by_field_name("declarator") or next(
-            (child for child in node.named_children if child.type.endswith(("declarator", "identifier"))), None
+    while node is not None and node.type not in _NAMES:
+        node = (
+            node.child_by_field_name("declarator")
+            or (node.child_by_field_name("name") if node.type == "qualified_identifier" else None)
+            or next((child for child in node.named_children if child.type.endswith(("declarator", "identifier"))), None)
         )
     return node_text(node)
 

@@ -18,6 +18,7 @@ from advisor.support.extras import install_line
 from advisor_processor.source import c_source
 from advisor_processor.source.declared_types import collect_types
 from advisor_processor.source.fortran import analyse_fortran_source as analyse_fortran
+from advisor_processor.source.fortran_names import collect_module_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -75,10 +76,12 @@ def read_sources(files: Sequence[Path]) -> tuple[tuple[bytes, ...], tuple[Source
         for file, tree, language in zip(files, trees, languages, strict=True)
         if language != "fortran"
     }
+    fortran = [tree for tree, language in zip(trees, languages, strict=True) if language == "fortran"]
+    modules = collect_module_names(fortran)
     sources = []
     for file, code, tree, language in zip(files, codes, trees, languages, strict=True):
         if language == "fortran":
-            sources.append(analyse_fortran(code, file.name, tree, language))
+            sources.append(analyse_fortran(code, file.name, tree, language, modules))
         else:
             others = [each for other, each in types.items() if other != file]
             sources.append(c_source.analyse_c_source(code, file.name, tree, language, others))
@@ -253,7 +256,7 @@ def instrument_source(code: bytes, source: Source, number: int) -> bytes:
     last = 0
     for insertion in sorted(source.insertions, key=lambda one: (one.offset, one.order)):
         parts += [code[last : insertion.offset], insertion.text.replace("@FILE@", str(number)).encode()]
-        last = insertion.offset
+        last = insertion.offset + insertion.removed
     text = b"".join([*parts, code[last:]])
     if source.language == "fortran":
         return text + _load_runtime("counters.f90", source, number)

@@ -128,11 +128,15 @@ class Loop:
 
 @dataclass(slots=True)
 class Insertion:
-    """A text to insert before a byte of the file; of several at one place the one with the lowest ``order`` first."""
+    """A text to insert before a byte of the file; of several at one place the one with the lowest ``order`` first.
+
+    It takes the place of ``removed`` bytes.
+    """
 
     offset: int
     text: str
     order: int = 0
+    removed: int = 0
 
 
 @dataclass(slots=True)

@@ -102,7 +102,7 @@ def _find_formulas(
 ) -> tuple[tuple[str, ...], dict[Column, sympy.Expr], dict[str, str], tuple[str, ...]] | None:
     """Return the formulas derived from the sources, checked at the points; None if they can't be derived.
 
-    Where a formula was not borne out by a run, all are given up for fits; it is said which.
+    Blocks whose formulas the runs do not bear out are symbols in them, like what data decide.
     """
     try:
         service = services.find_service("operation_formulas")
@@ -111,14 +111,13 @@ def _find_formulas(
     with services.show_progress("counting operations", len(points)) as done:
         found: Any = service(list(sources), list(command), points, show=done)
     formulas = found["formulas"]
-    if formulas is None or not formulas["exact"]:
+    if formulas is None:
         observed, unknown = [], dict[str, None]()
         for values, counted in zip(points, found["runs"], strict=True):
             series, missing = _build_series(counted)
             observed.append((values, series))
             unknown |= dict.fromkeys(missing)
-        which = ", ".join(formulas["inexact"]) if formulas is not None else "too many calls"
-        note = f"fitted, since the source does not tell all counts exactly ({which or 'blocks outside of loops'})"
+        note = "fitted, since there are too many contexts of calls to tell all counts from the source"
         names, columns, loops, missing = _fit_counts(observed, unknown)
         return names, columns, loops, (note, *missing)
     return convert_formulas(formulas, points)
@@ -227,7 +226,7 @@ def convert_formulas(
     }
     loops = {name: polynomials.format_polynomial(each) for name, each in formulas["loops"].items()}
     missing = tuple(f"the bytes of {call} are not known; state them in --model" for call in formulas["unknown"])
-    return parameters, columns, loops, (*notes, *missing)
+    return parameters, columns, loops, (*notes, *missing, *formulas["uncertain"])
 
 
 def fit_opaque(
