@@ -29,6 +29,9 @@ _FRAME: Final = re.compile(r"\[(?P<base>r[sb]p)(?:[-+]\w+)?\]")
 _SIZES: Final = {
     "byte": 1, "word": 2, "dword": 4, "qword": 8, "tbyte": 10, "xmmword": 16, "ymmword": 32, "zmmword": 64,
 }  # fmt: skip
+#: Functions that copy or fill memory, and the pieces in which that is counted, bytes.
+_COPYING: Final = frozenset({"memcpy", "memmove", "memset", "__memcpy_chk", "__memmove_chk", "__memset_chk"})
+_PIECE_B: Final = 8
 _ENDS: Final = ("ret", "hlt", "ud2")
 #: Functions of the C library's start-up, which are part of every program.
 _START: Final = frozenset({"_start", "_init", "_fini", "deregister_tm_clones", "register_tm_clones", "frame_dummy"})
@@ -48,13 +51,15 @@ class CodeLoop:
 class CodeAccess:
     """An instruction that accesses memory, ``size`` bytes as it says (0: it does not).
 
-    Its function, and its innermost loop: its number, or -1.
+    Its function, and its innermost loop: its number, or -1. A call that copies or fills memory ``returns`` there, 0 for
+    others.
     """
 
     address: int
     size: int
     function: int
     loop: int
+    returns: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,10 @@ class ProgramCode:
 
     def write_places(self) -> str:
         """Return the file of places that the tracer reads."""
-        lines = [f"a {one.address:x} {one.size}\n" for one in self.accesses]
+        lines = [
+            f"c {one.returns:x} {one.size}\n" if one.returns else f"a {one.address:x} {one.size}\n"
+            for one in self.accesses
+        ]
         lines += [f"m {address:x} 0\n" for address in self.marks]
         return "".join(lines)
 
@@ -98,8 +106,11 @@ def read_program_code(image: ElfImage) -> ProgramCode:
             loops.append(CodeLoop(header, number, first + parent if parent >= 0 else -1, depth))
         framed = any(one.mnemonic == "mov" and one.operands == ("rbp", "rsp") for one in code[:4])
         for one, loop in zip(code, innermost, strict=True):
+            inside = first + loop if loop >= 0 else -1
             if is_watched(one, framed):
-                accesses.append(CodeAccess(one.address, _operand_size(one), number, first + loop if loop >= 0 else -1))
+                accesses.append(CodeAccess(one.address, _operand_size(one), number, inside))
+            elif one.mnemonic == "call" and image.stubs.get(one.target or 0) in _COPYING:
+                accesses.append(CodeAccess(one.address, _PIECE_B, number, inside, one.address + one.size))
         exits += [(one.address, number) for one in code if _leaves(one, symbol)]
     calls = sorted((at, name) for at, name in image.stubs.items() if name.lower().startswith("mpi_"))
     if len(accesses) > MOST_ACCESSES or len(loops) + len(exits) + len(calls) > MOST_MARKS:
