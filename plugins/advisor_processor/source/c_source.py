@@ -262,7 +262,7 @@ class _FunctionWalker:
         kind = node.type.removesuffix("_statement")
         number, line = len(self._source.loops), node.start_point[0] + 1
         loop = Loop(number, self._name, line, kind, "", "", "", "", "", block)
-        loop.changed = frozenset(_find_assigned(node))
+        loop.changed = frozenset(_find_assigned(node)) - _find_begun(node)
         if kind == "while":
             parse_while(loop, node)
         if kind == "for":
@@ -271,7 +271,7 @@ class _FunctionWalker:
             if body is not None and loop.variable in _find_assigned(body):
                 loop.variable = ""
         wanted = _find_names(loop.initial) | _find_names(loop.final) | _find_names(loop.step)
-        names = sorted(wanted - {loop.variable} - loop.changed)
+        names = sorted(wanted - {loop.variable} - loop.changed - _find_begun(node))
         loop.symbols = tuple(name for name in names if name not in self._types.functions)
         return loop
 
@@ -338,12 +338,22 @@ def _find_names(expression: str) -> set[str]:
 def _find_assigned(node: Node) -> set[str]:
     """Return the names that a loop, its own control included, assigns or declares."""
     found: set[str] = set()
-    for one in iterate_descendants(node):
+    for one in (node, *iterate_descendants(node)):
         if one.type in ("assignment_expression", "update_expression"):
             found.add(node_text(one.child_by_field_name("left") or one.child_by_field_name("argument")))
         elif one.type == "init_declarator":
             found.add(declared_name(one.child_by_field_name("declarator") or one))
     return found
+
+
+def _find_begun(node: Node) -> set[str]:
+    """Return the names that nothing but the beginning of a ``for`` loop assigns."""
+    initial = node.child_by_field_name("initializer") if node.type == "for_statement" else None
+    if initial is None:
+        return set()
+    rest = (node.child_by_field_name(key) for key in ("condition", "update", "body"))
+    later: set[str] = set().union(*(_find_assigned(one) for one in rest if one is not None))
+    return {name for name, _ in _list_initial(initial)} - later
 
 
 def _may_leave(node: Node, loops: int = 0) -> bool:

@@ -93,7 +93,8 @@ class DeclaredTypes:
             return is_floating_type(self.fields.get(node_text(node.child_by_field_name("field")), ""))
         if node.type == "call_expression":
             name = node_text(node.child_by_field_name("function")).removeprefix("std::")
-            return name in MATHEMATICS or is_floating_type(self.functions.get(name, ""))
+            method = "operator()" if name in self.names else re.split(r"\.|->|::", name)[-1]
+            return name in MATHEMATICS or is_floating_type(self.functions.get(method, ""))
         if node.type == "cast_expression":
             return is_floating_type(self.resolve_alias(node_text(node.child_by_field_name("type")).rstrip(" *")))
         if node.type in ("assignment_expression", "update_expression"):

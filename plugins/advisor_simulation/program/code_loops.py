@@ -63,11 +63,21 @@ class CodeAccess:
 
 
 @dataclass(frozen=True, slots=True)
+class SecondEntry:
+    """A jump that begins another iteration of a loop behind its header: the jump's address, where to, the loop."""
+
+    source: int
+    target: int
+    loop: int
+
+
+@dataclass(frozen=True, slots=True)
 class ProgramCode:
     """What is watched in a program.
 
     ``marks`` are the addresses of marked places: first the headers of the ``loops`` in their order, then the ``exits``
-    of functions (the function of each), then the stubs through which functions of MPI are called (``calls``: names).
+    of functions (the function of each), then the stubs through which functions of MPI are called (``calls``: names),
+    then sources of ``entries`` in their order and their targets, each once.
     """
 
     functions: tuple[Symbol, ...]
@@ -75,6 +85,7 @@ class ProgramCode:
     accesses: tuple[CodeAccess, ...]
     exits: tuple[int, ...]
     calls: tuple[str, ...]
+    entries: tuple[SecondEntry, ...]
     marks: tuple[int, ...]
 
     def write_places(self) -> str:
@@ -96,12 +107,14 @@ def read_program_code(image: ElfImage) -> ProgramCode:
     loops: list[CodeLoop] = []
     accesses: list[CodeAccess] = []
     exits: list[tuple[int, int]] = []
+    entries: list[SecondEntry] = []
     for number, symbol in enumerate(functions):
         if symbol.begin in stubs:
             continue
         code = disassemble(image, symbol.begin, symbol.end)
-        found, innermost = find_loops(code)
+        found, innermost, again = find_loops(code)
         first = len(loops)
+        entries += [SecondEntry(source, target, first + loop) for source, target, loop in again]
         for header, parent, depth in found:
             loops.append(CodeLoop(header, number, first + parent if parent >= 0 else -1, depth))
         framed = any(one.mnemonic == "mov" and one.operands == ("rbp", "rsp") for one in code[:4])
@@ -118,7 +131,10 @@ def read_program_code(image: ElfImage) -> ProgramCode:
         accesses = [access for access in accesses if access.loop >= 0][:MOST_ACCESSES]
         looping = {one.function for one in loops}
         exits = [one for one in exits if one[1] in looping]
-    marks = (*(one.header for one in loops), *(at for at, _ in exits), *(at for at, _ in calls))
+    marks = (
+        *(one.header for one in loops), *(at for at, _ in exits), *(at for at, _ in calls),
+        *(one.source for one in entries), *sorted({one.target for one in entries}),
+    )  # fmt: skip
     if len(marks) > MOST_MARKS:
         raise UsageError(f"{image.path.name} has {len(loops):,} loops; at most {MOST_MARKS:,} places can be watched")
     return ProgramCode(
@@ -127,6 +143,7 @@ def read_program_code(image: ElfImage) -> ProgramCode:
         tuple(accesses),
         tuple(number for _, number in exits),
         tuple(name for _, name in calls),
+        tuple(entries),
         marks,
     )
 
@@ -152,14 +169,17 @@ def _leaves(one: Instruction, symbol: Symbol) -> bool:
     return one.mnemonic == "jmp" and one.target is not None and not symbol.begin <= one.target < symbol.end
 
 
-def find_loops(code: Sequence[Instruction]) -> tuple[list[tuple[int, int, int]], list[int]]:
-    """Return the loops of a function, outer ones first, as (header, number of the loop around it or -1, depth), and
-    for each instruction the number of its innermost loop, or -1.
+def find_loops(
+    code: Sequence[Instruction],
+) -> tuple[list[tuple[int, int, int]], list[int], list[tuple[int, int, int]]]:
+    """Return the loops of a function, outer ones first, as (header, number of the loop around it or -1, depth), for
+    each instruction the number of its innermost loop, or -1, and second entries as (jump, target, number of the loop).
     """
     if not code:
-        return [], []
+        return [], [], []
     begins, follows = _find_blocks(code)
-    bodies = _find_bodies(follows)
+    dominators = _find_dominators(follows)
+    bodies = _find_bodies(follows, dominators)
     order = sorted(bodies, key=lambda header: (-len(bodies[header]), header))
     number = {header: place for place, header in enumerate(order)}
     loops: list[tuple[int, int, int]] = []
@@ -171,7 +191,23 @@ def find_loops(code: Sequence[Instruction]) -> tuple[list[tuple[int, int, int]],
     for place, header in enumerate(order):
         for block in bodies[header]:
             innermost_block[block] = place
-    return loops, [innermost_block[bisect_right(begins, one.address) - 1] for one in code]
+    leaders = set(begins)
+    ends = [one.address for one, after in pairwise(code) if after.address in leaders] + [code[-1].address]
+    again = []
+    for block, target in _find_second_entries(follows, dominators):
+        around = [number[header] for header in bodies if {block, target} <= bodies[header]]
+        again.append((ends[block], begins[target], max(around, default=-1)))
+    innermost = [innermost_block[bisect_right(begins, one.address) - 1] for one in code]
+    return loops, innermost, [one for one in again if one[2] >= 0]
+
+
+def _find_second_entries(follows: Sequence[Sequence[int]], dominators: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the edges that go back to a block which does not dominate theirs: a cycle that leaves out its header."""
+    place = {block: at for at, block in enumerate(_walk_blocks(follows))}
+    for block, targets in enumerate(follows):
+        for target in targets:
+            if block in place and place[target] <= place[block] and not dominators[block] >> target & 1:
+                yield block, target
 
 
 def _find_blocks(code: Sequence[Instruction]) -> tuple[list[int], list[list[int]]]:
@@ -197,13 +233,17 @@ def _find_blocks(code: Sequence[Instruction]) -> tuple[list[int], list[list[int]
     return begins, follows
 
 
-def _find_bodies(follows: Sequence[Sequence[int]]) -> Mapping[int, set[int]]:
-    """Return the blocks of each natural loop by its header; loops of one header are one."""
+def _list_before(follows: Sequence[Sequence[int]]) -> list[list[int]]:
     before: list[list[int]] = [[] for _ in follows]
     for block, targets in enumerate(follows):
         for target in targets:
             before[target].append(block)
-    dominators = _find_dominators(follows, before)
+    return before
+
+
+def _find_bodies(follows: Sequence[Sequence[int]], dominators: Sequence[int]) -> Mapping[int, set[int]]:
+    """Return the blocks of each natural loop by its header; loops of one header are one."""
+    before = _list_before(follows)
     bodies: dict[int, set[int]] = {}
     for block, targets in enumerate(follows):
         for header in targets:
@@ -218,8 +258,9 @@ def _find_bodies(follows: Sequence[Sequence[int]]) -> Mapping[int, set[int]]:
     return bodies
 
 
-def _find_dominators(follows: Sequence[Sequence[int]], before: Sequence[Sequence[int]]) -> list[int]:
+def _find_dominators(follows: Sequence[Sequence[int]]) -> list[int]:
     """Return for each block the blocks on every way to it, as bits; none for what can't be reached."""
+    before = _list_before(follows)
     order = list(_walk_blocks(follows))
     everything = (1 << len(follows)) - 1
     found = [0] * len(follows)

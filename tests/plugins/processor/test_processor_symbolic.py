@@ -19,7 +19,7 @@ from advisor_processor.symbolic.program_formulas import derive_formulas
 from advisor_processor.symbolic.sums import SumRules
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 ROOT = Path(__file__).parents[3]
 PROGRAMS = ROOT / "tests" / "counted_programs"
@@ -138,8 +138,12 @@ CASES = [
     (PROGRAMS / "butterflies.c", ONE), (PROGRAMS / "bodies.c", TWO), (PROGRAMS / "histogram.c", TWO),
     (PROGRAMS / "merge.c", ONE), (PROGRAMS / "levels.c", tuple(product((2, 3, 4, 5, 6), (1, 2, 3, 4)))),
     (PROGRAMS / "rows.c", TWO), (PROGRAMS / "directions.f90", TWO), (PROGRAMS / "panels.f90", ONE),
-    (PROGRAMS / "cubes.c", TWO),
+    (PROGRAMS / "cubes.c", TWO), (PROGRAMS / "modules.f90", TWO), (PROGRAMS / "concurrent.f90", ONE),
+    (PROGRAMS / "band.c", TWO), (PROGRAMS / "nests.c", TWO),
 ]  # fmt: skip
+#: What OpenMP's directives say only holds where the compiler reads them.
+BUILDS = {"concurrent.f90": "gfortran -O1 -fopenmp concurrent.f90 -o program",
+          "nests.c": "gcc -O1 -fopenmp nests.c -o program"}  # fmt: skip
 
 
 def require_compiler(source: Path) -> None:
@@ -152,7 +156,7 @@ def require_compiler(source: Path) -> None:
 def test_a_formula_is_what_twenty_runs_counted(source: Path, points: tuple[tuple[int, ...], ...]) -> None:
     require_compiler(source)
     assert len(points) == 20
-    runs = count_runs([source], [["./program", *map(str, point)] for point in points])
+    runs = count_runs([source], [["./program", *map(str, point)] for point in points], BUILDS.get(source.name))
     found = derive_formulas(runs)
     assert [each.block.line for each in found.blocks if not each.exact] == []
     counted = {
@@ -165,6 +169,78 @@ def test_a_formula_is_what_twenty_runs_counted(source: Path, points: tuple[tuple
             given = {f"argv{k}": number for k, number in enumerate(points[at], start=1)} | {"P": 1, "rank": 0}
             given |= {symbol: Fraction(each[at]).limit_denominator(10**6) for symbol, each in found.opaque.items()}
             assert evaluate_exactly(found.totals.get(name, sympy.Integer(0)), given) == value
+
+
+def count_directions(n: int, s: int) -> int:
+    """Floating-point operations of modules.f90: rows of n and columns of n + 3 solved, with what is computed before."""
+    solved = [8 * (length - 1) + 1 + 3 * length for length in (n, n + 3)]
+    return n * (n + 3) + s * ((n + 1) * solved[0] + (n - 2) * solved[1])
+
+
+def count_band(n: int, w: int) -> int:
+    """Floating-point operations of band.c, added up: the root is a division, the first elements 10 w + 1."""
+    total = n * w
+    for j in range(n):
+        total += 2 * (j - max(0, j - w)) + 1
+        total += sum(2 * (j - max(0, i - w)) + 1 for i in range(j + 1, min(n - 1, j + w) + 1))
+    return total + 2 * n
+
+
+def count_concurrent(n: int) -> int:
+    return n * n + n + sum(2 * i for i in range(1, n + 1)) + 2 * n + (n - 1) ** 2
+
+
+def count_nests(n: int, m: int) -> int:
+    return 2 * n * m + 2 * sum(max(m - i, 0) for i in range(n))
+
+
+HAND = [("modules.f90", count_directions, TWO), ("band.c", count_band, TWO), ("nests.c", count_nests, TWO),
+        ("concurrent.f90", count_concurrent, ONE)]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "count", "points"), HAND, ids=lambda each: each if isinstance(each, str) else "")
+def test_operations_are_those_of_a_reader(
+    name: str, count: Callable[..., int], points: tuple[tuple[int, ...], ...]
+) -> None:
+    require_compiler(PROGRAMS / name)
+    some = [["./program", *map(str, point)] for point in points[:3]]
+    found = derive_formulas(count_runs([PROGRAMS / name], some, BUILDS.get(name)))
+    assert not found.opaque
+    for point in points:
+        given = {f"argv{k}": number for k, number in enumerate(point, start=1)} | {"P": 1, "rank": 0}
+        assert evaluate_exactly(found.totals["operations"], given) == count(*point)
+
+
+def test_names_with_one_value_a_run_are_symbols() -> None:
+    require_compiler(PROGRAMS / "options.c")
+    points = [(n, s) for n in (6, 9, 12, 17) for s in (3, 4, 5, 8, 11)]
+    runs = count_runs([PROGRAMS / "options.c"], [["./program", "-n", str(n), "-s", str(s)] for n, s in points])
+    found = derive_formulas(runs)
+    assert found.is_exact
+    # the options themselves are data; the work is a formula of what they set
+    assert not [name for name in found.totals["operations"].free_symbols if name.name not in ("n", "steps")]
+    for at, (n, s) in enumerate(points):
+        given = {"n": n, "steps": s, "P": 1, "rank": 0}
+        by_hand = 0
+        for t in range(s):
+            by_hand += 3 * len(range(t % 2, n - 1, 2))
+            by_hand += {0: -(-n // 3), 1: -(-n // 3), 2: 2 * n + 1, 3: 1}[t % 4]
+        assert evaluate_exactly(found.totals["operations"], given) == by_hand
+        assert [found.values[name][at] for name in ("n", "steps")] == [n, s]
+
+
+def test_a_block_that_a_run_refutes_is_a_symbol_alone() -> None:
+    require_compiler(PROGRAMS / "grids.cpp")
+    points = [(6, 2), (9, 3), (12, 5)]
+    runs = count_runs([PROGRAMS / "grids.cpp"], [["./program", str(n), str(s)] for n, s in points])
+    found = derive_formulas(runs)
+    assert not found.is_exact
+    assert {each.block.function for each in found.blocks if not each.exact} == {"operator()"}
+    for at, (n, s) in enumerate(points):
+        given = {"argv1": n, "argv2": s, "P": 1, "rank": 0}
+        given |= {symbol: Fraction(each[at]).limit_denominator(10**6) for symbol, each in found.opaque.items()}
+        # five sums and two products, then two sums for the change
+        assert evaluate_exactly(found.totals["operations"], given) == s * (9 * (n - 2) ** 2 + 1)
 
 
 #: What the data of these programs decide; all else is a formula of the arguments.
@@ -191,6 +267,7 @@ def test_a_header_counts_with_the_file_that_includes_it() -> None:
 MPI = [
     (PROGRAMS / "halo.f90", "mpifort", ((7, 3), (12, 4))),
     (PROGRAMS / "wavefront.c", "mpicc", ((7, 3), (12, 5))),
+    (PROGRAMS / "line.c", "mpicc", ((7, 3), (12, 11))),
 ]
 
 
@@ -207,6 +284,7 @@ def test_messages_of_ranks_are_formulas_too(
     found = count_formulas([source], template, at, f"{compiler} -O1 {source.name} -o program")["formulas"]
     assert found["exact"]
     assert not found["unknown"]
+    assert not found["uncertain"]
     assert not found["opaque"]
     for name, counted in (("messages", count_messages), ("bytes", count_bytes)):
         for values in at:
@@ -220,6 +298,8 @@ def count_messages(program: str, at: dict[str, int]) -> int:
     tree = p * (p - 1).bit_length()
     if program == "halo.f90":
         return 2 * tree + s * 2 * (p - 1) + s // 2 * tree
+    if program == "line.c":
+        return s * 2 * (p - 1) + p - 1 + s // 5 * tree
     return (p - 1) * -(-n // s) + p // 2 + tree
 
 
@@ -228,4 +308,20 @@ def count_bytes(program: str, at: dict[str, int]) -> int:
     tree = p * (p - 1).bit_length()
     if program == "halo.f90":
         return 2 * tree * 4 + s * 2 * (p - 1) * 8 * n + s // 2 * tree * 8
+    if program == "line.c":
+        return (s * 2 + 1) * (p - 1) * 8 * n + s // 5 * tree * 8
     return (p - 1) * 8 * n + p // 2 * 8 * n
+
+
+def test_what_is_not_known_of_messages_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("mpicc") is None or shutil.which("mpirun") is None:
+        pytest.skip("there is no mpicc here: apt-get install openmpi-bin libopenmpi-dev")
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
+    monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+    template = ["mpirun", "--oversubscribe", "-n", "{P}", "./program", "{N}"]
+    at = [{"N": 5, "P": 1}, {"N": 7, "P": 2}]
+    found = count_formulas([PROGRAMS / "grid.c"], template, at, "mpicc -O1 grid.c -o program")["formulas"]
+    assert found["uncertain"] == (
+        "whether MPI_Sendrecv at grid.c:6 has a receiver on all ranks is not known",
+        "the messages of MPI_Igatherv at grid.c:6 are not counted",
+    )

@@ -232,7 +232,8 @@ static void on_exit_(qemu_plugin_id_t id, void *unused) {
 
 static int by_address(const void *a, const void *b) {
     const struct place *p = a, *q = b;
-    return p->address < q->address ? -1 : p->address > q->address;
+    if (p->address != q->address) return p->address < q->address ? -1 : 1;
+    return p->number > q->number ? -1 : p->number < q->number; /* where a jump leads to comes before a header there */
 }
 
 static void read_places(const char *path) {
