@@ -64,7 +64,6 @@ class Composition:
         self._results: dict[tuple[str, tuple[str, ...]], Any] = {}
         self._budget = _BUDGET
         self._macros: dict[str, integers.Macro] = {}
-        self._loop_of_names: Loop | None = None
         self._rest_is_open = False
         for source in sources:
             self._macros.update(source.macros)
@@ -111,7 +110,7 @@ class Composition:
     def name_value(self, name: str) -> Any:  # noqa: ANN401
         """Return the value of a variable."""
         value = self._find_value(name)
-        if value is None and self._loop_of_names is not None:
+        if value is None:
             frame = self._frames[-1]
             symbol = self._measured.singles.get((frame.source, frame.function, name))
             return None if symbol is None else make_integer(symbol.lstrip("*"))
@@ -294,9 +293,7 @@ class Composition:
         leaves = self._graph.may_leave(body, lambda block: self._measured.shares.get((frame.source, block.number)) == 0)
         trips = None
         if "break" not in leaves and "return" not in leaves:
-            self._loop_of_names = loop
             trips = find_trips(loop, self._parse, lambda x: self._rules.positive_part(x, self._ranges()), changed)
-            self._loop_of_names = None
         turn = sympy.Symbol(f"t{len(self._loops) + 1}", integer=True, nonnegative=True)
         if trips is None:
             key = (frame.source, body.number)
