@@ -261,11 +261,11 @@ class _ProcedureWalker:
         if left.type != "call_expression":
             name = node_text(left).lower().replace(" ", "")
             return name if self._names.element_size(name) is not None else None
-        name, *given = left.named_children
+        array, *given = left.named_children
         subscripts = given[0].named_children if given else []
         if not any(each.type == "extent_specifier" for each in subscripts):
             return None
-        return ", ".join(node_text(each).lower() for each in (name, *subscripts))
+        return ", ".join(node_text(each).lower() for each in (array, *subscripts))
 
 
 def _shares_work(node: Node) -> bool:

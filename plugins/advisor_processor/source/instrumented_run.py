@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.model.errors import InputError, UsageError
 from advisor.support.child_process import run_child
 from advisor.support.extras import install_line
+from advisor.support.launchers import is_launcher
 from advisor_processor.source import c_source
 from advisor_processor.source.declared_types import collect_types
 from advisor_processor.source.fortran import analyse_fortran_source as analyse_fortran
@@ -37,7 +38,14 @@ _FILES: Final = 50_000
 _LIMIT_S: Final = 3600.0
 _LEFT_OUT: Final = shutil.ignore_patterns(".git", ".hg", ".svn", "__pycache__", ".venv", "node_modules")
 _INCLUDE: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
-_COMPILERS: Final = {"c": ("CC", "cc"), "cpp": ("CXX", "c++"), "fortran": ("FC", "gfortran")}
+#: The variable that names a compiler, the usual one, and that of MPI.
+_COMPILERS: Final = {
+    "c": ("CC", "cc", "mpicc"), "cpp": ("CXX", "c++", "mpicxx"), "fortran": ("FC", "gfortran", "mpifort"),
+}  # fmt: skip
+_USES_MPI: Final = re.compile(
+    rb"#[ \t]*include[ \t]*[<\"]mpi\.h|\buse[ \t,:a-z]*\bmpi(_f08)?\b|[\"']mpif\.h", re.IGNORECASE
+)
+_CALLS_OPENMP: Final = re.compile(rb"\bomp_[a-z]+_[a-z_]+[ \t]*\(", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,10 +180,20 @@ def _resolve_build_command(
     if any((copy / name).is_file() for name in ("Makefile", "makefile", "GNUmakefile")):
         return ["make", "-B"]
     language = next((one for one in ("fortran", "cpp", "c") if any(source.language == one for source in sources)), "c")
-    variable, usual = _COMPILERS[language]
-    compiler = shlex.split(os.environ.get(variable, "")) or [usual]
+    variable, usual, parallel = _COMPILERS[language]
+    texts = [(copy / name).read_bytes() for name in names]
+    uses_mpi, uses_threads = (any(each.search(text) for text in texts) for each in (_USES_MPI, _CALLS_OPENMP))
+    compiler = shlex.split(os.environ.get(variable, "")) or [parallel if uses_mpi else usual]
     units = [str(name) for name in names if not name.suffix.startswith(".h")]
-    return [*compiler, "-O1", *units, "-o", command[0], "-lm"]
+    return [*compiler, "-O1", *(["-fopenmp"] if uses_threads else []), *units, "-o", _find_program(command), "-lm"]
+
+
+def _find_program(command: Sequence[str]) -> str:
+    """Return what a command calls the program that is yet to be built: behind a launcher the first path to no file."""
+    if not is_launcher(command[0]):
+        return command[0]
+    paths = (word for word in command[1:] if "/" in word and (not Path(word).is_file() or os.access(word, os.X_OK)))
+    return next(paths, command[0])
 
 
 def _run_command(words: list[str], folder: Path, extra: dict[str, str], failing: str) -> None:

@@ -47,10 +47,10 @@ class BlockFormula:
 class ProgramFormulas:
     """The formulas of a program, of one rank: ``blocks``; ``totals`` of operations, accesses, messages and bytes.
 
-    ``loops`` are trips each time a loop is reached and iterations in all; ``memory`` bytes of arrays by function and
-    name; ``means`` are totals over the ranks; ``opaque`` symbols with their value in each run (mean over the ranks).
-    ``unknown`` are calls whose bytes the source does not tell, ``uncertain`` what else is not known of messages,
-    ``conditions`` integers that must not be negative for the formulas to hold.
+    ``loops`` are trips each time a loop is reached and iterations in all, mean over the ranks; ``memory`` bytes of
+    arrays by function and name; ``means`` are totals over the ranks; ``opaque`` symbols with their value in each run
+    (mean over the ranks). ``unknown`` are calls whose bytes the source does not tell, ``uncertain`` what else is not
+    known of messages, ``conditions`` integers that must not be negative for the formulas to hold.
     """
 
     blocks: tuple[BlockFormula, ...]
@@ -105,7 +105,8 @@ class _Derivation:
             for loop in source.loops:
                 if loop.body is not None and (at, loop.number) in self._composition.trips:
                     body = by_key[id(source), loop.body.number]
-                    loops.append((source, loop, self._composition.trips[at, loop.number], body.runs, body.exact))
+                    mean = self._average(body.runs)
+                    loops.append((source, loop, self._composition.trips[at, loop.number], mean, body.exact))
         opaque = {
             name: tuple(float(self._opaque_value(what, run, None)) for run in self._runs)
             for name, what in self._composition.opaque.items()
