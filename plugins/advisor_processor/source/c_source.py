@@ -9,12 +9,14 @@ from advisor_processor.source.c_values import (
     collect_values,
     find_assignments,
     find_declared,
+    find_results,
     parse_move,
     parse_while,
 )
 from advisor_processor.source.case_labels import list_case_conditions
 from advisor_processor.source.collapsed_loops import expand_collapsed_loops
 from advisor_processor.source.declared_types import collect_types, declared_name, iterate_descendants, node_text
+from advisor_processor.source.macro_calls import MacroCalls
 from advisor_processor.source.operations import OperationCounter
 from advisor_processor.source.records import (
     Block,
@@ -55,6 +57,7 @@ def analyse_c_source(
     types = collect_types(root)
     for each in included:
         types.add_types(each)
+    types.calls = MacroCalls(types.macros)
     collect_values(source, root)
     source.insertions += expand_collapsed_loops(root)
     for node in iterate_descendants(root):
@@ -116,11 +119,20 @@ class _FunctionWalker:
                 continue
             self._walk_statement(child, block, loop, before)
             before = child.end_byte
+            if child.type == "expression_statement":
+                self._note_results(child)
             if child.type not in _LEAVING and _may_leave(child):
                 rest = self._add_block(child, loop, block)
                 block.statements.append(Rest(rest))
                 block = rest
                 self._insert_text(before, f" GAPWATCH_COUNT_@FILE@({block.number});", 1)
+
+    def _note_results(self, statement: Node) -> None:
+        """Have the integers noted that a call of a statement sets through pointers."""
+        for name in find_results(statement, self._types):
+            place = len(self._source.results)
+            self._source.results.append((self._name, name))
+            self._insert_text(statement.end_byte, f" GAPWATCH_VALUE_@FILE@(@LOOPS@ + {place}, {name});", -1)
 
     def _walk_statement(self, node: Node, block: Block, loop: Loop | None, before: int) -> None:
         if node.type == "compound_statement":

@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
+    from advisor_processor.source.declared_types import DeclaredTypes
     from advisor_processor.source.records import Loop, Source
 
 _LONGEST_MACRO: Final = 300
+_INTEGER: Final = re.compile(r"(unsigned |signed |long |short )*(int|long|short)|size_t|u?int(32|64)_t")
 #: Elements of arrays that are followed like variables, at most.
 _FEW_ELEMENTS: Final = 8
 
@@ -141,6 +143,24 @@ def _vector_value(node: Node, value: str) -> str:
         return value
     first = value.strip("(){}").split(",")[0]
     return f"gapwatch_vector(sizeof({found[1]}), {first})" if first else ""
+
+
+def find_results(statement: Node, types: DeclaredTypes) -> Iterator[str]:
+    """Yield the integers whose address a call is given, and the elements that ``MPI_Dims_create`` sets."""
+    call = statement.named_children[0] if statement.named_children else None
+    if call is not None and call.type == "assignment_expression":
+        call = call.child_by_field_name("right")
+    if call is None or call.type != "call_expression":
+        return
+    given = call.child_by_field_name("arguments")
+    written = [node_text(each) for each in given.named_children] if given is not None else []
+    if node_text(call.child_by_field_name("function")) == "MPI_Dims_create" and len(written) > 2:
+        several = int(written[1]) if written[1].isdigit() else 0
+        yield from (f"{written[2]}[{at}]" for at in range(min(several, _FEW_ELEMENTS)))
+    for each in written:
+        name = each[1:] if each.startswith("&") else ""
+        if _INTEGER.fullmatch(types.names.get(name, "")):
+            yield name
 
 
 def parse_while(loop: Loop, node: Node) -> None:

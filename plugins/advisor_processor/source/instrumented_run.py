@@ -14,17 +14,15 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError, UsageError
 from advisor.support.child_process import run_child
-from advisor.support.extras import install_line
 from advisor.support.launchers import is_launcher
 from advisor_processor.source import c_source
 from advisor_processor.source.declared_types import collect_types
 from advisor_processor.source.fortran import analyse_fortran_source as analyse_fortran
 from advisor_processor.source.fortran_names import collect_module_names
+from advisor_processor.source.syntax_trees import parse_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from tree_sitter import Node
 
     from advisor_processor.source.records import Source
 
@@ -227,7 +225,7 @@ def _collect_counts(sources: tuple[Source, ...], folder: Path) -> SourceCounts:
         none = [0] * max(len(source.blocks), 1)
         columns = [rows.get(rank, (none, []))[0] for rank in range(ranks)]
         blocks_of.append(tuple(tuple(column[b] for column in columns) for b in range(len(source.blocks))))
-        symbols = sum(len(loop.symbols) for loop in source.loops)
+        symbols = len(source.noted_names)
         values_of.append(tuple(_value_range([row[1][v] for row in rows.values() if row[1]]) for v in range(symbols)))
     return SourceCounts(sources, ranks, tuple(blocks_of), tuple(values_of))
 
@@ -255,25 +253,14 @@ def detect_language(path: Path) -> str:
     return LANGUAGES[path.suffix]
 
 
-def parse_source(code: bytes, language: str) -> Node:
-    """Return the syntax tree of a file; raises ``UsageError`` where the grammars are not installed."""
-    from importlib import import_module
-
-    try:
-        tree_sitter = import_module("tree_sitter")
-        grammar = import_module(f"tree_sitter_{language}")
-    except ImportError as error:
-        raise UsageError(f"{error.name} is not installed: {install_line('processor')}") from error
-    root: Node = tree_sitter.Parser(tree_sitter.Language(grammar.language())).parse(code).root_node
-    return root
-
-
 def instrument_source(code: bytes, source: Source, number: int) -> bytes:
     """Return the text of file ``number`` with its counters; in C and C++ line numbers stay what they are."""
+    controls = sum(len(loop.symbols) for loop in source.loops)
     parts: list[bytes] = []
     last = 0
     for insertion in sorted(source.insertions, key=lambda one: (one.offset, one.order)):
-        parts += [code[last : insertion.offset], insertion.text.replace("@FILE@", str(number)).encode()]
+        inserted = insertion.text.replace("@FILE@", str(number)).replace("@LOOPS@", str(controls))
+        parts += [code[last : insertion.offset], inserted.encode()]
         last = insertion.offset + insertion.removed
     text = b"".join([*parts, code[last:]])
     if source.language == "fortran":
@@ -283,7 +270,7 @@ def instrument_source(code: bytes, source: Source, number: int) -> bytes:
 
 def _load_runtime(name: str, source: Source, number: int) -> bytes:
     """Return the source of the counters of a file."""
-    values = sum(len(loop.symbols) for loop in source.loops)
+    values = len(source.noted_names)
     text = (files("advisor_processor.source") / name).read_text(encoding="utf-8").replace("@FILE@", str(number))
     text = text.replace("@COUNTERS@", str(max(len(source.blocks), 1))).replace("@VALUES@", str(max(values, 1)))
     return text.encode()

@@ -145,6 +145,7 @@ class Source:
 
     ``entries`` are the first blocks of its functions, ``declared`` the names that these declare; ``values`` what names
     of the whole file start with, ``macros`` with their parameters, ``sizes`` bytes of an element by function and name.
+    ``results`` are integers that calls set, by function and name, whose values are noted behind the calls.
     """
 
     file: str
@@ -159,3 +160,9 @@ class Source:
     values: dict[str, str] = field(default_factory=dict)
     macros: dict[str, tuple[tuple[str, ...] | None, str]] = field(default_factory=dict)
     sizes: dict[tuple[str, str], int] = field(default_factory=dict)
+    results: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def noted_names(self) -> list[tuple[str, str]]:
+        """Names whose values a run notes, by function: those that control loops, then what calls set."""
+        return [(loop.function, symbol) for loop in self.loops for symbol in loop.symbols] + self.results

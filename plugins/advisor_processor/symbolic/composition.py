@@ -164,9 +164,7 @@ class Composition:
         """Return the value of an element with a constant subscript, which counts as a separate variable."""
         if len(subscripts) != 1 or subscripts[0] is None or not subscripts[0].is_Integer:
             return None
-        element = f"{name}[{subscripts[0]}]"
-        frame = self._frames[-1]
-        return frame.variables.get(element, self._globals.get(element))
+        return self.name_value(f"{name}[{subscripts[0]}]")
 
     def is_nonnegative(self, value: Any) -> Any:  # noqa: ANN401
         """Return 1 where a value is zero or more, else 0."""

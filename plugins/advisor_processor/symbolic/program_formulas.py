@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -241,10 +242,9 @@ def _find_singles(runs: Sequence[SourceCounts]) -> dict[tuple[int, str, str], tu
     found: dict[tuple[int, str, str], list[set[int]]] = {}
     for number, run in enumerate(runs):
         for at, (source, values) in enumerate(zip(run.sources, run.values, strict=True)):
-            names = ((loop, symbol) for loop in source.loops for symbol in loop.symbols)
-            for (loop, name), span in zip(names, values, strict=True):
+            for (function, name), span in zip(source.noted_names, values, strict=True):
                 if span is not None:
-                    key = (at, loop.function, name.replace("->", "."))
+                    key = (at, function, name.replace("->", "."))
                     found.setdefault(key, [set() for _ in runs])[number].update(span)
     return {
         key: tuple(next(iter(value)) for value in values)
@@ -261,7 +261,7 @@ def _name_singles(
     found = {}
     for key, each in singles.items():
         _, function, name = key
-        symbol = name
+        symbol = name = re.sub(r"\W+", "_", name).rstrip("_") if "[" in name else name
         if values.setdefault(name, each) != each or name == "rank":
             symbol = f"{function}.{name}"
         values[symbol] = each

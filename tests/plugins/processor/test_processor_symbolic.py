@@ -139,7 +139,7 @@ CASES = [
     (PROGRAMS / "merge.c", ONE), (PROGRAMS / "levels.c", tuple(product((2, 3, 4, 5, 6), (1, 2, 3, 4)))),
     (PROGRAMS / "rows.c", TWO), (PROGRAMS / "directions.f90", TWO), (PROGRAMS / "panels.f90", ONE),
     (PROGRAMS / "cubes.c", TWO), (PROGRAMS / "modules.f90", TWO), (PROGRAMS / "concurrent.f90", ONE),
-    (PROGRAMS / "band.c", TWO), (PROGRAMS / "nests.c", TWO),
+    (PROGRAMS / "band.c", TWO), (PROGRAMS / "nests.c", TWO), (PROGRAMS / "accessors.c", TWO),
 ]  # fmt: skip
 #: What OpenMP's directives say only holds where the compiler reads them.
 BUILDS = {"concurrent.f90": "gfortran -O1 -fopenmp concurrent.f90 -o program",
@@ -194,8 +194,14 @@ def count_nests(n: int, m: int) -> int:
     return 2 * n * m + 2 * sum(max(m - i, 0) for i in range(n))
 
 
-HAND = [("modules.f90", count_directions, TWO), ("band.c", count_band, TWO), ("nests.c", count_nests, TWO),
-        ("concurrent.f90", count_concurrent, ONE)]  # fmt: skip
+def count_accessors(n: int, s: int) -> int:
+    return 2 * 5 * (n - 4) ** 2 * s
+
+
+HAND = [
+    ("accessors.c", count_accessors, TWO), ("modules.f90", count_directions, TWO), ("band.c", count_band, TWO),
+    ("nests.c", count_nests, TWO), ("concurrent.f90", count_concurrent, ONE),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "count", "points"), HAND, ids=lambda each: each if isinstance(each, str) else "")
@@ -313,15 +319,22 @@ def count_bytes(program: str, at: dict[str, int]) -> int:
     return (p - 1) * 8 * n + p // 2 * 8 * n
 
 
-def test_what_is_not_known_of_messages_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_neighbours_in_a_grid_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
     if shutil.which("mpicc") is None or shutil.which("mpirun") is None:
         pytest.skip("there is no mpicc here: apt-get install openmpi-bin libopenmpi-dev")
     monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT", "1")
     monkeypatch.setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
-    template = ["mpirun", "--oversubscribe", "-n", "{P}", "./program", "{N}"]
-    at = [{"N": 5, "P": 1}, {"N": 7, "P": 2}]
-    found = count_formulas([PROGRAMS / "grid.c"], template, at, "mpicc -O1 grid.c -o program")["formulas"]
-    assert found["uncertain"] == (
-        "whether MPI_Sendrecv at grid.c:6 has a receiver on all ranks is not known",
-        "the messages of MPI_Igatherv at grid.c:6 are not counted",
-    )
+    shapes = {1: (1, 1), 2: (2, 1), 4: (2, 2)}
+    commands = [["mpirun", "--oversubscribe", "-n", str(p), "./program", "12"] for p in shapes]
+    found = derive_formulas(count_runs([PROGRAMS / "grid.c"], commands))
+    assert found.is_exact
+    assert not found.opaque
+    assert found.uncertain == ("the messages of MPI_Igatherv at grid.c:6 are not counted",)
+    for at, (p, (rows, columns)) in enumerate(shapes.items()):
+        given = {"argv1": 12, "P": p, "rank": 0} | {name: each[at] for name, each in found.values.items()}
+        assert (given["dims_0"], given["dims_1"]) == (rows, columns)
+        sent = (rows - 1) * columns + p
+        assert evaluate_exactly(found.means["messages"], given) == Fraction(sent, p)
+        moved = (rows - 1) * columns * 12 * 8 + p * (12 // rows) * 8
+        assert evaluate_exactly(found.means["bytes"], given) == Fraction(moved, p)
+        assert evaluate_exactly(found.totals["fp_add"], given) == 12 // rows * (12 // columns)
