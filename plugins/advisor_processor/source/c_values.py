@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from advisor_processor.source.records import Loop, Source
 
 _LONGEST_MACRO: Final = 300
+_CONTAINERS: Final = frozenset({
+    "vector", "valarray", "array", "deque", "list", "map", "set", "unordered_map", "unordered_set", "unique_ptr",
+    "shared_ptr", "make_unique", "make_shared",
+})  # fmt: skip
 _INTEGER: Final = re.compile(r"(unsigned |signed |long |short )*(int|long|short)|size_t|u?int(32|64)_t")
 #: Elements of arrays that are followed like variables, at most.
 _FEW_ELEMENTS: Final = 8
@@ -33,11 +37,18 @@ def collect_values(source: Source, root: Node) -> None:
             _add_macro(source, node, given, node_text(node.child_by_field_name("value")))
         elif node.type == "enumerator_list":
             _add_enumerators(source, node)
-        elif node.type == "init_declarator" and _is_outside(node):
-            declarator = node.child_by_field_name("declarator")
-            source.values[declared_name(declarator) if declarator else ""] = node_text(
-                node.child_by_field_name("value")
-            )
+        elif node.type == "template_type" and _hides_data(node):
+            source.values[node_text(node)] = "gapwatch_array()"
+        elif node.type == "declaration" and _is_outside(node):
+            for declarator in node.children_by_field_name("declarator"):
+                inner = declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else None
+                one = inner or declarator
+                if one.type == "array_declarator" and not _is_pointer(one):
+                    source.values[declared_name(one)] = _array_value(one) or "gapwatch_array()"
+        elif node.type == "init_declarator" and _is_outside(node) and not _names_array(node):
+            named = node.child_by_field_name("declarator")
+            value = node_text(node.child_by_field_name("value"))
+            source.values[declared_name(named) if named else ""] = value
 
 
 def _add_macro(source: Source, node: Node, names: tuple[str, ...] | None, value: str) -> None:
@@ -52,6 +63,21 @@ def _add_enumerators(source: Source, node: Node) -> None:
         if each.type == "enumerator":
             value = node_text(each.child_by_field_name("value")) or f"({before}) + 1"
             source.values[node_text(each.child_by_field_name("name"))] = before = value
+
+
+def _hides_data(node: Node) -> bool:
+    """Return whether a container stands where its size is not followed: in a class, an alias, another container."""
+    if node_text(node.child_by_field_name("name")) not in _CONTAINERS:
+        return False
+    above = node.parent
+    while above is not None and above.type == "qualified_identifier":
+        above = above.parent
+    return above is None or above.type not in ("declaration", "parameter_declaration", "for_range_loop")
+
+
+def _names_array(node: Node) -> bool:
+    declarator = node.child_by_field_name("declarator")
+    return declarator is not None and declarator.type == "array_declarator"
 
 
 def _is_outside(node: Node) -> bool:

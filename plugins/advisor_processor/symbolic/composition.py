@@ -15,7 +15,8 @@ import sympy
 from advisor_processor.source.records import Assignment, Branch, CallSite, Leave, LoopEntry, Rest
 from advisor_processor.symbolic import integers
 from advisor_processor.symbolic.array_shapes import ArrayShapes
-from advisor_processor.symbolic.call_graph import CallGraph
+from advisor_processor.symbolic.call_graph import CallGraph, iterate_statements
+from advisor_processor.symbolic.data_sizes import DECLARING, FREEING, DataSizes, find_allocated
 from advisor_processor.symbolic.integer_functions import make_integer
 from advisor_processor.symbolic.library_effects import COMMUNICATORS, TEXT, find_effects
 from advisor_processor.symbolic.library_names import ALLOCATING, CONSTANTS, NUMBERS
@@ -51,6 +52,7 @@ class Composition:
         self.counts: dict[Key, Any] = {}
         self.calls: list[CallRecord] = []
         self.memory: dict[tuple[str, str], Any] = {}
+        self.data = DataSizes()
         self.opaque: dict[str, Opaque] = {}
         self.trips: dict[tuple[int, int], Any] = {}
         self._sources = sources
@@ -65,6 +67,7 @@ class Composition:
         self._budget = _BUDGET
         self._macros: dict[str, integers.Macro] = {}
         self._rest_is_open = False
+        self._freeing = 0
         for source in sources:
             self._macros.update(source.macros)
 
@@ -73,6 +76,9 @@ class Composition:
         start = next((name for name in ("main", "program") if name in self._graph.places), None)
         if start is not None:
             self._run_function(start, (), (), sympy.Integer(1))
+            self._frames.append(Frame(self._graph.places[start][0], start))
+            self.data.note_shared(self._sources, self._parse)
+            self._frames.pop()
         left = executed & set(self._graph.places)
         for name in (*sorted(left & self._graph.recursive), *sorted(left - self._graph.recursive)):
             place, entry = self._graph.places[name]
@@ -146,10 +152,8 @@ class Composition:
         if name == "gapwatch_size":
             self._find_value(written[0])  # an array of a module has its extents where it is declared
             return self._shapes.count_elements(self._frames[-1], written[0], written[1:], self._parse)
-        wanted = ALLOCATING.get(name)
-        if wanted is not None and len(arguments) >= wanted[-1] + 1:
-            sizes = [arguments[at] for at in wanted]
-            return None if None in sizes else Memory(sympy.expand(sympy.prod(sizes)))
+        if name in ALLOCATING:
+            return find_allocated(name, arguments)
         return self._results.get((name, tuple(re.sub(r"\s", "", each) for each in written)))
 
     def argument_value(self, written: str) -> Any:  # noqa: ANN401
@@ -213,7 +217,10 @@ class Composition:
 
     def _run_statement(self, statement: Statement, block: Block, guard: Any) -> Any:  # noqa: ANN401
         if isinstance(statement, Assignment):
-            self._set(statement.name, self._parse(statement.value) if statement.value else None)
+            value = self._parse(statement.value) if statement.value else None
+            self._set(statement.name, value)
+            if statement.value.startswith(DECLARING):
+                self.data.note_declared(self._frames[-1].function, statement.name, value)
         elif isinstance(statement, CallSite):
             self._run_call(statement, block, guard)
         elif isinstance(statement, LoopEntry):
@@ -305,8 +312,11 @@ class Composition:
         if trips is not None and loop.variable:
             self._set(loop.variable, trips.value(turn))
         if times != 0:
+            frees = any(isinstance(each, CallSite) and each.name in FREEING for each in iterate_statements(body))
             self._loops.append((turn, times))
+            self._freeing += frees
             self._run_block(body, guard)
+            self._freeing -= frees
             self._loops.pop()
         for name in changed:
             self._set(name, None)
@@ -332,18 +342,12 @@ class Composition:
             return found
 
         place = f"{self._sources[frame.source].file}:{block.line}"
+        self.data.note_call(call, values, place, self._freeing > 0, sum_calls)
         if call.name.lower().startswith("mpi_"):
             ranges = self._ranges()
+            key_of_block, is_nonnegative = (frame.source, block.number), lambda x: self._rules.make_step(x, ranges)
             self.calls.append(
-                CallRecord(
-                    call.name,
-                    call.arguments,
-                    values,
-                    place,
-                    (frame.source, block.number),
-                    sum_calls,
-                    lambda x: self._rules.make_step(x, ranges),
-                )
+                CallRecord(call.name, call.arguments, values, place, key_of_block, sum_calls, is_nonnegative)
             )
         self._note_effects(call, values)
 

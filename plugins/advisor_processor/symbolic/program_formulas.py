@@ -49,7 +49,8 @@ class ProgramFormulas:
     """The formulas of a program, of one rank: ``blocks``; ``totals`` of operations, accesses, messages and bytes.
 
     ``loops`` are trips each time a loop is reached and iterations in all, mean over the ranks; ``memory`` bytes of
-    arrays by function and name; ``means`` are totals over the ranks; ``opaque`` symbols with their value in each run
+    arrays by function and name; ``data`` those of all that is declared and allocated, mean over the ranks, None where
+    some are ``unsized``; ``means`` are totals over the ranks; ``opaque`` symbols with their value in each run
     (mean over the ranks). ``unknown`` are calls whose bytes the source does not tell, ``uncertain`` what else is not
     known of messages, ``conditions`` integers that must not be negative for the formulas to hold.
     """
@@ -59,6 +60,8 @@ class ProgramFormulas:
     totals: Mapping[str, Any]
     means: Mapping[str, Any]
     memory: Mapping[tuple[str, str], Any]
+    data: Any
+    unsized: tuple[str, ...]
     opaque: Mapping[str, tuple[float, ...]]
     values: Mapping[str, tuple[Fraction, ...]]
     unknown: tuple[str, ...]
@@ -117,6 +120,7 @@ class _Derivation:
             for name in self._values[0]
             if all(name in value for value in self._values)
         }
+        data = self._composition.data.total
         held = tuple(each for each, holds in self._conditions.items() if holds)
         means = {name: self._average(each) for name, each in totals.items()}
         return ProgramFormulas(
@@ -125,6 +129,8 @@ class _Derivation:
             totals,
             means,
             dict(self._composition.memory),
+            None if data is None else self._average(data),
+            tuple(dict.fromkeys(self._composition.data.unsized)),
             opaque,
             values,
             sums.unknown,

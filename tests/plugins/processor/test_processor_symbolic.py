@@ -338,3 +338,22 @@ def test_neighbours_in_a_grid_are_known(monkeypatch: pytest.MonkeyPatch) -> None
         moved = (rows - 1) * columns * 12 * 8 + p * (12 // rows) * 8
         assert evaluate_exactly(found.means["bytes"], given) == Fraction(moved, p)
         assert evaluate_exactly(found.totals["fp_add"], given) == 12 // rows * (12 // columns)
+
+
+#: Bytes of all data of programs; None where they are in containers whose sizes are not followed, or come and go.
+DATA = [
+    ("nests.c", lambda n, m: 8 * n * m), ("band.c", lambda n, w: 8 * n * (w + 1)),
+    ("modules.f90", lambda n, _: 8 * n * (n + 3) + 32 * (n + 3)), ("accessors.c", lambda n, _: 16 * n * n + 40),
+    ("grids.cpp", None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "size_B"), DATA, ids=lambda each: each if isinstance(each, str) else "")
+def test_bytes_of_all_data_are_added_up(name: str, size_B: Callable[[int, int], int] | None) -> None:
+    require_compiler(PROGRAMS / name)
+    commands = [["./program", "9", "2"], ["./program", "12", "3"], ["./program", "17", "5"]]
+    found = derive_formulas(count_runs([PROGRAMS / name], commands, BUILDS.get(name)))
+    assert (found.data is None) == bool(found.unsized) == (size_B is None)
+    if size_B is not None:
+        given = {"argv1": 20, "argv2": 4, "P": 1, "rank": 0}
+        assert evaluate_exactly(found.data, given) == size_B(20, 4)
