@@ -154,7 +154,8 @@ class _FunctionWalker:
             return
         before = len(block.work.calls)
         self._make_counter(block, loop).count_node(node)
-        block.statements += [CallSite(*call) for call in block.work.calls[before:]]
+        line = node.start_point[0] + 1
+        block.statements += [CallSite(*call, line=line) for call in block.work.calls[before:]]
         block.statements += find_assignments(node)
         if node.type in _KINDS:
             value = node_text(node.named_children[0]) if node.named_children else ""

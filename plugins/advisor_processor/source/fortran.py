@@ -143,7 +143,7 @@ class _ProcedureWalker:
                 self._counter.count_expression(node, block.work)
             calls = block.work.calls[before:]
             last = len(calls) - 1 if node.type == "subroutine_call" else -1
-            block.statements += [CallSite(*call, is_function=at != last) for at, call in enumerate(calls)]
+            block.statements += [CallSite(*call, at != last, node.start_point[0] + 1) for at, call in enumerate(calls)]
             block.statements += self._find_effects(node)
 
     def _find_effects(self, node: Node) -> Iterator[Assignment | Leave]:

@@ -40,11 +40,15 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """A call, its arguments as written; ``is_function`` where Fortran uses its value, and it changes no argument."""
+    """A call, its arguments as written; ``is_function`` where Fortran uses its value, and it changes no argument.
+
+    ``line`` is that of its statement, 0 where it is that of its block.
+    """
 
     name: str
     arguments: tuple[str, ...]
     is_function: bool = False
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -341,7 +341,7 @@ class Composition:
             self._loops = before
             return found
 
-        place = f"{self._sources[frame.source].file}:{block.line}"
+        place = f"{self._sources[frame.source].file}:{call.line or block.line}"
         self.data.note_call(call, values, place, self._freeing > 0, sum_calls)
         if call.name.lower().startswith("mpi_"):
             ranges = self._ranges()

@@ -329,7 +329,7 @@ def test_neighbours_in_a_grid_are_known(monkeypatch: pytest.MonkeyPatch) -> None
     found = derive_formulas(count_runs([PROGRAMS / "grid.c"], commands))
     assert found.is_exact
     assert not found.opaque
-    assert found.uncertain == ("the messages of MPI_Igatherv at grid.c:6 are not counted",)
+    assert found.uncertain == ("the messages of MPI_Igatherv at grid.c:27 are not counted",)
     for at, (p, (rows, columns)) in enumerate(shapes.items()):
         given = {"argv1": 12, "P": p, "rank": 0} | {name: each[at] for name, each in found.values.items()}
         assert (given["dims_0"], given["dims_1"]) == (rows, columns)
