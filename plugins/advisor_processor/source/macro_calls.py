@@ -20,7 +20,8 @@ class MacroCalls:
     """The macros with parameters of a file and its headers, by name: parameters and what they stand for."""
 
     def __init__(self, macros: Mapping[str, tuple[tuple[str, ...], str]]) -> None:
-        self._macros = macros
+        named = {name: set(re.findall(r"[A-Za-z_]\w*", body)) & set(macros) for name, (_, body) in macros.items()}
+        self._macros = {name: macro for name, macro in macros.items() if not _comes_back(name, named)}
         self._known: dict[str, Node | None] = {}
 
     def expand_call(self, node: Node) -> Node | None:
@@ -39,11 +40,23 @@ class MacroCalls:
 
     def _substitute(self, name: str, arguments: Sequence[str]) -> str | None:
         names, body = self._macros[name]
-        if len(names) != len(arguments) or "#" in body or re.search(rf"\b{name}\b", body):
+        if len(names) != len(arguments) or "#" in body:
             return None
         table = dict(zip(names, arguments, strict=True))
         text = re.sub(r"[A-Za-z_]\w*", lambda found: f"({table[found[0]]})" if found[0] in table else found[0], body)
         return text if len(text) <= _LONGEST else None
+
+
+def _comes_back(name: str, named: Mapping[str, set[str]]) -> bool:
+    """Return whether a macro stands for itself in the end: the preprocessor does not follow such a name again."""
+    seen: set[str] = set()
+    waiting = list(named[name])
+    while waiting:
+        one = waiting.pop()
+        if one not in seen:
+            seen.add(one)
+            waiting += named[one]
+    return name in seen
 
 
 def _parse_expression(text: str) -> Node | None:
