@@ -158,12 +158,10 @@ def build_linear_parts(each: ScalingStudy | None, args: Namespace, services: Com
     stated = setup.read_application_model(args.model) if args.model else None
     parts: list[Part] = []
     if args.count:
-        names, columns, loops, missing = counted_operations.count_operations(
-            args.count, args.command or (), args.at or "", services
-        )
-        stated = setup.replace_counts(stated, names, columns, args.count[0].stem)
+        counted = counted_operations.count_operations(args.count, args.command or (), args.at or "", services)
+        stated = setup.replace_counts(stated, counted, args.count[0].stem)
         heads = (Column("loop"), Column("iterations on a processor"))
-        parts += [Table("Loops that were counted", heads, tuple(loops.items())), *map(Text, missing)]
+        parts += [Table("Loops that were counted", heads, tuple(counted.loops.items())), *map(Text, counted.notes)]
     if args.offers is not None or args.budget is not None:
         parts += _build_offers(stated, args, services)
         if not given and measured is None:
@@ -196,7 +194,8 @@ def _build_offers(stated: ApplicationModel | None, args: Namespace, services: Co
         raise UsageError("say which job it is: --predict 'N=4096'; the number of processors follows from the nodes")
     point = {name: values[-1] for name, values in targets.parse_target(args.predict[-1]).items()}
     table = offers.load_offers(Path(args.offers) if args.offers not in (None, "", "bundled") else None)
-    sizes = [expressions.parse_formula(array.bytes, stated.parameters) for array in stated.arrays]
+    texts = [array.bytes for array in stated.arrays] or ([stated.data] if stated.data else [])
+    sizes = [expressions.parse_formula(text, stated.parameters) for text in texts]
     memory = sum(sizes, expressions.require_sympy().Integer(0)) if sizes else None
     choices = offers.rank_choices(stated, table, services.load_machine, point, memory)
     where = " ".join(f"{name}={value:g}" for name, value in point.items())

@@ -9,10 +9,14 @@ from advisor_processor.source.c_values import (
     collect_values,
     find_assignments,
     find_declared,
+    find_results,
     parse_move,
     parse_while,
 )
+from advisor_processor.source.case_labels import list_case_conditions
+from advisor_processor.source.collapsed_loops import expand_collapsed_loops
 from advisor_processor.source.declared_types import collect_types, declared_name, iterate_descendants, node_text
+from advisor_processor.source.macro_calls import MacroCalls
 from advisor_processor.source.operations import OperationCounter
 from advisor_processor.source.records import (
     Block,
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
+    from advisor_processor.source.case_labels import Conditions
     from advisor_processor.source.declared_types import DeclaredTypes
 
 _LOOPS: Final = ("for_statement", "while_statement", "do_statement", "for_range_loop")
@@ -52,7 +57,9 @@ def analyse_c_source(
     types = collect_types(root)
     for each in included:
         types.add_types(each)
+    types.calls = MacroCalls(types.macros)
     collect_values(source, root)
+    source.insertions += expand_collapsed_loops(root)
     for node in iterate_descendants(root):
         if node.type == "function_definition":
             _FunctionWalker(source, node, types).walk_function()
@@ -112,11 +119,20 @@ class _FunctionWalker:
                 continue
             self._walk_statement(child, block, loop, before)
             before = child.end_byte
+            if child.type == "expression_statement":
+                self._note_results(child)
             if child.type not in _LEAVING and _may_leave(child):
                 rest = self._add_block(child, loop, block)
                 block.statements.append(Rest(rest))
                 block = rest
                 self._insert_text(before, f" GAPWATCH_COUNT_@FILE@({block.number});", 1)
+
+    def _note_results(self, statement: Node) -> None:
+        """Have the integers noted that a call of a statement sets through pointers."""
+        for name in find_results(statement, self._types):
+            place = len(self._source.results)
+            self._source.results.append((self._name, name))
+            self._insert_text(statement.end_byte, f" GAPWATCH_VALUE_@FILE@(@LOOPS@ + {place}, {name});", -1)
 
     def _walk_statement(self, node: Node, block: Block, loop: Loop | None, before: int) -> None:
         if node.type == "compound_statement":
@@ -138,7 +154,8 @@ class _FunctionWalker:
             return
         before = len(block.work.calls)
         self._make_counter(block, loop).count_node(node)
-        block.statements += [CallSite(*call) for call in block.work.calls[before:]]
+        line = node.start_point[0] + 1
+        block.statements += [CallSite(*call, line=line) for call in block.work.calls[before:]]
         block.statements += find_assignments(node)
         if node.type in _KINDS:
             value = node_text(node.named_children[0]) if node.named_children else ""
@@ -152,11 +169,11 @@ class _FunctionWalker:
             else:
                 self._walk_possible(child, block, loop)
 
-    def _walk_possible(self, node: Node, block: Block, loop: Loop | None) -> None:
+    def _walk_possible(self, node: Node, block: Block, loop: Loop | None, condition: str | None = None) -> None:
         """Walk a statement that may or may not run; a declaration counts in any case."""
         if node.type.endswith("statement") and node.type not in _LEAVING:
             inner = self._add_block(node, loop, block, branch=True)
-            block.statements.append(Branch(((None, inner),)))
+            block.statements.append(Branch(((condition, inner),)))
             self._walk_body(node, inner, loop)
         elif node.type == "declaration":
             self._count_statement(node, block, loop)
@@ -199,16 +216,20 @@ class _FunctionWalker:
             self._walk_body(other, clauses[-1][1], loop)
         block.statements.append(Branch(tuple(clauses)))
 
-    def _walk_cases(self, node: Node, block: Block, loop: Loop | None) -> None:
-        """Walk the statements behind labels, each one separately, as none runs for sure."""
-        self._make_counter(block, loop).count_node(node.child_by_field_name("condition"))
+    def _walk_cases(self, node: Node, block: Block, loop: Loop | None, conditions: Conditions | None = None) -> None:
+        """Walk the statements behind labels, each one separately: it runs where a label before it does."""
+        subject = node.child_by_field_name("condition")
+        self._make_counter(block, loop).count_node(subject)
+        if node.type == "switch_statement":
+            conditions = list_case_conditions(node)
         for child in node.named_children:
-            if child == node.child_by_field_name("condition") or child == node.child_by_field_name("value"):
+            if child == subject or child == node.child_by_field_name("value"):
                 continue
             if child.type in ("compound_statement", "case_statement") and node.type != "case_statement":
-                self._walk_cases(child, block, loop)
+                self._walk_cases(child, block, loop, conditions)
             else:
-                self._walk_possible(child, block, loop)
+                condition = conditions.get(node.start_byte) if conditions and node.type == "case_statement" else None
+                self._walk_possible(child, block, loop, condition)
 
     def _walk_loop(self, node: Node, block: Block, before: int) -> None:
         loop = self._build_loop(node, block)
@@ -254,13 +275,16 @@ class _FunctionWalker:
         kind = node.type.removesuffix("_statement")
         number, line = len(self._source.loops), node.start_point[0] + 1
         loop = Loop(number, self._name, line, kind, "", "", "", "", "", block)
-        loop.changed = frozenset(_find_assigned(node))
+        loop.changed = frozenset(_find_assigned(node)) - _find_begun(node)
         if kind == "while":
             parse_while(loop, node)
         if kind == "for":
             _parse_control(loop, node)
+            body = node.child_by_field_name("body")
+            if body is not None and loop.variable in _find_assigned(body):
+                loop.variable = ""
         wanted = _find_names(loop.initial) | _find_names(loop.final) | _find_names(loop.step)
-        names = sorted(wanted - {loop.variable} - loop.changed)
+        names = sorted(wanted - {loop.variable} - loop.changed - _find_begun(node))
         loop.symbols = tuple(name for name in names if name not in self._types.functions)
         return loop
 
@@ -268,18 +292,11 @@ class _FunctionWalker:
 def _parse_control(loop: Loop, node: Node) -> None:
     """Note variable, initial value, end and step of a ``for`` loop, as far as they have the usual form."""
     initial, condition, update = (node.child_by_field_name(key) for key in ("initializer", "condition", "update"))
-    if initial is not None:
-        declared = next(
-            (one for one in (initial, *iterate_descendants(initial)) if one.type == "init_declarator"), None
-        )
-        assigned = next(
-            (one for one in (initial, *iterate_descendants(initial)) if one.type == "assignment_expression"), None
-        )
-        if declared is not None:
-            loop.variable = declared_name(declared.child_by_field_name("declarator") or declared)
-            loop.initial = node_text(declared.child_by_field_name("value"))
-        elif assigned is not None:
-            loop.variable, loop.initial = (node_text(assigned.child_by_field_name(key)) for key in ("left", "right"))
+    tested = _find_names(node_text(condition))
+    begins = _list_initial(initial)
+    loop.variable, loop.initial = next(
+        (each for each in begins if each[0] in tested), begins[0] if begins else ("", "")
+    )
     if condition is not None and condition.type == "binary_expression":
         left, right = (node_text(condition.child_by_field_name(key)) for key in ("left", "right"))
         loop.comparison = node_text(condition.child_by_field_name("operator"))
@@ -288,10 +305,28 @@ def _parse_control(loop: Loop, node: Node) -> None:
             loop.comparison, loop.final = loop.comparison.translate(str.maketrans("<>", "><")), left
         elif left != loop.variable:
             loop.variable = ""
-    if update is not None:
-        loop.step = _parse_step(update, loop.variable)
+    steps = (_parse_step(one, loop.variable) for one in _split_commas(update))
+    loop.step = next((step for step in steps if step), "")
     if not loop.step or loop.comparison not in ("<", "<=", ">", ">=", "!="):
         loop.variable = ""
+
+
+def _list_initial(initial: Node | None) -> list[tuple[str, str]]:
+    """Return the variables that the beginning of a ``for`` loop sets, with their values."""
+    found = []
+    for one in (initial, *iterate_descendants(initial)) if initial is not None else ():
+        if one.type == "init_declarator":
+            name = declared_name(one.child_by_field_name("declarator") or one)
+            found.append((name, node_text(one.child_by_field_name("value"))))
+        elif one.type == "assignment_expression":
+            found.append((node_text(one.child_by_field_name("left")), node_text(one.child_by_field_name("right"))))
+    return found
+
+
+def _split_commas(node: Node | None) -> list[Node]:
+    if node is None or node.type != "comma_expression":
+        return [] if node is None else [node]
+    return [one for child in node.named_children for one in _split_commas(child)]
 
 
 def _parse_step(update: Node, variable: str) -> str:
@@ -316,12 +351,22 @@ def _find_names(expression: str) -> set[str]:
 def _find_assigned(node: Node) -> set[str]:
     """Return the names that a loop, its own control included, assigns or declares."""
     found: set[str] = set()
-    for one in iterate_descendants(node):
+    for one in (node, *iterate_descendants(node)):
         if one.type in ("assignment_expression", "update_expression"):
             found.add(node_text(one.child_by_field_name("left") or one.child_by_field_name("argument")))
         elif one.type == "init_declarator":
             found.add(declared_name(one.child_by_field_name("declarator") or one))
     return found
+
+
+def _find_begun(node: Node) -> set[str]:
+    """Return the names that nothing but the beginning of a ``for`` loop assigns."""
+    initial = node.child_by_field_name("initializer") if node.type == "for_statement" else None
+    if initial is None:
+        return set()
+    rest = (node.child_by_field_name(key) for key in ("condition", "update", "body"))
+    later: set[str] = set().union(*(_find_assigned(one) for one in rest if one is not None))
+    return {name for name, _ in _list_initial(initial)} - later
 
 
 def _may_leave(node: Node, loops: int = 0) -> bool:

@@ -13,9 +13,17 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
+    from advisor_processor.source.declared_types import DeclaredTypes
     from advisor_processor.source.records import Loop, Source
 
 _LONGEST_MACRO: Final = 300
+_CONTAINERS: Final = frozenset({
+    "vector", "valarray", "array", "deque", "list", "map", "set", "unordered_map", "unordered_set", "unique_ptr",
+    "shared_ptr", "make_unique", "make_shared",
+})  # fmt: skip
+_INTEGER: Final = re.compile(r"(unsigned |signed |long |short )*(int|long|short)|size_t|u?int(32|64)_t")
+#: Elements of arrays that are followed like variables, at most.
+_FEW_ELEMENTS: Final = 8
 
 
 def collect_values(source: Source, root: Node) -> None:
@@ -29,11 +37,18 @@ def collect_values(source: Source, root: Node) -> None:
             _add_macro(source, node, given, node_text(node.child_by_field_name("value")))
         elif node.type == "enumerator_list":
             _add_enumerators(source, node)
-        elif node.type == "init_declarator" and _is_outside(node):
-            declarator = node.child_by_field_name("declarator")
-            source.values[declared_name(declarator) if declarator else ""] = node_text(
-                node.child_by_field_name("value")
-            )
+        elif node.type == "template_type" and _hides_data(node):
+            source.values[node_text(node)] = "gapwatch_array()"
+        elif node.type == "declaration" and _is_outside(node):
+            for declarator in node.children_by_field_name("declarator"):
+                inner = declarator.child_by_field_name("declarator") if declarator.type == "init_declarator" else None
+                one = inner or declarator
+                if one.type == "array_declarator" and not _is_pointer(one):
+                    source.values[declared_name(one)] = _array_value(one) or "gapwatch_array()"
+        elif node.type == "init_declarator" and _is_outside(node) and not _names_array(node):
+            named = node.child_by_field_name("declarator")
+            value = node_text(node.child_by_field_name("value"))
+            source.values[declared_name(named) if named else ""] = value
 
 
 def _add_macro(source: Source, node: Node, names: tuple[str, ...] | None, value: str) -> None:
@@ -48,6 +63,21 @@ def _add_enumerators(source: Source, node: Node) -> None:
         if each.type == "enumerator":
             value = node_text(each.child_by_field_name("value")) or f"({before}) + 1"
             source.values[node_text(each.child_by_field_name("name"))] = before = value
+
+
+def _hides_data(node: Node) -> bool:
+    """Return whether a container stands where its size is not followed: in a class, an alias, another container."""
+    if node_text(node.child_by_field_name("name")) not in _CONTAINERS:
+        return False
+    above = node.parent
+    while above is not None and above.type == "qualified_identifier":
+        above = above.parent
+    return above is None or above.type not in ("declaration", "parameter_declaration", "for_range_loop")
+
+
+def _names_array(node: Node) -> bool:
+    declarator = node.child_by_field_name("declarator")
+    return declarator is not None and declarator.type == "array_declarator"
 
 
 def _is_outside(node: Node) -> bool:
@@ -73,11 +103,17 @@ def find_assignments(node: Node) -> Iterator[Assignment]:
         if one.type == "init_declarator":
             declarator = one.child_by_field_name("declarator")
             value = node_text(one.child_by_field_name("value"))
-            if declarator is not None and declarator.type == "array_declarator":
+            if declarator is not None and declarator.type == "array_declarator" and not _is_pointer(declarator):
                 yield Assignment(declared_name(declarator), _array_value(declarator))
+                yield from _list_elements(declarator, one.child_by_field_name("value"))
             elif declarator is not None:
                 yield Assignment(declared_name(declarator), _vector_value(one, value))
-        elif one.type == "array_declarator" and one.parent is not None and one.parent.type == "declaration":
+        elif (
+            one.type == "array_declarator"
+            and one.parent is not None
+            and one.parent.type == "declaration"
+            and not _is_pointer(one)
+        ):
             yield Assignment(declared_name(one), _array_value(one))
         elif one.type == "assignment_expression":
             operator = node_text(one.child_by_field_name("operator")).removesuffix("=")
@@ -90,6 +126,22 @@ def find_assignments(node: Node) -> Iterator[Assignment]:
                 yield Assignment(
                     name.replace("->", "."), f"{name} {node_text(one.child_by_field_name('operator'))[0]} 1"
                 )
+
+
+def _is_pointer(declarator: Node) -> bool:
+    """Return whether what looks like an array is a pointer to one: ``(*a)[m]``."""
+    return any(one.type == "pointer_declarator" for one in iterate_descendants(declarator))
+
+
+def _list_elements(declarator: Node, value: Node | None) -> Iterator[Assignment]:
+    """Yield what the elements of a declared array begin with; those without a value are zero."""
+    if value is None or value.type != "initializer_list":
+        return
+    written = [node_text(each) for each in value.named_children]
+    size = node_text(declarator.child_by_field_name("size"))
+    written += ["0"] * (min(int(size), _FEW_ELEMENTS) - len(written) if size.isdigit() else 0)
+    for at, each in enumerate(written[:_FEW_ELEMENTS]):
+        yield Assignment(f"{declared_name(declarator)}[{at}]", each)
 
 
 def _is_tracked(written: str) -> bool:
@@ -117,6 +169,24 @@ def _vector_value(node: Node, value: str) -> str:
         return value
     first = value.strip("(){}").split(",")[0]
     return f"gapwatch_vector(sizeof({found[1]}), {first})" if first else ""
+
+
+def find_results(statement: Node, types: DeclaredTypes) -> Iterator[str]:
+    """Yield the integers whose address a call is given, and the elements that ``MPI_Dims_create`` sets."""
+    call = statement.named_children[0] if statement.named_children else None
+    if call is not None and call.type == "assignment_expression":
+        call = call.child_by_field_name("right")
+    if call is None or call.type != "call_expression":
+        return
+    given = call.child_by_field_name("arguments")
+    written = [node_text(each) for each in given.named_children] if given is not None else []
+    if node_text(call.child_by_field_name("function")) == "MPI_Dims_create" and len(written) > 2:
+        several = int(written[1]) if written[1].isdigit() else 0
+        yield from (f"{written[2]}[{at}]" for at in range(min(several, _FEW_ELEMENTS)))
+    for each in written:
+        name = each[1:] if each.startswith("&") else ""
+        if _INTEGER.fullmatch(types.names.get(name, "")):
+            yield name
 
 
 def parse_while(loop: Loop, node: Node) -> None:

@@ -50,6 +50,15 @@ subroutine gapwatch_tick_@FILE@(n)
   counts(n) = counts(n) + 1
 end subroutine
 
+subroutine gapwatch_add_@FILE@(n, times)
+  use gapwatch_counters_@FILE@
+  implicit none
+  integer, intent(in) :: n
+  integer(8), intent(in) :: times
+  !$omp atomic
+  counts(n) = counts(n) + times
+end subroutine
+
 subroutine gapwatch_value_@FILE@(n, x)
   use gapwatch_counters_@FILE@
   implicit none

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tree_sitter import Node
 
+    from advisor_processor.source.macro_calls import MacroCalls
+
 _SIZES: Final = {"double": 8, "float": 4, "long double": 16, "char": 1, "short": 2, "long": 8, "int": 4}
 _FLOATING: Final = re.compile(r"\b(double|float|real|_Float\d+|__m(128|256|512)d?)\b")
+_NUMBER_TYPE: Final = re.compile(r"(unsigned |long |short )*(double|float|int|long|short|char)")
 _NUMBER: Final = re.compile(r"(0[xX][0-9a-fA-F]*\.?[0-9a-fA-F]*[pP]|(\d+\.\d*|\.\d+|\d+[eE])|\d+\.?[fF]$)")
 #: Functions of the mathematical library, which return floating-point numbers.
 MATHEMATICS: Final = frozenset({
     "sqrt", "fabs", "exp", "log", "sin", "cos", "tan", "pow", "atan", "atan2", "floor", "ceil", "fmin", "fmax", "fma",
     "sinh", "cosh", "tanh", "cbrt", "hypot", "exp2", "log2", "log10", "erf", "fmod", "sqrtf", "fabsf", "expf", "logf",
 })  # fmt: skip
+_NAMES: Final = ("identifier", "field_identifier", "type_identifier", "operator_name", "destructor_name")
 _COMPARING: Final = frozenset({"<", ">", "<=", ">=", "==", "!=", "&&", "||", "%", "&", "|", "^", "<<", ">>"})
 _THROUGH: Final = frozenset({
     "binary_expression", "parenthesized_expression", "unary_expression", "conditional_expression", "comma_expression",
@@ -40,10 +44,12 @@ class DeclaredTypes:
     functions: dict[str, str] = field(default_factory=dict)
     fields: dict[str, str] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
+    macros: dict[str, tuple[tuple[str, ...], str]] = field(default_factory=dict)
+    calls: MacroCalls | None = None
 
     def types_inside(self, function: Node) -> DeclaredTypes:
         """Return the types that hold inside a function."""
-        found = DeclaredTypes(dict(self.names), self.functions, self.fields, self.aliases)
+        found = replace(self, names=dict(self.names))
         for node in iterate_descendants(function):
             if node.type in ("declaration", "parameter_declaration", "optional_parameter_declaration"):
                 found.add_declaration(node)
@@ -61,10 +67,11 @@ class DeclaredTypes:
 
     def add_types(self, other: DeclaredTypes) -> None:
         """Add the declarations of another file; known ones take precedence."""
-        for mine, theirs in (
+        pairs: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = (
             (self.names, other.names), (self.functions, other.functions),
-            (self.fields, other.fields), (self.aliases, other.aliases),
-        ):  # fmt: skip
+            (self.fields, other.fields), (self.aliases, other.aliases), (self.macros, other.macros),
+        )  # fmt: skip
+        for mine, theirs in pairs:
             mine.update({name: written for name, written in theirs.items() if name not in mine})
 
     def object_size(self, name: str) -> int:
@@ -91,8 +98,12 @@ class DeclaredTypes:
         if node.type == "field_expression":
             return is_floating_type(self.fields.get(node_text(node.child_by_field_name("field")), ""))
         if node.type == "call_expression":
+            meant = self.expand_call(node)
+            if meant is not None:
+                return self.is_floating(meant)
             name = node_text(node.child_by_field_name("function")).removeprefix("std::")
-            return name in MATHEMATICS or is_floating_type(self.functions.get(name, ""))
+            method = "operator()" if name in self.names else re.split(r"\.|->|::", name)[-1]
+            return name in MATHEMATICS or is_floating_type(self.functions.get(method, ""))
         if node.type == "cast_expression":
             return is_floating_type(self.resolve_alias(node_text(node.child_by_field_name("type")).rstrip(" *")))
         if node.type in ("assignment_expression", "update_expression"):
@@ -102,6 +113,10 @@ class DeclaredTypes:
         if node.type in ("subscript_expression", "pointer_expression"):
             return self.is_floating(node.child_by_field_name("argument"))
         return node.type in _THROUGH and any(self.is_floating(child) for child in node.named_children)
+
+    def expand_call(self, node: Node) -> Node | None:
+        """Return the expression that a call of a macro stands for, None for other calls."""
+        return self.calls.expand_call(node) if self.calls is not None else None
 
     def element_size(self, node: Node | None) -> int:
         """Return the bytes of an element of the array that an expression names, 8 where that is not known."""
@@ -127,9 +142,11 @@ def is_floating_type(written: str) -> bool:
 def declared_name(declarator: Node) -> str:
     """Return the name inside a declarator such as ``*restrict a`` or ``a[N]``."""
     node: Node | None = declarator
-    while node is not None and node.type not in ("identifier", "field_identifier", "type_identifier"):
-        node = node.child_by_field_name("declarator") or next(
-            (child for child in node.named_children if child.type.endswith(("declarator", "identifier"))), None
+    while node is not None and node.type not in _NAMES:
+        node = (
+            node.child_by_field_name("declarator")
+            or (node.child_by_field_name("name") if node.type == "qualified_identifier" else None)
+            or next((child for child in node.named_children if child.type.endswith(("declarator", "identifier"))), None)
         )
     return node_text(node)
 
@@ -150,6 +167,13 @@ def collect_types(root: Node) -> DeclaredTypes:
         if node.type == "type_definition":
             for declarator in node.children_by_field_name("declarator"):
                 found.aliases[declared_name(declarator)] = node_text(node.child_by_field_name("type"))
+        elif node.type == "preproc_def" and _NUMBER_TYPE.fullmatch(node_text(node.child_by_field_name("value"))):
+            found.aliases[node_text(node.child_by_field_name("name"))] = node_text(node.child_by_field_name("value"))
+        elif node.type == "preproc_function_def":
+            names = node.child_by_field_name("parameters")
+            given = tuple(node_text(each) for each in names.named_children) if names is not None else ()
+            body = re.sub(r"/\*.*?\*/|//.*", "", node_text(node.child_by_field_name("value"))).replace("\\", " ")
+            found.macros[node_text(node.child_by_field_name("name"))] = (given, body.strip())
         elif node.type == "field_declaration":
             written = found.resolve_alias(node_text(node.child_by_field_name("type")))
             for declarator in node.children_by_field_name("declarator"):

@@ -1,6 +1,6 @@
 """A file of free-form Fortran -> its loops and blocks with their operations, and where to insert counters.
 
-Whole-array statements count as one operation on each name in them, and are named among the problems: they hide loops.
+A statement on a whole array, or on a section of one, is a loop over its elements.
 """
 
 from __future__ import annotations
@@ -8,7 +8,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, Literal
 
+from advisor_processor.source.collapsed_loops import expand_collapsed_lines
 from advisor_processor.source.declared_types import iterate_descendants, node_text
+from advisor_processor.source.fortran_expressions import ExpressionCounter
+from advisor_processor.source.fortran_names import collect_module_names, collect_procedure_names, list_extents
 from advisor_processor.source.records import (
     Assignment,
     Block,
@@ -18,16 +21,16 @@ from advisor_processor.source.records import (
     Leave,
     Loop,
     LoopEntry,
-    Reference,
     Rest,
     Source,
-    Work,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tree_sitter import Node
+
+    from advisor_processor.source.fortran_names import FortranNames
 
 _PROCEDURES: Final = ("program", "subroutine", "function", "module_procedure")
 _SPECIFYING: Final = frozenset({
@@ -36,25 +39,34 @@ _SPECIFYING: Final = frozenset({
     "import_statement", "data_statement", "variable_modification", "common_statement", "equivalence_statement",
     "preproc_include", "namelist_statement", "module_procedure_statement", "enum", "preproc_ifdef", "preproc_if",
 })  # fmt: skip
-_FLOATING: Final = re.compile(r"real|double precision|complex", re.IGNORECASE)
-_UNITS: Final = {"+": "fp_add", "-": "fp_add", "*": "fp_mul", "/": "fp_div"}
-_LITERAL: Final = re.compile(r"\d*\.\d*([ed][+-]?\d+)?(_\w+)?|\d+[ed][+-]?\d+(_\w+)?", re.IGNORECASE)
-_INTRINSIC: Final = frozenset({
-    "sqrt", "abs", "exp", "log", "sin", "cos", "tan", "max", "min", "atan", "atan2", "sum", "dot_product", "dble",
-    "real",
-})  # fmt: skip
 _KINDS: Final[dict[str, Literal["break", "continue", "return"]]] = {
     "exit": "break", "cycle": "continue", "return": "return", "goto": "return", "go": "return",
 }  # fmt: skip
+#: Counters that may be called where nothing but pure procedures may: the compiler is not told what they do.
+_PURE_COUNTERS: Final = """interface
+pure subroutine gapwatch_tick_@FILE@(n)
+integer, intent(in) :: n
+end subroutine
+pure subroutine gapwatch_value_@FILE@(n, x)
+integer, intent(in) :: n
+integer(8), intent(in) :: x
+end subroutine
+pure subroutine gapwatch_add_@FILE@(n, times)
+integer, intent(in) :: n
+integer(8), intent(in) :: times
+end subroutine
+end interface
+"""
 _LEAVING: Final = re.compile(r"(exit|cycle|return|stop|goto|go to)\b", re.IGNORECASE)
 
 
-def analyse_fortran_source(code: bytes, file: str, root: Node, language: str) -> Source:
-    """Return what a file holds; procedures and loops in the order of the source."""
-    source = Source(file, language)
+def analyse_fortran_source(code: bytes, file: str, root: Node, language: str, modules: FortranNames) -> Source:
+    """Return what a file holds; procedures and loops in the order of the source. ``modules`` are names of all files."""
+    source = Source(file, language, insertions=list(expand_collapsed_lines(code)))
+    source.values.update({each.name: each.value for each in collect_module_names([root]).initial})
     for node in iterate_descendants(root):
         if node.is_named and node.type in _PROCEDURES:
-            _ProcedureWalker(source, node).walk_procedure()
+            _ProcedureWalker(source, node, modules).walk_procedure()
     if root.has_error:
         place = next((one for one in iterate_descendants(root) if one.type == "ERROR" or one.is_missing), root)
         source.problems.append(f"{file}:{place.start_point[0] + 1}: is not understood, and not counted")
@@ -64,62 +76,35 @@ def analyse_fortran_source(code: bytes, file: str, root: Node, language: str) ->
 class _ProcedureWalker:
     """Walks one program, subroutine or function."""
 
-    def __init__(self, source: Source, node: Node) -> None:
+    def __init__(self, source: Source, node: Node, modules: FortranNames) -> None:
         self._source = source
         self._node = node
         head = node.named_children[0]
         name = head.child_by_field_name("name")
         self._name = "program" if node.type == "program" else node_text(name).lower()
-        self._floating: set[str] = set()
-        self._arrays: dict[str, int] = {}
-        self._declared: set[str] = set()
-        self._initial: list[Assignment] = []
-        for one in node.named_children:
-            if one.type == "variable_declaration":
-                self._add_declaration(one)
-
-    def _add_declaration(self, node: Node) -> None:
-        written = node_text(node.child_by_field_name("type"))
-        size = 4 if re.fullmatch(r"real|real\s*\(\s*4\s*\)|integer.*|logical.*", written, re.IGNORECASE) else 8
-        everywhere = "dimension" in node_text(node).lower()
-        for declarator in node.children_by_field_name("declarator"):
-            name = re.match(r"\w+", node_text(declarator))
-            if name is None:
-                continue
-            self._declared.add(name[0].lower())
-            self._note_value(node, node_text(declarator).lower(), name[0].lower(), size)
-            if _FLOATING.match(written):
-                self._floating.add(name[0].lower())
-            if everywhere or "(" in node_text(declarator).split("=")[0]:
-                self._arrays[name[0].lower()] = size
-
-    def _note_value(self, node: Node, written: str, name: str, size: int) -> None:
-        """Note the initial value of a declared name, or the memory of an array."""
-        self._source.sizes[self._name, name] = size
-        place, _, value = written.partition("=")
-        shape = re.search(r"\((.*)\)", place)
-        everywhere = re.search(r"dimension\s*\(([^)]*)\)", node_text(node).lower().split("::")[0])
-        extent = shape[1] if shape else everywhere[1] if everywhere else ""
-        if value:
-            self._initial.append(Assignment(name, value.strip()))
-        elif extent and ":" not in extent.replace("0:", "") and "*" not in extent:
-            self._initial.append(Assignment(name, f"gapwatch_array({name}, {_extents(extent)})"))
+        self._names, own = collect_procedure_names(node, modules)
+        self._declared = frozenset(own.sizes)
+        self._initial = own.initial
+        self._counter = ExpressionCounter(self._names)
+        for each, size in own.sizes.items():
+            self._source.sizes[self._name, each] = size
 
     def walk_procedure(self) -> None:
         """Add the procedure's blocks and loops to the source."""
         head = node_text(self._node.named_children[0]).lower()
         first = next((one for one in self._node.named_children if one.type not in _SPECIFYING), None)
-        if first is None or re.search(r"\b(pure|elemental)\b", head):
-            self._source.problems.append(f"{self._source.file}: {self._name} is pure: counters can't be put into it")
+        if first is None:
             return
+        if re.search(r"\b(pure|elemental)\b", head) or _has_pure_loop(self._node):
+            self._insert_text(_find_directives(first).start_byte, _PURE_COUNTERS, -1)
         given = self._node.named_children[0].child_by_field_name("parameters")
         names = tuple(node_text(each).lower() for each in given.named_children) if given is not None else ()
         self._source.parameters[self._name] = names
-        self._source.declared[self._name] = frozenset(self._declared) | frozenset(names)
+        self._source.declared[self._name] = self._declared | frozenset(names)
         block = self._add_block(first, None, None)
         self._source.entries[self._name] = block
         block.statements += self._initial
-        self._insert_tick(first.start_byte, block, before=True)
+        self._insert_tick(_find_directives(first).start_byte, block, before=True)
         self._walk_statements([one for one in self._node.named_children if one.type not in _SPECIFYING], block, None)
 
     def _add_block(self, node: Node, loop: Loop | None, parent: Block | None, branch: bool = False) -> Block:
@@ -153,12 +138,12 @@ class _ProcedureWalker:
         elif not node.type.startswith("end_"):
             before = len(block.work.calls)
             if node.type == "assignment_statement":
-                self._count_assignment(node, block.work)
+                self._walk_assignment(node, block)
             else:
-                self._count_expression(node, block.work)
+                self._counter.count_expression(node, block.work)
             calls = block.work.calls[before:]
             last = len(calls) - 1 if node.type == "subroutine_call" else -1
-            block.statements += [CallSite(*call, is_function=at != last) for at, call in enumerate(calls)]
+            block.statements += [CallSite(*call, at != last, node.start_point[0] + 1) for at, call in enumerate(calls)]
             block.statements += self._find_effects(node)
 
     def _find_effects(self, node: Node) -> Iterator[Assignment | Leave]:
@@ -166,19 +151,19 @@ class _ProcedureWalker:
         text = node_text(node).lower()
         if node.type == "assignment_statement":
             left = node.child_by_field_name("left")
-            if left is not None and left.type != "call_expression":
+            if left is not None and left.type != "call_expression" and self._find_array(left) is None:
                 yield Assignment(node_text(left).lower(), node_text(node.child_by_field_name("right")).lower())
         elif node.type == "keyword_statement" and (word := re.match(r"[a-z]+", text)) and word[0] in _KINDS:
             yield Leave(_KINDS[word[0]])
-        elif node.type == "read_statement" and (found := re.fullmatch(r"read ?\( ?(\w+) ?,[^)]*\) ?(\w+)", text)):
+        elif node.type == "read_statement" and (found := re.fullmatch(r"read ?\( ?(\w+) ?,.*\) ?(\w+)", text)):
             yield Assignment(found[2], f"gapwatch_read({found[1]})")
         elif node.type == "allocate_statement":
             for name, extent in re.findall(r"(\w+) ?\(((?:[^()]|\([^()]*\))*)\)", text.partition("(")[2]):
-                yield Assignment(name, f"gapwatch_array({name}, {_extents(extent)})")
+                yield Assignment(name, f"gapwatch_array({name}, {list_extents(extent)})")
 
     def _walk_if(self, node: Node, block: Block, loop: Loop | None) -> None:
         condition, *rest = [one for one in node.named_children if one.type != "comment"]
-        self._count_expression(condition, block.work)
+        self._counter.count_expression(condition, block.work)
         if not any(child.type == "then" for child in node.children):
             inner = self._add_block(rest[0], loop, block, branch=True)
             self._insert_text(rest[0].start_byte, f" then\ncall gapwatch_tick_@FILE@({inner.number})\n")
@@ -192,7 +177,7 @@ class _ProcedureWalker:
         for clause in clauses:
             inside = [one for one in clause.named_children if one.type != "comment"]
             if clause.type == "elseif_clause":
-                self._count_expression(inside[0], block.work)
+                self._counter.count_expression(inside[0], block.work)
             other = node_text(inside.pop(0)).lower() if clause.type == "elseif_clause" else "1"
             taken += self._walk_branch(other, inside, block, loop)
         block.statements.append(Branch(tuple(taken)))
@@ -203,7 +188,7 @@ class _ProcedureWalker:
         if not nodes:
             return []
         inner = self._add_block(nodes[0], loop, block, branch=True)
-        self._insert_tick(nodes[0].start_byte, inner, before=True)
+        self._insert_tick(_find_directives(nodes[0]).start_byte, inner, before=True)
         self._walk_statements(nodes, inner, loop)
         return [(condition, inner)]
 
@@ -212,8 +197,9 @@ class _ProcedureWalker:
         body = [one for one in body if not one.type.startswith("end_do")]
         loop = Loop(len(self._source.loops), self._name, node.start_point[0] + 1, "do", "", "", "<=", "", "", block)
         control = next((one for one in head.named_children if one.type == "loop_control_expression"), None)
-        if control is not None:
-            parts = [node_text(one).lower() for one in control.named_children]
+        parts = [node_text(one).lower() for one in control.named_children] if control is not None else []
+        parts = parts or _join_concurrent(head)
+        if parts:
             loop.variable, loop.initial, loop.final = parts[:3]
             loop.step = parts[3] if len(parts) > 3 else "1"
             loop.comparison = ">=" if loop.step.startswith("-") else "<="
@@ -230,92 +216,102 @@ class _ProcedureWalker:
         while outer is not None:
             outer.inner, outer = False, outer.block.loop
         loop.inner = True
+        place_before = _find_directives(node).start_byte
         for place, name in enumerate(loop.symbols):
-            self._insert_text(node.start_byte, f"call gapwatch_value_@FILE@({first + place}, int({name}, 8))\n", 2)
+            self._insert_text(place_before, f"call gapwatch_value_@FILE@({first + place}, int({name}, 8))\n", 2)
         block.statements.append(LoopEntry(loop))
         loop.body = self._add_block(node, loop, None)
         self._insert_tick(head.end_byte, loop.body)
         for one in head.named_children:
             if one.type != "loop_control_expression":
-                self._count_expression(one, loop.body.work)
+                self._counter.count_expression(one, loop.body.work)
         self._walk_statements(body, loop.body, loop)
 
-    def _count_assignment(self, node: Node, work: Work) -> None:
+    def _walk_assignment(self, node: Node, block: Block) -> None:
+        """Count an assignment; one to a whole array or to a section of one is a loop over its elements."""
         left, right = node.child_by_field_name("left"), node.child_by_field_name("right")
-        self._count_expression(right, work)
-        if left is None:
+        target = self._find_array(left)
+        if left is None or target is None:
+            self._counter.count_expression(right, block.work)
+            if left is not None and left.type == "call_expression":
+                self._counter.add_target(left, block.work)
             return
-        if left.type == "call_expression":
-            self._add_access(left, work, write=True)
-        elif node_text(left).lower() in self._arrays:
+        if _shares_work(node):
             place = f"{self._source.file}:{node.start_point[0] + 1}"
-            self._source.problems.append(f"{place}: works on a whole array, which is counted as one operation")
-
-    def _count_expression(self, node: Node | None, work: Work) -> None:
-        if node is None:
+            self._source.problems.append(f"{place}: works on a whole array in a workshare, which is not counted")
             return
-        if node.type == "call_expression":
-            self._add_access(node, work, write=False)
-            return
-        for child in node.named_children:
-            self._count_expression(child, work)
-        if node.type == "subroutine_call":
-            given = next((one for one in node.named_children if one.type == "argument_list"), None)
-            arguments = tuple(node_text(one).lower() for one in given.named_children) if given is not None else ()
-            work.calls.append((node_text(node.child_by_field_name("subroutine")).lower(), arguments))
-        elif node.type == "math_expression" and self._is_floating(node):
-            self._count_operation(node, work)
+        number, line, extent = len(self._source.loops), node.start_point[0] + 1, f"gapwatch_size({target})"
+        loop = Loop(number, self._name, line, "array", "gapwatch_element", "1", "<=", extent, "1", block)
+        self._source.loops.append(loop)
+        loop.body = self._add_block(node, loop, None)
+        loop.inner = True
+        block.statements.append(LoopEntry(loop))
+        written = " ".join(node_text(left).split())
+        self._insert_text(
+            node.end_byte, f"\ncall gapwatch_add_@FILE@({loop.body.number}, int(size({written}), 8))\n", -2
+        )
+        counter = ExpressionCounter(self._names, whole=True)
+        counter.count_expression(right, loop.body.work)
+        counter.add_target(left, loop.body.work)
 
-    def _count_operation(self, node: Node, work: Work) -> None:
-        operator = next((child.type for child in node.children if child.type in ("+", "-", "*", "/", "**")), "")
-        if operator == "**":
-            work.add_operations("fp_mul" if node_text(node.child_by_field_name("right")) == "2" else "power")
-        elif operator in "+-" and any(self._is_product(node.child_by_field_name(key)) for key in ("left", "right")):
-            work.add_operations("fp_mul", -1)
-            work.add_operations("fp_fma")
-        elif operator in _UNITS:
-            work.add_operations(_UNITS[operator])
-
-    def _is_product(self, node: Node | None) -> bool:
-        while node is not None and node.type == "parenthesized_expression":
-            node = node.named_children[0] if node.named_children else None
-        return node is not None and node.type == "math_expression" and any(child.type == "*" for child in node.children)
-
-    def _is_floating(self, node: Node) -> bool:
-        if node.type == "identifier":
-            return node_text(node).lower() in self._floating
-        if node.type == "number_literal":
-            return bool(_LITERAL.fullmatch(node_text(node)))
-        if node.type == "call_expression":
-            name = node_text(node.named_children[0]).lower()
-            return name in self._floating or (
-                name in _INTRINSIC and any(map(self._is_floating, node.named_children[1:]))
-            )
-        return any(self._is_floating(child) for child in node.named_children)
-
-    def _add_access(self, node: Node, work: Work, write: bool) -> None:
-        """Add an array element, or a call of a function: Fortran writes both alike."""
-        name = node_text(node.named_children[0]).lower()
-        given = node.named_children[1].named_children if len(node.named_children) > 1 else []
-        if not write:
-            for each in given:
-                self._count_expression(each, work)
-        if name in self._arrays or write:
-            subscripts = tuple(node_text(each).lower() for each in given)
-            reference = Reference(name, subscripts, self._arrays.get(name, 8), write, name in self._floating)
-            work.references.append(reference)
-        else:
-            work.calls.append((name, tuple(node_text(each).lower() for each in given)))
-            if name == "sqrt":
-                work.add_operations("fp_div")
+    def _find_array(self, left: Node | None) -> str | None:
+        """Return an array that is assigned as a whole or in sections, with its subscripts; None for an element."""
+        if left is None:
+            return None
+        if left.type != "call_expression":
+            name = node_text(left).lower().replace(" ", "")
+            return name if self._names.element_size(name) is not None else None
+        array, *given = left.named_children
+        subscripts = given[0].named_children if given else []
+        if not any(each.type == "extent_specifier" for each in subscripts):
+            return None
+        return ", ".join(node_text(each).lower() for each in (array, *subscripts))
 
 
-def _extents(written: str) -> str:
-    """Return the extents of an array as factors: of ``0:n`` it is n + 1."""
-    parts = re.split(r",(?![^()]*\))", written)
-    return ", ".join(
-        f"({high}) - ({low}) + 1" if high else low for low, _, high in (each.strip().partition(":") for each in parts)
+def _shares_work(node: Node) -> bool:
+    """Return whether a statement stands between the directives of a ``workshare``, where no call may."""
+    above = node.prev_named_sibling
+    while above is not None:
+        text = node_text(above).lower()
+        if above.type == "comment" and text.startswith("!$omp") and "workshare" in text:
+            return not text.removeprefix("!$omp").lstrip().startswith("end")
+        above = above.prev_named_sibling
+    return False
+
+
+def _find_directives(node: Node) -> Node:
+    """Return the first of the directives right above a loop, which nothing may part from it; else the loop."""
+    above = node.prev_named_sibling
+    while above is not None and above.type == "comment":
+        if node_text(above).startswith("!$"):
+            node = above
+        above = above.prev_named_sibling
+    return node
+
+
+def _join_concurrent(head: Node) -> list[str]:
+    """Return the control of a ``do concurrent``, with several indices that of their combinations; empty with a mask."""
+    header = next((one for one in iterate_descendants(head) if one.type == "concurrent_header"), None)
+    if header is None or any(one.type != "concurrent_control" for one in header.named_children):
+        return []
+    controls = [[node_text(each).lower() for each in one.named_children] for one in header.named_children]
+    if len(controls) == 1:
+        return controls[0]
+    extents = (
+        f"(({end}) - ({begin}) + ({step})) / ({step})" for _, begin, end, step in ([*one, "1"][:4] for one in controls)
     )
+    return ["gapwatch_combination", "1", " * ".join(f"({each})" for each in extents)]
+
+
+def _has_pure_loop(procedure: Node) -> bool:
+    """Return whether a procedure, without those inside it, holds a ``do concurrent``."""
+    stack = [each for each in procedure.named_children if each.type not in ("internal_procedures", *_PROCEDURES)]
+    while stack:
+        node = stack.pop()
+        if node.type in ("concurrent_statement", "concurrent_control"):
+            return True
+        stack.extend(node.named_children)
+    return False
 
 
 def _may_leave(node: Node) -> bool:

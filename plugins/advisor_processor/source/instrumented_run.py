@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError, UsageError
 from advisor.support.child_process import run_child
-from advisor.support.extras import install_line
+from advisor.support.launchers import is_launcher
 from advisor_processor.source import c_source
 from advisor_processor.source.declared_types import collect_types
 from advisor_processor.source.fortran import analyse_fortran_source as analyse_fortran
+from advisor_processor.source.fortran_names import collect_module_names
+from advisor_processor.source.syntax_trees import parse_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    from tree_sitter import Node
 
     from advisor_processor.source.records import Source
 
@@ -36,7 +36,14 @@ _FILES: Final = 50_000
 _LIMIT_S: Final = 3600.0
 _LEFT_OUT: Final = shutil.ignore_patterns(".git", ".hg", ".svn", "__pycache__", ".venv", "node_modules")
 _INCLUDE: Final = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
-_COMPILERS: Final = {"c": ("CC", "cc"), "cpp": ("CXX", "c++"), "fortran": ("FC", "gfortran")}
+#: The variable that names a compiler, the usual one, and that of MPI.
+_COMPILERS: Final = {
+    "c": ("CC", "cc", "mpicc"), "cpp": ("CXX", "c++", "mpicxx"), "fortran": ("FC", "gfortran", "mpifort"),
+}  # fmt: skip
+_USES_MPI: Final = re.compile(
+    rb"#[ \t]*include[ \t]*[<\"]mpi\.h|\buse[ \t,:a-z]*\bmpi(_f08)?\b|[\"']mpif\.h", re.IGNORECASE
+)
+_CALLS_OPENMP: Final = re.compile(rb"\bomp_[a-z]+_[a-z_]+[ \t]*\(", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +82,12 @@ def read_sources(files: Sequence[Path]) -> tuple[tuple[bytes, ...], tuple[Source
         for file, tree, language in zip(files, trees, languages, strict=True)
         if language != "fortran"
     }
+    fortran = [tree for tree, language in zip(trees, languages, strict=True) if language == "fortran"]
+    modules = collect_module_names(fortran)
     sources = []
     for file, code, tree, language in zip(files, codes, trees, languages, strict=True):
         if language == "fortran":
-            sources.append(analyse_fortran(code, file.name, tree, language))
+            sources.append(analyse_fortran(code, file.name, tree, language, modules))
         else:
             others = [each for other, each in types.items() if other != file]
             sources.append(c_source.analyse_c_source(code, file.name, tree, language, others))
@@ -169,10 +178,20 @@ def _resolve_build_command(
     if any((copy / name).is_file() for name in ("Makefile", "makefile", "GNUmakefile")):
         return ["make", "-B"]
     language = next((one for one in ("fortran", "cpp", "c") if any(source.language == one for source in sources)), "c")
-    variable, usual = _COMPILERS[language]
-    compiler = shlex.split(os.environ.get(variable, "")) or [usual]
+    variable, usual, parallel = _COMPILERS[language]
+    texts = [(copy / name).read_bytes() for name in names]
+    uses_mpi, uses_threads = (any(each.search(text) for text in texts) for each in (_USES_MPI, _CALLS_OPENMP))
+    compiler = shlex.split(os.environ.get(variable, "")) or [parallel if uses_mpi else usual]
     units = [str(name) for name in names if not name.suffix.startswith(".h")]
-    return [*compiler, "-O1", *units, "-o", command[0], "-lm"]
+    return [*compiler, "-O1", *(["-fopenmp"] if uses_threads else []), *units, "-o", _find_program(command), "-lm"]
+
+
+def _find_program(command: Sequence[str]) -> str:
+    """Return what a command calls the program that is yet to be built: behind a launcher the first path to no file."""
+    if not is_launcher(command[0]):
+        return command[0]
+    paths = (word for word in command[1:] if "/" in word and (not Path(word).is_file() or os.access(word, os.X_OK)))
+    return next(paths, command[0])
 
 
 def _run_command(words: list[str], folder: Path, extra: dict[str, str], failing: str) -> None:
@@ -206,7 +225,7 @@ def _collect_counts(sources: tuple[Source, ...], folder: Path) -> SourceCounts:
         none = [0] * max(len(source.blocks), 1)
         columns = [rows.get(rank, (none, []))[0] for rank in range(ranks)]
         blocks_of.append(tuple(tuple(column[b] for column in columns) for b in range(len(source.blocks))))
-        symbols = sum(len(loop.symbols) for loop in source.loops)
+        symbols = len(source.noted_names)
         values_of.append(tuple(_value_range([row[1][v] for row in rows.values() if row[1]]) for v in range(symbols)))
     return SourceCounts(sources, ranks, tuple(blocks_of), tuple(values_of))
 
@@ -234,26 +253,15 @@ def detect_language(path: Path) -> str:
     return LANGUAGES[path.suffix]
 
 
-def parse_source(code: bytes, language: str) -> Node:
-    """Return the syntax tree of a file; raises ``UsageError`` where the grammars are not installed."""
-    from importlib import import_module
-
-    try:
-        tree_sitter = import_module("tree_sitter")
-        grammar = import_module(f"tree_sitter_{language}")
-    except ImportError as error:
-        raise UsageError(f"{error.name} is not installed: {install_line('processor')}") from error
-    root: Node = tree_sitter.Parser(tree_sitter.Language(grammar.language())).parse(code).root_node
-    return root
-
-
 def instrument_source(code: bytes, source: Source, number: int) -> bytes:
     """Return the text of file ``number`` with its counters; in C and C++ line numbers stay what they are."""
+    controls = sum(len(loop.symbols) for loop in source.loops)
     parts: list[bytes] = []
     last = 0
     for insertion in sorted(source.insertions, key=lambda one: (one.offset, one.order)):
-        parts += [code[last : insertion.offset], insertion.text.replace("@FILE@", str(number)).encode()]
-        last = insertion.offset
+        inserted = insertion.text.replace("@FILE@", str(number)).replace("@LOOPS@", str(controls))
+        parts += [code[last : insertion.offset], inserted.encode()]
+        last = insertion.offset + insertion.removed
     text = b"".join([*parts, code[last:]])
     if source.language == "fortran":
         return text + _load_runtime("counters.f90", source, number)
@@ -262,7 +270,7 @@ def instrument_source(code: bytes, source: Source, number: int) -> bytes:
 
 def _load_runtime(name: str, source: Source, number: int) -> bytes:
     """Return the source of the counters of a file."""
-    values = sum(len(loop.symbols) for loop in source.loops)
+    values = len(source.noted_names)
     text = (files("advisor_processor.source") / name).read_text(encoding="utf-8").replace("@FILE@", str(number))
     text = text.replace("@COUNTERS@", str(max(len(source.blocks), 1))).replace("@VALUES@", str(max(values, 1)))
     return text.encode()

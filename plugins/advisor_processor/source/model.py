@@ -98,7 +98,7 @@ def _find_parameters(counted: SourceCounts) -> dict[str, int]:
     found: dict[str, set[int]] = {}
     for source, values in zip(counted.sources, counted.values, strict=True):
         names = (symbol_name(symbol) for loop in source.loops for symbol in loop.symbols)
-        for name, span in zip(names, values, strict=True):
+        for name, span in zip(names, values, strict=False):  # behind them stand results of calls
             if span is not None:
                 found.setdefault(name, set()).update(span)
     return {name: next(iter(values)) for name, values in sorted(found.items()) if len(values) == 1}

@@ -60,8 +60,11 @@ class OperationCounter:
             self._work.add_operations(_UNITS[operator])
 
     def _is_product(self, node: Node | None) -> bool:
-        while node is not None and node.type == "parenthesized_expression":
-            node = node.named_children[0] if node.named_children else None
+        while node is not None and node.type in ("parenthesized_expression", "call_expression"):
+            if node.type == "call_expression":
+                node = self._types.expand_call(node)
+            else:
+                node = node.named_children[0] if node.named_children else None
         if node is None or node.type != "binary_expression":
             return False
         return node_text(node.child_by_field_name("operator")) == "*" and self._types.is_floating(node)
@@ -84,6 +87,8 @@ class OperationCounter:
         self._add_store(argument)
 
     def _add_store(self, node: Node | None) -> None:
+        if node is not None and node.type == "call_expression":
+            node = self._types.expand_call(node)
         if node is not None and node.type in ("subscript_expression", "field_expression", "pointer_expression"):
             self._add_access(node, write=True)
 
@@ -111,6 +116,10 @@ class OperationCounter:
         self._work.references.append(Reference(node_text(base).lstrip("*"), tuple(subscripts), size, write, floats))
 
     def _count_call(self, node: Node) -> None:
+        meant = self._types.expand_call(node)
+        if meant is not None:  # no counters can be put into it: a part under a condition counts as if it always ran
+            OperationCounter(self._types, self._work).count_node(meant)
+            return
         name = node_text(node.child_by_field_name("function"))
         arguments = node.child_by_field_name("arguments")
         given = arguments.named_children if arguments is not None else []

@@ -40,11 +40,15 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class CallSite:
-    """A call, its arguments as written; ``is_function`` where Fortran uses its value, and it changes no argument."""
+    """A call, its arguments as written; ``is_function`` where Fortran uses its value, and it changes no argument.
+
+    ``line`` is that of its statement, 0 where it is that of its block.
+    """
 
     name: str
     arguments: tuple[str, ...]
     is_function: bool = False
+    line: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +132,15 @@ class Loop:
 
 @dataclass(slots=True)
 class Insertion:
-    """A text to insert before a byte of the file; of several at one place the one with the lowest ``order`` first."""
+    """A text to insert before a byte of the file; of several at one place the one with the lowest ``order`` first.
+
+    It takes the place of ``removed`` bytes.
+    """
 
     offset: int
     text: str
     order: int = 0
+    removed: int = 0
 
 
 @dataclass(slots=True)
@@ -141,6 +149,7 @@ class Source:
 
     ``entries`` are the first blocks of its functions, ``declared`` the names that these declare; ``values`` what names
     of the whole file start with, ``macros`` with their parameters, ``sizes`` bytes of an element by function and name.
+    ``results`` are integers that calls set, by function and name, whose values are noted behind the calls.
     """
 
     file: str
@@ -155,3 +164,9 @@ class Source:
     values: dict[str, str] = field(default_factory=dict)
     macros: dict[str, tuple[tuple[str, ...] | None, str]] = field(default_factory=dict)
     sizes: dict[tuple[str, str], int] = field(default_factory=dict)
+    results: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def noted_names(self) -> list[tuple[str, str]]:
+        """Names whose values a run notes, by function: those that control loops, then what calls set."""
+        return [(loop.function, symbol) for loop in self.loops for symbol in loop.symbols] + self.results

@@ -20,6 +20,7 @@ class CallGraph:
         self._sources = sources
         self.places = {name: (at, entry) for at, source in enumerate(sources) for name, entry in source.entries.items()}
         self._assigned: dict[tuple[int, str], frozenset[str]] = {}
+        self._changed: dict[str, frozenset[int]] = {}
         self._called = {
             name: frozenset(
                 each.name
@@ -58,13 +59,35 @@ class CallGraph:
                 called.add(each.name)
                 found |= {name.lstrip("&").replace("->", ".") for name in each.arguments if name.startswith("&")}
                 if fortran and each.name in self.places and not each.is_function:
-                    found |= {name for name in each.arguments if re.fullmatch(r"[a-z_]\w*", name)}
+                    changed = self._changed_places(each.name)
+                    given = {name for at, name in enumerate(each.arguments) if at in changed}
+                    found |= {name for name in given if re.fullmatch(r"[a-z_]\w*", name)}
         for name in self._reach(frozenset(called & set(self.places))):
             place, _ = self.places[name]
             declared = self._sources[place].declared.get(name, frozenset())
             names = self.assigned_names(place, name)
             found |= {each for each in names if re.split(r"[.\[]", each)[0].lstrip("*") not in declared}
         return {name for name in found if re.fullmatch(r"\*?[A-Za-z_][\w.]*(\[\d+\])?", name)}
+
+    def _changed_places(self, function: str, around: frozenset[str] = frozenset()) -> frozenset[int]:
+        """Return the places of the parameters of a procedure of Fortran that it, or what it calls, may change."""
+        if function not in self._changed:
+            place, entry = self.places[function]
+            statements = list(iterate_statements(entry))
+            names = set(self.assigned_names(place, function))
+            names |= {each.loop.variable for each in statements if isinstance(each, LoopEntry)}
+            for each in statements:
+                if not isinstance(each, CallSite) or each.is_function or each.name in around:
+                    continue
+                known = each.name in self.places
+                inner = self._changed_places(each.name, around | {function}) if known else range(len(each.arguments))
+                names |= {name for at, name in enumerate(each.arguments) if at in inner}
+            given = self._sources[place].parameters.get(function, ())
+            found = frozenset(at for at, name in enumerate(given) if name in names)
+            if around:
+                return found
+            self._changed[function] = found
+        return self._changed[function]
 
     def may_leave(self, body: Block, never: Callable[[Block], bool]) -> frozenset[str]:
         """Return how a loop may be left before its end: ``break`` and ``return``; blocks that ``never`` ran do not."""

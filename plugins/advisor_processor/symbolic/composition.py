@@ -14,10 +14,14 @@ import sympy
 
 from advisor_processor.source.records import Assignment, Branch, CallSite, Leave, LoopEntry, Rest
 from advisor_processor.symbolic import integers
-from advisor_processor.symbolic.call_graph import CallGraph
+from advisor_processor.symbolic.array_shapes import ArrayShapes
+from advisor_processor.symbolic.call_graph import CallGraph, iterate_statements
+from advisor_processor.symbolic.data_sizes import DECLARING, FREEING, DataSizes, find_allocated
 from advisor_processor.symbolic.integer_functions import make_integer
-from advisor_processor.symbolic.library_names import ALLOCATING, CONSTANTS, HARMLESS, NUMBERS, UNCHANGED
+from advisor_processor.symbolic.library_effects import COMMUNICATORS, TEXT, find_effects
+from advisor_processor.symbolic.library_names import ALLOCATING, CONSTANTS, NUMBERS
 from advisor_processor.symbolic.loop_trips import find_trips
+from advisor_processor.symbolic.parameters import hand_back, hand_over
 from advisor_processor.symbolic.sums import SumRules
 from advisor_processor.symbolic.walk_records import (
     RANK,
@@ -48,20 +52,22 @@ class Composition:
         self.counts: dict[Key, Any] = {}
         self.calls: list[CallRecord] = []
         self.memory: dict[tuple[str, str], Any] = {}
+        self.data = DataSizes()
         self.opaque: dict[str, Opaque] = {}
         self.trips: dict[tuple[int, int], Any] = {}
         self._sources = sources
         self._measured = measured
         self._rules = SumRules(measured.holds)
         self._graph = CallGraph(sources)
+        self._shapes = ArrayShapes()
         self._globals: dict[str, Any] = {}
         self._loops: list[Range] = []
         self._frames: list[Frame] = []
         self._results: dict[tuple[str, tuple[str, ...]], Any] = {}
         self._budget = _BUDGET
         self._macros: dict[str, integers.Macro] = {}
-        self._loop_of_names: Loop | None = None
         self._rest_is_open = False
+        self._freeing = 0
         for source in sources:
             self._macros.update(source.macros)
 
@@ -70,10 +76,15 @@ class Composition:
         start = next((name for name in ("main", "program") if name in self._graph.places), None)
         if start is not None:
             self._run_function(start, (), (), sympy.Integer(1))
-        for name in sorted(executed & set(self._graph.places)):
+            self._frames.append(Frame(self._graph.places[start][0], start))
+            self.data.note_shared(self._sources, self._parse)
+            self._frames.pop()
+        left = executed & set(self._graph.places)
+        for name in (*sorted(left & self._graph.recursive), *sorted(left - self._graph.recursive)):
             place, entry = self._graph.places[name]
             if (place, entry.number) not in self.counts:
-                symbol = self._make_opaque(f"calls_{name}", Opaque((place, entry.number), None))
+                plain = re.sub(r"\W", "_", name)
+                symbol = self.make_opaque(f"calls_{plain}", Opaque((place, entry.number), None))
                 self._run_function(name, (), (), symbol, alone=True)
 
     def _ranges(self) -> tuple[Range, ...]:
@@ -88,7 +99,7 @@ class Composition:
             x = self._rules.sum_range(x, *ranges[at], ranges[:at])
         return sympy.expand(x)
 
-    def _make_opaque(self, name: str, what: Opaque) -> sympy.Symbol:
+    def make_opaque(self, name: str, what: Opaque) -> sympy.Symbol:
         """Return the symbol of a value that only a run determines."""
         several = len(self._sources) > 1
         stem = re.sub(r"\W", "_", self._sources[what.part[0]].file.rpartition(".")[0])
@@ -104,46 +115,60 @@ class Composition:
 
     def name_value(self, name: str) -> Any:  # noqa: ANN401
         """Return the value of a variable."""
+        value = self._find_value(name)
+        if value is None:
+            frame = self._frames[-1]
+            symbol = self._measured.singles.get((frame.source, frame.function, name))
+            return None if symbol is None else make_integer(symbol.lstrip("*"))
+        return value
+
+    def _find_value(self, name: str) -> Any:  # noqa: ANN401
         frame = self._frames[-1]
         if name in frame.variables:
             return frame.variables[name]
-        if name.partition(".")[0].lstrip("*") not in self._sources[frame.source].declared.get(frame.function, ()):
-            if name in self._globals:
-                return self._globals[name]
-            if name in CONSTANTS:
-                return sympy.Integer(CONSTANTS[name])
-            for source in self._sources:
-                if name in source.values:
-                    return self._parse(source.values[name])
-        if self._loop_of_names is not None and (frame.source, frame.function, name) in self._measured.singles:
-            return make_integer(name.lstrip("*"))
-        return None
+        if self._is_local(name):
+            return None
+        if name in self._globals:
+            return self._globals[name]
+        if name.upper() in COMMUNICATORS:
+            return COMMUNICATORS[name.upper()]
+        if name in CONSTANTS:
+            return sympy.Integer(CONSTANTS[name])
+        written = next((source.values[name] for source in self._sources if name in source.values), None)
+        return None if written is None else self._parse(written)
 
     def call_value(self, name: str, arguments: Sequence[Any], written: Sequence[str]) -> Any:  # noqa: ANN401
         """Return what a call gives: a number of the command line, memory, or what a walked function returned."""
-        if name in NUMBERS and written and (found := re.fullmatch(r"(\w+) ?\[ ?(\d+) ?\]", written[0])):
-            names = self._sources[self._frames[-1].source].parameters.get(self._frames[-1].function, ())
-            return make_integer(f"argv{found[2]}") if len(names) > 1 and found[1] == names[1] else None
+        if name in NUMBERS and written and (number := self.argument_value(written[0])) is not None:
+            return number
         if name == "gapwatch_read":
-            return self._frames[-1].variables.get(f"text of {written[0]}")
+            return self._frames[-1].variables.get(TEXT + written[0])
         if name == "gapwatch_array":
             frame = self._frames[-1]
             size = self._sources[frame.source].sizes.get((frame.function, written[0]), 8)
+            self._shapes.note_extents(frame, written[0], self._is_local(written[0]), arguments[1:])
             known = None not in arguments[1:]
             return Memory(sympy.expand(size * sympy.prod(arguments[1:]))) if known else None
-        wanted = ALLOCATING.get(name)
-        if wanted is not None and len(arguments) >= wanted[-1] + 1:
-            sizes = [arguments[at] for at in wanted]
-            return None if None in sizes else Memory(sympy.expand(sympy.prod(sizes)))
+        if name == "gapwatch_size":
+            self._find_value(written[0])  # an array of a module has its extents where it is declared
+            return self._shapes.count_elements(self._frames[-1], written[0], written[1:], self._parse)
+        if name in ALLOCATING:
+            return find_allocated(name, arguments)
         return self._results.get((name, tuple(re.sub(r"\s", "", each) for each in written)))
+
+    def argument_value(self, written: str) -> Any:  # noqa: ANN401
+        """Return the number that an argument of the command such as ``argv[1]`` is; None for other expressions."""
+        found = re.fullmatch(r"(\w+) ?\[ ?(\d+) ?\]", written)
+        frame = self._frames[-1]
+        names = self._sources[frame.source].parameters.get(frame.function, ())
+        given = found is not None and len(names) > 1 and found[1] == names[1]
+        return make_integer(f"argv{found[2]}") if found is not None and given else None
 
     def element_value(self, name: str, subscripts: Sequence[Any]) -> Any:  # noqa: ANN401
         """Return the value of an element with a constant subscript, which counts as a separate variable."""
         if len(subscripts) != 1 or subscripts[0] is None or not subscripts[0].is_Integer:
             return None
-        element = f"{name}[{subscripts[0]}]"
-        frame = self._frames[-1]
-        return frame.variables.get(element, self._globals.get(element))
+        return self.name_value(f"{name}[{subscripts[0]}]")
 
     def is_nonnegative(self, value: Any) -> Any:  # noqa: ANN401
         """Return 1 where a value is zero or more, else 0."""
@@ -161,10 +186,14 @@ class Composition:
         value = integers.parse_integer(text, self, self._macros, fortran)
         return None if value is not None and value.has(Memory) and not isinstance(value, Memory) else value
 
-    def _set(self, name: str, value: Any) -> None:  # noqa: ANN401
+    def _is_local(self, name: str) -> bool:
         frame = self._frames[-1]
         declared = self._sources[frame.source].declared.get(frame.function, frozenset())
-        local = re.split(r"[.\[]", name)[0].lstrip("*") in declared or name in frame.variables
+        return re.split(r"[.\[]", name)[0].lstrip("*") in declared
+
+    def _set(self, name: str, value: Any) -> None:  # noqa: ANN401
+        frame = self._frames[-1]
+        local = self._is_local(name) or name in frame.variables
         (frame.variables if local else self._globals)[name] = value
         if isinstance(value, Memory):
             self.memory[frame.function, name] = value.args[0]
@@ -188,7 +217,10 @@ class Composition:
 
     def _run_statement(self, statement: Statement, block: Block, guard: Any) -> Any:  # noqa: ANN401
         if isinstance(statement, Assignment):
-            self._set(statement.name, self._parse(statement.value) if statement.value else None)
+            value = self._parse(statement.value) if statement.value else None
+            self._set(statement.name, value)
+            if statement.value.startswith(DECLARING):
+                self.data.note_declared(self._frames[-1].function, statement.name, value)
         elif isinstance(statement, CallSite):
             self._run_call(statement, block, guard)
         elif isinstance(statement, LoopEntry):
@@ -219,7 +251,7 @@ class Composition:
     def _share(self, part: Key, whole: Key, line: int) -> Any:  # noqa: ANN401
         """Return the share of a block's executions in which a part of it runs: a number where it is 0 or 1 always."""
         known = self._measured.shares.get(part)
-        return sympy.Integer(known) if known is not None else self._make_opaque(f"taken_{line}", Opaque(part, whole))
+        return sympy.Integer(known) if known is not None else self.make_opaque(f"taken_{line}", Opaque(part, whole))
 
     def _run_branch(self, branch: Branch, guard: Any) -> Any:  # noqa: ANN401
         frame, remaining, after = self._frames[-1], guard, sympy.Integer(0)
@@ -266,13 +298,11 @@ class Composition:
         leaves = self._graph.may_leave(body, lambda block: self._measured.shares.get((frame.source, block.number)) == 0)
         trips = None
         if "break" not in leaves and "return" not in leaves:
-            self._loop_of_names = loop
             trips = find_trips(loop, self._parse, lambda x: self._rules.positive_part(x, self._ranges()), changed)
-            self._loop_of_names = None
         turn = sympy.Symbol(f"t{len(self._loops) + 1}", integer=True, nonnegative=True)
         if trips is None:
             key = (frame.source, body.number)
-            times = self._make_opaque(f"iterations_{loop.line}", Opaque(key, (frame.source, loop.block.number)))
+            times = self.make_opaque(f"iterations_{loop.line}", Opaque(key, (frame.source, loop.block.number)))
         else:
             times = trips.times
         place = (frame.source, loop.number)
@@ -282,8 +312,11 @@ class Composition:
         if trips is not None and loop.variable:
             self._set(loop.variable, trips.value(turn))
         if times != 0:
+            frees = any(isinstance(each, CallSite) and each.name in FREEING for each in iterate_statements(body))
             self._loops.append((turn, times))
+            self._freeing += frees
             self._run_block(body, guard)
+            self._freeing -= frees
             self._loops.pop()
         for name in changed:
             self._set(name, None)
@@ -308,37 +341,24 @@ class Composition:
             self._loops = before
             return found
 
-        place = f"{self._sources[frame.source].file}:{block.line}"
+        place = f"{self._sources[frame.source].file}:{call.line or block.line}"
+        self.data.note_call(call, values, place, self._freeing > 0, sum_calls)
         if call.name.lower().startswith("mpi_"):
             ranges = self._ranges()
+            key_of_block, is_nonnegative = (frame.source, block.number), lambda x: self._rules.make_step(x, ranges)
             self.calls.append(
-                CallRecord(
-                    call.name, call.arguments, values, place, sum_calls, lambda x: self._rules.make_step(x, ranges)
-                )
+                CallRecord(call.name, call.arguments, values, place, key_of_block, sum_calls, is_nonnegative)
             )
-        self._note_effects(call)
+        self._note_effects(call, values)
 
-    def _note_effects(self, call: CallSite) -> None:
-        """Set what a call of a library changes: the rank, their number, arguments of the command, else unknown."""
-        name, given = call.name.lower(), call.arguments
+    def _note_effects(self, call: CallSite, values: Sequence[Any]) -> None:
+        """Set what a call of a library changes."""
         fortran = self._sources[self._frames[-1].source].language == "fortran"
-        if name in ("get_command_argument", "getarg") and len(given) > 1 and given[0].isdigit():
-            self._frames[-1].variables[f"text of {given[1]}"] = make_integer(f"argv{given[0]}")
-            return
-        if name in ("mpi_comm_rank", "mpi_comm_size") and len(given) > 1:
-            world = given[0].upper() == "MPI_COMM_WORLD"
-            value = (RANK if name == "mpi_comm_rank" else RANKS) if world else None
-            self._set(given[1].lstrip("&").replace("->", "."), value)
-            return
-        if name == "mpi_bcast" or name in HARMLESS or call.is_function:
-            return
-        if name.startswith("mpi_"):
-            given = tuple(each for at, each in enumerate(given) if at not in UNCHANGED.get(name[4:], (1,)))
-        for each in given:
-            plain = each.lstrip("&").replace("->", ".")
-            named = re.fullmatch(r"[A-Za-z_][\w.]*", plain) and not plain.lower().startswith("mpi_")
-            if named and (each.startswith("&") or fortran):
-                self._set(plain, None)
+        for name, value in find_effects(call, values, self, fortran):
+            if name.startswith(TEXT):
+                self._frames[-1].variables[name] = value
+            else:
+                self._set(name, value)
 
     def _run_function(
         self,
@@ -355,7 +375,11 @@ class Composition:
         names = source.parameters.get(name, ())
         caller = self._frames[-1] if self._frames else None
         for parameter, text, value in zip(names, written, values, strict=False):
-            self._hand_over(frame, parameter, text, value, caller)
+            frame.variables[parameter] = value
+            if caller is not None:
+                if text.startswith("&"):
+                    frame.variables["*" + parameter] = self.name_value(text.lstrip("&").replace("->", "."))
+                hand_over(frame, parameter, text, caller, self._globals, self._shapes)
         if name == "main" and names:
             frame.variables[names[0]] = sympy.Integer(self._measured.arguments)
         loops, self._loops = self._loops, [] if alone else self._loops
@@ -367,33 +391,9 @@ class Composition:
         self._loops = loops
         if caller is not None:
             for parameter, text in zip(names, written, strict=False):
-                self._hand_back(frame, parameter, text, source.language)
+                assigned = self._graph.assigned_names(place, name)
+                for each, value in hand_back(frame, parameter, text, source.language, assigned):
+                    self._set(each, value)
+                if parameter in frame.extents and re.fullmatch(r"\w+", text):
+                    self._shapes.note_extents(caller, text, self._is_local(text), frame.extents[parameter])
         return frame.result
-
-    def _hand_over(self, frame: Frame, parameter: str, text: str, value: Any, caller: Frame | None) -> None:  # noqa: ANN401
-        """Give a parameter its value, and the members of a structure or what a pointer points at."""
-        frame.variables[parameter] = value
-        if caller is None:
-            return
-        plain = text.lstrip("&").replace("->", ".")
-        if text.startswith("&"):
-            frame.variables["*" + parameter] = self.name_value(plain)
-        members = {**self._globals, **caller.variables}
-        for name, each in members.items():
-            if name.startswith(plain + "."):
-                frame.variables[parameter + name.removeprefix(plain)] = each
-
-    def _hand_back(self, frame: Frame, parameter: str, text: str, language: str) -> None:
-        """Set what a function changed through a pointer, a structure or, in Fortran, any argument."""
-        plain = text.lstrip("&").replace("->", ".")
-        if not re.fullmatch(r"[A-Za-z_][\w.]*", plain):
-            return
-        if text.startswith("&") and "*" + parameter in frame.variables:
-            self._set(plain, frame.variables["*" + parameter])
-        elif language == "fortran":
-            self._set(plain, frame.variables.get(parameter))
-        elif language == "cpp" and parameter in self._graph.assigned_names(frame.source, frame.function):
-            self._set(plain, None)
-        for name, each in frame.variables.items():
-            if name.startswith(parameter + "."):
-                self._set(plain + name.removeprefix(parameter), each)

@@ -35,10 +35,12 @@ def count_formulas(
 
     ``runs`` are the counts of each point. ``formulas`` is None where the source has too many contexts of calls, else a
     document: ``columns`` (operations, messages, bytes ... on a rank, mean over them), ``loops`` and ``memory`` by name
-    as expressions of symbols named after the parameters; ``opaque`` symbols with their value at each point; ``exact``
-    whether all blocks ran as often as their formulas say; ``inexact`` loops that did not; ``unknown`` calls whose bytes
-    the source does not tell; ``conditions`` expressions below zero beyond which the formulas do not hold. The service
-    ``operation_formulas``; raises ``InputError`` and ``UsageError``.
+    as expressions of symbols named after the parameters; ``data`` the bytes of all data of a rank, None where some are
+    ``unsized``; ``opaque`` symbols with their value at each point; ``exact``
+    whether all blocks ran as often as their formulas say; ``inexact`` places of those that did not, whose runs are
+    symbols; ``unknown`` calls whose bytes the source does not tell, ``uncertain`` what else is not known of messages;
+    ``conditions`` expressions below zero beyond which the formulas do not hold. The service ``operation_formulas``;
+    raises ``InputError`` and ``UsageError``.
     """
     commands = [[_fill_places(word, values) for word in template] for values in points]
     runs = instrumented_run.count_runs(sources, commands, build, root, show)
@@ -75,15 +77,19 @@ class _Document:
         loops = {f"{loop.function}: {loop.name}": self._convert(total) for _, loop, _, total, _ in found.loops}
         columns = {name: self._convert(each) for name, each in found.means.items()}
         memory = {f"{function}: {name}": self._convert(each) for (function, name), each in found.memory.items()}
-        used = {symbol.name for each in (*columns.values(), *loops.values()) for symbol in each.free_symbols}
+        shown = (*columns.values(), *loops.values(), *([] if found.data is None else [self._convert(found.data)]))
+        used = {symbol.name for each in shown for symbol in each.free_symbols}
         return {
             "columns": columns,
             "loops": loops,
             "memory": memory,
+            "data": None if found.data is None else self._convert(found.data),
+            "unsized": found.unsized,
             "opaque": {name: values for name, values in self._opaque.items() if name in used},
             "exact": found.is_exact,
-            "inexact": tuple(loop.name for _, loop, _, _, exact in found.loops if not exact),
+            "inexact": tuple(f"{b.block.function}:{b.block.line}" for b in found.blocks if not b.exact),
             "unknown": found.unknown,
+            "uncertain": found.uncertain,
             "conditions": tuple(self._convert(condition) for condition in found.conditions),
         }
 

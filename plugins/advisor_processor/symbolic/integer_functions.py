@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from itertools import combinations, product
+from typing import TYPE_CHECKING, Any, Final
 
 import sympy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+#: Steps in a formula that is told to be a logical value, at most.
+_LOGICALS: Final = 8
 
 
 def make_integer(name: str) -> sympy.Symbol:
@@ -187,3 +191,27 @@ class _Evaluation:
 def _to_number(value: Any) -> Any:  # noqa: ANN401
     number = Fraction(value)
     return int(number) if number.denominator == 1 else number
+
+
+def is_logical(value: Any) -> bool:  # noqa: ANN401
+    """Return whether a formula consists of steps alone, and is 0 or 1 for all their values."""
+    steps = list(value.atoms(Step))
+    tokens = [sympy.Dummy() for _ in steps]
+    bare = value.xreplace(dict(zip(steps, tokens, strict=True)))
+    if not steps or len(steps) > _LOGICALS or bare.free_symbols - set(tokens):
+        return False
+    return all(
+        bare.xreplace(dict(zip(tokens, map(sympy.Integer, bits), strict=True))) in (0, 1)
+        for bits in product((0, 1), repeat=len(steps))
+        if not _contradicts(steps, bits)
+    )
+
+
+def _contradicts(steps: Sequence[Any], bits: Sequence[int]) -> bool:
+    """Return whether a step is 1 though one that is reached before it is 0."""
+    pairs = combinations(zip(steps, bits, strict=True), 2)
+    for (one, first), (other, second) in pairs:
+        apart = sympy.expand(one.args[0] - other.args[0])
+        if apart.is_Integer and ((apart >= 0 and second > first) or (apart <= 0 and first > second)):
+            return True
+    return False

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from itertools import combinations, product
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import sympy
 
-from advisor_processor.symbolic.integer_functions import Quotient, Remainder, Step
+from advisor_processor.symbolic.integer_functions import Quotient, Remainder, is_logical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,7 +24,6 @@ _TOKEN: Final = re.compile(
 )
 _LONGEST: Final = 2000
 _NESTED: Final = 60
-_LOGICALS: Final = 8
 _DOTTED: Final = {
     ".and.": "&&", ".or.": "||", ".not.": "!", ".eq.": "==", ".ne.": "!=", ".lt.": "<", ".le.": "<=", ".gt.": ">",
     ".ge.": ">=", ".true.": "1", ".false.": "0", "/=": "!=",
@@ -145,7 +143,7 @@ def find_truth(value: Any, values: Values) -> Any:  # noqa: ANN401
     """Return 1 for what is not zero, else 0."""
     if value.is_number:
         return sympy.Integer(int(value != 0))
-    if _is_logical(value):
+    if is_logical(value):
         return value
     return 1 - values.is_nonnegative(value) + values.is_nonnegative(value - 1)
 
@@ -287,6 +285,12 @@ class _Parser:
             words.append(self._take())
         if "*" in words[1:]:
             return sympy.Integer(8)
+        if "[" in words and words[0] in _TYPE_WORDS:
+            at = words.index("[")
+            sizes = " ".join(words[at + 1 : -1]).split("] [")
+            element = _Parser(["sizeof", "(", *words[:at], ")"], self._values, self._fortran).parse_or_none()
+            given = [_Parser(each.split(), self._values, self._fortran).parse_or_none() for each in sizes]
+            return None if element is None or None in given else element * sympy.prod(given)
         size = next((_SIZES[word] for word in words if word in _SIZES), None)
         if size is None and words:
             size = self._values.object_size(words[-1] if words[0] == "*" else "".join(words))
@@ -374,27 +378,3 @@ class _Parser:
         if bare in _THROUGH and given:
             return given[0]
         return self._values.call_value(name, given, written)
-
-
-def _is_logical(value: Any) -> bool:  # noqa: ANN401
-    """Return whether a formula consists of steps alone, and is 0 or 1 for all their values."""
-    steps = list(value.atoms(Step))
-    tokens = [sympy.Dummy() for _ in steps]
-    bare = value.xreplace(dict(zip(steps, tokens, strict=True)))
-    if not steps or len(steps) > _LOGICALS or bare.free_symbols - set(tokens):
-        return False
-    return all(
-        bare.xreplace(dict(zip(tokens, map(sympy.Integer, bits), strict=True))) in (0, 1)
-        for bits in product((0, 1), repeat=len(steps))
-        if not _contradicts(steps, bits)
-    )
-
-
-def _contradicts(steps: Sequence[Any], bits: Sequence[int]) -> bool:
-    """Return whether a step is 1 though one that is reached before it is 0."""
-    pairs = combinations(zip(steps, bits, strict=True), 2)
-    for (one, first), (other, second) in pairs:
-        apart = sympy.expand(one.args[0] - other.args[0])
-        if apart.is_Integer and ((apart >= 0 and second > first) or (apart <= 0 and first > second)):
-            return True
-    return False

@@ -7,6 +7,8 @@ Quinn 1995, section 2.2).
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import sympy
@@ -27,9 +29,18 @@ _SENDS: Final = {
 #: Operations of all ranks: where the number of values stands, and how many messages one rank sends.
 _TREES: Final = {
     "bcast": 1, "ibcast": 1, "reduce": 2, "ireduce": 2, "allreduce": 2, "iallreduce": 2, "scan": 2, "exscan": 2,
-    "gather": 1, "scatter": 1, "barrier": None, "ibarrier": None,
+    "gather": 1, "scatter": 1, "gatherv": 1, "scatterv": 5, "reduce_scatter_block": 2,
+    "barrier": None, "ibarrier": None,
 }  # fmt: skip
-_TO_ALL: Final = {"alltoall": 1, "ialltoall": 1, "allgather": 1, "iallgather": 1}
+_TO_ALL: Final = {
+    "alltoall": 1, "ialltoall": 1, "allgather": 1, "iallgather": 1, "allgatherv": 1, "iallgatherv": 1, "alltoallv": -1,
+    "ialltoallv": -1, "alltoallw": -1,
+}  # fmt: skip
+#: Calls that send what is not counted here.
+_OTHERS: Final = re.compile(
+    r"i?neighbor_\w+|(r?(put|get|accumulate)|get_accumulate|fetch_and_op|compare_and_swap)|[bsr]?send_init|i?gatherv"
+    r"|i?scatterv|reduce_scatter|ireduce_scatter(_block)?|i?(ex)?scan|igather|iscatter|psend_init|isendrecv(_replace)?"
+)
 _SIZES: Final = {
     **dict.fromkeys(("char", "byte", "signed_char", "unsigned_char", "int8_t", "uint8_t", "character", "integer1"), 1),
     **dict.fromkeys(("short", "unsigned_short", "int16_t", "uint16_t", "integer2"), 2),
@@ -44,29 +55,52 @@ _SIZES: Final = {
 }  # fmt: skip
 
 
-def sum_messages(calls: Sequence[CallRecord]) -> tuple[Any, Any, tuple[str, ...]]:
-    """Return messages and bytes that a rank sends, and the calls whose bytes the source does not determine."""
+@dataclass(frozen=True, slots=True)
+class MessageSums:
+    """Messages and bytes that a rank sends; calls with ``unknown`` bytes, and what is ``uncertain`` of messages."""
+
+    messages: Any
+    moved: Any
+    unknown: tuple[str, ...]
+    uncertain: tuple[str, ...]
+
+
+def sum_messages(calls: Sequence[CallRecord]) -> MessageSums:
+    """Return the sums over all calls of MPI."""
     messages = moved = sympy.Integer(0)
     unknown: list[str] = []
+    uncertain: list[str] = []
     for call in calls:
         name = call.name.lower().removeprefix("mpi_")
         found = _find_kind(name)
         if found is None:
+            if _OTHERS.fullmatch(name):
+                uncertain.append(f"the messages of {call.name} at {call.place} are not counted")
             continue
         place, present = found
         sent = call.sum_calls(present(call))
         if sent == 0:
             continue
         messages += sent
+        if name in _SENDS and _is_uncertain(call, _SENDS[name][1]):
+            uncertain.append(f"whether {call.name} at {call.place} has a receiver on all ranks is not known")
         if place is None:
             continue
         size = _type_size(call, place + 1)
-        count = call.arguments[place] if place < len(call.arguments) else None
+        count = call.arguments[place] if 0 <= place < len(call.arguments) else None
         if size is None or count is None:
             unknown.append(f"{call.name} at {call.place}")
         else:
             moved += call.sum_calls(present(call) * count * size)
-    return sympy.expand(messages), sympy.expand(moved), tuple(dict.fromkeys(unknown))
+    return MessageSums(
+        sympy.expand(messages), sympy.expand(moved), tuple(dict.fromkeys(unknown)), tuple(dict.fromkeys(uncertain))
+    )
+
+
+def _is_uncertain(call: CallRecord, place: int) -> bool:
+    """Return whether a message may go to no rank: its receiver is a variable whose value is not known."""
+    written = call.written[place] if place < len(call.written) else ""
+    return (place >= len(call.arguments) or call.arguments[place] is None) and not re.search(r"[-+*/%^]", written)
 
 
 def _find_kind(name: str) -> tuple[int | None, Callable[[CallRecord], Any]] | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import operator
+import re
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import sympy
@@ -13,14 +16,14 @@ from advisor_processor.symbolic import messages
 from advisor_processor.symbolic.composition import Composition
 from advisor_processor.symbolic.integer_functions import evaluate_exactly
 from advisor_processor.symbolic.sums import SumRules
-from advisor_processor.symbolic.walk_records import RANK, RANKS, MeasuredValues
+from advisor_processor.symbolic.walk_records import RANK, RANKS, MeasuredValues, Opaque
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from advisor_processor.source.instrumented_run import SourceCounts
     from advisor_processor.source.records import Block, Loop, Source
-    from advisor_processor.symbolic.walk_records import Key, Opaque
+    from advisor_processor.symbolic.walk_records import CallRecord, Key
 
 #: Operations of arithmetic, and how many each is.
 ARITHMETIC: Final = {"fp_add": 1, "fp_mul": 1, "fp_fma": 2, "fp_div": 1}
@@ -30,7 +33,10 @@ _SCALES: Final = (1, 7, 64)
 
 @dataclass(frozen=True, slots=True)
 class BlockFormula:
-    """How often a block runs on a rank; ``exact`` where that is what every rank of every run counted."""
+    """How often a block runs on a rank; ``exact`` where that is what every rank of every run counted.
+
+    The runs of a block that is not exact are a symbol with what was counted.
+    """
 
     source: Source
     block: Block
@@ -42,10 +48,11 @@ class BlockFormula:
 class ProgramFormulas:
     """The formulas of a program, of one rank: ``blocks``; ``totals`` of operations, accesses, messages and bytes.
 
-    ``loops`` are trips each time a loop is reached and iterations in all; ``memory`` bytes of arrays by function and
-    name; ``means`` are totals over the ranks; ``opaque`` symbols with their value in each run (mean over the ranks).
-    ``unknown`` are calls whose bytes the source does not tell, ``conditions`` integers that must not be negative for
-    the formulas to hold.
+    ``loops`` are trips each time a loop is reached and iterations in all, mean over the ranks; ``memory`` bytes of
+    arrays by function and name; ``data`` those of all that is declared and allocated, mean over the ranks, None where
+    some are ``unsized``; ``means`` are totals over the ranks; ``opaque`` symbols with their value in each run
+    (mean over the ranks). ``unknown`` are calls whose bytes the source does not tell, ``uncertain`` what else is not
+    known of messages, ``conditions`` integers that must not be negative for the formulas to hold.
     """
 
     blocks: tuple[BlockFormula, ...]
@@ -53,9 +60,12 @@ class ProgramFormulas:
     totals: Mapping[str, Any]
     means: Mapping[str, Any]
     memory: Mapping[tuple[str, str], Any]
+    data: Any
+    unsized: tuple[str, ...]
     opaque: Mapping[str, tuple[float, ...]]
     values: Mapping[str, tuple[Fraction, ...]]
     unknown: tuple[str, ...]
+    uncertain: tuple[str, ...]
     conditions: tuple[Any, ...]
 
     @property
@@ -75,8 +85,9 @@ class _Derivation:
         self._sources = runs[0].sources
         self._conditions: dict[Any, bool] = {}
         self._singles = _find_singles(runs)
+        self._names = _name_singles(self._singles, runs)
         self._values = [self._run_values(at) for at in range(len(runs))]
-        measured = MeasuredValues(len(runs[0].arguments) + 1, _find_shares(runs), frozenset(self._singles), self._holds)
+        measured = MeasuredValues(len(runs[0].arguments) + 1, _find_shares(runs), self._names, self._holds)
         self._composition = Composition(self._sources, measured)
 
     def derive_all(self) -> ProgramFormulas:
@@ -90,15 +101,16 @@ class _Derivation:
         self._composition.compose_counts(frozenset(executed))
         blocks = tuple(self._check_block(at, block) for at, s in enumerate(self._sources) for block in s.blocks)
         totals = self._add_up(blocks)
-        sent, moved, unknown = messages.sum_messages(self._composition.calls)
-        totals |= {"messages": sent, "bytes": moved}
+        sums = messages.sum_messages(self._list_calls(blocks))
+        totals |= {"messages": sums.messages, "bytes": sums.moved}
         by_key = {(id(each.source), each.block.number): each for each in blocks}
         loops = []
         for at, source in enumerate(self._sources):
             for loop in source.loops:
                 if loop.body is not None and (at, loop.number) in self._composition.trips:
                     body = by_key[id(source), loop.body.number]
-                    loops.append((source, loop, self._composition.trips[at, loop.number], body.runs, body.exact))
+                    mean = self._average(body.runs)
+                    loops.append((source, loop, self._composition.trips[at, loop.number], mean, body.exact))
         opaque = {
             name: tuple(float(self._opaque_value(what, run, None)) for run in self._runs)
             for name, what in self._composition.opaque.items()
@@ -108,10 +120,22 @@ class _Derivation:
             for name in self._values[0]
             if all(name in value for value in self._values)
         }
+        data = self._composition.data.total
         held = tuple(each for each, holds in self._conditions.items() if holds)
         means = {name: self._average(each) for name, each in totals.items()}
         return ProgramFormulas(
-            blocks, tuple(loops), totals, means, dict(self._composition.memory), opaque, values, unknown, held
+            blocks,
+            tuple(loops),
+            totals,
+            means,
+            dict(self._composition.memory),
+            None if data is None else self._average(data),
+            tuple(dict.fromkeys(self._composition.data.unsized)),
+            opaque,
+            values,
+            sums.unknown,
+            sums.uncertain,
+            held,
         )
 
     def _average(self, x: Any) -> Any:  # noqa: ANN401
@@ -125,8 +149,25 @@ class _Derivation:
         for number, word in enumerate(run.arguments, start=1):
             if word.lstrip("-").isdigit():
                 found[f"argv{number}"] = Fraction(int(word))
-        for (_, _, name), values in self._singles.items():
-            found.setdefault(name, Fraction(values[at]))
+        for key, values in self._singles.items():
+            found.setdefault(self._names[key], Fraction(values[at]))
+        return found
+
+    def _list_calls(self, blocks: Sequence[BlockFormula]) -> list[CallRecord]:
+        """Return the calls of libraries; those in a block that is not exact are made as often as it was counted."""
+        counted = {
+            (self._sources.index(each.source), each.block.number): each.runs for each in blocks if not each.exact
+        }
+        seen: set[tuple[Key, str, tuple[str, ...]]] = set()
+        found = []
+        for call in self._composition.calls:
+            runs = counted.get(call.block)
+            if runs is None:
+                found.append(call)
+            elif (call.block, call.name, call.written) not in seen:
+                seen.add((call.block, call.name, call.written))
+                known = tuple(each if each is not None and each.is_number else None for each in call.arguments)
+                found.append(replace(call, arguments=known, sum_calls=partial(operator.mul, runs)))
         return found
 
     def _holds(self, condition: Any) -> bool:  # noqa: ANN401
@@ -175,6 +216,8 @@ class _Derivation:
                 )
             except (KeyError, TypeError):
                 exact = False
+        if not exact:
+            found = self._composition.make_opaque(f"runs_{block.line}", Opaque((at, block.number), None))
         return BlockFormula(self._sources[at], block, found, exact)
 
     def _add_up(self, blocks: Sequence[BlockFormula]) -> dict[str, Any]:
@@ -205,16 +248,31 @@ def _find_singles(runs: Sequence[SourceCounts]) -> dict[tuple[int, str, str], tu
     found: dict[tuple[int, str, str], list[set[int]]] = {}
     for number, run in enumerate(runs):
         for at, (source, values) in enumerate(zip(run.sources, run.values, strict=True)):
-            names = ((loop, symbol) for loop in source.loops for symbol in loop.symbols)
-            for (loop, name), span in zip(names, values, strict=True):
+            for (function, name), span in zip(source.noted_names, values, strict=True):
                 if span is not None:
-                    key = (at, loop.function, name.replace("->", "."))
+                    key = (at, function, name.replace("->", "."))
                     found.setdefault(key, [set() for _ in runs])[number].update(span)
     return {
         key: tuple(next(iter(value)) for value in values)
         for key, values in found.items()
         if all(len(value) == 1 for value in values)
     }
+
+
+def _name_singles(
+    singles: Mapping[tuple[int, str, str], tuple[int, ...]], runs: Sequence[SourceCounts]
+) -> dict[tuple[int, str, str], str]:
+    """Return the symbols of names with one value a run: with the function where the name would mean two things."""
+    values: dict[str, tuple[int, ...]] = {"P": tuple(run.ranks for run in runs)}
+    found = {}
+    for key, each in singles.items():
+        _, function, name = key
+        symbol = name = re.sub(r"\W+", "_", name).rstrip("_") if "[" in name else name
+        if values.setdefault(name, each) != each or name == "rank":
+            symbol = f"{function}.{name}"
+        values[symbol] = each
+        found[key] = symbol
+    return found
 
 
 def _find_shares(runs: Sequence[SourceCounts]) -> dict[Key, int]:

@@ -40,14 +40,14 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredValues:
-    """Values from runs: ``shares`` of branches that were the same in all, names with one value a run.
+    """Values from runs: ``shares`` of branches that were the same in all, the symbols of names with one value a run.
 
     ``holds`` says whether an integer was zero or more in every run.
     """
 
     arguments: int
     shares: Mapping[Key, int]
-    singles: frozenset[tuple[int, str, str]]
+    singles: Mapping[tuple[int, str, str], str]
     holds: Callable[[Any], bool]
 
 
@@ -62,17 +62,19 @@ class CallRecord:
     written: tuple[str, ...]
     arguments: tuple[Any, ...]
     place: str
+    block: Key
     sum_calls: Callable[[Any], Any] = field(repr=False)
     is_nonnegative: Callable[[Any], Any] = field(repr=False)
 
 
 @dataclass(slots=True)
 class Frame:
-    """A function that is walked: where it is, and its variables."""
+    """A function that is walked: where it is, its variables, and the extents of its arrays."""
 
     source: int
     function: str
     variables: dict[str, Any] = field(default_factory=dict)
+    extents: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     result: Any = None
     returned: bool = False
 

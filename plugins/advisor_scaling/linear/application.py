@@ -32,7 +32,10 @@ class ArrayUse:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationModel:
-    """Counts on one processor as formulas of ``parameters``; ``costs`` in seconds of what no machine model states."""
+    """Counts on one processor as formulas of ``parameters``; ``costs`` in seconds of what no machine model states.
+
+    ``data`` are the bytes of all data on a processor, where no ``arrays`` tell them.
+    """
 
     name: str
     parameters: tuple[str, ...]
@@ -40,6 +43,7 @@ class ApplicationModel:
     arrays: tuple[ArrayUse, ...] = ()
     costs: dict[Column, float] = field(default_factory=dict)
     description: str = ""
+    data: str = ""
 
     def __post_init__(self) -> None:
         """Check every formula; all mistakes at once."""
@@ -52,6 +56,7 @@ class ApplicationModel:
             (("counts", column), text) for column, text in self.counts.items()
         ]
         formulas += [(("arrays",), text) for array in self.arrays for text in (array.bytes, array.passes)]
+        formulas += [(("data",), self.data)] if self.data else []
         problems += [(place, wrong) for place, text in formulas if (wrong := _find_mistake(text, self.parameters))]
         doubled = [column for column in ("misses", "page_faults") if column in self.counts and self.arrays]
         problems += [(("counts", column), f"{column} follow from arrays; state either") for column in doubled]

@@ -8,6 +8,7 @@ they do not, or where nobody but ``operation_counts`` serves, the counts of the 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
@@ -54,6 +55,8 @@ _KINDS: Final[tuple[tuple[dict[str, Any], Callable[[int], int]], ...]] = (
 )
 #: Operations of the source and how many of arithmetic each is.
 _ARITHMETIC: Final = {"fp_add": 1, "fp_mul": 1, "fp_fma": 2, "fp_div": 1}
+#: What is named of several, at most.
+_SHOWN: Final = 3
 #: A place for a value in the command.
 _PLACE: Final = re.compile(r"\{(\w+)\}")
 #: What becomes a column of X; the loops are only shown.
@@ -63,10 +66,24 @@ _COLUMNS: Final = tuple(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class CountedProgram:
+    """The parameters of a program, the columns of X, iterations of each loop as equations in words, and what to know.
+
+    ``data`` are the bytes of all data on a processor, None where they are not known.
+    """
+
+    parameters: tuple[str, ...]
+    columns: dict[Column, sympy.Expr]
+    loops: dict[str, str]
+    notes: tuple[str, ...]
+    data: sympy.Expr | None = None
+
+
 def count_operations(
     sources: Sequence[Path], command: Sequence[str], at: str, services: CommandServices
-) -> tuple[tuple[str, ...], dict[Column, sympy.Expr], dict[str, str], tuple[str, ...]]:
-    """Return the parameters, the columns of X, the iterations of each loop as equations in words, and what is missing.
+) -> CountedProgram:  # fmt: skip
+    """Return the counts of a program.
 
     ``command`` is run at each combination of the values in ``at`` ("N=32,64,96 P=1,2"), with ``{N}`` and ``{P}`` in it
     replaced. ``UsageError`` where there is too little to go by; what the service raises goes through.
@@ -99,10 +116,10 @@ def count_operations(
 
 def _find_formulas(
     services: CommandServices, sources: Sequence[Path], command: Sequence[str], points: Sequence[dict[str, float]]
-) -> tuple[tuple[str, ...], dict[Column, sympy.Expr], dict[str, str], tuple[str, ...]] | None:
+) -> CountedProgram | None:
     """Return the formulas derived from the sources, checked at the points; None if they can't be derived.
 
-    Where a formula was not borne out by a run, all are given up for fits; it is said which.
+    Blocks whose formulas the runs do not bear out are symbols in them, like what data decide.
     """
     try:
         service = services.find_service("operation_formulas")
@@ -111,26 +128,25 @@ def _find_formulas(
     with services.show_progress("counting operations", len(points)) as done:
         found: Any = service(list(sources), list(command), points, show=done)
     formulas = found["formulas"]
-    if formulas is None or not formulas["exact"]:
+    if formulas is None:
         observed, unknown = [], dict[str, None]()
         for values, counted in zip(points, found["runs"], strict=True):
             series, missing = _build_series(counted)
             observed.append((values, series))
             unknown |= dict.fromkeys(missing)
-        which = ", ".join(formulas["inexact"]) if formulas is not None else "too many calls"
-        note = f"fitted, since the source does not tell all counts exactly ({which or 'blocks outside of loops'})"
-        names, columns, loops, missing = _fit_counts(observed, unknown)
-        return names, columns, loops, (note, *missing)
+        note = "fitted, since there are too many contexts of calls to tell all counts from the source"
+        fitted = _fit_counts(observed, unknown)
+        return replace(fitted, notes=(note, *fitted.notes))
     return convert_formulas(formulas, points)
 
 
 def _fit_counts(
     observed: Sequence[tuple[dict[str, float], dict[MeasuredSeries, float]]], unknown: Mapping[str, None]
-) -> tuple[tuple[str, ...], dict[Column, sympy.Expr], dict[str, str], tuple[str, ...]]:
+) -> CountedProgram:
     each = collect.build_study("counted", list(observed), (), 0.0)
     found = _build_expressions(each)
     columns = {series.name for series in _COLUMNS}
-    return (
+    return CountedProgram(
         each.parameters,
         {derived_counts.SERIES[name]: found[name][0] for name in found if name in columns},
         {name: words for name, (_, words) in found.items() if name not in columns},
@@ -211,10 +227,8 @@ def _call_bytes(call: Any, place: int | None) -> float | None:  # noqa: ANN401 (
     return None if size is None or count is None else max(size * count, 0.0)
 
 
-def convert_formulas(
-    formulas: Mapping[str, Any], points: Sequence[Mapping[str, float]]
-) -> tuple[tuple[str, ...], dict[Column, sympy.Expr], dict[str, str], tuple[str, ...]]:
-    """Return parameters, columns of X, the iterations of each loop in words, and what is to be known about them.
+def convert_formulas(formulas: Mapping[str, Any], points: Sequence[Mapping[str, float]]) -> CountedProgram:
+    """Return the counts that formulas of a program are.
 
     A symbol that stands for what data decide is replaced in the columns by what fits its values in the runs, and named.
     """
@@ -227,7 +241,12 @@ def convert_formulas(
     }
     loops = {name: polynomials.format_polynomial(each) for name, each in formulas["loops"].items()}
     missing = tuple(f"the bytes of {call} are not known; state them in --model" for call in formulas["unknown"])
-    return parameters, columns, loops, (*notes, *missing)
+    data = formulas["data"]
+    unsized = (
+        (f"how much data there are is not known: {', '.join(formulas['unsized'][:_SHOWN])}",) if data is None else ()
+    )
+    notes = (*notes, *missing, *formulas["uncertain"], *unsized)
+    return CountedProgram(parameters, columns, loops, notes, None if data is None else data.subs(table))
 
 
 def fit_opaque(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from advisor.analysis.machines import Machine
     from advisor.model.records import FloatArray
     from advisor_scaling.linear.application import ApplicationModel, Column
+    from advisor_scaling.linear.counted_operations import CountedProgram
     from advisor_scaling.linear.model import LinearModel
     from advisor_scaling.study import ScalingStudy
 
@@ -32,16 +33,16 @@ def read_application_model(path: Path) -> ApplicationModel:
     return application.read_application(path)
 
 
-def replace_counts(
-    stated: ApplicationModel | None, parameters: tuple[str, ...], counted: dict[Column, sympy.Expr], name: str
-) -> ApplicationModel:
+def replace_counts(stated: ApplicationModel | None, counted: CountedProgram, name: str) -> ApplicationModel:
     """Return the application model with counted columns in place of its own; one of them alone where there is none."""
-    texts = {column: expressions.format_expression(formula) for column, formula in counted.items()}
+    texts = {column: expressions.format_expression(formula) for column, formula in counted.columns.items()}
+    data = "" if counted.data is None else expressions.format_expression(counted.data)
     if stated is None:
-        return application.ApplicationModel(name, parameters, dict(texts))
-    if set(stated.parameters) != set(parameters):
-        raise UsageError(f"the model has the parameters {', '.join(stated.parameters)}, --at {', '.join(parameters)}")
-    return replace(stated, counts={**stated.counts, **texts})
+        return application.ApplicationModel(name, counted.parameters, dict(texts), data=data)
+    if set(stated.parameters) != set(counted.parameters):
+        asked = ", ".join(counted.parameters)
+        raise UsageError(f"the model has the parameters {', '.join(stated.parameters)}, --at {asked}")
+    return replace(stated, counts={**stated.counts, **texts}, data=stated.data or data)
 
 
 def select_measured_times(each: ScalingStudy) -> MeasuredTimes:

@@ -153,3 +153,29 @@ def split_words(words: Words) -> TracedThread:
     for offset in range(_FOLLOWING):
         rows[:, 2 + offset] = words[at + 1 + offset].astype(np.int64)
     return TracedThread(words[keep], rows)
+
+
+def mark_iterations(thread: TracedThread, first: int, loops: Sequence[int], targets: int) -> TracedThread:
+    """Return a thread whose iterations all begin with the mark of their loop's header, also those that leave it out.
+
+    Marks from ``first`` on are of jumps that begin another iteration of a loop (one of ``loops`` each) and, behind
+    them, of the ``targets`` of these: a jump was taken where the next word is its target.
+    """
+    words = thread.words
+    number = (words >> np.uint64(48) & np.uint64(0x7FFF)).astype(np.int64) - first
+    number[words >> np.uint64(63) == 0] = -1
+    count = len(loops)
+    if not (number >= 0).any():
+        return thread
+    source = (number >= 0) & (number < count)
+    target = (number >= count) & (number < count + targets)
+    taken = np.flatnonzero(source[:-1] & target[1:])
+    made = words.copy()
+    headers = np.array(loops, dtype=np.uint64)[number[taken]]
+    low = words[taken + 1] & np.uint64((1 << 48) - 1)
+    made[taken + 1] = np.uint64(1 << 63) | headers << np.uint64(48) | low
+    keep = ~(source | target)
+    keep[taken + 1] = True
+    told = thread.told.copy()
+    told[:, 0] = np.r_[0, np.cumsum(keep)][told[:, 0]]
+    return TracedThread(made[keep], told)

@@ -45,9 +45,16 @@ class InstructionCounts:
 
 
 def count_misses(
-    command: Sequence[str], program: Path, cache: CacheGeometry, folder: Path, variables: Mapping[str, str]
+    command: Sequence[str],
+    program: Path,
+    cache: CacheGeometry,
+    folder: Path,
+    variables: Mapping[str, str],
+    copying: frozenset[int] = frozenset(),
 ) -> dict[int, InstructionCounts]:
     """Return the counts of a program's instructions by address as linked, of a run with these ``variables``.
+
+    Calls at the addresses ``copying`` count with all that is done in them.
 
     Raises ``UsageError`` where valgrind is not installed or leaves nothing.
     """
@@ -66,14 +73,14 @@ def count_misses(
         raise UsageError(f"{program.name} left nothing under valgrind")
     total: Counter[tuple[int, int]] = Counter()
     for file in files:
-        _add_counts(total, file, str(program.resolve()))
+        _add_counts(total, file, str(program.resolve()), copying)
     rows: dict[int, list[int]] = {}
     for (address, column), count in total.items():
         rows.setdefault(address, [0] * 9)[column] += count
     return {at: InstructionCounts(one[0], one[1], one[2], one[4], one[5]) for at, one in rows.items()}
 
 
-def _add_counts(total: Counter[tuple[int, int]], file: Path, program: str) -> None:
+def _add_counts(total: Counter[tuple[int, int]], file: Path, program: str, copying: frozenset[int]) -> None:
     ours, skip = False, False
     address = 0
     for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
@@ -85,7 +92,7 @@ def _add_counts(total: Counter[tuple[int, int]], file: Path, program: str) -> No
         elif (found := _POSITION.match(line)) is not None:
             word = found[1]
             address = address if word == "*" else int(word, 16) if word.startswith("0x") else address + int(word)
-            if ours and not skip:
+            if ours and (not skip or address in copying):
                 for column, count in enumerate(found[2].split()):
                     if count.isdigit():
                         total[address, column] += int(count)

@@ -29,6 +29,9 @@ _FRAME: Final = re.compile(r"\[(?P<base>r[sb]p)(?:[-+]\w+)?\]")
 _SIZES: Final = {
     "byte": 1, "word": 2, "dword": 4, "qword": 8, "tbyte": 10, "xmmword": 16, "ymmword": 32, "zmmword": 64,
 }  # fmt: skip
+#: Functions that copy or fill memory, and the pieces in which that is counted, bytes.
+_COPYING: Final = frozenset({"memcpy", "memmove", "memset", "__memcpy_chk", "__memmove_chk", "__memset_chk"})
+_PIECE_B: Final = 8
 _ENDS: Final = ("ret", "hlt", "ud2")
 #: Functions of the C library's start-up, which are part of every program.
 _START: Final = frozenset({"_start", "_init", "_fini", "deregister_tm_clones", "register_tm_clones", "frame_dummy"})
@@ -48,12 +51,23 @@ class CodeLoop:
 class CodeAccess:
     """An instruction that accesses memory, ``size`` bytes as it says (0: it does not).
 
-    Its function, and its innermost loop: its number, or -1.
+    Its function, and its innermost loop: its number, or -1. A call that copies or fills memory ``returns`` there, 0 for
+    others.
     """
 
     address: int
     size: int
     function: int
+    loop: int
+    returns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SecondEntry:
+    """A jump that begins another iteration of a loop behind its header: the jump's address, where to, the loop."""
+
+    source: int
+    target: int
     loop: int
 
 
@@ -62,7 +76,8 @@ class ProgramCode:
     """What is watched in a program.
 
     ``marks`` are the addresses of marked places: first the headers of the ``loops`` in their order, then the ``exits``
-    of functions (the function of each), then the stubs through which functions of MPI are called (``calls``: names).
+    of functions (the function of each), then the stubs through which functions of MPI are called (``calls``: names),
+    then sources of ``entries`` in their order and their targets, each once.
     """
 
     functions: tuple[Symbol, ...]
@@ -70,11 +85,15 @@ class ProgramCode:
     accesses: tuple[CodeAccess, ...]
     exits: tuple[int, ...]
     calls: tuple[str, ...]
+    entries: tuple[SecondEntry, ...]
     marks: tuple[int, ...]
 
     def write_places(self) -> str:
         """Return the file of places that the tracer reads."""
-        lines = [f"a {one.address:x} {one.size}\n" for one in self.accesses]
+        lines = [
+            f"c {one.returns:x} {one.size}\n" if one.returns else f"a {one.address:x} {one.size}\n"
+            for one in self.accesses
+        ]
         lines += [f"m {address:x} 0\n" for address in self.marks]
         return "".join(lines)
 
@@ -88,18 +107,23 @@ def read_program_code(image: ElfImage) -> ProgramCode:
     loops: list[CodeLoop] = []
     accesses: list[CodeAccess] = []
     exits: list[tuple[int, int]] = []
+    entries: list[SecondEntry] = []
     for number, symbol in enumerate(functions):
         if symbol.begin in stubs:
             continue
         code = disassemble(image, symbol.begin, symbol.end)
-        found, innermost = find_loops(code)
+        found, innermost, again = find_loops(code)
         first = len(loops)
+        entries += [SecondEntry(source, target, first + loop) for source, target, loop in again]
         for header, parent, depth in found:
             loops.append(CodeLoop(header, number, first + parent if parent >= 0 else -1, depth))
         framed = any(one.mnemonic == "mov" and one.operands == ("rbp", "rsp") for one in code[:4])
         for one, loop in zip(code, innermost, strict=True):
+            inside = first + loop if loop >= 0 else -1
             if is_watched(one, framed):
-                accesses.append(CodeAccess(one.address, _operand_size(one), number, first + loop if loop >= 0 else -1))
+                accesses.append(CodeAccess(one.address, _operand_size(one), number, inside))
+            elif one.mnemonic == "call" and image.stubs.get(one.target or 0) in _COPYING:
+                accesses.append(CodeAccess(one.address, _PIECE_B, number, inside, one.address + one.size))
         exits += [(one.address, number) for one in code if _leaves(one, symbol)]
     calls = sorted((at, name) for at, name in image.stubs.items() if name.lower().startswith("mpi_"))
     if len(accesses) > MOST_ACCESSES or len(loops) + len(exits) + len(calls) > MOST_MARKS:
@@ -107,7 +131,10 @@ def read_program_code(image: ElfImage) -> ProgramCode:
         accesses = [access for access in accesses if access.loop >= 0][:MOST_ACCESSES]
         looping = {one.function for one in loops}
         exits = [one for one in exits if one[1] in looping]
-    marks = (*(one.header for one in loops), *(at for at, _ in exits), *(at for at, _ in calls))
+    marks = (
+        *(one.header for one in loops), *(at for at, _ in exits), *(at for at, _ in calls),
+        *(one.source for one in entries), *sorted({one.target for one in entries}),
+    )  # fmt: skip
     if len(marks) > MOST_MARKS:
         raise UsageError(f"{image.path.name} has {len(loops):,} loops; at most {MOST_MARKS:,} places can be watched")
     return ProgramCode(
@@ -116,6 +143,7 @@ def read_program_code(image: ElfImage) -> ProgramCode:
         tuple(accesses),
         tuple(number for _, number in exits),
         tuple(name for _, name in calls),
+        tuple(entries),
         marks,
     )
 
@@ -141,14 +169,17 @@ def _leaves(one: Instruction, symbol: Symbol) -> bool:
     return one.mnemonic == "jmp" and one.target is not None and not symbol.begin <= one.target < symbol.end
 
 
-def find_loops(code: Sequence[Instruction]) -> tuple[list[tuple[int, int, int]], list[int]]:
-    """Return the loops of a function, outer ones first, as (header, number of the loop around it or -1, depth), and
-    for each instruction the number of its innermost loop, or -1.
+def find_loops(
+    code: Sequence[Instruction],
+) -> tuple[list[tuple[int, int, int]], list[int], list[tuple[int, int, int]]]:
+    """Return the loops of a function, outer ones first, as (header, number of the loop around it or -1, depth), for
+    each instruction the number of its innermost loop, or -1, and second entries as (jump, target, number of the loop).
     """
     if not code:
-        return [], []
+        return [], [], []
     begins, follows = _find_blocks(code)
-    bodies = _find_bodies(follows)
+    dominators = _find_dominators(follows)
+    bodies = _find_bodies(follows, dominators)
     order = sorted(bodies, key=lambda header: (-len(bodies[header]), header))
     number = {header: place for place, header in enumerate(order)}
     loops: list[tuple[int, int, int]] = []
@@ -160,7 +191,23 @@ def find_loops(code: Sequence[Instruction]) -> tuple[list[tuple[int, int, int]],
     for place, header in enumerate(order):
         for block in bodies[header]:
             innermost_block[block] = place
-    return loops, [innermost_block[bisect_right(begins, one.address) - 1] for one in code]
+    leaders = set(begins)
+    ends = [one.address for one, after in pairwise(code) if after.address in leaders] + [code[-1].address]
+    again = []
+    for block, target in _find_second_entries(follows, dominators):
+        around = [number[header] for header in bodies if {block, target} <= bodies[header]]
+        again.append((ends[block], begins[target], max(around, default=-1)))
+    innermost = [innermost_block[bisect_right(begins, one.address) - 1] for one in code]
+    return loops, innermost, [one for one in again if one[2] >= 0]
+
+
+def _find_second_entries(follows: Sequence[Sequence[int]], dominators: Sequence[int]) -> Iterator[tuple[int, int]]:
+    """Yield the edges that go back to a block which does not dominate theirs: a cycle that leaves out its header."""
+    place = {block: at for at, block in enumerate(_walk_blocks(follows))}
+    for block, targets in enumerate(follows):
+        for target in targets:
+            if block in place and place[target] <= place[block] and not dominators[block] >> target & 1:
+                yield block, target
 
 
 def _find_blocks(code: Sequence[Instruction]) -> tuple[list[int], list[list[int]]]:
@@ -186,13 +233,17 @@ def _find_blocks(code: Sequence[Instruction]) -> tuple[list[int], list[list[int]
     return begins, follows
 
 
-def _find_bodies(follows: Sequence[Sequence[int]]) -> Mapping[int, set[int]]:
-    """Return the blocks of each natural loop by its header; loops of one header are one."""
+def _list_before(follows: Sequence[Sequence[int]]) -> list[list[int]]:
     before: list[list[int]] = [[] for _ in follows]
     for block, targets in enumerate(follows):
         for target in targets:
             before[target].append(block)
-    dominators = _find_dominators(follows, before)
+    return before
+
+
+def _find_bodies(follows: Sequence[Sequence[int]], dominators: Sequence[int]) -> Mapping[int, set[int]]:
+    """Return the blocks of each natural loop by its header; loops of one header are one."""
+    before = _list_before(follows)
     bodies: dict[int, set[int]] = {}
     for block, targets in enumerate(follows):
         for header in targets:
@@ -207,8 +258,9 @@ def _find_bodies(follows: Sequence[Sequence[int]]) -> Mapping[int, set[int]]:
     return bodies
 
 
-def _find_dominators(follows: Sequence[Sequence[int]], before: Sequence[Sequence[int]]) -> list[int]:
+def _find_dominators(follows: Sequence[Sequence[int]]) -> list[int]:
     """Return for each block the blocks on every way to it, as bits; none for what can't be reached."""
+    before = _list_before(follows)
     order = list(_walk_blocks(follows))
     everything = (1 << len(follows)) - 1
     found = [0] * len(follows)

@@ -6,6 +6,7 @@ An allocated array is called what the line of the source that allocates it assig
 from __future__ import annotations
 
 import itertools
+import keyword
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -35,7 +36,7 @@ ALLOCATE, CALLERS = 1, 7
 _LARGEST_B: Final = 64 << 20
 _FORTRAN: Final = frozenset({0x07, 0x08, 0x0E, 0x22, 0x23})
 _PEELED: Final = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_atomic_type")
-_ASSIGNED: Final = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)?=(?!=)")
+_ASSIGNED: Final = re.compile(r"(\w+)\s*\)?\s*(?:\[[^\]]*\]\s*)*=(?!=)")
 _ALIGNED: Final = re.compile(r"posix_memalign\s*\(\s*(?:\([\w\s*]+\)\s*)?&?\s*(\w+)")
 _CONSTRUCTED: Final = re.compile(r"(?:>|\bauto)\s*&?\s*(\w+)\s*[({]|,\s*(\w+)\s*[({]")
 _ALLOCATED: Final = re.compile(r"\ballocate\s*\((.*)\)", re.IGNORECASE)
@@ -69,6 +70,8 @@ def find_objects(image: ElfImage, process: TracedProcess, source: Path | None = 
     unique: dict[str, int] = {}
     named = []
     for one in sorted(found, key=lambda one: (-one.size, one.address)):  # the plain name goes to the largest
+        if keyword.iskeyword(one.name):  # the expressions of models have their words from Python
+            one = replace(one, name=f"{one.name}_")
         count = unique.get(one.name, 0)
         unique[one.name] = count + 1
         named.append(replace(one, name=f"{one.name}_{count + 1}") if count else one)

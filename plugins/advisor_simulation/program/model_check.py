@@ -177,7 +177,8 @@ def compare_misses(
         return []
     names, log = simulate_plain(model, folder, processors, cache)
     variables = {**traced.variables, "OMP_NUM_THREADS": "1", "OMP_THREAD_LIMIT": "1"}
-    counted = count_misses(command, traced.image.path, cache, scratch, variables)
+    copying = frozenset(access.address for access in traced.code.accesses if access.returns)
+    counted = count_misses(command, traced.image.path, cache, scratch, variables, copying)
     alone = traced
     if not traced.ranked and folded.processors > 1:
         alone = retrace_program(traced, command, user_cache, scratch, variables)

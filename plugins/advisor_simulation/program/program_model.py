@@ -12,7 +12,7 @@ import numpy as np
 from advisor.collect.binaries.addresses import find_lines
 from advisor.collect.binaries.elf_files import read_elf
 from advisor_simulation.model.records import MissingInput
-from advisor_simulation.program.address_trace import trace_addresses
+from advisor_simulation.program.address_trace import mark_iterations, trace_addresses
 from advisor_simulation.program.array_layout import iterate_in_loops, lay_out_arrays
 from advisor_simulation.program.code_loops import read_program_code
 from advisor_simulation.program.data_objects import DataObject, find_objects
@@ -91,6 +91,7 @@ def trace_program(
     code = read_program_code(image)
     first = min((address for _, address, _ in image.segments), default=0) & -4096
     processes = trace_addresses(command, program, first, code.write_places(), cache, folder, limit, variables)
+    processes = _mark_iterations(processes, code)
     objects = tuple(find_objects(image, process, source) for process in processes)
     names = dict.fromkeys(one.name for found in objects for one in found)
     return TracedProgram(image, code, processes, tuple(names), objects, variables or {})
@@ -112,11 +113,22 @@ def retrace_program(
         own,
         variables={**traced.variables, **variables},
     )
+    processes = _mark_iterations(processes, traced.code)
     known = set(traced.names)
     objects = tuple(
         tuple(one for one in find_objects(traced.image, process) if one.name in known) for process in processes
     )
     return replace(traced, processes=processes, objects=objects)
+
+
+def _mark_iterations(processes: Sequence[TracedProcess], code: ProgramCode) -> tuple[TracedProcess, ...]:
+    first = len(code.loops) + len(code.exits) + len(code.calls)
+    loops = [entry.loop for entry in code.entries]
+    targets = len(code.marks) - first - len(loops)
+    return tuple(
+        replace(process, threads=tuple(mark_iterations(one, first, loops, targets) for one in process.threads))
+        for process in processes
+    )
 
 
 def fold_program(traced: TracedProgram, cache: Path) -> FoldedProgram:

@@ -41,6 +41,27 @@ def loop_body(statement: str, declarations: str = "double *a, double *b, double 
 
 
 @pytest.mark.parametrize(
+    ("macros", "statement", "operations"),
+    [
+        ("#define AT(x, k) x[(k) + 1]", "AT(a, i) = AT(b, i) + s * AT(c, i);", {"fp_fma": 1}),
+        ("#define AT(x, k) x[k]\n#define B(k) AT(b, k)", "a[i] += B(i) * B(i + 1);", {"fp_fma": 1}),
+        ("#define SQUARE(x) ((x) * (x))", "a[i] = SQUARE(b[i]) - s;", {"fp_fma": 1}),
+        ("#define HERE(x) THERE(x)\n#define THERE(x) HERE(x)", "a[i] = HERE(b[i]) + s;", {"fp_add": 1}),
+        (
+            "#define NAME(x) x##_1\n#define DO(x) do { x; } while (0)",
+            "a[i] = b[i] + s; DO(n++); NAME(a);",
+            {"fp_add": 1},
+        ),
+    ],
+)
+def test_calls_of_macros_count_as_what_they_stand_for(macros: str, statement: str, operations: dict[str, int]) -> None:
+    head = "void f(double *a, double *b, double *c, double s, int n)"
+    found = source(f"{macros}\n{head} {{ for (int i = 0; i < n; i++) {{ {statement} }} }}")
+    block = next(each for each in found.blocks if each.loop is not None)
+    assert {unit: times for unit, times in block.work.operations.items() if times} == operations
+
+
+@pytest.mark.parametrize(
     ("statement", "operations", "memory"),
     [
         ("a[i] = b[i] + s * c[i];", {"fp_fma": 1}, (2, 1)),

@@ -20,6 +20,7 @@ from advisor_simulation.model.checks import read_model
 from advisor_simulation.model.records import Parallel
 from advisor_simulation.model.world import build_world
 from advisor_simulation.program import address_trace
+from advisor_simulation.program.address_trace import TracedThread, mark_iterations
 from advisor_simulation.program.array_layout import ReferenceInLoops, lay_out_arrays
 from advisor_simulation.program.code_loops import read_program_code
 from advisor_simulation.program.data_objects import DataObject, read_static_objects
@@ -105,6 +106,41 @@ int main(void) {
     else for (int k = 0; k < 5; k++) seen += i % (k + 3);
   }
   return seen == 1;
+}
+"""
+
+
+#: Every other iteration begins behind the loop's first instruction, and one leaves out where those begin.
+SECOND_ENTRY = """\
+#include <stdlib.h>
+int main(int argc, char **argv) {
+  int n = 300, t = 0;
+  double *u = calloc(n, sizeof *u), *v = calloc(n, sizeof *v);
+again:
+  if (t == 4) goto late;
+inside:
+  for (int i = 0; i < n; i++) u[i] += v[i] + argc;
+late:
+  for (int i = 0; i < n; i++) v[i] = u[n - 1 - i];
+  if (++t >= 8) return u[0] == 0.0;
+  if (t % 2) goto inside;
+  goto again;
+}
+"""
+#: What a compiler makes calls of the C library of.
+COPIES = """\
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+  int n = 30001;
+  float *in = malloc(sizeof *in * n), *out = malloc(sizeof *out * n);
+  for (int i = 0; i < n; i++) in[i] = i;
+  for (int t = 0; t < 3; t++) {
+    memset(out, 0, sizeof *out * n);
+    memmove(out, in, sizeof *out * n);
+    for (int i = 0; i < n; i++) in[i] += out[n - 1 - i];
+  }
+  return in[3] == 1;
 }
 """
 
@@ -293,3 +329,40 @@ def test_a_trace_is_no_longer_than_memory_can_fold(
     """Folding takes 300 B a word: half of the free memory is for all processes together."""
     monkeypatch.setattr("psutil.virtual_memory", lambda: SimpleNamespace(available=free_B))
     assert address_trace.choose_limit(command.split()) == words
+
+
+def test_iterations_that_leave_out_the_header_are_iterations(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, traced, folded, _ = make_model(tmp_path, monkeypatch, SECOND_ENTRY, 1)
+    assert traced.code.entries, "the compiler kept the second entry"
+    names, log = simulate_plain(found, tmp_path, 1)
+    compared = compare_references(names, log, traced, folded)
+    assert compared.measured >= 300 * (3 * 7 + 2 * 8) / 8, "vectors of eight at most"
+    assert compared.error == 0
+
+
+def test_marks_of_jumps_become_marks_of_headers() -> None:
+    mark, low = 1 << 63, 77
+    jump, target, header = mark | 5 << 48 | low, mark | 6 << 48 | low, mark | 2 << 48 | low
+    access = 9 << 48 | 4096
+    words = np.array([header, access, jump, target, access, jump, access, target, access], dtype=np.uint64)
+    told = np.array([[4, 0, 1, 0, 0, 0], [9, 0, 1, 0, 0, 0]])
+    made = mark_iterations(TracedThread(words, told), 5, (2,), 1)
+    assert made.words.tolist() == [header, access, header, access, access, access]
+    assert made.told[:, 0].tolist() == [3, 6]
+
+
+def test_copies_of_the_library_are_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("valgrind") is None:
+        pytest.skip("valgrind is not installed")
+    found, traced, folded, program = make_model(tmp_path, monkeypatch, COPIES, 1)
+    assert set(found.arrays) == {"in_", "out"}, "a word of expressions is no name"
+    names, log = simulate_plain(found, tmp_path, 1)
+    compared = compare_references(names, log, traced, folded)
+    pieces = -(-30001 * 4 // 8)
+    assert compared.error == 0
+    assert compared.measured >= 3 * 3 * pieces
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    rows = compare_misses(found, tmp_path, traced, folded, [str(program)], scratch, tmp_path)
+    assert {row.name for row in rows} == {"in_", "out"}
+    assert max(abs(row.error) for row in rows) < 0.05

@@ -1,6 +1,6 @@
-/* Preloaded into a traced program: tells the tracer of allocations, and of threads' parts in parallel regions.
+/* Preloaded into a traced program: tells the tracer of allocations, of copies, and of threads' parts in parallel regions.
  *
- * It tells by a system call that no kernel knows, whose arguments the tracer sees: (kind, x, y, z). */
+ * It tells by a system call that no kernel knows, whose arguments the tracer sees: (kind, x, y, z), of a copy its caller. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,17 +11,20 @@
 #include <unistd.h>
 
 enum { TELLING = 0x6777 };
-enum { ALLOCATE = 1, FORK, JOIN, BEGIN, END, BARRIER, CALLERS };
+enum { ALLOCATE = 1, FORK, JOIN, BEGIN, END, BARRIER, CALLERS, COPY };
 
-static void tell(long kind, uint64_t x, uint64_t y, uint64_t z) {
+static void tell4(long kind, uint64_t x, uint64_t y, uint64_t z, uint64_t caller) {
     int saved = errno;
-    syscall(TELLING, kind, x, y, z);
+    syscall(TELLING, kind, x, y, z, caller);
     errno = saved;
 }
+static void tell(long kind, uint64_t x, uint64_t y, uint64_t z) { tell4(kind, x, y, z, 0); }
 #define CALLER ((uint64_t)(uintptr_t)__builtin_return_address(0))
 
 /* Smaller ones are no arrays that a cache could miss much of. */
 enum { SMALLEST = 256 };
+/* Shorter copies are of structures, not of arrays. */
+enum { SMALLEST_COPY = 64 };
 
 static __thread int telling;
 
@@ -59,6 +62,32 @@ void *_ZnwmSt11align_val_t(size_t size, size_t alignment) {
 void *_ZnamSt11align_val_t(size_t size, size_t alignment) {
     return told(__libc_memalign(alignment, size), size, CALLER);
 }
+
+/* Copying and filling memory, which compilers also make of loops. The tracer makes accesses of what it is told, if the
+ * program itself calls. No loops of C here: they would become calls of these functions. */
+static void *copy(void *to, const void *from, size_t n, uint64_t caller) {
+    void *at = to;
+    if (n >= SMALLEST_COPY) tell4(COPY, (uint64_t)(uintptr_t)to, (uint64_t)(uintptr_t)from, n, caller);
+    if ((uintptr_t)to - (uintptr_t)from >= n) {
+        __asm__ volatile("rep movsb" : "+D"(at), "+S"(from), "+c"(n) : : "memory");
+    } else if (n) {
+        at = (char *)to + n - 1, from = (const char *)from + n - 1;
+        __asm__ volatile("std\n\trep movsb\n\tcld" : "+D"(at), "+S"(from), "+c"(n) : : "memory");
+    }
+    return to;
+}
+static void *fill(void *to, int value, size_t n, uint64_t caller) {
+    void *at = to;
+    if (n >= SMALLEST_COPY) tell4(COPY, (uint64_t)(uintptr_t)to, 0, n, caller);
+    __asm__ volatile("rep stosb" : "+D"(at), "+c"(n) : "a"(value) : "memory");
+    return to;
+}
+void *memcpy(void *to, const void *from, size_t n) { return copy(to, from, n, CALLER); }
+void *memmove(void *to, const void *from, size_t n) { return copy(to, from, n, CALLER); }
+void *memset(void *to, int value, size_t n) { return fill(to, value, n, CALLER); }
+void *__memcpy_chk(void *to, const void *from, size_t n, size_t most) { return (void)most, copy(to, from, n, CALLER); }
+void *__memmove_chk(void *to, const void *from, size_t n, size_t most) { return (void)most, copy(to, from, n, CALLER); }
+void *__memset_chk(void *to, int value, size_t n, size_t most) { return (void)most, fill(to, value, n, CALLER); }
 
 /* Whoever comes to a parallel region has loaded the runtime library. */
 extern int omp_get_thread_num(void) __attribute__((weak));

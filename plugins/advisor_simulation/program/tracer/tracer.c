@@ -2,6 +2,7 @@
  *
  * Options: places=FILE, program=PATH and its first address as linked, first=HEX, folder=PATH, limit=N words a process. Lines of the file of places are
  * "a ADDRESS SIZE" (an instruction whose accesses are wanted, and the bytes of one, which QEMU may make in pieces) or
+ * "c ADDRESS SIZE" (where a call that copies or fills memory returns to: an access, made in pieces) or
  * "m ADDRESS 0" (a marked place), addresses as linked, in hex; the number of a place is its order among its kind. Each thread writes FOLDER/PID.THREAD.words, words of 64 bits:
  *
  *   bit 63 clear: an access; bit 62 set for a store, 14 bits number of the instruction, 48 bits address
@@ -23,7 +24,7 @@
 
 EXPORT int qemu_plugin_version = QEMU_PLUGIN_API;
 
-enum { THREADS = 1024, WORDS = 1 << 15, NUMBERS = 1 << 14, RANGES = 128, TELLING = 0x6777 };
+enum { THREADS = 1024, WORDS = 1 << 15, NUMBERS = 1 << 14, RANGES = 128, TELLING = 0x6777, COPY = 8 };
 static const uint64_t MARK = 1ull << 63, STORE = 1ull << 62, LOW = (1ull << 48) - 1;
 
 struct place {
@@ -104,11 +105,41 @@ static void on_place(unsigned vcpu, void *number) {
 
 static void on_block(unsigned vcpu, void *count) { stream_of(vcpu)->instructions += (uintptr_t)count; }
 
+static size_t find_place(uint64_t address) {
+    size_t low = 0, high = n_places;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (places[middle].address + base < address) low = middle + 1;
+        else high = middle;
+    }
+    return low;
+}
+
+/* Write the accesses of a copy (of a fill, `from` is 0) in pieces, the last one at its end. Vectors of 32 bytes would do it
+ * with two instructions each. */
+static void write_copy(struct stream *s, uint64_t to, uint64_t from, uint64_t n, uint64_t caller) {
+    size_t k = find_place(caller);
+    while (k < n_places && places[k].address + base == caller && places[k].kind != 'c') k++;
+    if (full || k == n_places || places[k].address + base != caller) return;
+    uint64_t word = places[k].number << 48, size = sizes[places[k].number];
+    s->got = 0;
+    for (uint64_t at = 0; n >= size && at < n; at += size) {
+        if (at + size > n) at = n - size;
+        if (from) put(s, word | ((from + at) & LOW));
+        put(s, STORE | word | ((to + at) & LOW));
+    }
+    s->instructions += 2 * n / 32;
+}
+
 static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a, uint64_t b, uint64_t c,
                        uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h) {
-    (void)id, (void)e, (void)f, (void)g, (void)h;
+    (void)id, (void)f, (void)g, (void)h;
     if (number != TELLING) return;
     struct stream *s = stream_of(vcpu);
+    if (a == COPY) {
+        write_copy(s, b, c, d, e);
+        return;
+    }
     put(s, MARK | 0x7fffull << 48 | (s->instructions & LOW));
     put(s, a), put(s, b), put(s, c), put(s, d);
 }
@@ -165,14 +196,9 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
     for (size_t i = 0; ours && i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         uint64_t address = qemu_plugin_insn_vaddr(insn);
-        size_t low = 0, high = n_places;
-        while (low < high) {
-            size_t middle = (low + high) / 2;
-            if (places[middle].address + base < address) low = middle + 1;
-            else high = middle;
-        }
-        for (; low < n_places && places[low].address + base == address; low++)
-            if (places[low].kind == 'a')
+        for (size_t low = find_place(address); low < n_places && places[low].address + base == address; low++)
+            if (places[low].kind == 'c') continue;
+            else if (places[low].kind == 'a')
                 qemu_plugin_register_vcpu_mem_cb(insn, on_access, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_RW,
                                                  (void *)(uintptr_t)places[low].number);
             else
@@ -206,7 +232,8 @@ static void on_exit_(qemu_plugin_id_t id, void *unused) {
 
 static int by_address(const void *a, const void *b) {
     const struct place *p = a, *q = b;
-    return p->address < q->address ? -1 : p->address > q->address;
+    if (p->address != q->address) return p->address < q->address ? -1 : 1;
+    return p->number > q->number ? -1 : p->number < q->number; /* where a jump leads to comes before a header there */
 }
 
 static void read_places(const char *path) {
@@ -216,9 +243,9 @@ static void read_places(const char *path) {
     uint64_t accesses = 0, marks = 0;
     char kind;
     while (in && fscanf(in, " %c %llx %u", &kind, &address, &size) == 3) {
-        if (kind == 'a' && accesses < NUMBERS) sizes[accesses] = (unsigned char)size;
+        if (kind != 'm' && accesses < NUMBERS) sizes[accesses] = (unsigned char)size;
         places = realloc(places, (n_places + 1) * sizeof *places);
-        places[n_places++] = (struct place){address, kind == 'a' ? accesses++ : marks++, kind};
+        places[n_places++] = (struct place){address, kind != 'm' ? accesses++ : marks++, kind};
     }
     if (in) fclose(in);
     qsort(places, n_places, sizeof *places, by_address);
