@@ -5,6 +5,7 @@
     │   └── UnknownFormatError   no reader recognises the path
     ├── DocumentError            mistakes in YAML documents (rules, machines), all of them at once
     ├── UsageError               a command line that asks for something impossible
+    ├── ClusterError             workers of a cluster that cannot do their part: which, and why
     ├── PluginError              a plugin that failed; only its own result is lost
     └── StoreError               a history that cannot be opened, read or written
 
@@ -43,6 +44,10 @@ class UnknownFormatError(InputError):
 
 class UsageError(AdvisorError):
     """A command line that asks for something impossible; says what to type instead."""
+
+
+class ClusterError(AdvisorError):
+    """Workers of a cluster that cannot do their part; says which of them, why, and what to do."""
 
 
 class PluginError(AdvisorError):

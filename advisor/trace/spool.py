@@ -1,7 +1,8 @@
 """Columns of long traces on disk: numpy arrays whose pages the system may reclaim at any time, and what is put away.
 
-The files have no names any more, so that nothing is left behind whatever happens. They lie where temporary files do
-(``TMPDIR``), and their room is claimed at once: a full disk is an error here and not a crash later.
+The files have no names any more, so that nothing is left behind whatever happens; those that workers of a cluster read
+lie by name in its directory. Others lie where temporary files do (``TMPDIR``). Their room is claimed at once: a full
+disk is an error here and not a crash later.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import os
 import tempfile
 import weakref
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
+
+from advisor.support.cluster import find_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 #: From this many events on, columns lie on disk.
 SPOOLED_EVENTS = 1 << 20
+#: The names of files behind mappings, where they keep one.
+_NAMES: Final[weakref.WeakKeyDictionary[mmap.mmap, str]] = weakref.WeakKeyDictionary()
 
 
 def make_column(length: int, kind: npt.DTypeLike, fill: int, *, spooled: bool) -> npt.NDArray[Any]:
@@ -32,10 +37,11 @@ def make_column(length: int, kind: npt.DTypeLike, fill: int, *, spooled: bool) -
     if not spooled or not size:
         return np.full(length, fill, dtype=kind)
     try:
-        with tempfile.TemporaryFile(prefix="gapwatch-") as file:
+        with _open_file() as file:
             os.posix_fallocate(file.fileno(), 0, size)
             # as a plain array: slices of a memmap take ten times as long to make
             made = np.memmap(file, dtype=kind, shape=(length,)).view(np.ndarray)
+            _name_mapping(made, file.name)
     except OSError:
         return np.full(length, fill, dtype=kind)
     if fill:
@@ -43,6 +49,30 @@ def make_column(length: int, kind: npt.DTypeLike, fill: int, *, spooled: bool) -
             made[begin : begin + SPOOLED_EVENTS] = fill
             release_memory([made])
     return made
+
+
+def _open_file() -> IO[bytes]:
+    """Return a new file for a column, which keeps its name where workers of a cluster are to read it."""
+    cluster = find_cluster()
+    if cluster is None:
+        return tempfile.TemporaryFile(prefix="gapwatch-")
+    return tempfile.NamedTemporaryFile(prefix="column-", dir=cluster.folder, delete=False)
+
+
+def _name_mapping(column: npt.NDArray[Any], name: object) -> None:
+    mapped = _find_mapping(column)
+    if mapped is not None and isinstance(name, str):
+        _NAMES[mapped] = name
+
+
+def find_file(column: npt.NDArray[Any]) -> tuple[str, int] | None:
+    """Return the file that workers of a cluster may read a column from, and the byte at which it begins there."""
+    mapped = _find_mapping(column)
+    if mapped is None or mapped not in _NAMES:
+        return None
+    mapped.flush()
+    begin: int = np.frombuffer(mapped, dtype=np.uint8).ctypes.data
+    return _NAMES[mapped], column.ctypes.data - begin
 
 
 def release_memory(columns: Iterable[npt.NDArray[Any]]) -> None:

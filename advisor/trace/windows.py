@@ -10,6 +10,7 @@ none of its receives was recorded, and so is one of a single process, which sync
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from advisor.trace import segmentation
 from advisor.trace.events import COLUMNS, Kind
 from advisor.trace.locations import first_locations
 from advisor.trace.spool import release_memory
+from advisor.trace.spreading import spread_here
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
     from advisor.trace.events import Trace
     from advisor.trace.nesting import Calls
+    from advisor.trace.spreading import Spread
 
 #: Events that are looked at together.
 WINDOW_EVENTS = 1 << 18
@@ -64,22 +67,33 @@ class TraceWindow:
         return calls.enter < (self.trace.first[:-1] + self.reentered)[calls.location]
 
 
+@dataclass(frozen=True, slots=True)
+class WindowPlace:
+    """A window by number, whether it is the last, and from and up to which event of each location it goes."""
+
+    number: int
+    last: bool
+    low: IntArray
+    high: IntArray
+
+
 class TraceWindows:
     """A trace cut into windows of about ``events`` events."""
 
-    def __init__(self, trace: Trace, events: int = WINDOW_EVENTS, *, compiled: bool = False) -> None:
+    def __init__(
+        self, trace: Trace, events: int = WINDOW_EVENTS, *, compiled: bool = False, cutting: Spread | None = None
+    ) -> None:
         self.trace = trace
-        self._compiled = compiled
-        self._masters = first_locations(trace)
-        self._edges = _window_edges(trace, events, compiled=compiled)
+        self.compiled = compiled
+        self.edges = _window_edges(trace, events, cutting or partial(spread_here, trace), compiled=compiled)
         self._touched = 0
 
     def __len__(self) -> int:
-        return len(self._edges) - 1
+        return len(self.edges) - 1
 
     def as_one_window(self) -> TraceWindows:
         """Return the same trace as one window."""
-        return TraceWindows(self.trace, len(self.trace.kind), compiled=self._compiled)
+        return TraceWindows(self.trace, len(self.trace.kind), compiled=self.compiled)
 
     def empty_stacks(self) -> Stacks:
         """Return what is open at the begin of the trace."""
@@ -87,18 +101,28 @@ class TraceWindows:
 
     def make_window(self, number: int, opened: Stacks) -> TraceWindow:
         """Return a window; ``opened`` are the calls that the one before left open."""
-        low, high = self._edges[number], self._edges[number + 1]
-        nowhere = np.full(len(low), np.inf)
         if len(self) == 1:
-            return TraceWindow(self.trace, np.zeros(len(low), dtype=np.int64), -nowhere, nowhere, self._compiled)
-        begin = self.trace.time_s[low[self._masters] - 1] if number else -nowhere
-        end = self.trace.time_s[high[self._masters] - 1] if number + 1 < len(self) else nowhere
-        extracted = _extract_events(self.trace, low, high, opened, begin, compiled=self._compiled)
-        self._touched += len(extracted.kind)
+            nowhere = np.full(len(self.trace.locations), np.inf)
+            return TraceWindow(self.trace, np.zeros(len(nowhere), dtype=np.int64), -nowhere, nowhere, self.compiled)
+        window = extract_window(self.trace, self.place_window(number), opened, compiled=self.compiled)
+        self._touched += len(window.trace.kind)
         if self._touched >= RELEASED_EVENTS:
             self._touched = 0
             release_memory(getattr(self.trace, name) for name in COLUMNS)
-        return TraceWindow(extracted, opened.depth, begin, end, self._compiled)
+        return window
+
+    def place_window(self, number: int) -> WindowPlace:
+        """Return where a window lies."""
+        return WindowPlace(number, number + 1 == len(self), self.edges[number], self.edges[number + 1])
+
+
+def extract_window(trace: Trace, place: WindowPlace, opened: Stacks, *, compiled: bool) -> TraceWindow:
+    """Return a window of ``trace``; ``opened`` are the calls that the one before left open."""
+    masters, nowhere = first_locations(trace), np.full(len(trace.locations), np.inf)
+    begin = trace.time_s[place.low[masters] - 1] if place.number else -nowhere
+    end = nowhere if place.last else trace.time_s[place.high[masters] - 1]
+    extracted = _extract_events(trace, place.low, place.high, opened, begin, compiled=compiled)
+    return TraceWindow(extracted, opened.depth, begin, end, compiled)
 
 
 def has_calls(trace: Trace) -> bool:
@@ -153,10 +177,10 @@ def _extract_by_loop(column: npt.NDArray[Any], low: IntArray, high: IntArray, fi
     return extracted
 
 
-def _window_edges(trace: Trace, events: int, *, compiled: bool) -> IntArray:
+def _window_edges(trace: Trace, events: int, cutting: Spread, *, compiled: bool) -> IntArray:
     """Return (windows + 1, locations): the events at which windows begin."""
     ends = np.stack((trace.first[:-1], trace.first[1:]))
-    places = segmentation.find_cut_points(trace, compiled=compiled) if len(trace.kind) > events else None
+    places = segmentation.find_cut_points(trace, cutting, compiled=compiled) if len(trace.kind) > events else None
     if places is None:
         return ends
     before = (places - trace.first[:-1]).sum(axis=1)
