@@ -37,6 +37,10 @@ class InputError(AdvisorError):
         where = f"{path}:{place}" if place else str(path)
         super().__init__(f"{where}: {reason}")
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, str, str | None]]:
+        """Come over from another process as what it is."""
+        return type(self), (str(self.path), self.reason, self.place)
+
 
 class UnknownFormatError(InputError):
     """No reader recognises what lies at the path."""

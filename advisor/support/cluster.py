@@ -102,15 +102,22 @@ class Cluster:
         except TimeoutError:
             reason = "the scheduler has no workers; start some (dask worker)"
             raise ClusterError(f"--cluster {self._address}: {reason}") from None
-        token = secrets.token_hex()
-        (self.folder / _SEEN).write_text(token, encoding="ascii")
         code = self._ask_workers(describe_code)
         other = {worker: _compare_code(self._code, theirs) for worker, theirs in code.items() if theirs != self._code}
         self._refuse_workers(other, "the same versions are needed everywhere")
-        seen = self._ask_workers(read_token, str(self.folder / _SEEN))
-        blind = {worker: "another file lies there" for worker, theirs in seen.items() if theirs != token}
-        blind |= {worker: theirs for worker, theirs in seen.items() if isinstance(theirs, OSError)}
-        self._refuse_workers(blind, f"{self.folder.parent} is no directory that all workers see; name one by --shared")
+        (self.folder / _SEEN).write_text(secrets.token_hex(), encoding="ascii")
+        advice = f"{self.folder.parent} is no directory that all workers see; name one by --shared"
+        self.check_file(self.folder / _SEEN, advice)
+
+    def check_file(self, path: Path, advice: str) -> None:
+        """Raise ``ClusterError``, which ends in ``advice``, where a worker does not see a file as this process does."""
+        mine, seen = digest_file(str(path)), self._ask_workers(digest_file, str(path))
+        blind = {
+            worker: theirs if isinstance(theirs, Exception) else f"another file lies at {path}"
+            for worker, theirs in seen.items()
+            if theirs != mine
+        }
+        self._refuse_workers(blind, advice)
 
     def hold(self, thing: object) -> Any:  # noqa: ANN401 (a future)
         """Give all workers something that many tasks need; tasks are passed what is returned."""
@@ -147,7 +154,7 @@ class Cluster:
                 reason = "what the workers held is lost: no worker that had it is left, or the scheduler ended"
                 raise ClusterError(f"--cluster {self._address}: {reason}") from error
             except OSError as error:
-                raise ClusterError(f"--cluster {self._address}: a worker could not read: {error}") from error
+                raise ClusterError(f"--cluster {self._address}: a worker failed at a file: {error}") from error
 
     def _watch_workers(self) -> None:
         """Raise ``ClusterError`` where no worker has been there for ``ABSENCE_S``, or the scheduler is gone."""
@@ -191,9 +198,9 @@ def describe_code() -> dict[str, str]:
     return code | {package: _find_version(package) for package in PACKAGES}
 
 
-def read_token(path: str) -> str:
-    """Return what lies in a small file."""
-    return Path(path).read_text(encoding="ascii")
+def digest_file(path: str) -> str:
+    """Return a digest of a small file."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
 def _find_version(package: str) -> str:

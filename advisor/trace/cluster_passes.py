@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from advisor.trace import nesting, survey, time_attribution, windows
+from advisor.trace import attribution_merging, nesting, survey, time_attribution, windows
 from advisor.trace.events import COLUMNS
 from advisor.trace.spool import release_memory
 from advisor.trace.windows import Stacks, TraceWindows, WindowPlace
@@ -72,8 +72,7 @@ def _attribute_windows(
     work: SharedWork, known: list[tuple[WindowTask, KeptMatches, int]], plan: RunPlan
 ) -> TimeAttribution:
     held = work.cluster.hold(plan)
-    found = work(attribute_window, [(held, *each) for each in known])
-    return time_attribution.merge_attributions(list(found))
+    return attribution_merging.merge_attributions(work(attribute_window, [(held, *each) for each in known]))
 
 
 def _make_tasks(work: SharedWork, cut: TraceWindows) -> Iterator[WindowTask]:
@@ -126,7 +125,7 @@ def attribute_window(trace: Trace, plan: RunPlan, task: WindowTask, kept: KeptMa
     release_memory(getattr(trace, name) for name in COLUMNS)
     calls = nesting.pair_calls(window.trace, compiled=task.compiled)
     with np.load(task.kept) as columns:
-        joint, messages = (_fill_record(each, columns) for each in (kept.joint, kept.messages))
+        joint, messages = _fill_record(kept.joint, columns), _fill_record(kept.messages, columns)
     matched = survey.group_calls(window, calls, joint, messages)
     return time_attribution.attribute_window(matched, plan, before, last=task.place.last)
 
@@ -136,7 +135,8 @@ def _keep_matches(path: Path, joint: Collectives, messages: Messages) -> KeptMat
     narrow = {name: column.astype(np.int32) for name, column in columns.items()}
     same = {name: np.array_equal(narrow[name], column) for name, column in columns.items()}
     unfinished = path.with_name(f"{path.stem}-{uuid4().hex}.npz")  # two workers may do what one was lost at
-    np.savez(unfinished, **{name: narrow[name] if same[name] else column for name, column in columns.items()})
+    stored: dict[str, Any] = {name: narrow[name] if same[name] else column for name, column in columns.items()}
+    np.savez(unfinished, **stored)
     unfinished.replace(path)
     return KeptMatches(_empty_record(joint), _empty_record(messages))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import numpy as np
 
 from advisor.support.worker_threads import count_usable_cores, map_in_threads
-from advisor.trace import cluster_passes, nesting, survey, time_attribution
+from advisor.trace import attribution_merging, cluster_passes, nesting, survey, time_attribution
 from advisor.trace.spool import ArrayStore
 from advisor.trace.windows import UncleanError, find_open_regions
 
@@ -102,7 +102,7 @@ def attribute_windows(
         return time_attribution.attribute_window(matched, plan, found[number].before, last=number + 1 == len(windows))
 
     tasks = ((number, windows.make_window(number, known.opened)) for number, known in enumerate(found))
-    return time_attribution.merge_attributions(list(map_in_threads(attribute_one, tasks, _count_threads())))
+    return attribution_merging.merge_attributions(map_in_threads(attribute_one, tasks, _count_threads()))
 
 
 def survey_run(windows: TraceWindows, work: SharedWork | None) -> SurveyedRun:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pickle
+import re
+import shutil
 import sys
 import time
 from dataclasses import fields, is_dataclass
@@ -18,7 +20,8 @@ from traced_programs import programs, threaded_programs
 
 from advisor.cli import main
 from advisor.formats import otf2, paraver
-from advisor.model.errors import ClusterError, UsageError
+from advisor.formats.otf2 import cluster_reading
+from advisor.model.errors import ClusterError, InputError, UsageError
 from advisor.support import cluster
 from advisor.trace import spool
 from advisor.trace.profile import from_trace
@@ -78,12 +81,13 @@ def test_recorded_traces(workers: str, tmp_path: Path) -> None:
     traces = {path: otf2.read_trace(path) for path in ARCHIVES} | {
         path: paraver.read_trace(path) for path in RECORDINGS
     }
-    cut = {path: trace for path, trace in traces.items() if len(TraceWindows(trace, 100)) > 2}
-    assert len(cut) >= 6
+    size = {path: len(trace.kind) // 4 for path, trace in traces.items()}
+    cut = [path for path, trace in traces.items() if len(TraceWindows(trace, size[path])) > 2]
+    assert len(cut) >= 4
     with cluster.use_cluster(workers, tmp_path):
-        found = {path: from_trace(trace, window_events=100) for path, trace in cut.items()}
-    for path, trace in cut.items():
-        assert_equal(found[path], from_trace(trace, window_events=100), str(path))
+        found = {path: from_trace(traces[path], window_events=size[path]) for path in cut}
+    for path in cut:
+        assert_equal(found[path], from_trace(traces[path], window_events=size[path]), str(path))
     assert not list(tmp_path.iterdir()), "what workers read is removed"
 
 
@@ -108,6 +112,9 @@ class InOneProcess:
     def count_threads(self) -> int:
         return self._threads
 
+    def check_file(self, path: Path, advice: str) -> None:
+        assert path.exists(), advice
+
     def hold(self, thing: object) -> object:
         return pickle.loads(pickle.dumps(thing))
 
@@ -116,7 +123,7 @@ class InOneProcess:
             yield pickle.loads(pickle.dumps(work(held, *pickle.loads(pickle.dumps(task)))))
 
 
-@given(st.one_of(programs(), threaded_programs()), st.integers(1, 60), st.integers(1, 3))
+@given(trace=st.one_of(programs(), threaded_programs()), events=st.integers(1, 60), threads=st.integers(1, 3))
 @settings(deadline=None, max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_program(trace: Trace, events: int, threads: int, tmp_path: Path) -> None:
     expected = from_trace(trace, window_events=events)
@@ -126,6 +133,33 @@ def test_any_program(trace: Trace, events: int, threads: int, tmp_path: Path) ->
     assert_equal(found, expected)
 
 
+@pytest.fixture
+def spread_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let workers read short archives as well, and put few rows into place at a time."""
+    monkeypatch.setattr(cluster_reading, "WORTH_SPREADING", 0)
+    monkeypatch.setattr(cluster_reading, "RANGE_ROWS", 4096)
+
+
+@pytest.mark.usefixtures("spread_reading")
+@pytest.mark.parametrize("path", ARCHIVES, ids=lambda path: str(path.relative_to(PROFILES)))
+def test_archives_read_by_workers(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = otf2.read_trace(path)
+    monkeypatch.setattr(cluster._Current, "cluster", InOneProcess(tmp_path, 3))
+    assert_equal(otf2.read_trace(path), expected)
+
+
+@pytest.mark.usefixtures("spread_reading")
+def test_a_damaged_archive_is_refused_as_ever(workers: str, tmp_path: Path) -> None:
+    folder = shutil.copytree(ARCHIVES[0], tmp_path / "archive")
+    file = max(folder.rglob("*.evt"), key=lambda each: each.stat().st_size)
+    file.write_bytes(file.read_bytes()[:-20])
+    with pytest.raises(InputError) as alone:
+        otf2.read_trace(folder)
+    with cluster.use_cluster(workers, tmp_path), pytest.raises(InputError, match=re.escape(str(alone.value))):
+        otf2.read_trace(folder)
+
+
+@pytest.mark.usefixtures("spread_reading")
 def test_the_command_says_the_same(
     workers: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -252,7 +286,7 @@ def test_a_directory_that_workers_do_not_see(
 def test_files_that_vanish(pair: str, tmp_path: Path) -> None:
     with (
         cluster.use_cluster(pair, tmp_path) as used,
-        pytest.raises(ClusterError, match=r"a worker could not read: .*No such file"),
+        pytest.raises(ClusterError, match=r"a worker failed at a file: .*No such file"),
     ):
         list(used.map_tasks(read_missing, [(str(tmp_path),)]))
 
