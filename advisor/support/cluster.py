@@ -148,7 +148,8 @@ class Cluster:
                     raise
                 self._watch_workers()
             except distributed.KilledWorker as error:
-                reason = f"{error.allowed_failures + 1} workers were lost at the same part: too little memory for it?"
+                lost = error.allowed_failures + 1
+                reason = f"a part is given up: the workers that had it were lost, {lost} in all (too little memory?)"
                 raise ClusterError(f"--cluster {self._address}: {reason}") from error
             except CancelledError as error:
                 reason = "what the workers held is lost: no worker that had it is left, or the scheduler ended"
