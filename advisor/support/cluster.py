@@ -144,7 +144,7 @@ class Cluster:
             try:
                 return future.result(timeout=LOOK_S)
             except TimeoutError:
-                if future.done():
+                if future.status == "error":  # raised by the task itself
                     raise
                 self._watch_workers()
             except distributed.KilledWorker as error:

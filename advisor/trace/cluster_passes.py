@@ -121,7 +121,7 @@ def survey_window(trace: Trace, task: WindowTask) -> tuple[RunSurvey, KeptMatche
 
 def attribute_window(trace: Trace, plan: RunPlan, task: WindowTask, kept: KeptMatches, before: int) -> TimeAttribution:
     """Return what a window holds; ``before`` synchronizations lie before it."""
-    window = windows.extract_window(trace, task.place, task.opened, compiled=task.compiled)
+    window = windows.extract_window(trace, task.place, task.opened, compiled=task.compiled, matched=True)
     release_memory(getattr(trace, name) for name in COLUMNS)
     calls = nesting.pair_calls(window.trace, compiled=task.compiled)
     with np.load(task.kept) as columns:

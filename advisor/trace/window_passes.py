@@ -101,7 +101,7 @@ def attribute_windows(
         matched = survey.group_calls(window, calls, *found[number].take_matches())
         return time_attribution.attribute_window(matched, plan, found[number].before, last=number + 1 == len(windows))
 
-    tasks = ((number, windows.make_window(number, known.opened)) for number, known in enumerate(found))
+    tasks = ((number, windows.make_window(number, known.opened, matched=True)) for number, known in enumerate(found))
     return attribution_merging.merge_attributions(map_in_threads(attribute_one, tasks, _count_threads()))
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from advisor.trace.spool import release_memory
 from advisor.trace.spreading import spread_here
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 #: Events that are looked at together.
 WINDOW_EVENTS = 1 << 18
+#: What nobody asks for any more once it is known which calls and messages belong together.
+MATCHING_COLUMNS: Final = ("comm", "request")
 #: Events of windows after which columns on disk are let go of: pages hold events of several windows.
 RELEASED_EVENTS = 1 << 20
 
@@ -99,12 +103,12 @@ class TraceWindows:
         """Return what is open at the begin of the trace."""
         return Stacks(np.zeros(0, dtype=np.int64), np.zeros(len(self.trace.locations), dtype=np.int64))
 
-    def make_window(self, number: int, opened: Stacks) -> TraceWindow:
-        """Return a window; ``opened`` are the calls that the one before left open."""
+    def make_window(self, number: int, opened: Stacks, *, matched: bool = False) -> TraceWindow:
+        """Return a window as ``extract_window`` does."""
         if len(self) == 1:
             nowhere = np.full(len(self.trace.locations), np.inf)
             return TraceWindow(self.trace, np.zeros(len(nowhere), dtype=np.int64), -nowhere, nowhere, self.compiled)
-        window = extract_window(self.trace, self.place_window(number), opened, compiled=self.compiled)
+        window = extract_window(self.trace, self.place_window(number), opened, compiled=self.compiled, matched=matched)
         self._touched += len(window.trace.kind)
         if self._touched >= RELEASED_EVENTS:
             self._touched = 0
@@ -116,12 +120,18 @@ class TraceWindows:
         return WindowPlace(number, number + 1 == len(self), self.edges[number], self.edges[number + 1])
 
 
-def extract_window(trace: Trace, place: WindowPlace, opened: Stacks, *, compiled: bool) -> TraceWindow:
-    """Return a window of ``trace``; ``opened`` are the calls that the one before left open."""
+def extract_window(
+    trace: Trace, place: WindowPlace, opened: Stacks, *, compiled: bool, matched: bool = False
+) -> TraceWindow:
+    """Return a window of ``trace``; ``opened`` are the calls that the one before left open.
+
+    Of a window whose calls and messages are ``matched`` already, the columns that only this needs are empty.
+    """
     masters, nowhere = first_locations(trace), np.full(len(trace.locations), np.inf)
     begin = trace.time_s[place.low[masters] - 1] if place.number else -nowhere
     end = nowhere if place.last else trace.time_s[place.high[masters] - 1]
-    extracted = _extract_events(trace, place.low, place.high, opened, begin, compiled=compiled)
+    names = [name for name in COLUMNS if not (matched and name in MATCHING_COLUMNS)]
+    extracted = _extract_events(trace, place.low, place.high, opened, begin, names, compiled=compiled)
     return TraceWindow(extracted, opened.depth, begin, end, compiled)
 
 
@@ -145,7 +155,14 @@ def find_open_regions(window: TraceWindow, calls: Calls) -> Stacks:
 
 
 def _extract_events(
-    trace: Trace, low: IntArray, high: IntArray, opened: Stacks, begin: FloatArray, *, compiled: bool
+    trace: Trace,
+    low: IntArray,
+    high: IntArray,
+    opened: Stacks,
+    begin: FloatArray,
+    names: Sequence[str],
+    *,
+    compiled: bool,
 ) -> Trace:
     """Return the events from ``low`` to ``high`` of each location, behind enters of the calls that are open."""
     depth = opened.depth
@@ -153,9 +170,9 @@ def _extract_events(
     entered: dict[str, Any] = {"kind": Kind.ENTER, "comm": -1, "partner": -1, "tag": 0, "size": -1, "request": 0}
     entered |= {"region": opened.region, "time_s": np.repeat(begin, depth)}
     again = np.arange(depth.sum()) + np.repeat(first[:-1] - np.cumsum(depth) + depth, depth)
-    columns: dict[str, Any] = {}
+    columns: dict[str, Any] = {name: np.zeros(0, dtype=kind) for name, kind in COLUMNS.items()}
     extract = _extract_by_loop if compiled else _extract_column
-    for name in COLUMNS:
+    for name in names:
         columns[name] = extract(getattr(trace, name), low, high, first)
         columns[name][again] = entered[name]
     return replace(trace, first=first, **columns)
