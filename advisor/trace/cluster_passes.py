@@ -16,7 +16,6 @@ import numpy as np
 
 from advisor.trace import attribution_merging, nesting, survey, time_attribution, windows
 from advisor.trace.events import COLUMNS
-from advisor.trace.spool import release_memory
 from advisor.trace.windows import Stacks, TraceWindows, WindowPlace
 
 if TYPE_CHECKING:
@@ -105,7 +104,6 @@ def find_stacks(trace: Trace, low: int, high: int, edges: IntArray, compiled: bo
         place = WindowPlace(number, False, edges[number] - base, edges[number + 1] - base)
         window = windows.extract_window(block, place, found[-1], compiled=compiled)
         found.append(windows.find_open_regions(window, nesting.pair_calls(window.trace, compiled=compiled)))
-    release_memory(columns.values())
     return found
 
 
@@ -115,14 +113,12 @@ def survey_window(trace: Trace, task: WindowTask) -> tuple[RunSurvey, KeptMatche
     calls = nesting.pair_calls(window.trace, compiled=task.compiled)
     matched = survey.match_window(window, calls)
     told = survey.survey_window(matched, trace, task.windows, last=task.place.last)
-    release_memory(getattr(trace, name) for name in COLUMNS)
     return told, _keep_matches(task.kept, matched.collectives, matched.messages)
 
 
 def attribute_window(trace: Trace, plan: RunPlan, task: WindowTask, kept: KeptMatches, before: int) -> TimeAttribution:
     """Return what a window holds; ``before`` synchronizations lie before it."""
     window = windows.extract_window(trace, task.place, task.opened, compiled=task.compiled, matched=True)
-    release_memory(getattr(trace, name) for name in COLUMNS)
     calls = nesting.pair_calls(window.trace, compiled=task.compiled)
     with np.load(task.kept) as columns:
         joint, messages = _fill_record(kept.joint, columns), _fill_record(kept.messages, columns)

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 WINDOW_EVENTS = 1 << 18
 #: What nobody asks for any more once it is known which calls and messages belong together.
 MATCHING_COLUMNS: Final = ("comm", "request")
-#: Events of windows after which columns on disk are let go of: pages hold events of several windows.
-RELEASED_EVENTS = 1 << 20
 
 
 class UncleanError(Exception):
@@ -90,7 +88,6 @@ class TraceWindows:
         self.trace = trace
         self.compiled = compiled
         self.edges = _window_edges(trace, events, cutting or partial(spread_here, trace), compiled=compiled)
-        self._touched = 0
 
     def __len__(self) -> int:
         return len(self.edges) - 1
@@ -108,12 +105,8 @@ class TraceWindows:
         if len(self) == 1:
             nowhere = np.full(len(self.trace.locations), np.inf)
             return TraceWindow(self.trace, np.zeros(len(nowhere), dtype=np.int64), -nowhere, nowhere, self.compiled)
-        window = extract_window(self.trace, self.place_window(number), opened, compiled=self.compiled, matched=matched)
-        self._touched += len(window.trace.kind)
-        if self._touched >= RELEASED_EVENTS:
-            self._touched = 0
-            release_memory(getattr(self.trace, name) for name in COLUMNS)
-        return window
+        place = self.place_window(number)
+        return extract_window(self.trace, place, opened, compiled=self.compiled, matched=matched)
 
     def place_window(self, number: int) -> WindowPlace:
         """Return where a window lies."""
@@ -173,8 +166,10 @@ def _extract_events(
     columns: dict[str, Any] = {name: np.zeros(0, dtype=kind) for name, kind in COLUMNS.items()}
     extract = _extract_by_loop if compiled else _extract_column
     for name in names:
-        columns[name] = extract(getattr(trace, name), low, high, first)
+        column = getattr(trace, name)
+        columns[name] = extract(column, low, high, first)
         columns[name][again] = entered[name]
+        release_memory([column])  # one by one: the system may map 2 MB around each location's part of a column
     return replace(trace, first=first, **columns)
 
 
