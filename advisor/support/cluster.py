@@ -119,7 +119,7 @@ class Cluster:
         }
         self._refuse_workers(blind, advice)
 
-    def hold(self, thing: object) -> Any:  # noqa: ANN401 (a future)
+    def send_to_all(self, thing: object) -> Any:  # noqa: ANN401 (a future)
         """Give all workers something that many tasks need; tasks are passed what is returned."""
         return self._client.scatter(thing, broadcast=True, hash=False)
 

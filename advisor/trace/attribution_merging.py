@@ -45,7 +45,7 @@ def merge_attributions(parts: Iterable[TimeAttribution]) -> TimeAttribution:
     merger = _Merger()
     for part in parts:
         merger.add_window(part)
-    return merger.finish()
+    return merger.join_windows()
 
 
 class _Merger:
@@ -81,7 +81,7 @@ class _Merger:
         if sum(waiting) > max(WAITING_CAUSES, before):
             self._merge_causes()
 
-    def finish(self) -> TimeAttribution:
+    def join_windows(self) -> TimeAttribution:
         """Return what all windows hold together."""
         self._merge_causes()
         phase_rows, blocks = [], []

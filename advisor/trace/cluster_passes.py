@@ -70,7 +70,7 @@ def survey_windows(work: SharedWork, cut: TraceWindows) -> tuple[RunSurvey, Call
 def _attribute_windows(
     work: SharedWork, known: list[tuple[WindowTask, KeptMatches, int]], plan: RunPlan
 ) -> TimeAttribution:
-    held = work.cluster.hold(plan)
+    held = work.cluster.send_to_all(plan)
     return attribution_merging.merge_attributions(work(attribute_window, [(held, *each) for each in known]))
 
 

@@ -55,7 +55,7 @@ class SharedWork:
 
     def __init__(self, cluster: Cluster, trace: Trace) -> None:
         self.cluster = cluster
-        self._held = cluster.hold(share_trace(trace, str(cluster.folder)))
+        self._held = cluster.send_to_all(share_trace(trace, str(cluster.folder)))
 
     def __call__(self, work: Callable[..., Result], tasks: Iterable[tuple[Any, ...]]) -> Iterator[Result]:
         """Yield what ``work`` makes of the trace and each of the tasks, in their order."""

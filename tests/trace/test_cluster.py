@@ -119,7 +119,7 @@ class InOneProcess:
     def check_file(self, path: Path, advice: str) -> None:
         assert path.exists(), advice
 
-    def hold(self, thing: object) -> object:
+    def send_to_all(self, thing: object) -> object:
         return pickle.loads(pickle.dumps(thing))
 
     def map_tasks(self, work: Callable[..., object], tasks: Iterable[tuple[Any, ...]]) -> Iterator[object]:

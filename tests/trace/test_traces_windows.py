@@ -16,7 +16,7 @@ from traced_programs import programs, threaded_programs
 from advisor.formats import dimemas, otf2, paraver
 from advisor.formats.dimemas import computation_trace
 from advisor.formats.paraver import labels
-from advisor.trace import spool, window_passes
+from advisor.trace import spool, window_passes, windows
 from advisor.trace.events import COLUMNS, Kind, Trace
 from advisor.trace.profile import from_trace
 from advisor.trace.windows import TraceWindows
@@ -223,8 +223,9 @@ def test_numbers_put_away_come_back(room: bool, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr("os.posix_fallocate", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
     store = spool.ArrayStore()
     several = [np.array(numbers, dtype=np.int64) for numbers in ([1, -1, 2**31 - 1], [], [2**31, -(2**40)], [7])]
-    for numbers, take in [(numbers, store.put_away(numbers)) for numbers in several]:
-        np.testing.assert_array_equal(take(), numbers, strict=True)
+    seconds = [np.array([[[0.1, -2.5]], [[1e300, 0.0]]]), np.zeros((0, 3, 2)), np.arange(6.0).reshape(2, 3).T]
+    for array, take in [(array, store.put_away(array)) for array in (*several, *seconds)]:
+        np.testing.assert_array_equal(take(), array, strict=True)
 
 
 def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -237,6 +238,21 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = map(numbers, found)
     assert one.keys() == other.keys()
     assert all(np.array_equal(one[key], other[key]) for key in one)
+
+
+def test_each_column_is_let_go_of_behind_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    let_go: list[int] = []
+    monkeypatch.setattr(windows, "release_memory", lambda columns: let_go.extend(map(len, columns)))
+    trace = rounds(works, works, works)
+    TraceWindows(trace, 5).make_window(0, TraceWindows(trace, 5).empty_stacks())
+    assert let_go == [len(trace.kind)] * len(COLUMNS)
+
+
+def test_what_only_matching_needs_is_not_copied_again() -> None:
+    cut = TraceWindows(rounds(works, works, works), 5)
+    window = cut.make_window(0, cut.empty_stacks(), matched=True).trace
+    empty = [name for name in COLUMNS if not len(getattr(window, name))]
+    assert sorted(empty) == sorted(windows.MATCHING_COLUMNS)
 
 
 def test_what_is_let_go_of_is_still_there() -> None:

@@ -99,7 +99,7 @@ class SpreadColumns(TraceColumns):
             Path(file).touch(exist_ok=False)
         blocks = tuple((block.stem, block.rows) for block in self._blocks)
         places = RowPlaces(blocks, tuple(begins), files, ends, rank, communicators, self._clock)
-        held = self._cluster.hold(places)
+        held = self._cluster.send_to_all(places)
         ranges = [(held, low, min(low + RANGE_ROWS, rows)) for low in range(0, rows, RANGE_ROWS)]
         unknown = sum(self._cluster.map_tasks(place_rows, ranges))
         for block in self._blocks:
@@ -120,7 +120,7 @@ def read_on_cluster(
 ) -> RecordedEvents:
     """Return what ``reader`` reads of the locations, of these ``ranks``; raises as it does, and ``ClusterError``."""
     cluster.check_file(reader.path, "all workers have to see the archive")
-    held = cluster.hold(reader)
+    held = cluster.send_to_all(reader)
     parts = min(BLOCKS_A_THREAD * max(cluster.count_threads(), 1), len(ranks))
     several = np.array_split(np.array(list(ranks), dtype=np.uint64), max(parts, 1))
     tasks = [
