@@ -77,7 +77,7 @@ def connect_scheduler(address: str) -> Any:  # noqa: ANN401 (a client of Dask, w
         raise UsageError(f"--cluster needs dask.distributed: {install_line('cluster')}")
     distributed: Any = import_module("distributed")
     try:
-        return distributed.Client(address, timeout=f"{ANSWER_S:g}s", set_as_default=False)
+        return distributed.Client(address, timeout=f"{ANSWER_S:g}s")
     except (OSError, ValueError) as error:
         raise UsageError(f"--cluster {address}: no scheduler answers there ({error})") from None
 
