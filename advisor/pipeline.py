@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -24,6 +24,7 @@ from advisor.model.records import Advice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from advisor.advice.counterfactuals import Candidate, Counterfactual
@@ -53,8 +54,8 @@ class Options:
     ``target`` is the size that the program is meant for, such as ``P=1024 N=8192``: the run's parameter ``target``.
     ``binary`` is the file of the program, where no recording names it.
     With ``paths_are_builds``, runs that state no build are of the one that their path names.
-    ``stage`` is told in words what takes long besides reading. ``run`` chooses one of several runs at the paths
-    (``listed_runs.choose_run``), else the newest is advised on.
+    ``stage`` is told in words what takes long besides reading, and ``reading`` is entered meanwhile. ``run`` chooses
+    one of several runs at the paths (``listed_runs.choose_run``), else the newest is advised on.
     """
 
     machine: str | None = None
@@ -66,6 +67,7 @@ class Options:
     run: str | None = None
     paths_are_builds: bool = False
     stage: Callable[[str], None] = field(default=_ignore_stage, compare=False)
+    reading: Callable[[], AbstractContextManager[object]] = field(default=nullcontext, compare=False)
 
 
 def advise(paths: Sequence[Path], options: Options, host: PluginHost, past: RunHistory | None = None) -> Advice:
@@ -138,8 +140,9 @@ def _group_runs(
     places: dict[int, FoundProfile] = {}
     problems: list[str] = []
     seen: dict[bytes, FoundProfile] = {}
-    for path in paths:
-        read, failed = _read_recordings(path, options, host)
+    with options.reading():
+        tried = [(path, *_read_recordings(path, options, host)) for path in paths]
+    for path, read, failed in tried:
         problems += failed
         for as_read, found in read:
             unnamed = options.paths_are_builds and as_read.build is None

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from advisor.trace.events import Kind, Location, Role, Trace, TraceRegion
+from advisor.trace.events import COLUMNS, Kind, Location, Role, Trace, TraceRegion
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import otf2_archives as archives
@@ -85,27 +85,28 @@ def write_stencil(path: Path, trace: Trace, ranks_per_node: int = 64) -> None:
         regions = [
             archive.region(r.name, archives.MPI if r.name.startswith("MPI") else archives.USER) for r in trace.regions
         ]
-        columns = _fields(trace, np.array(regions))
         for rank in range(trace.ranks):
             mine = slice(int(trace.first[rank]), int(trace.first[rank + 1]))
             ticks = np.rint(trace.time_s[mine] * 1e9).astype(np.uint64)
-            archive.events(rank).given = archives.Columns(ticks, number[trace.kind[mine]], columns[mine])
+            columns = _fields(trace, mine, np.array(regions))
+            archive.events(rank).given = archives.Columns(ticks, number[trace.kind[mine]], columns)
 
 
-def _fields(trace: Trace, regions: IntArray) -> npt.NDArray[np.uint64]:
-    """Return the fields of each event (events, 6), in the order of its kind."""
-    nobody = np.full(len(trace.kind), NONE_32)
-    moved = np.maximum(trace.size, 0) // 2
-    region, comm, request = regions[np.maximum(trace.region, 0)], trace.comm, trace.request
-    message = (trace.partner, comm, trace.tag, trace.size, request)
+def _fields(trace: Trace, mine: slice[int, int, None], regions: IntArray) -> npt.NDArray[np.uint64]:
+    """Return the fields of some events (events, 6), in the order of their kinds."""
+    kinds, size = trace.kind[mine], trace.size[mine]
+    nobody = np.full(len(kinds), NONE_32)
+    moved = np.maximum(size, 0) // 2
+    region, comm, request = regions[np.maximum(trace.region[mine], 0)], trace.comm[mine], trace.request[mine]
+    message = (trace.partner[mine], comm, trace.tag[mine], size, request)
     by_kind: dict[Kind, tuple[npt.NDArray[Any], ...]] = {
         Kind.ENTER: (region,), Kind.LEAVE: (region,), Kind.ISEND: message, Kind.IRECV: message,
         Kind.ISEND_DONE: (request,), Kind.IRECV_POST: (request,),
-        Kind.COLLECTIVE: (np.full(len(trace.kind), archives.ALLREDUCE), comm, nobody, moved, moved),
+        Kind.COLLECTIVE: (np.full(len(kinds), archives.ALLREDUCE), comm, nobody, moved, moved),
     }  # fmt: skip
-    fields = np.zeros((len(trace.kind), 6), dtype=np.uint64)
+    fields = np.zeros((len(kinds), 6), dtype=np.uint64)
     for kind, columns in by_kind.items():
-        chosen = np.flatnonzero(trace.kind == kind)
+        chosen = np.flatnonzero(kinds == kind)
         for place, column in enumerate(columns):
             fields[chosen, place] = column[chosen]
     return fields
@@ -193,9 +194,11 @@ def _trace(
     time_s = np.stack(log.time_s, axis=1)
     time_s = time_s * (1 + clock.drift[:, None]) + clock.offset_s[:, None] + clock.origin_s
     count = len(log.rows)
-    kind, region, comm, tag, size, request = (
-        np.tile(np.array(column), ranks) for column in zip(*log.rows, strict=True)
-    )
+    names = ("kind", "region", "comm", "tag", "size", "request")
+    columns: dict[str, Any] = {
+        name: np.tile(np.array(column, dtype=COLUMNS[name]), ranks)
+        for name, column in zip(names, zip(*log.rows, strict=True), strict=True)
+    }
     return Trace(
         program="stencil",
         tool="benchmark",
@@ -205,11 +208,6 @@ def _trace(
         files=(),
         first=np.arange(ranks + 1, dtype=np.int64) * count,
         time_s=np.rint(time_s.ravel() * 1e9) / 1e9,
-        kind=kind.astype(np.uint8),
-        region=region.astype(np.int32),
-        comm=comm.astype(np.int32),
         partner=np.stack(log.partners, axis=1).ravel(),
-        tag=tag.astype(np.int32),
-        size=size.astype(np.int64),
-        request=request.astype(np.uint64),
+        **columns,
     ), clock

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import re
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +14,8 @@ from advisor.cli import gates, history_location, option_types, output, progress,
 from advisor.cli.next_commands import fill_commands
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from advisor.advice.earlier_runs import EarlierRuns, RunHistory
     from advisor.model.records import Advice
@@ -35,7 +38,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Which of several runs: number in the list, name, or part of the path (default: the newest)",
     )  # fmt: skip
     add_advice_arguments(parser)
+    _add_cluster_arguments(parser)
     history_location.add_state_argument(parser)
+
+
+def _add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
+    """Give the command the options of a cluster whose workers take part."""
+    parser.add_argument(
+        "--cluster", metavar="ADDRESS", help="Address of a Dask scheduler whose workers analyse the windows of a trace"
+    )
+    parser.add_argument(
+        "--shared", metavar="DIR", type=_parse_path,
+        help="Directory that all workers of --cluster see, for the events (default: the current directory)",
+    )  # fmt: skip
 
 
 def add_advice_arguments(parser: argparse.ArgumentParser) -> None:
@@ -86,11 +101,25 @@ def _parse_target(text: str) -> str:
 def run_command(args: argparse.Namespace) -> int:
     """Advise on what the arguments name; returns the exit code."""
     compares = args.form == "markdown" or any(isinstance(gate, gates.ChangeGate) for gate in args.fail_on)
-    study = study_runs(args.paths, args, history_location.open_history(args), args.chosen, paths_are_builds=compares)
+    past, reading = history_location.open_history(args), _find_readers(args)
+    study = study_runs(args.paths, args, past, args.chosen, paths_are_builds=compares, reading=reading)
     if len(study.runs) > len(args.paths):
         _list_runs(study, args.paths)
     deliver_advice(fill_commands(update_item_states(study.advice, args), args.paths), study.earlier, args)
     return 0
+
+
+def _find_readers(args: argparse.Namespace) -> Callable[[], AbstractContextManager[object]]:
+    """Return what is entered while runs are read: it lets the workers of a cluster take part, if one is named."""
+    if args.cluster is not None:
+        from advisor.support.cluster import use_cluster
+
+        return partial(use_cluster, args.cluster, args.shared or Path())
+    if args.shared is not None:
+        from advisor.model.errors import UsageError
+
+        raise UsageError("--shared names a directory for the workers of --cluster ADDRESS, which is missing")
+    return nullcontext
 
 
 def _list_runs(study: Study, paths: Sequence[Path]) -> None:
@@ -123,12 +152,13 @@ def update_item_states(advice: Advice, args: argparse.Namespace) -> Advice:
 
 def study_runs(
     paths: Sequence[Path], args: argparse.Namespace, past: RunHistory | None, chosen: str | None = None, *,
-    paths_are_builds: bool = False,
+    paths_are_builds: bool = False, reading: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Study:  # fmt: skip
     """Return the advice on the newest of the paths, or the ``chosen`` run, as the options of the command line want it,
     after its ``past``.
 
-    With ``paths_are_builds``, several paths name the builds of runs that state none.
+    With ``paths_are_builds``, several paths name the builds of runs that state none; ``reading`` is entered while they
+    are read.
     """
     from advisor import pipeline
 
@@ -138,7 +168,9 @@ def study_runs(
         machine, rules, args.order, args.cores, args.target, args.binary, chosen, paths_are_builds and len(paths) > 1
     )
     with progress.show_stages(f"reading {paths[0]}" if len(paths) == 1 else f"reading {len(paths)} runs") as stage:
-        return pipeline.study_newest(paths, replace(options, stage=stage), user_folders.load_host(), past)
+        return pipeline.study_newest(
+            paths, replace(options, stage=stage, reading=reading), user_folders.load_host(), past
+        )
 
 
 def deliver_advice(advice: Advice, earlier: EarlierRuns, args: argparse.Namespace, head: str = "") -> None:

@@ -67,9 +67,10 @@ def _run_arguments(arguments: list[str]) -> int:
         if name not in COMMANDS:
             return plugin_commands.run_plugin_command(name, rest)
         parsed = parsers.build_command_parser(COMMANDS[name]).parse_args(rest)
-        supervision.confine_process(
-            lambda: history_location.open_history_ahead(parsed), lambda: _find_result_places(parsed)
-        )
+        if getattr(parsed, "cluster", None) is None:  # workers are reached by the network
+            supervision.confine_process(
+                lambda: history_location.open_history_ahead(parsed), lambda: _find_result_places(parsed)
+            )
         return COMMANDS[name].run_command(parsed)
     wants_help = "--help" in arguments or "-h" in arguments
     parser = parsers.build_top_parser(plugin_commands.list_plugin_commands() if wants_help or not arguments else ())

@@ -5,6 +5,7 @@
     │   └── UnknownFormatError   no reader recognises the path
     ├── DocumentError            mistakes in YAML documents (rules, machines), all of them at once
     ├── UsageError               a command line that asks for something impossible
+    ├── ClusterError             workers of a cluster that cannot do their part: which, and why
     ├── PluginError              a plugin that failed; only its own result is lost
     └── StoreError               a history that cannot be opened, read or written
 
@@ -36,6 +37,10 @@ class InputError(AdvisorError):
         where = f"{path}:{place}" if place else str(path)
         super().__init__(f"{where}: {reason}")
 
+    def __reduce__(self) -> tuple[type[InputError], tuple[str, str, str | None]]:
+        """Come over from another process as what it is."""
+        return type(self), (str(self.path), self.reason, self.place)
+
 
 class UnknownFormatError(InputError):
     """No reader recognises what lies at the path."""
@@ -43,6 +48,10 @@ class UnknownFormatError(InputError):
 
 class UsageError(AdvisorError):
     """A command line that asks for something impossible; says what to type instead."""
+
+
+class ClusterError(AdvisorError):
+    """Workers of a cluster that cannot do their part; says which of them, why, and what to do."""
 
 
 class PluginError(AdvisorError):

@@ -42,7 +42,7 @@ def extract_parts(trace: Trace, low: IntArray, high: IntArray) -> tuple[Trace, F
     columns: dict[str, Any] = {}
     for name in COLUMNS:
         columns[name] = getattr(trace, name)[source]
-    release_memory(getattr(trace, name) for name in COLUMNS)
+        release_memory([getattr(trace, name)])
     for name, value in _BARE.items():
         columns[name][entering | leaving] = value
     columns["time_s"][entering] = trace.time_s[low - 1].ravel()[part[entering]]
@@ -80,6 +80,7 @@ def _find_open_regions(trace: Trace, places: IntArray) -> tuple[IntArray, IntArr
             held[:, number] = opening[np.searchsorted(opening, at, side="right") - 1]
         mine = np.arange(held.shape[1]) < depth[location][:, None]
         regions.append(trace.region[first:stop][held[mine]].astype(np.int64))
+        release_memory((trace.kind, trace.region))
     return depth, np.concatenate(regions)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -13,31 +13,33 @@ if TYPE_CHECKING:
     from advisor.trace.events import Location, Trace
 
 
-class _Latest:
-    """Ranks and threads of the locations that were asked about last: those of all windows of a trace are the same."""
+class _LocationColumns(NamedTuple):
+    """Ranks and threads of some locations."""
 
-    locations: tuple[Location, ...] = ()
-    rank: IntArray = np.zeros(0, dtype=np.int64)
-    thread: IntArray = np.zeros(0, dtype=np.int64)
+    locations: tuple[Location, ...]
+    rank: IntArray
+    thread: IntArray
+
+
+class _Latest:
+    """What was asked about last: the locations of all windows of a trace are the same."""
+
+    columns = _LocationColumns((), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
 def ranks_of_locations(trace: Trace) -> IntArray:
     """Return the rank of every location."""
-    _look_up_locations(trace)
-    return _Latest.rank.copy()
+    return _look_up_locations(trace).rank.copy()
 
 
-def _threads_of_locations(trace: Trace) -> IntArray:
-    _look_up_locations(trace)
-    return _Latest.thread
-
-
-def _look_up_locations(trace: Trace) -> None:
-    if _Latest.locations is not trace.locations:
+def _look_up_locations(trace: Trace) -> _LocationColumns:
+    known = _Latest.columns
+    if known.locations is not trace.locations:
         pairs = np.array([(location.rank, location.thread) for location in trace.locations], dtype=np.int64)
         rank, thread = pairs.reshape(-1, 2).T
-        _Latest.rank, _Latest.thread = rank.copy(), thread.copy()
-        _Latest.locations = trace.locations  # last: another thread may ask meanwhile
+        # in one step, and returned from here: other threads ask about other traces meanwhile
+        known = _Latest.columns = _LocationColumns(trace.locations, rank.copy(), thread.copy())
+    return known
 
 
 def processes_of_locations(trace: Trace) -> IntArray:
@@ -66,13 +68,13 @@ def spans_of_processes(trace: Trace) -> tuple[FloatArray, FloatArray]:
 
 def are_first_threads(trace: Trace) -> npt.NDArray[np.bool_]:
     """Return for every location whether it is the first thread of its process."""
-    first: npt.NDArray[np.bool_] = _threads_of_locations(trace) == 0
+    first: npt.NDArray[np.bool_] = _look_up_locations(trace).thread == 0
     return first
 
 
 def first_locations(trace: Trace) -> IntArray:
     """Return for every location the first location of its process."""
-    order = np.lexsort((_threads_of_locations(trace), ranks_of_locations(trace)))
+    order = np.lexsort((_look_up_locations(trace).thread, ranks_of_locations(trace)))
     process = processes_of_locations(trace)
     _, first = np.unique(process[order], return_index=True)
     return order[first][process]

@@ -8,7 +8,7 @@ depth in recorded order, the open call is the latest enter of the group.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -203,12 +203,18 @@ def select_recorded(calls: Calls, *kinds: Kind) -> tuple[IntArray, IntArray]:
     return calls.inner_events[chosen], calls.inner_call[chosen]
 
 
-class _Latest:
-    """What is known of the regions that were asked about last: those of all windows of a trace are the same."""
+class _RegionColumns(NamedTuple):
+    """Of some regions the role, and which are calls in which a thread has no task to run, or makes new ones."""
 
-    regions: tuple[TraceRegion, ...] | None = None
-    role: IntArray = np.zeros(0, dtype=np.int64)
-    task_wait: npt.NDArray[np.bool_] = np.zeros(0, dtype=np.bool_)
+    regions: tuple[TraceRegion, ...] | None
+    role: IntArray
+    task_wait: npt.NDArray[np.bool_]
+
+
+class _Latest:
+    """What was asked about last: the regions of all windows of a trace are the same."""
+
+    columns = _RegionColumns(None, np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
 
 
 def roles_of_regions(trace: Trace) -> IntArray:
@@ -221,15 +227,16 @@ def are_task_waits(trace: Trace) -> npt.NDArray[np.bool_]:
     return _look_up_regions(trace).task_wait
 
 
-def _look_up_regions(trace: Trace) -> type[_Latest]:
-    if _Latest.regions is not trace.regions:
-        _Latest.role = np.array([region.role for region in trace.regions] or [Role.USER], dtype=np.int64)
+def _look_up_regions(trace: Trace) -> _RegionColumns:
+    known = _Latest.columns
+    if known.regions is not trace.regions:
+        role = np.array([region.role for region in trace.regions] or [Role.USER], dtype=np.int64)
         waits = [is_task_wait(region.name) for region in trace.regions]
-        _Latest.task_wait = np.array(waits or [False], dtype=np.bool_)
-        _Latest.regions = trace.regions
-        for known in (_Latest.role, _Latest.task_wait):
-            known.flags.writeable = False
-    return _Latest
+        task_wait = np.array(waits or [False], dtype=np.bool_)
+        role.flags.writeable = task_wait.flags.writeable = False
+        # in one step, and returned from here: other threads ask about other traces meanwhile
+        known = _Latest.columns = _RegionColumns(trace.regions, role, task_wait)
+    return known
 
 
 def have_roles(trace: Trace, region: IntArray | npt.NDArray[np.int32], wanted: Sequence[Role]) -> npt.NDArray[np.bool_]:

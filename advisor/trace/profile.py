@@ -9,14 +9,16 @@ import numpy as np
 
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Phase, Processor, Profile, Region
+from advisor.support.cluster import find_cluster
 from advisor.support.compiling import is_worth_compiling
 from advisor.trace import clocks, late_starts, locations, phase_names, phases, window_passes
 from advisor.trace.events import COLUMNS, Kind, Role
 from advisor.trace.locations import are_first_threads
 from advisor.trace.regions import is_process_wait
 from advisor.trace.serial import mark_serial_phases
+from advisor.trace.sharing import SharedWork
 from advisor.trace.time_attribution import RunPlan
-from advisor.trace.windows import WINDOW_EVENTS, TraceWindows, UncleanError, has_calls
+from advisor.trace.windows import WINDOW_EVENTS, TraceWindows, has_calls
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,9 +26,8 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray, Status
     from advisor.trace.clocks import ClockCorrection
     from advisor.trace.events import Trace
-    from advisor.trace.records import MatchedWindow, RunSurvey
+    from advisor.trace.records import RunSurvey
     from advisor.trace.time_attribution import TimeAttribution
-    from advisor.trace.window_passes import SurveyedWindow
 
 #: A measure whose guessed seconds exceed this share of all of its seconds is called estimated.
 GUESSED_SHARE = 0.01
@@ -60,18 +61,17 @@ def from_trace(
         raise InputError(path or trace.program, "the trace records no calls")
     if compiled is None:
         compiled = is_worth_compiling(len(trace.kind), loading=WORTH_LOADING, compiling=WORTH_COMPILING)
-    windows, told, matched = _survey_run(TraceWindows(trace, window_events, compiled=compiled))
-    correction = clocks.align_clocks(told.constraints, locations.hosts_of_processes(trace), trace.ticks_s)
-    correction = clocks.place_islands(trace, told.started_s, correction)
-    lost = told
+    work = _share_work(trace, window_events)
+    run = window_passes.survey_run(TraceWindows(trace, window_events, compiled=compiled, cutting=work), work)
+    correction = clocks.align_clocks(run.told.constraints, locations.hosts_of_processes(trace), trace.ticks_s)
+    correction = clocks.place_islands(trace, run.told.started_s, correction)
+    lost = run.told
     if not correction.solved.all():
-        windows = windows.as_one_window()
-        told, matched = window_passes.survey_windows(
-            windows, correction.solved[locations.processes_of_locations(trace)]
-        )
-    plan = _plan_run(trace, told, correction, one=len(windows) == 1)
-    booked = window_passes.attribute_windows(windows, matched, plan)
-    named = phase_names.name_phases(trace, plan.division, plan.phase_of, booked, told.outermost)
+        comparable = correction.solved[locations.processes_of_locations(trace)]
+        run = window_passes.survey_here(run.windows.as_one_window(), comparable)
+    plan = _plan_run(trace, run.told, correction, one=len(run.windows) == 1)
+    booked = run.attribute(plan)
+    named = phase_names.name_phases(trace, plan.division, plan.phase_of, booked, run.told.outermost)
     divided = _build_phases(named, plan, booked)
     if not divided:
         raise InputError(path or trace.program, "the trace records no calls between start-up and shutdown")
@@ -88,7 +88,7 @@ def from_trace(
         else _merge_phases(divided, len(booked.rows)),
         status=_measure_status(trace, booked, correction),
         language=trace.language,
-        paradigms=_find_paradigms(trace, told.used),
+        paradigms=_find_paradigms(trace, run.told.used),
         parameters=trace.parameters,
         outside={name: seconds for name, seconds in booked.outside.items() if seconds.any()},
         counts=booked.counts,
@@ -98,13 +98,10 @@ def from_trace(
     )
 
 
-def _survey_run(windows: TraceWindows) -> tuple[TraceWindows, RunSurvey, MatchedWindow | list[SurveyedWindow]]:
-    """Return the survey and what belongs together, with the windows: one, where events cross their edges."""
-    try:
-        return windows, *window_passes.survey_windows(windows)
-    except UncleanError:
-        whole = windows.as_one_window()
-        return whole, *window_passes.survey_windows(whole)
+def _share_work(trace: Trace, window_events: int) -> SharedWork | None:
+    """Return what spreads work over the cluster that takes part, None where there is none or the trace is short."""
+    cluster = find_cluster()
+    return SharedWork(cluster, trace) if cluster is not None and len(trace.kind) > window_events else None
 
 
 def _plan_run(trace: Trace, found: RunSurvey, correction: ClockCorrection, *, one: bool) -> RunPlan:

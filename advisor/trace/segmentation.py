@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from advisor.trace.events import RECEIVES, SENDS, Kind, Role, are_kinds
 from advisor.trace.locations import first_locations, ranks_of_locations
 from advisor.trace.nesting import roles_of_regions
 from advisor.trace.spool import release_memory
+from advisor.trace.spreading import spread_here
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from advisor.model.records import IntArray
     from advisor.trace.events import Trace
+    from advisor.trace.spreading import Spread
 
 #: Events of one location looked at together while places to cut are sought.
 _BLOCK = 1 << 17
@@ -34,33 +37,46 @@ def has_receives(trace: Trace) -> bool:
     return any(are_kinds(trace.kind[block], *_RECEIVING).any() for block in iterate_blocks(0, len(trace.kind)))
 
 
-def find_cut_points(trace: Trace, *, compiled: bool) -> IntArray | None:
-    """Return (cuts, locations): the events at which all locations can be cut; None where there are none."""
+def find_cut_points(trace: Trace, spread: Spread | None = None, *, compiled: bool) -> IntArray | None:
+    """Return (cuts, locations): the events at which all locations can be cut; None where there are none.
+
+    ``spread`` says who looks at the locations: this process, if nobody else.
+    """
+    spread = spread or partial(spread_here, trace)
     master = first_locations(trace)
     every = np.arange(len(master))
     waited_for = _has_role(trace, (Role.BARRIER, Role.ALL_TO_ALL))
     tables = _CutTables(_is_full_communicator(trace), waited_for, _has_role(trace, _TOGETHER))
-    found = [
-        place
-        for low, high in _iterate_groups(trace, master == every)
-        for place in (
-            (_find_group_by_loop if compiled else _find_in_group)(trace, low, high, tables)
-            if high - low > 1
-            else [_find_candidates(trace, low, tables, compiled=compiled)]
-        )
-    ]
+    groups = [(low, high, tables, compiled) for low, high in _iterate_groups(trace, master == every)]
+    found = [place for places in spread(find_candidates, groups) for place in places]
     common = _common_cut_points(found, waiting=has_receives(trace))
     if common is None:
         return None
     cuts = np.empty((len(common), len(master)), dtype=np.int64)
     cuts[:, master == every] = common
     good, counted = np.ones(len(cuts), dtype=bool), ~_has_role(trace, _NOTHING_TO_DO)
-    for number in every[master != every].tolist():
-        mine = slice(int(trace.first[number]), int(trace.first[number + 1]))
-        moments = trace.time_s[cuts[:, master[number]] - 1]
-        cuts[:, number] = mine.start + np.searchsorted(trace.time_s[mine], moments, side="right")
-        good &= _is_thread_idle(trace, number, cuts[:, number], counted)
+    others = every[master != every].tolist()
+    tasks = [(number, cuts[:, master[number]], counted) for number in others]
+    for number, (places, idle) in zip(others, spread(cut_thread, tasks), strict=True):
+        cuts[:, number] = places
+        good &= idle
     return cuts[good] if good.any() else None
+
+
+def find_candidates(trace: Trace, low: int, high: int, tables: _CutTables, compiled: bool) -> list[_CutCandidates]:
+    """Return where each of the locations from ``low`` up to ``high`` could be cut."""
+    if high - low == 1:
+        return [_find_candidates(trace, low, tables, compiled=compiled)]
+    return list((_find_group_by_loop if compiled else _find_in_group)(trace, low, high, tables))
+
+
+def cut_thread(
+    trace: Trace, number: int, cuts: IntArray, counted: npt.NDArray[np.bool_]
+) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+    """Return the events of a thread at which its process is cut, and whether it is in no ``counted`` region there."""
+    mine = slice(int(trace.first[number]), int(trace.first[number + 1]))
+    places = mine.start + np.searchsorted(trace.time_s[mine], trace.time_s[cuts - 1], side="right")
+    return places, _is_thread_idle(trace, number, places, counted)
 
 
 def _is_thread_idle(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -24,7 +22,7 @@ from advisor.trace.piece_totals import OUTSIDE, sum_pieces
 from advisor.trace.tables import build_cell_layout, number_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     import numpy.typing as npt
 
@@ -119,30 +117,6 @@ def attribute_window(found: MatchedWindow, plan: RunPlan, before: int, *, last: 
     )
 
 
-def merge_attributions(parts: Sequence[TimeAttribution]) -> TimeAttribution:
-    """Return what all windows, in the order of time, hold together."""
-    if len(parts) == 1:
-        return parts[0]
-    rows = np.unique(np.concatenate([part.rows for part in parts]))
-    places = [np.searchsorted(rows, part.rows) for part in parts]
-    phase_rows, blocks = [], []
-    for phase in range(max(len(part.phase_rows) for part in parts)):
-        own = [place[part.phase_rows[phase]] for part, place in zip(parts, places, strict=True)]
-        phase_rows.append(np.unique(np.concatenate(own)))
-        blocks.append(_join_iterations(phase_rows[-1], own, [part.blocks[phase] for part in parts]))
-    return TimeAttribution(
-        rows=rows,
-        phase_rows=tuple(phase_rows),
-        blocks=tuple(blocks),
-        closing_wait_s=np.vstack([part.closing_wait_s for part in parts]),
-        outside=_sum_by_name([part.outside for part in parts]),
-        counts=_merge_counts(parts, places, len(rows)),
-        causes=causes.merge_causes([part.causes for part in parts], places),
-        guessed=_sum_by_name([part.guessed for part in parts]),
-        total=_sum_by_name([part.total for part in parts]),
-    )
-
-
 def _window_edge_times(window: TraceWindow, plan: RunPlan, time_s: FloatArray) -> FloatArray:
     """Return when each location's part of a window begins or ends, within the run."""
     process = locations.processes_of_locations(window.trace)
@@ -204,36 +178,3 @@ def _sum_guessed_seconds(
     }
     guessed = {name: float(seconds[guess].sum()) for name, (seconds, guess) in chosen.items()}
     return guessed, {name: float(seconds.sum()) for name, (seconds, _) in chosen.items()}
-
-
-def _join_iterations(
-    rows: IntArray, own: Sequence[IntArray], blocks: Sequence[Mapping[str, FloatArray]]
-) -> dict[str, FloatArray]:
-    """Return the arrays of one phase, iteration after iteration; ``own`` are the rows of each part."""
-    result = {}
-    for measure in blocks[0]:
-        arrays = [block[measure] for block in blocks]
-        whole = np.zeros((len(rows), arrays[0].shape[1], sum(array.shape[2] for array in arrays)))
-        done = 0
-        for mine, array in zip(own, arrays, strict=True):
-            whole[np.searchsorted(rows, mine), :, done : done + array.shape[2]] = array
-            done += array.shape[2]
-        result[measure] = whole
-    return result
-
-
-def _sum_by_name(parts: Sequence[Mapping[str, T]]) -> dict[str, T]:
-    """Return the sums of what bears the same name."""
-    names = dict.fromkeys(name for part in parts for name in part)
-    return {name: reduce(add, [part[name] for part in parts if name in part]) for name in names}
-
-
-def _merge_counts(parts: Sequence[TimeAttribution], places: Sequence[IntArray], rows: int) -> dict[str, FloatArray]:
-    """Return the counts over all rows."""
-    spread = []
-    for part, place in zip(parts, places, strict=True):
-        wide = {name: np.zeros((rows, values.shape[1])) for name, values in part.counts.items()}
-        for name, values in part.counts.items():
-            wide[name][place] = values
-        spread.append(wide)
-    return _sum_by_name(spread)

@@ -7,14 +7,15 @@ one by each thread; only the calls that one leaves open must be known before the
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import numpy as np
 
 from advisor.support.worker_threads import count_usable_cores, map_in_threads
-from advisor.trace import nesting, survey, time_attribution
+from advisor.trace import attribution_merging, cluster_passes, nesting, survey, time_attribution
 from advisor.trace.spool import ArrayStore
-from advisor.trace.windows import find_open_regions
+from advisor.trace.windows import UncleanError, find_open_regions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from advisor.trace.matching import Collectives, Messages
     from advisor.trace.nesting import Calls
     from advisor.trace.records import MatchedWindow, RunSurvey
+    from advisor.trace.sharing import SharedWork
     from advisor.trace.time_attribution import RunPlan, TimeAttribution
     from advisor.trace.windows import Stacks, TraceWindow, TraceWindows
 
@@ -44,6 +46,15 @@ class SurveyedWindow:
     opened: Stacks
     before: int
     take_matches: Callable[[], tuple[Collectives, Messages]]
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyedRun:
+    """The windows of a run, what it tells, and what attributes its seconds in a second pass."""
+
+    windows: TraceWindows
+    told: RunSurvey
+    attribute: Callable[[RunPlan], TimeAttribution]
 
 
 def survey_windows(
@@ -90,8 +101,27 @@ def attribute_windows(
         matched = survey.group_calls(window, calls, *found[number].take_matches())
         return time_attribution.attribute_window(matched, plan, found[number].before, last=number + 1 == len(windows))
 
-    tasks = ((number, windows.make_window(number, known.opened)) for number, known in enumerate(found))
-    return time_attribution.merge_attributions(list(map_in_threads(attribute_one, tasks, _count_threads())))
+    tasks = ((number, windows.make_window(number, known.opened, matched=True)) for number, known in enumerate(found))
+    return attribution_merging.merge_attributions(map_in_threads(attribute_one, tasks, _count_threads()))
+
+
+def survey_run(windows: TraceWindows, work: SharedWork | None) -> SurveyedRun:
+    """Return what the run tells, from one pass over the windows, by ``work`` where a cluster takes part.
+
+    Where events cross the edges of windows, they are looked at as one, in this process.
+    """
+    try:
+        if work is not None and len(windows) > 1:
+            return SurveyedRun(windows, *cluster_passes.survey_windows(work, windows))
+        return survey_here(windows)
+    except UncleanError:
+        return survey_here(windows.as_one_window())
+
+
+def survey_here(windows: TraceWindows, comparable: npt.NDArray[np.bool_] | None = None) -> SurveyedRun:
+    """Return what the run tells as this process alone finds it; the other arguments are those of ``survey_windows``."""
+    told, found = survey_windows(windows, comparable)
+    return SurveyedRun(windows, told, partial(attribute_windows, windows, found))
 
 
 def _count_threads() -> int:

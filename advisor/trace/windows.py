@@ -10,7 +10,8 @@ none of its receives was recorded, and so is one of a single process, which sync
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -18,18 +19,22 @@ from advisor.trace import segmentation
 from advisor.trace.events import COLUMNS, Kind
 from advisor.trace.locations import first_locations
 from advisor.trace.spool import release_memory
+from advisor.trace.spreading import spread_here
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
     from advisor.trace.events import Trace
     from advisor.trace.nesting import Calls
+    from advisor.trace.spreading import Spread
 
 #: Events that are looked at together.
 WINDOW_EVENTS = 1 << 18
-#: Events of windows after which columns on disk are let go of: pages hold events of several windows.
-RELEASED_EVENTS = 1 << 20
+#: What nobody asks for any more once it is known which calls and messages belong together.
+MATCHING_COLUMNS: Final = ("comm", "request")
 
 
 class UncleanError(Exception):
@@ -64,41 +69,63 @@ class TraceWindow:
         return calls.enter < (self.trace.first[:-1] + self.reentered)[calls.location]
 
 
+@dataclass(frozen=True, slots=True)
+class WindowPlace:
+    """A window by number, whether it is the last, and from and up to which event of each location it goes."""
+
+    number: int
+    last: bool
+    low: IntArray
+    high: IntArray
+
+
 class TraceWindows:
     """A trace cut into windows of about ``events`` events."""
 
-    def __init__(self, trace: Trace, events: int = WINDOW_EVENTS, *, compiled: bool = False) -> None:
+    def __init__(
+        self, trace: Trace, events: int = WINDOW_EVENTS, *, compiled: bool = False, cutting: Spread | None = None
+    ) -> None:
         self.trace = trace
-        self._compiled = compiled
-        self._masters = first_locations(trace)
-        self._edges = _window_edges(trace, events, compiled=compiled)
-        self._touched = 0
+        self.compiled = compiled
+        self.edges = _window_edges(trace, events, cutting or partial(spread_here, trace), compiled=compiled)
 
     def __len__(self) -> int:
-        return len(self._edges) - 1
+        return len(self.edges) - 1
 
     def as_one_window(self) -> TraceWindows:
         """Return the same trace as one window."""
-        return TraceWindows(self.trace, len(self.trace.kind), compiled=self._compiled)
+        return TraceWindows(self.trace, len(self.trace.kind), compiled=self.compiled)
 
     def empty_stacks(self) -> Stacks:
         """Return what is open at the begin of the trace."""
         return Stacks(np.zeros(0, dtype=np.int64), np.zeros(len(self.trace.locations), dtype=np.int64))
 
-    def make_window(self, number: int, opened: Stacks) -> TraceWindow:
-        """Return a window; ``opened`` are the calls that the one before left open."""
-        low, high = self._edges[number], self._edges[number + 1]
-        nowhere = np.full(len(low), np.inf)
+    def make_window(self, number: int, opened: Stacks, *, matched: bool = False) -> TraceWindow:
+        """Return a window as ``extract_window`` does."""
         if len(self) == 1:
-            return TraceWindow(self.trace, np.zeros(len(low), dtype=np.int64), -nowhere, nowhere, self._compiled)
-        begin = self.trace.time_s[low[self._masters] - 1] if number else -nowhere
-        end = self.trace.time_s[high[self._masters] - 1] if number + 1 < len(self) else nowhere
-        extracted = _extract_events(self.trace, low, high, opened, begin, compiled=self._compiled)
-        self._touched += len(extracted.kind)
-        if self._touched >= RELEASED_EVENTS:
-            self._touched = 0
-            release_memory(getattr(self.trace, name) for name in COLUMNS)
-        return TraceWindow(extracted, opened.depth, begin, end, self._compiled)
+            nowhere = np.full(len(self.trace.locations), np.inf)
+            return TraceWindow(self.trace, np.zeros(len(nowhere), dtype=np.int64), -nowhere, nowhere, self.compiled)
+        place = self.place_window(number)
+        return extract_window(self.trace, place, opened, compiled=self.compiled, matched=matched)
+
+    def place_window(self, number: int) -> WindowPlace:
+        """Return where a window lies."""
+        return WindowPlace(number, number + 1 == len(self), self.edges[number], self.edges[number + 1])
+
+
+def extract_window(
+    trace: Trace, place: WindowPlace, opened: Stacks, *, compiled: bool, matched: bool = False
+) -> TraceWindow:
+    """Return a window of ``trace``; ``opened`` are the calls that the one before left open.
+
+    Of a window whose calls and messages are ``matched`` already, the columns that only this needs are empty.
+    """
+    masters, nowhere = first_locations(trace), np.full(len(trace.locations), np.inf)
+    begin = trace.time_s[place.low[masters] - 1] if place.number else -nowhere
+    end = nowhere if place.last else trace.time_s[place.high[masters] - 1]
+    names = [name for name in COLUMNS if not (matched and name in MATCHING_COLUMNS)]
+    extracted = _extract_events(trace, place.low, place.high, opened, begin, names, compiled=compiled)
+    return TraceWindow(extracted, opened.depth, begin, end, compiled)
 
 
 def has_calls(trace: Trace) -> bool:
@@ -121,7 +148,14 @@ def find_open_regions(window: TraceWindow, calls: Calls) -> Stacks:
 
 
 def _extract_events(
-    trace: Trace, low: IntArray, high: IntArray, opened: Stacks, begin: FloatArray, *, compiled: bool
+    trace: Trace,
+    low: IntArray,
+    high: IntArray,
+    opened: Stacks,
+    begin: FloatArray,
+    names: Sequence[str],
+    *,
+    compiled: bool,
 ) -> Trace:
     """Return the events from ``low`` to ``high`` of each location, behind enters of the calls that are open."""
     depth = opened.depth
@@ -129,11 +163,13 @@ def _extract_events(
     entered: dict[str, Any] = {"kind": Kind.ENTER, "comm": -1, "partner": -1, "tag": 0, "size": -1, "request": 0}
     entered |= {"region": opened.region, "time_s": np.repeat(begin, depth)}
     again = np.arange(depth.sum()) + np.repeat(first[:-1] - np.cumsum(depth) + depth, depth)
-    columns: dict[str, Any] = {}
+    columns: dict[str, Any] = {name: np.zeros(0, dtype=kind) for name, kind in COLUMNS.items()}
     extract = _extract_by_loop if compiled else _extract_column
-    for name in COLUMNS:
-        columns[name] = extract(getattr(trace, name), low, high, first)
+    for name in names:
+        column = getattr(trace, name)
+        columns[name] = extract(column, low, high, first)
         columns[name][again] = entered[name]
+        release_memory([column])  # one by one: the system may map 2 MB around each location's part of a column
     return replace(trace, first=first, **columns)
 
 
@@ -153,10 +189,10 @@ def _extract_by_loop(column: npt.NDArray[Any], low: IntArray, high: IntArray, fi
     return extracted
 
 
-def _window_edges(trace: Trace, events: int, *, compiled: bool) -> IntArray:
+def _window_edges(trace: Trace, events: int, cutting: Spread, *, compiled: bool) -> IntArray:
     """Return (windows + 1, locations): the events at which windows begin."""
     ends = np.stack((trace.first[:-1], trace.first[1:]))
-    places = segmentation.find_cut_points(trace, compiled=compiled) if len(trace.kind) > events else None
+    places = segmentation.find_cut_points(trace, cutting, compiled=compiled) if len(trace.kind) > events else None
     if places is None:
         return ends
     before = (places - trace.first[:-1]).sum(axis=1)

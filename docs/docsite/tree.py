@@ -59,6 +59,7 @@ NAVIGATION = {
         "docs/decisions/README",
         "docs/dependencies",
         "docs/speed",
+        "docs/scale",
         "examples/index",
     ),
     "Project": ("CONTRIBUTING", "CHANGELOG", "packaging/README"),

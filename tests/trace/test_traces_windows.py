@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trace_builder import NUMBER, Line, build
+from traced_programs import programs, threaded_programs
 
 from advisor.formats import dimemas, otf2, paraver
 from advisor.formats.dimemas import computation_trace
 from advisor.formats.paraver import labels
-from advisor.trace import spool, window_passes
+from advisor.trace import spool, window_passes, windows
 from advisor.trace.events import COLUMNS, Kind, Trace
 from advisor.trace.profile import from_trace
 from advisor.trace.windows import TraceWindows
@@ -88,34 +89,6 @@ def test_the_recorded_traces_are_cut_at_all() -> None:
     assert sum(windows > 2 for windows in cuts.values()) >= 4, cuts
 
 
-@st.composite
-def programs(draw: st.DrawFn) -> Trace:
-    """Return a loop of work, messages around a ring of which some arrive an iteration later, and synchronizations."""
-    ranks = draw(st.integers(2, 4))
-    lines = [Line(rank).enter(0.0, "main").call(0.1, 0.5, "MPI_Init") for rank in range(ranks)]
-    now, sizes = 1.0, []
-    for turn in range(draw(st.integers(1, 12))):
-        late = draw(st.booleans())
-        sizes.append(draw(st.sampled_from((8, 100_000))))
-        closing = draw(st.sampled_from(("MPI_Barrier", "MPI_Allreduce", "MPI_Bcast", "")))
-        name = draw(st.sampled_from(("work", "more")))
-        for rank, line in enumerate(lines):
-            line.call(now, now + draw(st.floats(0.1, 1.0)), name)
-            line.send(now + 1.1, now + 1.2, (rank + 1) % ranks, size=sizes[-1])
-            for number, size in enumerate([] if late else sizes):
-                begin = now + 1.3 + 0.01 * number
-                line.receive(begin, begin + 0.005, (rank - 1) % ranks, size=size)
-            if closing:
-                line.collective(now + 1.5 + 0.1 * draw(st.floats(0, 1)), now + 1.7, closing, root=0)
-        sizes = sizes if late else []
-        now += 2.0 + 0.25 * (turn % 2)
-    for rank, line in enumerate(lines):
-        for number, size in enumerate(sizes):
-            line.receive(now + 0.01 * number, now + 0.01 * number + 0.005, (rank - 1) % ranks, size=size)
-        line.call(now + 1.0, now + 1.5, "MPI_Finalize").leave(now + 2.0, "main")
-    return build(*lines)
-
-
 @given(programs(), st.integers(1, 60))
 @settings(deadline=None, max_examples=150)
 def test_any_program_in_windows(trace: Trace, events: int) -> None:
@@ -176,34 +149,6 @@ def test_collectives_of_some_processes_are_no_place_to_cut() -> None:
             line.collective(now, now + 0.5, "MPI_Barrier", comm=1)
         lines[2].call(now, now + 0.5, "work")
     assert len(TraceWindows(build(*lines, communicators=((0, 1, 2), (0, 1))), 1)) == 1
-
-
-@st.composite
-def threaded_programs(draw: st.DrawFn) -> Trace:
-    """Return processes with two threads: teams that work, some of whose threads end late, and synchronizations."""
-    processes = [(Line(rank), Line(rank, 1)) for rank in range(draw(st.integers(1, 3)))]
-    for line, worker in processes:
-        line.enter(0.0, "main").call(0.1, 0.5, "MPI_Init")
-        worker.enter(0.2, "thread")
-    for turn in range(draw(st.integers(1, 10))):
-        closing = draw(st.sampled_from(("MPI_Barrier", "MPI_Allreduce", "MPI_Bcast", "")))
-        late = draw(st.booleans())
-        for line, worker in processes:
-            now = 1.0 + turn + 0.1 * draw(st.floats(0, 1))
-            end, other = now + draw(st.floats(0.1, 0.3)), now + draw(st.floats(0.1, 0.3))
-            for each, until in ((line, end), (worker, other)):
-                if each is line:
-                    each.add(now, Kind.FORK, size=2)
-                each.enter(now + 0.01, "parallel").call(now + 0.02, until, "work")
-                each.call(until, now + 0.4, "implicit barrier")
-                each.leave(now + (0.85 if late and each is worker else 0.4), "parallel")
-            line.add(now + 0.41, Kind.JOIN)
-            if closing:
-                line.collective(now + 0.5 + 0.1 * draw(st.floats(0, 1)), turn + 1.8, closing, root=0)
-    for line, worker in processes:
-        line.call(20.0, 20.5, "MPI_Finalize").leave(21.0, "main")
-        worker.leave(20.9, "thread")
-    return build(*(line for each in processes for line in each))
 
 
 @given(threaded_programs(), st.integers(1, 100))
@@ -278,8 +223,9 @@ def test_numbers_put_away_come_back(room: bool, monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr("os.posix_fallocate", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left")))
     store = spool.ArrayStore()
     several = [np.array(numbers, dtype=np.int64) for numbers in ([1, -1, 2**31 - 1], [], [2**31, -(2**40)], [7])]
-    for numbers, take in [(numbers, store.put_away(numbers)) for numbers in several]:
-        np.testing.assert_array_equal(take(), numbers, strict=True)
+    seconds = [np.array([[[0.1, -2.5]], [[1e300, 0.0]]]), np.zeros((0, 3, 2)), np.arange(6.0).reshape(2, 3).T]
+    for array, take in [(array, store.put_away(array)) for array in (*several, *seconds)]:
+        np.testing.assert_array_equal(take(), array, strict=True)
 
 
 def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,6 +238,21 @@ def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = map(numbers, found)
     assert one.keys() == other.keys()
     assert all(np.array_equal(one[key], other[key]) for key in one)
+
+
+def test_each_column_is_let_go_of_behind_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    let_go: list[int] = []
+    monkeypatch.setattr(windows, "release_memory", lambda columns: let_go.extend(map(len, columns)))
+    trace = rounds(works, works, works)
+    TraceWindows(trace, 5).make_window(0, TraceWindows(trace, 5).empty_stacks())
+    assert let_go == [len(trace.kind)] * len(COLUMNS)
+
+
+def test_what_only_matching_needs_is_not_copied_again() -> None:
+    cut = TraceWindows(rounds(works, works, works), 5)
+    window = cut.make_window(0, cut.empty_stacks(), matched=True).trace
+    empty = [name for name in COLUMNS if not len(getattr(window, name))]
+    assert sorted(empty) == sorted(windows.MATCHING_COLUMNS)
 
 
 def test_what_is_let_go_of_is_still_there() -> None:

@@ -18,7 +18,7 @@ from advisor.extension.commands import Command, CommandRegistry
 from advisor.extension.host import answers, discovery, plugin_services
 from advisor.extension.host.discovery import LoadedPlugin, explain_error
 from advisor.extension.host.search import FoundProfile, ProfileSearch, refuse_unreadable
-from advisor.model.errors import AdvisorError, InputError, PluginError, UnknownFormatError
+from advisor.model.errors import AdvisorError, ClusterError, InputError, PluginError, UnknownFormatError
 from advisor.support.contract import ContractError
 from advisor.trace import handover
 
@@ -154,7 +154,7 @@ class PluginHost:
         try:
             with self._announcing(reader, hook):
                 return accept(_call_implementation(implementation, {"path": path}))
-        except (InputError, KeyboardInterrupt):
+        except (InputError, ClusterError, KeyboardInterrupt):
             raise
         except ContractError as error:
             raise InputError(path, f"{error.reason} (read by {reader!r})", error.place) from error

@@ -39,6 +39,13 @@ class TraceColumns:
         self.used = 0
         self._rows = EventRows(**{name: _make_column(room, kind) for name, kind in ROW_TYPES.items()})
 
+    @classmethod
+    def of_rows(cls, rows: EventRows) -> TraceColumns:
+        """Return the columns that these rows are."""
+        columns = cls(0)
+        columns._rows, columns.used = rows, len(rows.kind)
+        return columns
+
     @property
     def rows(self) -> EventRows:
         """The valid rows, as views."""
@@ -106,13 +113,16 @@ class TraceColumns:
         The difference is taken in whole ticks; the result takes the place of ``ticks``.
         """
         ticks = self.rows.ticks
-        edges = [(int(ticks[block].min()), int(ticks[block].max())) for block in self._iterate_blocks(0, len(ticks))]
-        if edges and max(high for _, high in edges) - offset >= _EXACT:
-            offset = min(low for low, _ in edges)
+        begin = choose_begin(self.find_edges(), offset)
         result = ticks.view(np.float64)
         for block in self._iterate_blocks(0, len(ticks)):
-            result[block] = (ticks[block] - np.uint64(offset)).view(np.int64) / per_second
+            result[block] = (ticks[block] - np.uint64(begin)).view(np.int64) / per_second
         return result
+
+    def find_edges(self) -> list[tuple[int, int]]:
+        """Return the first and last ticks of blocks of rows."""
+        ticks = self.rows.ticks
+        return [(int(ticks[block].min()), int(ticks[block].max())) for block in self._iterate_blocks(0, len(ticks))]
 
     def _iterate_blocks(self, start: int, end: int) -> Iterator[slice[int, int, None]]:
         """Yield the rows in blocks; what lies on disk does not stay in memory."""
@@ -124,6 +134,12 @@ class TraceColumns:
 
     def _release_memory(self) -> None:
         spool.release_memory(self._rows)
+
+
+def choose_begin(edges: list[tuple[int, int]], offset: int) -> int:
+    """Return the tick that times are counted from: ``offset``, or the first one where that lies too far back."""
+    far = edges and max(high for _, high in edges) - offset >= _EXACT
+    return min(low for low, _ in edges) if far else offset
 
 
 def _make_column(room: int, kind: str) -> npt.NDArray[Any]:

@@ -70,14 +70,14 @@ class EventReader:
     """Reads the event files of an archive; ids become numbers by ``regions``, ``comms`` and ``files``."""
 
     def __init__(self, path: Path, anchor: Otf2Anchor, regions: IdLookup, comms: IdLookup, files: IdLookup) -> None:
-        self._path, self._anchor, self._present = path, anchor, archive.list_files(path)
+        self.path, self._anchor, self._present = path, anchor, archive.list_files(path)
         self._regions, self._comms, self._files = regions, comms, files
         self._latest: _LocalContext | None = None
 
     def read_events(self, locations: list[int], *, compiled: bool) -> RecordedEvents:
         """Return the events of the ``locations``; raises ``InputError`` where one of their files is damaged."""
         sizes = self._anchor.event_chunk
-        chunks = {identity: find_chunks(archive.event_file(self._path, identity), sizes) for identity in locations}
+        chunks = {identity: find_chunks(archive.event_file(self.path, identity), sizes) for identity in locations}
         room = sum(chunk.events for pieces in chunks.values() for chunk in pieces)
         events = RecordedEvents(TraceColumns(room))
         events.recorded = {identity: sum(chunk.events for chunk in pieces) for identity, pieces in chunks.items()}
@@ -117,7 +117,7 @@ class EventReader:
 
         Where those of a location are those of the one before, or map ids alike, so is what comes of them.
         """
-        file = archive.definition_file(self._path, identity)
+        file = archive.definition_file(self.path, identity)
         content = read_file(file) if f"{identity}.def" in self._present else None
         if self._latest is not None and content == self._latest.content:
             return self._latest.context

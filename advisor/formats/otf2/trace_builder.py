@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.otf2 import archive, definition_contents, eztrace
+from advisor.formats.otf2 import archive, cluster_reading, definition_contents, eztrace
 from advisor.formats.otf2.anchor import read_anchor
 from advisor.formats.otf2.communicators import find_candidates, select_communicators
 from advisor.formats.otf2.devices import note_unseen_devices
@@ -18,6 +18,7 @@ from advisor.formats.otf2.id_lookup import IdLookup
 from advisor.formats.otf2.notes import ArchiveFlaws, build_notes
 from advisor.formats.otf2.reading import EventReader, RecordedEvents
 from advisor.model.errors import InputError
+from advisor.support.cluster import find_cluster
 from advisor.trace.events import RECEIVES, SENDS, Role, Trace, TraceRegion, are_kinds
 from advisor.trace.fences import meet_at_fences
 
@@ -67,7 +68,10 @@ class TraceBuilder:
         numbers = {identity: number for number, identity in enumerate(self._candidates)}
         lookups = IdLookup(self._region_of), IdLookup(numbers), IdLookup(self._file_of)
         recorded = [identity for identity in self._places.ids if identity not in self._missing]
-        events = EventReader(self._path, self._anchor, *lookups).read_events(recorded, compiled=compiled)
+        reader = EventReader(self._path, self._anchor, *lookups)
+        events = self._read_on_cluster(reader, recorded, compiled=compiled) or reader.read_events(
+            recorded, compiled=compiled
+        )
         columns, spans = events.columns, self._find_spans(events)
         ends = np.array([end for _, end in spans], dtype=np.int64)
         rank = np.array([location.rank for location in self._places.locations], dtype=np.int64)
@@ -88,6 +92,17 @@ class TraceBuilder:
             copied_files=self._count_copied_files(events),
         )
         return self._finish_trace(columns, spans, communicators, flaws)
+
+    def _read_on_cluster(self, reader: EventReader, recorded: list[int], *, compiled: bool) -> RecordedEvents | None:
+        """Return the events of the locations as the workers of a cluster read them; None where none takes part."""
+        cluster = find_cluster()
+        if cluster is None or archive.decoding_effort(self._path) < cluster_reading.WORTH_SPREADING:
+            return None
+        ranks = dict(zip(self._places.ids, (location.rank for location in self._places.locations), strict=True))
+        clock = cluster_reading.TraceClock(self._offset, self._per_second)
+        return cluster_reading.read_on_cluster(
+            cluster, reader, {each: ranks[each] for each in recorded}, clock, compiled
+        )
 
     def _find_missing_files(self) -> set[int]:
         files = archive.list_files(self._path)

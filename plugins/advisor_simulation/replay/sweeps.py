@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from importlib import import_module
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from advisor.model.errors import UsageError
-from advisor.support.extras import install_line
+from advisor.support import cluster
 from advisor_simulation.replay import contended_replay, engine
 
 if TYPE_CHECKING:
@@ -80,13 +78,8 @@ def sweep_on_cluster(
     program: Program, points: Sequence[Network], address: str, done: Callable[[int], None] | None = None
 ) -> FloatArray:
     """Return what ``sweep_times`` returns, computed by the workers of a Dask cluster; raises ``UsageError``."""
-    if find_spec("distributed") is None:
-        raise UsageError(f"--cluster needs dask.distributed: {install_line('cluster')}")
+    client = cluster.connect_scheduler(address)
     distributed: Any = import_module("distributed")
-    try:
-        client = distributed.Client(address, timeout="10s")
-    except (OSError, ValueError) as error:
-        raise UsageError(f"--cluster {address}: no scheduler answers there ({error})") from None
     found = np.zeros(len(points))
     with client:
         sent = client.scatter(program, broadcast=True)
