@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.experiments.processes import read_tail, run_timed
 from advisor.experiments.settings import fill_flags
+from advisor.experiments.sources import LEFT_OUT
 from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-#: What is not copied: it is large, and no part of a build.
-_LEFT_OUT: Final = (".git", ".hg", ".svn", "__pycache__")
 #: Files larger than that are linked instead of copied: inputs, not sources (bytes).
 _LARGE_B: Final = 64 << 20
 #: The languages of CMake that have flags.
@@ -36,6 +35,8 @@ _CMAKE_OPTIONS: Final = (
     "CMAKE_PREFIX_PATH", "CMAKE_MODULE_PATH", "CMAKE_TOOLCHAIN_FILE", "CMAKE_BUILD_TYPE", "CMAKE_CXX_STANDARD",
     "CMAKE_C_STANDARD", "CMAKE_EXE_LINKER_FLAGS", "CMAKE_SHARED_LINKER_FLAGS", "CMAKE_POSITION_INDEPENDENT_CODE",
 )  # fmt: skip
+#: The entry of CMake's cache that names the source directory.
+_CMAKE_SOURCE: Final = "CMAKE_HOME_DIRECTORY"
 #: Sections of Meson's options that a user chose, and options of the others.
 _MESON_SECTIONS: Final = ("user", "base", "compiler")
 _MESON_OPTIONS: Final = ("default_library", "wrap_mode", "debug", "prefer_static")
@@ -66,6 +67,18 @@ def find_build_system(words: Sequence[str], folder: Path) -> tuple[str, Path] | 
     return None
 
 
+def find_sources(words: Sequence[str], folder: Path, build: str | None) -> tuple[Path, tuple[Path, ...]] | None:
+    """Return the directory that builds with other flags read, and what in it is none of their input; None for none."""
+    if build is not None:
+        return folder, ()
+    system = find_build_system(words, folder)
+    if system is None:
+        return None
+    name, old = system
+    stated = _read_meson_folders(old)["source"] if name == "meson" else read_cmake_cache(old).get(_CMAKE_SOURCE)
+    return None if stated is None else (Path(stated), () if Path(stated).samefile(old) else (old,))
+
+
 def build_tree(
     words: Sequence[str], folder: Path, target: Path, flags: str, build: str | None, limit_s: float
 ) -> BuildTree:
@@ -74,7 +87,8 @@ def build_tree(
     Raises ``AdvisorError`` where it does not build, or nothing says how.
     """
     if build is not None:
-        return _build_copy(words, folder, target, flags, build, limit_s)
+        _build_copy(folder, target, flags, build, limit_s)
+        return locate_tree(words, folder, target, build)
     system = find_build_system(words, folder)
     if system is None:
         raise AdvisorError("nothing says how to build: --build \"make CFLAGS='{flags}'\"")
@@ -82,22 +96,30 @@ def build_tree(
     commands = _cmake_commands(old, target, flags) if name == "cmake" else _meson_commands(old, target, flags)
     for command in commands:
         _run_build(command, folder, target.with_name(f"{target.name}.log"), limit_s)
-    return BuildTree(tuple(_move_paths(words, folder, old, target)), folder)
+    return locate_tree(words, folder, target, build)
 
 
-def _build_copy(words: Sequence[str], folder: Path, target: Path, flags: str, build: str, limit_s: float) -> BuildTree:
+def locate_tree(words: Sequence[str], folder: Path, target: Path, build: str | None) -> BuildTree:
+    """Return the command in ``target``, which was built before."""
+    if build is not None:
+        return BuildTree(tuple(_move_paths(words, folder, folder, target)), target)
+    system = find_build_system(words, folder)
+    assert system is not None, "what was built has a build system"
+    return BuildTree(tuple(_move_paths(words, folder, system[1], target)), folder)
+
+
+def _build_copy(folder: Path, target: Path, flags: str, build: str, limit_s: float) -> None:
     session = target.parent.resolve()
 
     def leave_out(place: str, names: list[str]) -> list[str]:
         own = [session.name] if Path(place).resolve() == session.parent else []  # it may lie in the tree
-        return [*own, *shutil.ignore_patterns(*_LEFT_OUT)(place, names)]
+        return [*own, *shutil.ignore_patterns(*LEFT_OUT)(place, names)]
 
     shutil.copytree(folder, target, symlinks=True, ignore=leave_out, copy_function=_copy_or_link)
     command = fill_flags(build, flags)
     if Path(command[0]).name in ("make", "gmake"):
         command.insert(1, "-B")  # objects with other flags were copied along
     _run_build(command, target, target.with_name(f"{target.name}.log"), limit_s)
-    return BuildTree(tuple(_move_paths(words, folder, folder, target)), target)
 
 
 def _copy_or_link(source: str, target: str) -> str:
@@ -110,7 +132,7 @@ def _copy_or_link(source: str, target: str) -> str:
 def _cmake_commands(old: Path, target: Path, flags: str) -> list[list[str]]:
     """Return the commands that configure and build with the options of the old build directory."""
     cached = read_cmake_cache(old)
-    source = cached.get("CMAKE_HOME_DIRECTORY")
+    source = cached.get(_CMAKE_SOURCE)
     if source is None:
         raise AdvisorError(f"{old / 'CMakeCache.txt'} names no source directory")
     own = [f"-D{name}={value}" for name, value in cached.items() if _is_option(name, cached, old)]
@@ -154,9 +176,13 @@ def _is_option(name: str, cached: Mapping[str, str], old: Path) -> bool:
 
 def _meson_commands(old: Path, target: Path, flags: str) -> list[list[str]]:
     """Return the commands that set up and build with the options of the old build directory."""
-    stated = json.loads((old / "meson-info" / "meson-info.json").read_text("utf-8"))
-    setup = ["meson", "setup", str(target), stated["directories"]["source"], "--buildtype=plain"]
+    setup = ["meson", "setup", str(target), _read_meson_folders(old)["source"], "--buildtype=plain"]
     return [[*setup, *list_meson_options(old, flags)], ["meson", "compile", "-C", str(target)]]
+
+
+def _read_meson_folders(old: Path) -> Mapping[str, str]:
+    stated: dict[str, dict[str, str]] = json.loads((old / "meson-info" / "meson-info.json").read_text("utf-8"))
+    return stated["directories"]
 
 
 def list_meson_options(folder: Path, flags: str) -> list[str]:
