@@ -232,6 +232,9 @@ def _build_report(
         parts.append(Text(f"Not decided after {result.runs} runs: no setting is certainly faster so far."))
     elif best is None and result.tried and all(one.effect is None for one in result.tried):
         parts.append(Text(f"No setting could be judged: the verdicts say why ({result.runs} runs)."))
+    elif best is None and result.hides_gains:
+        noise = f"the first two runs of the start differ by {100 * result.spread:.0f} %"
+        parts.append(Text(f"Not decided after {result.runs} runs: {noise}; try again on a quieter machine."))
     elif best is None:
         parts.append(Text(f"Nothing to gain: no setting is faster beyond doubt ({result.runs} runs)."))
     elif best.effect is not None:

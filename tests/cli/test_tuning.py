@@ -32,14 +32,13 @@ from advisor.experiments.settings import (
     uses_fortran_files,
     uses_mpi_files,
 )
-from advisor.experiments.trials import Check, TrialRunner, find_different_lines, find_last_words, identify_work
+from advisor.experiments.trials import Check, Trial, TrialRunner, find_different_lines, find_last_words, identify_work
 from advisor.experiments.tuning import REFERENCE, START, tune_command
 from advisor.model.errors import AdvisorError
 from advisor.model.records import Region, Share
 from gapwatch import load
 
 if TYPE_CHECKING:
-    from advisor.experiments.trials import Trial
     from advisor.experiments.tuning import TuningResult
     from advisor.model.records import Advice
 
@@ -270,9 +269,7 @@ def test_a_program_is_tuned_in_trees_apart(project: Path, tmp_path: Path, capsys
     assert again[: len(made)] == made, "what was run is not run again"
 
 
-def test_what_was_built_is_not_built_again(
-    project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_was_built_is_not_built_again(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A resumed session builds nothing twice, whatever its runs wrote; a changed source ends it."""
     builds = tmp_path / "builds"
     (project / "app.sh").write_text("date >> written; exec ./app\n", encoding="utf-8")
@@ -669,6 +666,27 @@ def test_what_the_budget_left_open_is_not_called_nothing_to_win() -> None:
     assert result.undecided_setting.setting.name == "flags"
     decided = tune(SimulatedProgram(3, {"flags": 0.5}))
     assert decided.undecided_setting is None
+
+
+def test_what_noise_hides_is_not_called_nothing_to_win(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two runs of the start that differ by half say little of settings that ran once."""
+    seconds = {"start": [1.0, 1.5], "quicker": [0.9], "slower": [1.4]}
+
+    class Runner(SimulatedProgram):
+        def run_trial(self, setting: Setting, limit_s: float) -> Trial:
+            return Trial(setting.name, seconds[setting.name].pop(0))
+
+    result = tune(Runner(1, {}), [Setting("quicker", ("memory",)), Setting("slower", ("mpi",))])
+    assert result.best is None
+    assert result.hides_gains
+    assert [one.verdict for one in result.tried] == ["within noise", "no gain in the first run"]
+    assert not tune(SimulatedProgram(1, {})).hides_gains
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("advisor.experiments.tuning.tune_command", lambda *_: result)
+    assert cli.main(["tune", "--session", str(tmp_path / "s"), "--", "true"]) == 0
+    assert "Not decided after 4 runs: the first two runs of the start differ by 50 %" in capsys.readouterr().out
 
 
 def test_a_gain_that_the_budget_left_at_one_run_is_not_called_none() -> None:
