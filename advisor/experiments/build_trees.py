@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
 import shlex
 import shutil
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from advisor.collect.binaries.executables import find_program
 from advisor.experiments.processes import read_tail, run_timed
 from advisor.experiments.settings import fill_flags
 from advisor.experiments.sources import LEFT_OUT
@@ -25,6 +27,12 @@ if TYPE_CHECKING:
 
 #: Files larger than that are linked instead of copied: inputs, not sources (bytes).
 _LARGE_B: Final = 64 << 20
+#: How what compilers and linkers make begins: ELF, archives, LLVM's bitcode; and modules of Fortran.
+_COMPILED: Final = (b"\x7fELF", b"!<arch>\n", b"!<thin>\n", b"BC\xc0\xde")
+_GZIP: Final = b"\x1f\x8b"
+_MODULES: Final = (".mod", ".smod")
+#: A time of change that is before that of any source (seconds since 1970).
+_LONG_AGO_S: Final = 1
 #: The languages of CMake that have flags.
 LANGUAGES: Final = ("C", "CXX", "Fortran")
 _CACHE_LINE: Final = re.compile(
@@ -87,7 +95,7 @@ def build_tree(
     Raises ``AdvisorError`` where it does not build, or nothing says how.
     """
     if build is not None:
-        _build_copy(folder, target, flags, build, limit_s)
+        _build_copy(words, folder, target, flags, build, limit_s)
         return locate_tree(words, folder, target, build)
     system = find_build_system(words, folder)
     if system is None:
@@ -108,7 +116,7 @@ def locate_tree(words: Sequence[str], folder: Path, target: Path, build: str | N
     return BuildTree(tuple(_move_paths(words, folder, system[1], target)), folder)
 
 
-def _build_copy(folder: Path, target: Path, flags: str, build: str, limit_s: float) -> None:
+def _build_copy(words: Sequence[str], folder: Path, target: Path, flags: str, build: str, limit_s: float) -> None:
     session = target.parent.resolve()
 
     def leave_out(place: str, names: list[str]) -> list[str]:
@@ -117,16 +125,30 @@ def _build_copy(folder: Path, target: Path, flags: str, build: str, limit_s: flo
 
     shutil.copytree(folder, target, symlinks=True, ignore=leave_out, copy_function=_copy_or_link)
     command = fill_flags(build, flags)
-    if Path(command[0]).name in ("make", "gmake"):
-        command.insert(1, "-B")  # objects with other flags were copied along
-    _run_build(command, target, target.with_name(f"{target.name}.log"), limit_s)
+    log = target.with_name(f"{target.name}.log")
+    _run_build(command, target, log, limit_s)
+    left = find_program(words, target)
+    if left is None or not left.is_relative_to(target) or left.stat().st_mtime > _LONG_AGO_S:
+        return
+    if Path(command[0]).name not in ("make", "gmake"):
+        raise AdvisorError(f"{command[0]} built no {left.name} ({log})")
+    _run_build([command[0], "-B", *command[1:]], target, log, limit_s)  # a rule that names no files it is made of
 
 
 def _copy_or_link(source: str, target: str) -> str:
+    """Copy a file; what a compiler made becomes so old that all that make it anew do so.
+
+    ``make -B`` would do that too, but it never ends where a makefile lets a further make write what it includes.
+    """
     if Path(source).stat().st_size > _LARGE_B:
         Path(target).symlink_to(source)
         return target
-    return str(shutil.copy2(source, target))
+    shutil.copy2(source, target)
+    with Path(target).open("rb") as stream:
+        start = stream.read(len(max(_COMPILED, key=len)))
+    if start.startswith(_COMPILED) or (start.startswith(_GZIP) and target.endswith(_MODULES)):
+        os.utime(target, (_LONG_AGO_S, _LONG_AGO_S))
+    return target
 
 
 def _cmake_commands(old: Path, target: Path, flags: str) -> list[list[str]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from patience import PATIENCE_S
 from simulated_programs import SimulatedProgram
 
 from advisor import cli
@@ -295,6 +296,32 @@ def test_what_was_built_is_not_built_again(project: Path, tmp_path: Path, capsys
     assert cli.main(["tune", "--again", "--build", "make CFLAGS='{flags} -DWRONG=0'", "--session", str(session),
                      "--runs", "4", "--", "sh", "app.sh"]) == 0  # fmt: skip
     assert builds.read_text(encoding="utf-8") != made
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "app: app.o\n\tcc app.o -o app\napp.o: app.c\n\tcc $(CFLAGS) -c app.c\n",
+        "app:\n\tcc $(CFLAGS) app.c -o app\n",
+        "app: app.c\n\tcc $(CFLAGS) app.c -o app\ninclude depends\n"
+        "depends: app.c\n\t@touch depends\n\t@$(MAKE) depend\ndepend: depends\n",
+    ],
+)
+def test_all_that_was_compiled_is_compiled_anew(rules: str, tmp_path: Path) -> None:
+    """Objects, a program whose rule names no sources, and an included file that a further make writes."""
+    for tool in ("make", "cc"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "app.c").write_text("int main(void) { return CODE; }", encoding="utf-8")
+    (folder / "Makefile").write_text(rules, encoding="utf-8")
+    subprocess.run(["make", "-s", "CFLAGS=-DCODE=3"], cwd=folder, check=True, timeout=PATIENCE_S)
+    tree = build_tree(("./app",), folder, tmp_path / "tree", "-DCODE=5", "make CFLAGS='{flags}'", PATIENCE_S)
+    assert subprocess.run(tree.words, cwd=tree.folder, check=False).returncode == 5
+    assert subprocess.run(["./app"], cwd=folder, check=False).returncode == 3
+    with pytest.raises(AdvisorError, match="true built no app"):
+        build_tree(("./app",), folder, tmp_path / "other", "-DCODE=5", "true {flags}", PATIENCE_S)
 
 
 def test_flags_with_wrong_results_are_never_recommended(
