@@ -6,14 +6,17 @@ import json
 import math
 import random
 import shutil
+import signal
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from patience import PATIENCE_S
+from command_line import ROOT, environment
+from patience import PATIENCE_S, wait_until
 from simulated_programs import SimulatedProgram
 
 from advisor import cli
@@ -693,6 +696,24 @@ def test_what_the_budget_left_open_is_not_called_nothing_to_win() -> None:
     assert result.undecided_setting.setting.name == "flags"
     decided = tune(SimulatedProgram(3, {"flags": 0.5}))
     assert decided.undecided_setting is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_a_run_started_ends_with_it(number: signal.Signals, tmp_path: Path) -> None:
+    """Also where a batch system asks the search to end, and not a user."""
+    (tmp_path / "app.sh").write_text("echo $$ > started; exec sleep 600", encoding="utf-8")
+    recorded = str(ROOT / "tests" / "profiles" / "fig4.json")
+    words = ["tune", "--advice", recorded, "--session", str(tmp_path / "s"), "--", "sh", "app.sh"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gapwatch", *words], cwd=tmp_path, env=environment(tmp_path), start_new_session=True,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    started = tmp_path / "started"
+    wait_until(lambda: started.exists() and started.read_text(encoding="utf-8").strip() != "")
+    program = int(started.read_text(encoding="utf-8"))
+    process.send_signal(number)
+    assert process.wait(PATIENCE_S) == 130
+    wait_until(lambda: not Path(f"/proc/{program}").exists())
 
 
 def test_what_noise_hides_is_not_called_nothing_to_win(
