@@ -40,7 +40,7 @@ def quote_data(text: str | None, longest: int = _LONGEST) -> str | None:
     """Return text from outside as one line between ``«`` and ``»``, which it cannot end itself; None stays None."""
     if text is None:
         return None
-    plain = clean_text(text).replace("«", "<").replace("»", ">")
+    plain = clean_text(text[: longest + 1]).replace("«", "<").replace("»", ">")  # which makes nothing shorter
     return f"«{plain if len(plain) <= longest else plain[: longest - 1] + '…'}»"
 
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from mcp.server.lowlevel import Server
+    from mcp.shared._stream_protocols import ReadStream, WriteStream
+    from mcp.shared.message import SessionMessage
 
     from advisor.advice.rules import RuleBook
     from advisor.agents.workplace import Workplace
@@ -38,15 +40,39 @@ def serve_stdio(workplace: Workplace) -> None:
     try:
         import anyio
         from mcp.server.stdio import stdio_server
+        from mcp.shared.message import SessionMessage
     except ImportError as error:
         raise AdvisorError(f"gapwatch mcp needs the SDK of the protocol: {install_line('mcp')}") from error
 
     async def serve_client() -> None:
         server = build_server(workplace)
-        async with stdio_server() as (receiving, sending):
-            await server.run(receiving, sending, server.create_initialization_options())
+        async with stdio_server() as (receiving, sending), anyio.create_task_group() as tasks:
+            readable, checked = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+            tasks.start_soon(_refuse_broken_messages, receiving, sending, readable)
+            await server.run(checked, sending, server.create_initialization_options())
 
     anyio.run(serve_client)
+
+
+async def _refuse_broken_messages(
+    receiving: ReadStream[SessionMessage | Exception],
+    sending: WriteStream[SessionMessage],
+    readable: WriteStream[SessionMessage | Exception],
+) -> None:
+    """Pass on what is a message, and answer what is none: the SDK leaves its sender waiting.
+
+    Nobody knows the number of such a request, so that the answer has none (JSON-RPC 2.0, section 5).
+    """
+    import mcp_types as types
+    from mcp.shared.message import SessionMessage
+
+    async with readable:
+        async for item in receiving:
+            if isinstance(item, SessionMessage):
+                await readable.send(item)
+                continue
+            error = types.ErrorData(code=types.INVALID_REQUEST, message="this line is no message of the protocol")
+            await sending.send(SessionMessage(types.JSONRPCError(jsonrpc="2.0", id=None, error=error)))
 
 
 def build_server(workplace: Workplace) -> Server[Any]:

@@ -182,6 +182,7 @@ def _mark_applied(workplace: Workplace, arguments: Mapping[str, Any]) -> Json:
     }  # fmt: skip
 
 
+#: In schemas, limits of length stand first: they are checked in order, and what is too long is not looked at.
 TOOLS: Final[Mapping[str, Tool]] = {
     "list_runs": Tool(
         "List the measured programs and their newest runs.", {"program": _PROGRAM}, (), _list_runs
@@ -206,7 +207,7 @@ TOOLS: Final[Mapping[str, Tool]] = {
         "build tell a change from noise. No shell: give the words of the command.",
         {
             "command": {
-                "type": "array", "items": {"type": "string", "maxLength": 4000}, "minItems": 1, "maxItems": 200,
+                "type": "array", "minItems": 1, "maxItems": 200, "items": {"type": "string", "maxLength": 4000},
             },
             "build": {**_TEXT, "description": "name of this state of the code (default: git commit and changes)"},
             "directory": {**_TEXT, "description": "where to run it (default: the first root)"},
@@ -219,8 +220,8 @@ TOOLS: Final[Mapping[str, Tool]] = {
         "Simulate what actions would gain on a recorded run, alone and together.",
         {
             "run": _RUN,
-            "actions": {"type": "array", "items": {"type": "string", "pattern": "^[A-Z]-?[A-Za-z0-9.]+$",
-                        "maxLength": 20}, "minItems": 1, "maxItems": 5},
+            "actions": {"type": "array", "minItems": 1, "maxItems": 5, "items": {"type": "string", "maxLength": 20,
+                        "pattern": "^[A-Z]-?[A-Za-z0-9.]+$"}},
             "region": {**_TEXT, "pattern": "^[^-]"},
         },
         ("run", "actions"), _what_if,

@@ -169,7 +169,8 @@ def _run_once(task: Callable[[], int], state: _ChildState) -> int:
     os.close(sending)
     waited = _Wait(child, receiving)
     try:
-        return waited.receive_result()
+        with _interrupted_by_request():
+            return waited.receive_result()
     except KeyboardInterrupt:
         if waited.interrupt_child():  # it said so itself
             return INTERRUPTED
@@ -177,6 +178,20 @@ def _run_once(task: Callable[[], int], state: _ChildState) -> int:
     finally:
         os.close(receiving)
         waited.end_child()
+
+
+@contextmanager
+def _interrupted_by_request() -> Iterator[None]:
+    """Take a request to end, as of batch systems, for an interruption, so that what the child runs ends with it."""
+    try:
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    except ValueError:  # not in the main thread
+        yield
+        return
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _run_child(task: Callable[[], int], state: _ChildState) -> NoReturn:

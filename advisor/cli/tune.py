@@ -6,6 +6,7 @@ import argparse
 import shlex
 import shutil
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from advisor.experiments.candidates import ProgramFacts
     from advisor.experiments.settings import Setting
+    from advisor.experiments.sources import SourceFiles
     from advisor.experiments.trials import TrialRunner
     from advisor.experiments.tuning import TriedSetting, TuningResult
     from advisor.model.records import Advice
@@ -87,7 +89,6 @@ def _parse_runs(text: str) -> int:
 def run_command(args: argparse.Namespace) -> int:
     """Tune and show the outcome; returns the exit code."""
     from advisor.experiments import candidates, tuning
-    from advisor.experiments.build_trees import find_build_system
     from advisor.experiments.trials import Check, TrialRunner
 
     words = tuple(args.command[1:] if args.command[:1] == ["--"] else args.command)
@@ -96,15 +97,16 @@ def run_command(args: argparse.Namespace) -> int:
     if args.build is not None and "{flags}" not in args.build:
         raise UsageError("--build says nowhere where the flags go: write {flags}")
     folder = Path.cwd()
-    session = _open_session(args, words, folder)
+    session, sources = _open_session(args, words, folder)
     until = time.monotonic() + args.budget
-    advice = _advise(args, words, folder, session)
-    rebuilds = args.build is not None or find_build_system(words, folder) is not None
+    with sources.watch_run() if sources is not None else nullcontext():
+        advice = _advise(args, words, folder, session)
     checked = args.check is not None or args.check_file is not None
-    facts = candidates.describe_program(words, folder, advice, rebuilds=rebuilds, checked=checked)
+    facts = candidates.describe_program(words, folder, advice, rebuilds=sources is not None, checked=checked)
     most = max(2, min(_SETTINGS, args.runs // 3))
     settings = candidates.propose_settings(facts, advice, fast_math=args.fast_math, most=most)
-    runner = TrialRunner(words, folder, session, args.build, Check(args.check, args.check_file, args.tolerance))
+    check = Check(args.check, args.check_file, args.tolerance)
+    runner = TrialRunner(words, folder, session, args.build, check, sources)
     if args.check_file is not None:
         first = runner.run_trial(tuning.REFERENCE, until - time.monotonic())
         if first.failure is not None:
@@ -125,18 +127,21 @@ def run_command(args: argparse.Namespace) -> int:
     return report_output.show_report(_build_report(result, words, args, session, _describe_limits(facts, runner)), args)
 
 
-def _open_session(args: argparse.Namespace, words: Sequence[str], folder: Path) -> Path:
-    """Return the directory of this command's runs, emptied if it is to begin anew.
+def _open_session(args: argparse.Namespace, words: Sequence[str], folder: Path) -> tuple[Path, SourceFiles | None]:
+    """Return the directory of this command's runs, emptied if it is to begin anew, and the files that its builds read.
 
-    Runs of another program, build or environment are none of this one. Raises ``UsageError`` for a directory of these.
+    Runs of another program, build or environment are none of this one, nor are those of sources that changed since.
+    Raises ``UsageError`` for a directory of these.
     """
+    from advisor.experiments.build_trees import find_sources
+    from advisor.experiments.sources import SourceFiles
     from advisor.experiments.trials import identify_work
 
     check = (args.check, args.check_file, args.tolerance)
     key = identify_work(words, folder, args.build, *check)
     session: Path = args.session or history_location.history_folder(args) / "tune" / key[:16]
     if args.again and session.exists():
-        if not (session / "runs.jsonl").exists():
+        if not (session / "key").exists():
             raise UsageError(f"{session} was not written by gapwatch tune; remove it yourself")
         shutil.rmtree(session)
     session.mkdir(parents=True, exist_ok=True)
@@ -146,7 +151,15 @@ def _open_session(args: argparse.Namespace, words: Sequence[str], folder: Path) 
             f"{session} holds runs of another command, program or environment; --again starts over, or name another one"
         )
     stated.write_text(key, "utf-8")
-    return session
+    place = find_sources(words, folder, args.build)
+    if place is None:
+        return session, None
+    own = [file for file in (args.env, args.output) if file is not None]
+    sources = SourceFiles(place[0], session, (*place[1], *own))
+    changed = sources.find_changed()
+    if changed:
+        raise UsageError(f"{changed[0]} changed since the runs in {session} were made; --again starts over")
+    return session, sources
 
 
 def _advise(args: argparse.Namespace, words: Sequence[str], folder: Path, session: Path) -> Advice | None:
@@ -219,6 +232,9 @@ def _build_report(
         parts.append(Text(f"Not decided after {result.runs} runs: no setting is certainly faster so far."))
     elif best is None and result.tried and all(one.effect is None for one in result.tried):
         parts.append(Text(f"No setting could be judged: the verdicts say why ({result.runs} runs)."))
+    elif best is None and result.hides_gains:
+        noise = f"the first two runs of the start differ by {100 * result.spread:.0f} %"
+        parts.append(Text(f"Not decided after {result.runs} runs: {noise}; try again on a quieter machine."))
     elif best is None:
         parts.append(Text(f"Nothing to gain: no setting is faster beyond doubt ({result.runs} runs)."))
     elif best.effect is not None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import re
 import shlex
 import shutil
@@ -14,18 +15,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from advisor.collect.binaries.executables import find_program
 from advisor.experiments.processes import read_tail, run_timed
 from advisor.experiments.settings import fill_flags
+from advisor.experiments.sources import LEFT_OUT
 from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
-#: What is not copied: it is large, and no part of a build.
-_LEFT_OUT: Final = (".git", ".hg", ".svn", "__pycache__")
 #: Files larger than that are linked instead of copied: inputs, not sources (bytes).
 _LARGE_B: Final = 64 << 20
+#: How what compilers and linkers make begins: ELF, archives, LLVM's bitcode; and modules of Fortran.
+_COMPILED: Final = (b"\x7fELF", b"!<arch>\n", b"!<thin>\n", b"BC\xc0\xde")
+_GZIP: Final = b"\x1f\x8b"
+_MODULES: Final = (".mod", ".smod")
+#: A time of change that is before that of any source (seconds since 1970).
+_LONG_AGO_S: Final = 1
 #: The languages of CMake that have flags.
 LANGUAGES: Final = ("C", "CXX", "Fortran")
 _CACHE_LINE: Final = re.compile(
@@ -36,6 +43,8 @@ _CMAKE_OPTIONS: Final = (
     "CMAKE_PREFIX_PATH", "CMAKE_MODULE_PATH", "CMAKE_TOOLCHAIN_FILE", "CMAKE_BUILD_TYPE", "CMAKE_CXX_STANDARD",
     "CMAKE_C_STANDARD", "CMAKE_EXE_LINKER_FLAGS", "CMAKE_SHARED_LINKER_FLAGS", "CMAKE_POSITION_INDEPENDENT_CODE",
 )  # fmt: skip
+#: The entry of CMake's cache that names the source directory.
+_CMAKE_SOURCE: Final = "CMAKE_HOME_DIRECTORY"
 #: Sections of Meson's options that a user chose, and options of the others.
 _MESON_SECTIONS: Final = ("user", "base", "compiler")
 _MESON_OPTIONS: Final = ("default_library", "wrap_mode", "debug", "prefer_static")
@@ -66,6 +75,18 @@ def find_build_system(words: Sequence[str], folder: Path) -> tuple[str, Path] | 
     return None
 
 
+def find_sources(words: Sequence[str], folder: Path, build: str | None) -> tuple[Path, tuple[Path, ...]] | None:
+    """Return the directory that builds with other flags read, and what in it is none of their input; None for none."""
+    if build is not None:
+        return folder, ()
+    system = find_build_system(words, folder)
+    if system is None:
+        return None
+    name, old = system
+    stated = _read_meson_folders(old)["source"] if name == "meson" else read_cmake_cache(old).get(_CMAKE_SOURCE)
+    return None if stated is None else (Path(stated), () if Path(stated).samefile(old) else (old,))
+
+
 def build_tree(
     words: Sequence[str], folder: Path, target: Path, flags: str, build: str | None, limit_s: float
 ) -> BuildTree:
@@ -74,7 +95,8 @@ def build_tree(
     Raises ``AdvisorError`` where it does not build, or nothing says how.
     """
     if build is not None:
-        return _build_copy(words, folder, target, flags, build, limit_s)
+        _build_copy(words, folder, target, flags, build, limit_s)
+        return locate_tree(words, folder, target, build)
     system = find_build_system(words, folder)
     if system is None:
         raise AdvisorError("nothing says how to build: --build \"make CFLAGS='{flags}'\"")
@@ -82,35 +104,57 @@ def build_tree(
     commands = _cmake_commands(old, target, flags) if name == "cmake" else _meson_commands(old, target, flags)
     for command in commands:
         _run_build(command, folder, target.with_name(f"{target.name}.log"), limit_s)
-    return BuildTree(tuple(_move_paths(words, folder, old, target)), folder)
+    return locate_tree(words, folder, target, build)
 
 
-def _build_copy(words: Sequence[str], folder: Path, target: Path, flags: str, build: str, limit_s: float) -> BuildTree:
+def locate_tree(words: Sequence[str], folder: Path, target: Path, build: str | None) -> BuildTree:
+    """Return the command in ``target``, which was built before."""
+    if build is not None:
+        return BuildTree(tuple(_move_paths(words, folder, folder, target)), target)
+    system = find_build_system(words, folder)
+    assert system is not None, "what was built has a build system"
+    return BuildTree(tuple(_move_paths(words, folder, system[1], target)), folder)
+
+
+def _build_copy(words: Sequence[str], folder: Path, target: Path, flags: str, build: str, limit_s: float) -> None:
     session = target.parent.resolve()
 
     def leave_out(place: str, names: list[str]) -> list[str]:
         own = [session.name] if Path(place).resolve() == session.parent else []  # it may lie in the tree
-        return [*own, *shutil.ignore_patterns(*_LEFT_OUT)(place, names)]
+        return [*own, *shutil.ignore_patterns(*LEFT_OUT)(place, names)]
 
     shutil.copytree(folder, target, symlinks=True, ignore=leave_out, copy_function=_copy_or_link)
     command = fill_flags(build, flags)
-    if Path(command[0]).name in ("make", "gmake"):
-        command.insert(1, "-B")  # objects with other flags were copied along
-    _run_build(command, target, target.with_name(f"{target.name}.log"), limit_s)
-    return BuildTree(tuple(_move_paths(words, folder, folder, target)), target)
+    log = target.with_name(f"{target.name}.log")
+    _run_build(command, target, log, limit_s)
+    left = find_program(words, target)
+    if left is None or not left.is_relative_to(target) or left.stat().st_mtime > _LONG_AGO_S:
+        return
+    if Path(command[0]).name not in ("make", "gmake"):
+        raise AdvisorError(f"{command[0]} built no {left.name} ({log})")
+    _run_build([command[0], "-B", *command[1:]], target, log, limit_s)  # a rule that names no files it is made of
 
 
 def _copy_or_link(source: str, target: str) -> str:
+    """Copy a file; what a compiler made becomes so old that all that make it anew do so.
+
+    ``make -B`` would do that too, but it never ends where a makefile lets a further make write what it includes.
+    """
     if Path(source).stat().st_size > _LARGE_B:
         Path(target).symlink_to(source)
         return target
-    return str(shutil.copy2(source, target))
+    shutil.copy2(source, target)
+    with Path(target).open("rb") as stream:
+        start = stream.read(len(max(_COMPILED, key=len)))
+    if start.startswith(_COMPILED) or (start.startswith(_GZIP) and target.endswith(_MODULES)):
+        os.utime(target, (_LONG_AGO_S, _LONG_AGO_S))
+    return target
 
 
 def _cmake_commands(old: Path, target: Path, flags: str) -> list[list[str]]:
     """Return the commands that configure and build with the options of the old build directory."""
     cached = read_cmake_cache(old)
-    source = cached.get("CMAKE_HOME_DIRECTORY")
+    source = cached.get(_CMAKE_SOURCE)
     if source is None:
         raise AdvisorError(f"{old / 'CMakeCache.txt'} names no source directory")
     own = [f"-D{name}={value}" for name, value in cached.items() if _is_option(name, cached, old)]
@@ -154,9 +198,13 @@ def _is_option(name: str, cached: Mapping[str, str], old: Path) -> bool:
 
 def _meson_commands(old: Path, target: Path, flags: str) -> list[list[str]]:
     """Return the commands that set up and build with the options of the old build directory."""
-    stated = json.loads((old / "meson-info" / "meson-info.json").read_text("utf-8"))
-    setup = ["meson", "setup", str(target), stated["directories"]["source"], "--buildtype=plain"]
+    setup = ["meson", "setup", str(target), _read_meson_folders(old)["source"], "--buildtype=plain"]
     return [[*setup, *list_meson_options(old, flags)], ["meson", "compile", "-C", str(target)]]
+
+
+def _read_meson_folders(old: Path) -> Mapping[str, str]:
+    stated: dict[str, dict[str, str]] = json.loads((old / "meson-info" / "meson-info.json").read_text("utf-8"))
+    return stated["directories"]
 
 
 def list_meson_options(folder: Path, flags: str) -> list[str]:

@@ -8,12 +8,13 @@ import os
 import re
 import shlex
 from collections import Counter
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect import builds
 from advisor.collect.binaries.executables import find_program
-from advisor.experiments.build_trees import BuildTree, build_tree
+from advisor.experiments.build_trees import BuildTree, build_tree, locate_tree
 from advisor.experiments.processes import read_tail, run_timed
 from advisor.model.errors import AdvisorError, InputError
 
@@ -22,15 +23,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from advisor.experiments.settings import Setting
+    from advisor.experiments.sources import SourceFiles
 
 #: Numbers in output, whose last digits may differ between correct runs.
 _NUMBER: Final = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eEdD][-+]?\d+)?")
 _LOG: Final = "runs.jsonl"
+#: Beside a tree that was built lies a file with its flags.
+_BUILT: Final = ".built"
 #: Beginnings of variables on which run times depend.
 _VARIABLES: Final = (
     "OMP_", "GOMP_", "KMP_", "OMPI_", "PMIX_", "UCX_", "MPICH_", "MPIR_", "I_MPI_", "GLIBC_TUNABLES", "MALLOC_",
     "LD_PRELOAD", "LD_LIBRARY_PATH", "GFORTRAN_", "CUDA_", "HIP_", "ROCR_", "GPU_", "SLURM_CPU_BIND", "MKL_",
     "OPENBLAS_",
+)  # fmt: skip
+#: Variables that makefiles and build systems read.
+_BUILD_VARIABLES: Final = (
+    "CC", "CXX", "FC", "F77", "MPICC", "MPICXX", "MPIFC", "CFLAGS", "CXXFLAGS", "FFLAGS", "FCFLAGS", "CPPFLAGS",
+    "LDFLAGS", "LDLIBS",
 )  # fmt: skip
 #: The file of results of the first run, and the numbers of the lines that the second run wrote otherwise.
 _REFERENCE: Final = "reference"
@@ -69,7 +78,9 @@ def identify_work(words: Sequence[str], folder: Path, *options: object) -> str:
     """Return a digest of what runs have to have in common: command, program, sources, options and environment."""
     program = find_program(words, folder)
     content = hashlib.sha256(program.read_bytes()).hexdigest() if program is not None else ""
-    variables = sorted(item for item in os.environ.items() if item[0].startswith(_VARIABLES))
+    variables = sorted(
+        item for item in os.environ.items() if item[0].startswith(_VARIABLES) or item[0] in _BUILD_VARIABLES
+    )
     stated = (tuple(words), str(folder), builds.identify_build(folder), content, options, variables)
     return hashlib.sha256(repr(stated).encode("utf-8", "surrogateescape")).hexdigest()
 
@@ -78,10 +89,15 @@ class TrialRunner:
     """Runs settings of one command; what was run before in ``session`` is not run again.
 
     ``session`` is a directory for build trees, outputs and the list of runs; ``runs_made`` counts those made now.
+    ``sources`` are the files that builds read, where there are builds.
     """
 
-    def __init__(self, words: tuple[str, ...], folder: Path, session: Path, build: str | None, check: Check) -> None:
+    def __init__(
+        self, words: tuple[str, ...], folder: Path, session: Path, build: str | None, check: Check,
+        sources: SourceFiles | None = None,
+    ) -> None:  # fmt: skip
         self.words, self.folder, self.session, self._build, self._check = words, folder, session, build, check
+        self._sources = sources
         self.runs_made = 0
         session.mkdir(parents=True, exist_ok=True)
         self._known = self._read_log()
@@ -108,15 +124,27 @@ class TrialRunner:
         return trial
 
     def find_tree(self, setting: Setting, limit_s: float) -> BuildTree:
-        """Return where the command of a setting runs, built first where it has flags of its own; ``AdvisorError``."""
+        """Return where the command of a setting runs, built first where it has flags of its own; ``AdvisorError``.
+
+        What a session built is there when it is resumed: it ends when its sources change.
+        """
         if setting.flags is None:
             return BuildTree(self.words, self.folder)
         if setting.flags not in self._trees:
-            number = len(list(self.session.glob("tree-*[0-9]")))
-            target = self.session / f"tree-{number}"
-            tree = build_tree(self.words, self.folder, target, setting.flags, self._build, limit_s)
-            self._trees[setting.flags] = tree
+            self._trees[setting.flags] = self._find_built(setting.flags) or self._build_tree(setting.flags, limit_s)
         return self._trees[setting.flags]
+
+    def _find_built(self, flags: str) -> BuildTree | None:
+        for mark in self.session.glob(f"tree-*{_BUILT}"):
+            if mark.with_suffix("").is_dir() and mark.read_text("utf-8") == flags:
+                return locate_tree(self.words, self.folder, mark.with_suffix(""), self._build)
+        return None
+
+    def _build_tree(self, flags: str, limit_s: float) -> BuildTree:
+        target = self.session / f"tree-{len(list(self.session.glob('tree-*[0-9]')))}"
+        tree = build_tree(self.words, self.folder, target, flags, self._build, limit_s)
+        target.with_suffix(_BUILT).write_text(flags, "utf-8")
+        return tree
 
     def _run(self, setting: Setting, limit_s: float) -> Trial:
         try:
@@ -124,7 +152,8 @@ class TrialRunner:
         except AdvisorError as error:
             return Trial(setting.name, 0.0, f"does not build: {error}")
         output = self.session / "output"
-        run = run_timed(setting.change_command(tree.words), tree.folder, output, limit_s, setting.variables)
+        with self._sources.watch_run() if self._sources is not None else nullcontext():
+            run = run_timed(setting.change_command(tree.words), tree.folder, output, limit_s, setting.variables)
         if run.status is None:
             why = "did not end within the budget" if setting.is_start else f"ended after {run.seconds:.3g} s, too slow"
             return Trial(setting.name, run.seconds, why, timed_out=True)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Settings that gain less in their first run are not tried again.
 WORTH: Final = 0.03
+#: Where the first two runs of the start differ by more than that, gains of settings that ran once are within noise.
+ROUGH: Final = 0.25
 #: A setting that takes so many times as long as the start is ended.
 TOO_SLOW: Final = 2.0
 START: Final = Setting("start")
@@ -63,7 +65,8 @@ class TuningResult:
     """All settings with their effects, and the ``best``.
 
     Without a best one there is nothing to win, or the work was ``stopped`` before that was known. ``start_s`` is None
-    where no run of the start counts.
+    where no run of the start counts. ``spread`` is how much longer the slower of its first two runs took, relative to
+    the faster.
     """
 
     tried: tuple[TriedSetting, ...]
@@ -71,6 +74,12 @@ class TuningResult:
     start_s: float | None
     runs: int
     stopped: str | None
+    spread: float = 0.0
+
+    @property
+    def hides_gains(self) -> bool:
+        """Whether so much noise is in the runs that a gain worth having may not show."""
+        return self.spread > ROUGH
 
     @property
     def undecided_setting(self) -> TriedSetting | None:
@@ -96,6 +105,7 @@ class _Race:
     suspects: dict[str, tuple[int, ...]] = field(default_factory=dict)
     block: int = 0
     runs: int = 0
+    spread: float = 0.0
     stopped: str | None = None
 
     def run_setting(self, setting: Setting) -> Timing | None:
@@ -193,7 +203,8 @@ def _run_first_block(race: _Race, settings: Sequence[Setting], first: Timing) ->
     again = race.run_setting(START) or first
     race.settle_suspects()
     slow, fast = max(first.seconds, again.seconds), min(first.seconds, again.seconds)
-    most = fast * (1 - max(WORTH, min(0.5, slow / fast - 1) / 2))
+    race.spread = slow / fast - 1
+    most = fast * (1 - max(WORTH, min(0.5, race.spread) / 2))
     return [
         one for one in settings
         if one.name not in race.broken and (timing := timings[one.name]) is not None and timing.seconds < most
@@ -244,7 +255,7 @@ def _conclude(race: _Race, settings: Sequence[Setting], effects: dict[str, Effec
         tried.append(TriedSetting(one, effect, verdict, race.median_s(one.name)))
     certain = [one for one in tried if one.verdict == "faster" and one.effect is not None]
     best = min(certain, key=lambda one: one.effect.ratio if one.effect else 1.0, default=None)
-    return TuningResult(tuple(tried), best, race.median_s(START.name), race.runs, race.stopped)
+    return TuningResult(tuple(tried), best, race.median_s(START.name), race.runs, race.stopped, race.spread)
 
 
 def _judge(race: _Race, setting: Setting, effect: Effect | None) -> str:
@@ -261,4 +272,6 @@ def _judge(race: _Race, setting: Setting, effect: Effect | None) -> str:
         return "no gain"
     if effect.runs > 1:
         return _NOISE
-    return _CUT_SHORT if race.stopped and effect.ratio < 1 - WORTH else _DROPPED
+    if effect.ratio >= 1 - WORTH:
+        return _DROPPED
+    return _CUT_SHORT if race.stopped else _NOISE

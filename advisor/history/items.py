@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 ItemState = Literal["new", "open", "acknowledged", "suppressed", "applied", "resolved", "back"]
 #: A region holds all that an item promises if no more than this share of it is missing.
 _ROUNDING: Final = 0.01
+#: Gaps between the bounds below I, which only operation counts tell apart.
+_OF_COMPUTATION: Final = frozenset(("A", "C", "S", "$"))
 ANY_GAIN: Final = "SELECT 1 FROM items WHERE program = ? AND realised_s IS NOT NULL LIMIT 1"
 
 
@@ -56,17 +58,20 @@ ITEMS_WITH_GAINS: Final = (
 )
 
 
-def sum_gap_seconds(advice: Advice, item: Item, *, whole: bool = False) -> float:
-    """Return the seconds that a run loses to an item's gaps: at its region, or all where there is none or ``whole``."""
-    total = 0.0
-    for gap in advice.gaps:
-        if gap.name not in item.gaps:
-            continue
-        if whole or item.region is None:
-            total += gap.seconds
-        else:
-            total += sum(share.seconds for share in gap.regions if share.name == item.region)
-    return total
+def sum_gap_seconds(advice: Advice, item: Item, *, whole: bool = False) -> float | None:
+    """Return the seconds that a run loses to an item's gaps: at its region, or all where there is none or ``whole``.
+
+    Gaps of computation that a run does not tell apart are part of its lowest known bound, whose seconds stand for them.
+    None for gaps that the run does not show.
+    """
+    shown = [gap for gap in advice.gaps if gap.name in item.gaps]
+    if not shown and _OF_COMPUTATION.issuperset(item.gaps):
+        return next((bound.seconds for bound in advice.bounds if bound.seconds is not None), None)
+    if not shown:
+        return None
+    if whole or item.region is None:
+        return sum(gap.seconds for gap in shown)
+    return sum(share.seconds for gap in shown for share in gap.regions if share.name == item.region)
 
 
 class ItemStore:
@@ -260,13 +265,27 @@ def compute_resolved_gain(runs: RunStore, item: Item) -> float | None:
     return _compute_gain(before, after, item)
 
 
-def _compute_gain(before: Sequence[Advice], after: Sequence[Advice], item: Item) -> float:
-    """Return what an applied item has won: the mean of its seconds before, less that after."""
+def _compute_gain(before: Sequence[Advice], after: Sequence[Advice], item: Item) -> float | None:
+    """Return what an applied item has won: the mean of its seconds before, less that after; None where unknown.
+
+    So it is where only some of the runs tell the gaps of computation apart.
+    """
+    told = {any(gap.name in item.gaps for gap in run.gaps) for run in (*before, *after)}
+    if len(told) > 1 and _OF_COMPUTATION.issuperset(item.gaps):
+        return None
     shown = [one for run in before for one in run.recommendations if one.fingerprint == item.fingerprint]
     most = fmean([one.ceiling_s for one in shown]) if shown else item.ceiling_s
-    whole = most > (1 + _ROUNDING) * fmean([sum_gap_seconds(run, item) for run in before])
-    means = [fmean([sum_gap_seconds(run, item, whole=whole) for run in runs]) for runs in (before, after)]
-    return means[0] - means[1]
+    at_region = _average_seconds(before, item, whole=False)
+    whole = at_region is not None and most > (1 + _ROUNDING) * at_region
+    lost, left = (_average_seconds(runs, item, whole=whole) for runs in (before, after))
+    return None if lost is None or left is None else lost - left
+
+
+def _average_seconds(runs: Sequence[Advice], item: Item, *, whole: bool) -> float | None:
+    """Return the mean seconds of an item's gaps over the runs that show them; None where none does."""
+    seconds = [sum_gap_seconds(run, item, whole=whole) for run in runs]
+    known = [one for one in seconds if one is not None]
+    return fmean(known) if known else None
 
 
 def _next_state(item: Item, now: datetime) -> ItemState:

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import random
 import shutil
+import subprocess
+import sys
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from command_line import ROOT
+from command_line import ROOT, environment
 from compiled_programs import compile_program
 from mcp_client import Agent, connect
+from patience import PATIENCE_S
 
 import gapwatch
 from advisor.advice.explaining import explain_study
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 anyio = pytest.importorskip("anyio", reason="the extra mcp is not installed")
+jsonschema = pytest.importorskip("jsonschema", reason="the extra mcp is not installed")
 
 RECORDED = ROOT / "examples" / "tutorial" / "recorded"
 FIG4 = ROOT / "tests" / "profiles" / "fig4.json"
@@ -391,6 +395,32 @@ def test_wrong_arguments_get_clean_errors_and_the_server_lives_on(tmp_path: Path
         assert not (await agent.call("get_advice", run=str(FIG4))).failed
 
     run_agent(use, ROOT, home)
+
+
+def test_what_is_too_long_is_not_looked_at_piece_by_piece() -> None:
+    """Limits of length stand before what is said of each element, so that the first error is the length."""
+    for tool, name in (("what_if", "actions"), ("measure", "command")):
+        schema = dict(TOOLS[tool].properties[name])
+        assert list(schema).index("maxItems") < list(schema).index("items")
+        assert next(jsonschema.Draft202012Validator(schema).iter_errors(["\n"] * 1000)).validator == "maxItems"
+
+
+def test_a_line_that_is_no_message_is_answered(tmp_path: Path) -> None:
+    """Deep nesting, half a surrogate pair and positional parameters: the sender does not wait for ever."""
+    broken = [
+        '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":' + "[" * 5000 + "]" * 5000 + "}",
+        '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"get_advice","arguments":{"run":"\\ud800"}}}',
+        '{"jsonrpc":"2.0","id":3,"method":"tools/call","params":[1]}',
+        "hello",
+    ]
+    words = [sys.executable, "-m", "gapwatch", "mcp", "--root", str(tmp_path), "--state", str(tmp_path / "state")]
+    done = subprocess.run(
+        words, input="\n".join(broken) + "\n", capture_output=True, text=True, env=environment(tmp_path), cwd=tmp_path,
+        timeout=PATIENCE_S, check=True,
+    )  # fmt: skip
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [answer["id"] for answer in answers] == [None] * len(broken)
+    assert {answer["error"]["message"] for answer in answers} == {"this line is no message of the protocol"}
 
 
 def build_comparison(before_s: float, after_s: float, noise_s: float | None, beyond: bool | None) -> Comparison:

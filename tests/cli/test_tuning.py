@@ -6,13 +6,17 @@ import json
 import math
 import random
 import shutil
+import signal
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from command_line import ROOT, environment
+from patience import PATIENCE_S, wait_until
 from simulated_programs import SimulatedProgram
 
 from advisor import cli
@@ -32,14 +36,13 @@ from advisor.experiments.settings import (
     uses_fortran_files,
     uses_mpi_files,
 )
-from advisor.experiments.trials import Check, TrialRunner, find_different_lines, find_last_words, identify_work
+from advisor.experiments.trials import Check, Trial, TrialRunner, find_different_lines, find_last_words, identify_work
 from advisor.experiments.tuning import REFERENCE, START, tune_command
 from advisor.model.errors import AdvisorError
 from advisor.model.records import Region, Share
 from gapwatch import load
 
 if TYPE_CHECKING:
-    from advisor.experiments.trials import Trial
     from advisor.experiments.tuning import TuningResult
     from advisor.model.records import Advice
 
@@ -268,6 +271,60 @@ def test_a_program_is_tuned_in_trees_apart(project: Path, tmp_path: Path, capsys
     tuned(capsys, *options)
     again = (session / "runs.jsonl").read_text(encoding="utf-8").splitlines()
     assert again[: len(made)] == made, "what was run is not run again"
+
+
+def test_what_was_built_is_not_built_again(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A resumed session builds nothing twice, whatever its runs wrote; a changed source ends it."""
+    builds = tmp_path / "builds"
+    (project / "app.sh").write_text("date >> written; exec ./app\n", encoding="utf-8")
+    (project / "written").touch()
+    with (project / "Makefile").open("a", encoding="utf-8") as makefile:
+        makefile.write(f"\techo '$(CFLAGS)' >> {builds}\n")
+
+    def resume(runs: int) -> int:
+        options = ("--build", "make CFLAGS='{flags} -DWRONG=0'", "--session", str(tmp_path / "s"), "--runs", str(runs))
+        return cli.main(["tune", *options, "--", "sh", "app.sh"])
+
+    assert resume(4) == 0
+    made = builds.read_text(encoding="utf-8")
+    assert made
+    session = tmp_path / "s"
+    (session / "runs.jsonl").unlink()  # so that all is run once more
+    assert resume(4) == 0
+    assert builds.read_text(encoding="utf-8") == made
+    (project / "app.c").write_text(PROGRAM + "\n", encoding="utf-8")
+    capsys.readouterr()
+    assert resume(4) == 2
+    assert "app.c changed since the runs in" in capsys.readouterr().err
+    assert cli.main(["tune", "--again", "--build", "make CFLAGS='{flags} -DWRONG=0'", "--session", str(session),
+                     "--runs", "4", "--", "sh", "app.sh"]) == 0  # fmt: skip
+    assert builds.read_text(encoding="utf-8") != made
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        "app: app.o\n\tcc app.o -o app\napp.o: app.c\n\tcc $(CFLAGS) -c app.c\n",
+        "app:\n\tcc $(CFLAGS) app.c -o app\n",
+        "app: app.c\n\tcc $(CFLAGS) app.c -o app\ninclude depends\n"
+        "depends: app.c\n\t@touch depends\n\t@$(MAKE) depend\ndepend: depends\n",
+    ],
+)
+def test_all_that_was_compiled_is_compiled_anew(rules: str, tmp_path: Path) -> None:
+    """Objects, a program whose rule names no sources, and an included file that a further make writes."""
+    for tool in ("make", "cc"):
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / "app.c").write_text("int main(void) { return CODE; }", encoding="utf-8")
+    (folder / "Makefile").write_text(rules, encoding="utf-8")
+    subprocess.run(["make", "-s", "CFLAGS=-DCODE=3"], cwd=folder, check=True, timeout=PATIENCE_S)
+    tree = build_tree(("./app",), folder, tmp_path / "tree", "-DCODE=5", "make CFLAGS='{flags}'", PATIENCE_S)
+    assert subprocess.run(tree.words, cwd=tree.folder, check=False).returncode == 5
+    assert subprocess.run(["./app"], cwd=folder, check=False).returncode == 3
+    with pytest.raises(AdvisorError, match="true built no app"):
+        build_tree(("./app",), folder, tmp_path / "other", "-DCODE=5", "true {flags}", PATIENCE_S)
 
 
 def test_flags_with_wrong_results_are_never_recommended(
@@ -621,7 +678,9 @@ def test_runs_of_another_program_or_environment_are_not_taken_up(
     program.write_bytes(b"\x7fELF2")
     keys.append(identify_work(("./app",), tmp_path, None))
     keys.append(identify_work(("./app",), tmp_path, "make {flags}"))
-    assert len(set(keys)) == 4
+    monkeypatch.setenv("CC", "clang")
+    keys.append(identify_work(("./app",), tmp_path, "make {flags}"))
+    assert len(set(keys)) == 5
     session = tmp_path / "session"
     session.mkdir()
     (session / "key").write_text("other", encoding="utf-8")
@@ -637,6 +696,45 @@ def test_what_the_budget_left_open_is_not_called_nothing_to_win() -> None:
     assert result.undecided_setting.setting.name == "flags"
     decided = tune(SimulatedProgram(3, {"flags": 0.5}))
     assert decided.undecided_setting is None
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_a_run_started_ends_with_it(number: signal.Signals, tmp_path: Path) -> None:
+    """Also where a batch system asks the search to end, and not a user."""
+    (tmp_path / "app.sh").write_text("echo $$ > started; exec sleep 600", encoding="utf-8")
+    recorded = str(ROOT / "tests" / "profiles" / "fig4.json")
+    words = ["tune", "--advice", recorded, "--session", str(tmp_path / "s"), "--", "sh", "app.sh"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gapwatch", *words], cwd=tmp_path, env=environment(tmp_path), start_new_session=True,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    started = tmp_path / "started"
+    wait_until(lambda: started.exists() and started.read_text(encoding="utf-8").strip() != "")
+    program = int(started.read_text(encoding="utf-8"))
+    process.send_signal(number)
+    assert process.wait(PATIENCE_S) == 130
+    wait_until(lambda: not Path(f"/proc/{program}").exists())
+
+
+def test_what_noise_hides_is_not_called_nothing_to_win(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two runs of the start that differ by half say little of settings that ran once."""
+    seconds = {"start": [1.0, 1.5], "quicker": [0.9], "slower": [1.4]}
+
+    class Runner(SimulatedProgram):
+        def run_trial(self, setting: Setting, limit_s: float) -> Trial:
+            return Trial(setting.name, seconds[setting.name].pop(0))
+
+    result = tune(Runner(1, {}), [Setting("quicker", ("memory",)), Setting("slower", ("mpi",))])
+    assert result.best is None
+    assert result.hides_gains
+    assert [one.verdict for one in result.tried] == ["within noise", "no gain in the first run"]
+    assert not tune(SimulatedProgram(1, {})).hides_gains
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("advisor.experiments.tuning.tune_command", lambda *_: result)
+    assert cli.main(["tune", "--session", str(tmp_path / "s"), "--", "true"]) == 0
+    assert "Not decided after 4 runs: the first two runs of the start differ by 50 %" in capsys.readouterr().out
 
 
 def test_a_gain_that_the_budget_left_at_one_run_is_not_called_none() -> None:

@@ -10,7 +10,7 @@ import advice_samples
 import pytest
 
 from advisor.history.access import open_writer
-from advisor.history.items import ItemStore, sum_gap_seconds
+from advisor.history.items import ItemStore, _compute_gain, sum_gap_seconds
 from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from advisor.history.access import Writer
     from advisor.history.location import HistoryLocation
-    from advisor.model.records import Advice
+    from advisor.model.records import Advice, Bound
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 SHOWING = replace(advice_samples.full(), recommendations=(replace(advice_samples.recommendation(), gaps=("L",)),))
@@ -89,10 +89,34 @@ def test_an_applied_item_gets_what_it_won_beside_what_was_promised(writer: Write
     states(writer, replace(SILENT, gaps=gaps), first=2)
     (item,) = ItemStore(writer.connection).items_of_program("jacobi")
     before = sum_gap_seconds(SHOWING, item)
+    assert before is not None
     assert before > 0
     assert item.state == "resolved"
     assert item.realised_s == pytest.approx(0.75 * before)
     assert item.promised_s == (ITEM.ceiling_s if ITEM.expected_s is None else ITEM.expected_s)
+
+
+def test_what_an_item_of_computation_won_is_that_of_the_lowest_bound(writer: Writer) -> None:
+    """Without operation counts the gaps of computation are part of the first known bound; none is not zero."""
+    item = replace(ITEM, gaps=("A", "C", "S", "$"))
+    gaps = tuple(gap for gap in SHOWING.gaps if gap.name not in item.gaps)
+
+    def state_bounds(i_s: float) -> tuple[Bound, ...]:
+        kept = [one for one in SHOWING.bounds if not one.name.startswith("M")]
+        return tuple(replace(one, seconds=i_s) if one.name == "I" else one for one in kept)
+
+    before = replace(SHOWING, gaps=gaps, recommendations=(item,), bounds=state_bounds(0.5))
+    with writer.transaction() as connection:
+        items = ItemStore(connection)
+        items.update_items(1, before, (), NOW)
+        items.mark_item(items.find_item(None, item.action), "applied", NOW)
+        items.update_items(2, replace(before, recommendations=(), bounds=state_bounds(0.2)), (before,), NOW)
+    (won,) = ItemStore(writer.connection).items_of_program("jacobi")
+    assert won.realised_s == pytest.approx(0.3)
+    assert sum_gap_seconds(replace(before, bounds=()), won) is None
+    assert sum_gap_seconds(before, replace(won, gaps=("no such gap",))) is None
+    told = replace(before, gaps=(replace(SHOWING.gaps[0], name="C"),))
+    assert _compute_gain([before], [told, before], won) is None
 
 
 def test_a_name_that_fits_none_or_several_shows_the_choices(writer: Writer) -> None:
