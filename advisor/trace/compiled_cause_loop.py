@@ -64,7 +64,7 @@ def collect_causes(
                 holder[slot], keys[count] = count, key
                 count += 1
             group = holder[slot]
-            often = 1.0 + max(repeats[enter[call]], 0)
+            often = 1.0 + max(repeats[enter[call]], -1)
             sums[0, group] += seconds[entry]
             sums[1, group] += often * max(teams[entry], 1) if category[source] == synchronizing else often
             sums[2, group] += max(size[call], 0)

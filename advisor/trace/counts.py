@@ -84,8 +84,8 @@ def sum_call_bytes(trace: Trace, calls: Calls, kinds: tuple[Kind, ...]) -> IntAr
 
 
 def count_repeats(trace: Trace, events: IntArray) -> FloatArray:
-    """Return how many calls or file operations each of some enters or ``Kind.IO`` events stands for."""
-    return 1.0 + np.maximum(trace.tag[events], 0)
+    """Return how many calls or file operations each of some enters or ``Kind.IO`` events stands for; 0: goes on."""
+    return 1.0 + np.maximum(trace.tag[events], -1)
 
 
 def count_events(

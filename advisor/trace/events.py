@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Kind(IntEnum):
     """What an event records, and how the columns of ``Trace`` are used for it."""
 
-    ENTER = 1  # region, tag = how many further calls it stands for, which follow each other
+    ENTER = 1  # region, tag = how many further calls it stands for, which follow each other; -1: it goes on with one
     LEAVE = 2  # region
     SEND = 3  # partner, comm, tag, size; blocking
     RECV = 4  # partner, comm, tag, size; at completion

@@ -40,6 +40,14 @@ _LEAST_EVALUATING: Final = 0.12
 _PER_ELEMENT: Final = 0.15
 #: Library code by which processes send each other objects.
 _PACKING: Final = ("/multiprocessing/", "/concurrent/futures/process.py", "/loky/", "/cloudpickle/")
+#: Code of the interpreter that turns objects into bytes and back, and which part of a line's samples lie in it where
+#: the line does nothing else: the rest makes the objects.
+_PICKLING: Final = (
+    "_Pickler_", "Pickler_", "_Unpickler_", "Unpickler_", "_pickle_", "Pdata_", "PyMemoTable_", "memo_put", "memo_get",
+    "save_", "batch_list", "batch_dict", "load_counted_", "do_setitems", "do_append",
+)  # fmt: skip
+_PICKLE_OBJECT: Final = "/_pickle."
+_PICKLED: Final = 0.2
 #: Libraries by what they do: tables, patterns (and dates, which are read by them), documents; what of them is compiled.
 _TABLES: Final = ("/pandas/",)
 _PATTERNS: Final = ("/re/__init__.py", "/re/_", "/re.py", "/sre_", "/_strptime.py")
@@ -119,9 +127,13 @@ def share_python(recording: Recording) -> dict[Function, dict[str, float]]:
     for samples in counted.values():
         for one, count in samples.items():
             lines[one.line][_group(one)] += count
+    sends = len(recording.processes) > 1
     sources = _Sources(min(process.real_s for process in recording.processes))
     kinds = {line: _kind_of_line(sources.kind_at(line), groups) for line, groups in lines.items()}
-    return {function: _share(function, samples, kinds) for function, samples in counted.items()}
+    return {
+        function: _share(function, samples, kinds | _find_packing(samples) if sends else kinds)
+        for function, samples in counted.items()
+    }
 
 
 def _samples_of(thread: RecordedThread, places: Places) -> Iterator[_Sampled]:
@@ -143,6 +155,17 @@ def _samples_of(thread: RecordedThread, places: Places) -> Iterator[_Sampled]:
             frames[-1].function if frames else "",
             number >= 0 and interpreter[number],
         )
+
+
+def _find_packing(samples: Counter[_Sampled]) -> dict[tuple[str, int | None], str]:
+    """Return the lines at which a function packs or unpacks objects, as a call of mpi4py in small letters does."""
+    packing: Counter[tuple[str, int | None]] = Counter()
+    everything: Counter[tuple[str, int | None]] = Counter()
+    for one, count in samples.items():
+        everything[one.line] += count
+        packs = _PICKLE_OBJECT in one.object or one.compiled.startswith(_PICKLING)
+        packing[one.line] += count if packs else 0
+    return {line: "pickled" for line, count in packing.items() if count and count >= _PICKLED * everything[line]}
 
 
 def _group(one: _Sampled) -> str:
