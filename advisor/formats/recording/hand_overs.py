@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 #: Calls that move bytes between processes, calls that look whether there are any, and what says nothing of either.
 _MOVING: Final = ("pipe_read", "pipe_write")
-_LOOKING: Final = ("poll", "select")
+_LOOKING: Final = ("poll", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait")
 _BESIDE: Final = ("python_gil", *WAITS_FOR_CHILDREN)
 #: What is written at once comes at once up to this size (PIPE_BUF of Linux); more comes in pieces.
 _PIECE_B: Final = 4096
