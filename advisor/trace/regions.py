@@ -173,6 +173,11 @@ def classify_region(name: str, role: str = "FUNCTION", paradigm: str = "USER") -
     return _classify_mpi(name, role, paradigm) or _classify_call(name, role, paradigm) or (name, Role.USER)
 
 
+def is_openmp(name: str) -> bool:
+    """Return whether a region is one of OpenMP, or a call of its library."""
+    return _OPENMP_PREFIX.match(name) is not None or name.startswith("omp_")
+
+
 def is_sleep(name: str) -> bool:
     """Return whether a region is a call in which a program asks to be put to sleep."""
     return name in _SLEEP_CALLS
