@@ -26,7 +26,7 @@ COUNTED: Final = (
 
 
 #: Counts by row and location: the seconds that calls would have transferred if each had taken no longer than the
-#: quickest quarter of its equals.
+#: quickest fiftieth of its equals.
 UNDISTURBED_TRANSFER: Final = "transfer.undisturbed_s"
 #: Counts by row and location: the seconds for which threads of a team had ended their parts of parallel regions before
 #: the last one did. They are in no call then, and in no phase.
@@ -35,11 +35,11 @@ IDLE_ENDS: Final = "threads.idle_ends_s"
 TO_FIRST, BYTES_TO_FIRST = "messages.to_first", "messages.to_first_B"
 #: Fewer equal calls show no quarter that nobody disturbed.
 _EQUALS: Final = 8
-_QUICK: Final = 0.25
+_QUICK: Final = 0.02
 
 
 def find_quick_seconds(group: IntArray, seconds: FloatArray) -> FloatArray:
-    """Return how long the quickest quarter of each group takes at most, (groups,); infinity where they are few.
+    """Return how long the quickest fiftieth of each group takes at most, (groups,); infinity where they are few.
 
     Where other programs take the cores most of the time, a call lasts until its partner has a core again. But there are
     always some during which both have one, and what these take is what network and library need.

@@ -39,6 +39,7 @@ WAITING_KINDS: Final = {
     "late_sender": ("late sender",),
     "late_receiver": ("late receiver",),
     "collective": ("collective", "late root"),
+    "late_root": ("late root",),
     "barrier": ("barrier", "end of run"),
     "thread": ("thread barrier", "lock", "tasks"),
     "task": ("tasks",),

@@ -91,6 +91,7 @@ _WAITING: Final = (
         wait.late_sender_share   | share | waiting for a message not yet sent / all waiting
         wait.late_receiver_share | share | waiting of senders for the receive / all waiting
         wait.collective_share    | share | waiting in collectives with data / all waiting
+        wait.late_root_share     | share | waiting for the rank that collects from all or sends to all / all waiting
         wait.barrier_share       | share | waiting in barriers and at the end of the run / all waiting
         wait.thread_share        | share | waiting of threads, in their barriers, for locks and tasks / all waiting
         wait.lock_share          | share | waiting of threads for locks and critical sections, no notices / all waiting

@@ -134,6 +134,8 @@ def select_instructions(action: Action, profile: Profile, model: str | None) -> 
     if any(how.model == "threads" for how in action.instructions) and _has_plain_threads(profile):
         models = (models - {"openmp"}) | {"threads"}
     fitting = tuple(how for how in action.instructions if how.model in models | {"any"}) or action.instructions
+    if (profile.language or "").lower() != "python":
+        fitting = tuple(how for how in fitting if how.language != "python") or fitting
     fitting = tuple(sorted(fitting, key=lambda how: how.model not in models & _FRAMEWORKS))
     spoken = (profile.language or "").lower()
     if spoken in WITHOUT_OPENMP:
@@ -142,7 +144,7 @@ def select_instructions(action: Action, profile: Profile, model: str | None) -> 
         return tuple(_keep_words(how) for how in fitting if how.model in models)
     language = _LANGUAGES.get(spoken)
     if language is None:  # recordings tell that a program is one of Python
-        return tuple(how for how in fitting if how.language != "python") or fitting
+        return fitting
     return tuple(
         how for name in dict.fromkeys(how.model for how in fitting) for how in _select_language(fitting, name, language)
     )

@@ -184,6 +184,8 @@ def _kind_of_line(asked: LineKind, groups: Counter[str]) -> str | None:
         return "listed"
     if LineKind.GROWS in asked and groups["copies"] >= most:
         return "regrown"
+    if LineKind.EXTENDS in asked and groups["copies"] + groups["rowwise"] + groups["tables"] >= most:
+        return "regrown"  # making a table of two costs more than to copy them
     return "rowwise" if groups["rowwise"] >= most else None
 
 

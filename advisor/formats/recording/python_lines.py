@@ -36,6 +36,7 @@ class LineKind(Flag):
     NOTHING = 0
     SEARCHES = auto()
     GROWS = auto()
+    EXTENDS = auto()  # GROWS, by a function that makes a new array or table
 
 
 def read_line_kinds(path: str, changed_before_s: float) -> Mapping[int, LineKind]:
@@ -83,7 +84,7 @@ def _kind_of(node: ast.stmt | ast.expr) -> LineKind:
         case ast.AugAssign(op=ast.Add(), value=value) if not _is_number(value):
             return LineKind.GROWS
         case ast.Assign(targets=[target], value=value) if _extends(value, ast.unparse(target)):
-            return LineKind.GROWS
+            return LineKind.GROWS | (LineKind.EXTENDS if isinstance(value, ast.Call) else LineKind.NOTHING)
     return LineKind.NOTHING
 
 
