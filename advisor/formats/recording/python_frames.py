@@ -73,6 +73,12 @@ _KEYS_AND_TEXT: Final = (
     "_Py_bytes_", "ascii_", "set_", "siphash", "_Py_HashBytes", "split", "rsplit", "fastsearch", "stringlib", "replace",
     "strip", "do_strip", "_Py_strhex", "find_first", "tuplehash", "tuple_hash", "lookdict", "ucs1lib",
 )  # fmt: skip
+#: Of these, what looks a name up: the code of a module keeps its variables in a dictionary.
+_NAMES: Final = (
+    "unicodekeys_lookup", "_Py_dict_lookup", "insertdict", "insert_to", "dict_set_item", "_PyDict_SetItem",
+    "PyDict_SetItem", "PyDict_GetItem", "_PyDict_LoadGlobal", "_PyDict_GetItem",
+)  # fmt: skip
+_MODULE: Final = "<module>"
 #: Such a part of a line's samples says what the line does; of a function's, that it works on keys and text.
 _MAIN: Final = 0.5
 _KEYED: Final = 0.15
@@ -199,7 +205,8 @@ def _share(function: Function, samples: Counter[_Sampled], kinds: Mapping[Any, s
         found[kind or ("interpreted" if one.interpreter else "")] += count
         if one.interpreter and not kind:
             evaluating += count if not one.compiled or one.compiled.startswith(_EVALUATING) else 0
-            text += count if one.compiled.startswith(_KEYS_AND_TEXT) else 0
+            named = function[0] == _MODULE and one.compiled.startswith(_NAMES)
+            text += count if one.compiled.startswith(_KEYS_AND_TEXT) and not named else 0
         elif not kind:
             called += count if any(part in one.object for part in _NUMBERS) else 0
     total, inside = samples.total(), found.pop("interpreted", 0)
