@@ -146,7 +146,7 @@ def _work_per_hand_over_s(source: FactSource) -> float | None:
 
 
 def _answer_share(source: FactSource) -> float | None:
-    """Return the share of waiting for answers that a loop asks for one after the other in all waiting, ends included."""
+    """Return the share of waiting for answers that a loop asks for one by one in all waiting, ends included."""
     if source.events is None:
         return None
     counted = source.profile.counts.get(ANSWER_SECONDS)

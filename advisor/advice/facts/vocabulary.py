@@ -101,7 +101,7 @@ _WAITING: Final = (
         wait.hand_overs          | count | waits for locks, notices and pipes
         wait.notices             | count | waits for notices of other threads and processes, as at a queue
         wait.work_per_hand_over_s | s    | computation / waits for locks, notices and pipes
-        wait.answer_share        | share | waiting for what a loop in Python asks for one by one / all waiting, ends of threads
+        wait.answer_share        | share | waiting for what a loop in Python asks for one by one / all waiting
         wait.task_share          | share | threads without a task to run, and making tasks / all waiting
         wait.unmatched_share     | share | waiting in messages without a partner in the data / all waiting
     """),

@@ -31,7 +31,9 @@ def count_hand_overs(thread: RecordedThread, calls: IntArray) -> IntArray:
     often = count_calls(records)
     kind = np.zeros(len(calls), dtype=np.int8)
     for number, names in enumerate((_MOVING, _LOOKING, _BESIDE), 1):
-        kind[np.isin(records["function"], [f for f, name in thread.process.functions.items() if name in names])] = number
+        kind[np.isin(records["function"], [f for f, name in thread.process.functions.items() if name in names])] = (
+            number
+        )
     told = np.flatnonzero(kind < 3)
     if len(told) < 2 or not kind.any():
         return often

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 LEAST_USED: Final = 0.01
 #: … and so does one that uses less than this, none of it in the program itself: some spin before they sleep.
 LEAST_USED_IN_LIBRARIES: Final = 0.05
-#: Some spin for longer in one function of a library when they begin (OpenBLAS for a tenth of a second), and never again.
+#: Some spin for longer in one function of a library when they begin (OpenBLAS for a tenth of a second), and only then.
 LONGEST_SPIN_S: Final = 0.25
 #: Calls other than waiting that take less of that time are no work of its own either.
 LEAST_SERVED: Final = 0.05
