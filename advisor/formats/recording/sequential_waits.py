@@ -32,7 +32,6 @@ _CONCURRENT: Final = frozenset({
 #: What an event loop is started by, and what is awaited for no answer.
 _STARTING: Final = frozenset({"run", "run_until_complete"})
 _NO_ANSWERS: Final = frozenset({"sleep", "drain", "wait_closed", "put", "join", "send", "write", "close"})
-_COMPREHENSIONS: Final = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 def count_sequential_waits(profile: Profile, recording: Recording) -> dict[str, FloatArray]:
@@ -103,7 +102,7 @@ def _repeated_parts(node: ast.AST) -> Iterator[ast.stmt | ast.expr]:
         yield from node.body
     elif isinstance(node, ast.DictComp):
         yield from (node.key, node.value)
-    elif isinstance(node, _COMPREHENSIONS):
+    elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
         yield node.elt
 
 
