@@ -202,6 +202,6 @@ def count_events(
             counts[2, cell] += 1.0
             occurring[2] = True
         elif kind == _IO:
-            counts[3, cell] += 1.0 + max(tag[event], -1)
+            counts[3, cell] += 1.0 + max(tag[event], 0)
             counts[4, cell] += max(size[event], 0)
             occurring[3] = occurring[4] = True

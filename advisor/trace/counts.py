@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.support.grouping import group_rows, sum_by_group
-from advisor.trace.events import SENDS, Kind
+from advisor.trace.events import GOES_ON, SENDS, Kind
 from advisor.trace.nesting import select_recorded
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ def sum_call_bytes(trace: Trace, calls: Calls, kinds: tuple[Kind, ...]) -> IntAr
 
 def count_repeats(trace: Trace, events: IntArray) -> FloatArray:
     """Return how many calls or file operations each of some enters or ``Kind.IO`` events stands for; 0: goes on."""
-    return 1.0 + np.maximum(trace.tag[events], -1)
+    tag = trace.tag[events]
+    return np.where(tag == GOES_ON, 0.0, 1.0 + np.maximum(tag, 0))
 
 
 def count_events(
