@@ -30,6 +30,7 @@ REGIONS = (
     TraceRegion("implicit barrier", Role.OMP_BARRIER),
     TraceRegion("flush", Role.TOOL),
     TraceRegion("thread", Role.ROOT),
+    TraceRegion("MPI_Probe", Role.WAIT),
 )
 NUMBER = {region.name: number for number, region in enumerate(REGIONS)}
 

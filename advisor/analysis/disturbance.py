@@ -56,8 +56,8 @@ def doubtful_seconds(
 ) -> float:
     """Return the seconds of a gap, by its letter, that need not come back in another run.
 
-    In a part of the run with this ``share`` of its computation cores differ by so much less; a delay may be anywhere,
-    but for what CPU clocks have ``proven_s`` of the gap's ``seconds`` (``proven_imbalance``).
+    In a part of the run with this ``share`` of its computation cores differ by so much less; a delay may be anywhere.
+    What CPU clocks have ``proven_s`` of the gap's ``seconds`` is in no doubt (``proven_imbalance``).
     """
     if gap == "O":
         return _io_delay_seconds(profile) + min(_blocked_seconds(profile), disturbance_seconds(profile))
@@ -65,10 +65,10 @@ def doubtful_seconds(
         return 0.0
     table = profile.counts.get(UNREPEATED)
     uneven_s = float(table.sum()) if table is not None and gap in UNEVEN_GAPS else 0.0
-    delayed_s = disturbance_seconds(profile)
-    if seconds is not None and proven_s > 0:
-        delayed_s = min(delayed_s, max(seconds - proven_s, 0.0))
-    return delayed_s + share * uneven_s
+    doubted_s = disturbance_seconds(profile) + share * uneven_s
+    if seconds is not None and proven_s > 0:  # what differs between cores is no part of that either
+        doubted_s = min(doubted_s, max(seconds - proven_s, 0.0))
+    return doubted_s
 
 
 def undisturbed_seconds(profile: Profile) -> float:

@@ -59,8 +59,8 @@ GRADES = {
 EFFORTS = {1: "a flag or setting", 2: "a few lines", 3: "a local rewrite", 4: "a larger change", 5: "a redesign"}
 EFFICIENCIES = ("load_balance", "communication", "parallel", "serialization", "transfer")
 MODELS = {
-    "mpi": "MPI", "openmp": "OpenMP", "cuda": "CUDA", "hip": "HIP", "openmp-target": "OpenMP target",
-    "pytorch": "PyTorch", "jax": "JAX",
+    "mpi": "MPI", "openmp": "OpenMP", "threads": "threads", "cuda": "CUDA", "hip": "HIP",
+    "openmp-target": "OpenMP target", "pytorch": "PyTorch", "jax": "JAX",
 }  # fmt: skip
 LANGUAGES = {"c": "C", "cxx": "C++", "fortran": "Fortran"}
 #: How an expected gain is known.

@@ -11,6 +11,7 @@ import numpy as np
 
 from advisor.support.compiling import jit
 from advisor.trace.compiled_key_loops import Words, find_first_slot
+from advisor.trace.events import GOES_ON
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
@@ -64,7 +65,7 @@ def collect_causes(
                 holder[slot], keys[count] = count, key
                 count += 1
             group = holder[slot]
-            often = 1.0 + max(repeats[enter[call]], 0)
+            often = 0.0 if repeats[enter[call]] == GOES_ON else 1.0 + max(repeats[enter[call]], 0)
             sums[0, group] += seconds[entry]
             sums[1, group] += often * max(teams[entry], 1) if category[source] == synchronizing else often
             sums[2, group] += max(size[call], 0)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.support.grouping import group_rows, sum_by_group
-from advisor.trace.events import SENDS, Kind
+from advisor.trace.events import GOES_ON, SENDS, Kind
 from advisor.trace.nesting import select_recorded
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ COUNTED: Final = (
 
 
 #: Counts by row and location: the seconds that calls would have transferred if each had taken no longer than the
-#: quickest quarter of its equals.
+#: quickest fiftieth of its equals.
 UNDISTURBED_TRANSFER: Final = "transfer.undisturbed_s"
 #: Counts by row and location: the seconds for which threads of a team had ended their parts of parallel regions before
 #: the last one did. They are in no call then, and in no phase.
@@ -35,11 +35,11 @@ IDLE_ENDS: Final = "threads.idle_ends_s"
 TO_FIRST, BYTES_TO_FIRST = "messages.to_first", "messages.to_first_B"
 #: Fewer equal calls show no quarter that nobody disturbed.
 _EQUALS: Final = 8
-_QUICK: Final = 0.25
+_QUICK: Final = 0.02
 
 
 def find_quick_seconds(group: IntArray, seconds: FloatArray) -> FloatArray:
-    """Return how long the quickest quarter of each group takes at most, (groups,); infinity where they are few.
+    """Return how long the quickest fiftieth of each group takes at most, (groups,); infinity where they are few.
 
     Where other programs take the cores most of the time, a call lasts until its partner has a core again. But there are
     always some during which both have one, and what these take is what network and library need.
@@ -84,8 +84,9 @@ def sum_call_bytes(trace: Trace, calls: Calls, kinds: tuple[Kind, ...]) -> IntAr
 
 
 def count_repeats(trace: Trace, events: IntArray) -> FloatArray:
-    """Return how many calls or file operations each of some enters or ``Kind.IO`` events stands for."""
-    return 1.0 + np.maximum(trace.tag[events], 0)
+    """Return how many calls or file operations each of some enters or ``Kind.IO`` events stands for; 0: goes on."""
+    tag = trace.tag[events]
+    return np.where(tag == GOES_ON, 0.0, 1.0 + np.maximum(tag, 0))
 
 
 def count_events(

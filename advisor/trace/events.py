@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 class Kind(IntEnum):
     """What an event records, and how the columns of ``Trace`` are used for it."""
 
-    ENTER = 1  # region, tag = how many further calls it stands for, which follow each other
+    ENTER = 1  # region, tag = how many further calls it stands for, which follow each other; or GOES_ON
     LEAVE = 2  # region
     SEND = 3  # partner, comm, tag, size; blocking
     RECV = 4  # partner, comm, tag, size; at completion
@@ -34,6 +34,8 @@ class Kind(IntEnum):
     IO = 14  # partner = index into files (or -1), size = bytes, tag as of ENTER; at completion
 
 
+#: The tag of an enter whose call goes on with the one before, as a further piece of what that hands over.
+GOES_ON: Final = -2
 #: The columns of ``Trace`` with one value for each event, and the types of these as numpy names them.
 COLUMNS: Final = {
     "time_s": "f8", "kind": "u1", "region": "i4", "comm": "i4", "partner": "i4", "tag": "i4", "size": "i8",

@@ -122,7 +122,9 @@ _THREAD_CALLS = _split_words(
 NO_CORE_NAME, BLOCKED_NAME = "waiting for a core", "blocked in the system"
 _SLEEP_CALLS = _split_words("sleep usleep nanosleep clock_nanosleep")
 #: Calls in which any process waits, with threads or without.
-_PROCESS_WAITS = _split_words("pipe_read pipe_write select poll")
+_PROCESS_WAITS = _split_words(
+    "pipe_read pipe_write select pselect poll ppoll epoll_wait epoll_pwait connect accept accept4"
+)
 #: Calls that wait for what another thread or process does, and not for a lock of the program.
 _NOTICE_CALLS = _PROCESS_WAITS | _split_words(
     "pthread_cond_wait pthread_cond_timedwait pthread_cond_clockwait sem_wait sem_timedwait sem_clockwait cnd_wait "
@@ -169,6 +171,11 @@ def classify_region(name: str, role: str = "FUNCTION", paradigm: str = "USER") -
     if _SUMMED_IO.fullmatch(name):
         return name, Role.IO
     return _classify_mpi(name, role, paradigm) or _classify_call(name, role, paradigm) or (name, Role.USER)
+
+
+def is_openmp(name: str) -> bool:
+    """Return whether a region is one of OpenMP, or a call of its library."""
+    return _OPENMP_PREFIX.match(name) is not None or name.startswith("omp_")
 
 
 def is_sleep(name: str) -> bool:

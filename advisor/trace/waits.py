@@ -47,6 +47,9 @@ KINDS = (
     "end of run",
 )
 
+#: Calls that wait for a message, or look for one, without receiving it.
+PROBES = ("MPI_Probe", "MPI_Mprobe", "MPI_Iprobe", "MPI_Improbe")
+
 BLOCKING_ROLES = (
     Role.BARRIER,
     Role.ALL_TO_ALL,
@@ -102,11 +105,13 @@ def split_waits(
     known = [
         *_wait_in_collectives(calls, joint),
         _wait_for_senders(calls, messages),
+        probes := _wait_in_probes(trace, calls, messages),
         _wait_for_receivers(trace, calls, messages),
         _wait_for_teams(calls, teams),
         _wait_for_shutdown(calls, closers[closers >= 0]),
     ]
     known_calls = find_explained_calls(calls, joint, messages, teams)
+    known_calls[probes.call] = True
     guessed = _wait_for_guessed_senders(trace, calls, messages, known_calls)
     known_calls[guessed.call] = True
     least = find_shortest_calls(trace, calls, known_calls) if least is None else least
@@ -214,6 +219,16 @@ def _wait_for_senders(calls: Calls, messages: Messages) -> WaitReason:
     everything = np.ones(len(messages.send), dtype=bool)
     kind = np.full(len(messages.send), KINDS.index("late sender"))
     return _make_reason(messages.receive, calls.start_s[messages.send], kind, calls.location[messages.send], everything)
+
+
+def _wait_in_probes(trace: Trace, calls: Calls, messages: Messages) -> WaitReason:
+    """Return until when probes wait for a late sender: that of the message that the next call receives."""
+    before = np.maximum(messages.receive - 1, 0)
+    probing = np.array([region.name in PROBES for region in trace.regions], dtype=np.bool_)
+    probes = probing[calls.region[before]] & (calls.location[before] == calls.location[messages.receive])
+    probes &= (before < messages.receive) & (calls.parent[before] == calls.parent[messages.receive])
+    kind = np.full(len(before), KINDS.index("late sender"))
+    return _make_reason(before, calls.start_s[messages.send], kind, calls.location[messages.send], probes)
 
 
 def _wait_for_guessed_senders(

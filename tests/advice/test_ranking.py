@@ -22,7 +22,7 @@ from advisor.analysis import bounds, gaps
 from advisor.analysis.loads import summarize_loads
 from advisor.model import policy
 from advisor.model.recommendations import HowTo, Recommendation
-from advisor.model.records import Gap, Grade, Note, Profile
+from advisor.model.records import Gap, Grade, Note, Profile, Region
 
 if TYPE_CHECKING:
     from advisor.advice.ranking import Ranking
@@ -283,8 +283,21 @@ def test_programs_in_languages_without_openmp_are_not_told_to_use_it() -> None:
     profile = replace(build_profile(load_cases()["skewed-load"]), language="java", paradigms=())
     assert select_instructions(action, profile, None) == ()
     told = select_instructions(action, replace(profile, language="python", paradigms=("mpi", "openmp")), "hybrid")
-    assert {how.model for how in told} == {"mpi"}
-    assert all(how.language is how.before is how.after is None for how in told), "no code in C"
+    assert [how.model for how in told] == ["mpi", "any"], "what is special comes first"
+    assert [how.language for how in told] == [None, "python"], "no code in C"
+
+
+def test_threads_of_a_program_without_openmp_are_not_told_of_schedules() -> None:
+    from advisor.advice.ranking.effects import select_instructions
+
+    action = BOOK.find_action("A-29")
+    assert action is not None
+    profile = build_profile(load_cases()["skewed-load"])
+    created = replace(profile, regions=(*profile.regions, Region("pthread_create")))
+    assert {how.model for how in select_instructions(action, profile, "openmp")} == {"openmp"}
+    assert {how.model for how in select_instructions(action, created, "openmp")} == {"threads"}
+    both = replace(created, regions=(*created.regions, Region("omp parallel")))
+    assert {how.model for how in select_instructions(action, both, "openmp")} == {"openmp"}
 
 
 # ---- confidence

@@ -11,7 +11,7 @@ from strategies import build, phase
 
 from advisor.advice import facts
 from advisor.analysis import bounds, gaps
-from advisor.analysis.disturbance import LONGEST_DELAY, doubtful_seconds
+from advisor.analysis.disturbance import LONGEST_DELAY, UNREPEATED, doubtful_seconds
 from advisor.analysis.proven_imbalance import prove_imbalance
 from advisor.model.records import Phase
 from advisor.trace.counts import IDLE_ENDS
@@ -64,6 +64,14 @@ def test_nothing_is_proven_without_cpu_clocks() -> None:
 def test_delays_hide_no_more_than_what_is_not_proven(proven_s: float, doubtful_s: float) -> None:
     disturbed = run((1.0, 0.4), (0.1, 0.8), delayed_s=2.0)
     assert doubtful_seconds(disturbed, "L", proven_s=proven_s, seconds=3.0) == doubtful_s
+
+
+def test_what_cores_differ_by_is_not_taken_off_twice() -> None:
+    """What is proven is without it already."""
+    disturbed = run((1.0, 0.4), (0.1, 0.8), delayed_s=2.0)
+    uneven = replace(disturbed, counts={**disturbed.counts, UNREPEATED: np.array([[0.5, 0.0]])})
+    assert doubtful_seconds(uneven, "L", seconds=3.0) == 2.5
+    assert doubtful_seconds(uneven, "L", proven_s=2.0, seconds=3.0) == 1.0
 
 
 @pytest.mark.parametrize(("waited", "least_s"), [((0.0, 0.6), 2.3), ((0.6, 0.05), 0.0)])

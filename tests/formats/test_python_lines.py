@@ -31,11 +31,15 @@ def test_lines_that_search(tmp_path: Path, line: str) -> None:
     "line",
     [
         "text += a", "text = text + a + b", "self.text = self.text + a", "b.pop(0)", "b.insert(0, a)", "b = b[1:]",
-        "b = np.append(b, a)", "b = pd.concat([b, a])",
     ],
 )  # fmt: skip
 def test_lines_that_copy_what_grows_or_shrinks(tmp_path: Path, line: str) -> None:
     assert kinds_of(tmp_path, f"\n{line}\n") == {2: GROWS}
+
+
+@pytest.mark.parametrize("line", ["b = np.append(b, a)", "b = pd.concat([b, a])"])
+def test_lines_that_make_a_new_array_or_table_of_the_old_one(tmp_path: Path, line: str) -> None:
+    assert kinds_of(tmp_path, f"\n{line}\n") == {2: GROWS | LineKind.EXTENDS}
 
 
 @pytest.mark.parametrize(

@@ -117,4 +117,12 @@ def test_a_thread_that_spins_in_a_library_before_it_sleeps_is_a_helper(
     )
     assert split_helper_threads([first, spins])[1] == ([spins] if helps else [])
     busy = replace(spins, span=ThreadSpan(1, 0, 0, 1000 * MS, 60 * MS))
-    assert not split_helper_threads([first, busy])[1]
+    assert split_helper_threads([first, busy])[1] == ([busy] if helps else []), "at one place, before its first wait"
+    late = replace(busy, samples=samples.copy())
+    late.samples["time_ns"] = 500 * MS
+    assert not split_helper_threads([first, late])[1], "it works in between"
+    around = replace(busy, samples=samples.copy())
+    around.samples["address"][-1:] += 0x400
+    assert not split_helper_threads([first, around])[1], "it works at several places"
+    long = replace(busy, span=ThreadSpan(1, 0, 0, 1000 * MS, 300 * MS))
+    assert not split_helper_threads([first, long])[1]

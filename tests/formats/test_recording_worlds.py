@@ -103,3 +103,13 @@ def test_other_programs_that_were_started_are_named_and_missed_most_where_they_a
     assert [note.penalty for note in told] == [penalty]
     assert told[0].text.startswith(f"{share} of the CPU time")
     assert "(helper)" in told[0].text
+
+
+def test_other_programs_that_wait_like_the_one_that_started_them_are_not_missed(tmp_path: Path) -> None:
+    """Both ranks live for 8 us; a child of each used 0.3 us of CPU time."""
+    for rank in (0, 1):
+        path = write_rank(tmp_path, rank).with_name(f"node.{10 + rank}.process")
+        text = path.read_text(encoding="ascii").replace("pid 10 1", f"pid {10 + rank} 1")
+        text = text.replace("thread-end 0 9000 5100", "thread-end 0 9000 200")
+        path.write_text(text.replace("end\n", "children 3e-7\nend\n"), encoding="ascii")
+    assert not [note for note in recording.advisor_read(tmp_path).notes if note.name == "other programs started"]

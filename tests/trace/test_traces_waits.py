@@ -67,6 +67,15 @@ def test_a_scan_waits_for_the_ranks_before() -> None:
     assert [found[r, "MPI_Scan", s][0] for r, s in enumerate(starts)] == [0.0, 1.0, 0.0, 0.5]
 
 
+def test_a_probe_waits_for_the_message_that_the_next_call_receives() -> None:
+    sender = Line(0).send(3.0, 3.1, to=1)
+    receiver = Line(1).call(1.0, 3.2, "MPI_Probe").receive(3.2, 3.3, source=0).call(4.0, 6.0, "MPI_Probe")
+    found = waits_of(build(sender, receiver))
+    assert found[1, "MPI_Probe", 1.0] == (2.0, "late sender", 0, False)
+    assert found[1, "MPI_Recv", 3.2][0] == 0.0
+    assert found[1, "MPI_Probe", 4.0][1] != "late sender", "nothing was received after it"
+
+
 def test_a_receive_waits_until_its_send_starts() -> None:
     found = waits_of(build(Line(0).send(4.0, 4.1, 1), Line(1).receive(1.0, 4.5, 0)))
     assert found[1, "MPI_Recv", 1.0] == (3.0, "late sender", 0, False)

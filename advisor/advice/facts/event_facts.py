@@ -32,10 +32,14 @@ _COMMUNICATING: Final = ("transfer", "wait", "sync")
 #: Collecting and broadcasting belong together if there are nearly as many calls of both.
 _PAIRED: Final = 0.8
 
+#: Counts by region and processor: seconds of waiting for what is asked for one after the other.
+ANSWER_SECONDS: Final = "wait.answer_s"
+
 WAITING_KINDS: Final = {
     "late_sender": ("late sender",),
     "late_receiver": ("late receiver",),
     "collective": ("collective", "late root"),
+    "late_root": ("late root",),
     "barrier": ("barrier", "end of run"),
     "thread": ("thread barrier", "lock", "tasks"),
     "task": ("tasks",),
@@ -139,6 +143,18 @@ def _work_per_hand_over_s(source: FactSource) -> float | None:
     """Return the computation between two such waits; None where there is none."""
     often = _hand_overs(source)
     return float(source.work.sum()) / often if often and source.is_work_known else None
+
+
+def _answer_share(source: FactSource) -> float | None:
+    """Return the share of waiting for answers that a loop asks for one by one in all waiting, ends included."""
+    if source.events is None:
+        return None
+    counted = source.profile.counts.get(ANSWER_SECONDS)
+    if counted is None:
+        return 0.0
+    rows = np.unique(np.concatenate([source.profile.phases[p].regions for p in source.phases]))
+    everything = sum(source.events.select_rows(category).seconds for category in ("sync", "wait"))
+    return compute_share(min(float(counted[rows].sum()), everything), everything)
 
 
 def _relay_share(source: FactSource) -> float | None:
@@ -266,6 +282,7 @@ VALUES: Final[dict[str, Compute]] = {
     "wait.hand_overs": _hand_overs,
     "wait.notices": _notices,
     "wait.work_per_hand_over_s": _work_per_hand_over_s,
+    "wait.answer_share": _answer_share,
     "comm.relay_share": _relay_share,
     "comm.gather_share": collecting.gather_share,
     "comm.mean_gather_B": collecting.mean_gather_bytes,

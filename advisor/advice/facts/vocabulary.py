@@ -99,6 +99,7 @@ _WAITING: Final = (
         wait.late_sender_share   | share | waiting for a message not yet sent / all waiting
         wait.late_receiver_share | share | waiting of senders for the receive / all waiting
         wait.collective_share    | share | waiting in collectives with data / all waiting
+        wait.late_root_share     | share | waiting for the rank that collects from all or sends to all / all waiting
         wait.barrier_share       | share | waiting in barriers and at the end of the run / all waiting
         wait.thread_share        | share | waiting of threads, in their barriers, for locks and tasks / all waiting
         wait.lock_share          | share | waiting of threads for locks and critical sections, no notices / all waiting
@@ -108,6 +109,7 @@ _WAITING: Final = (
         wait.hand_overs          | count | waits for locks, notices and pipes
         wait.notices             | count | waits for notices of other threads and processes, as at a queue
         wait.work_per_hand_over_s | s    | computation / waits for locks, notices and pipes
+        wait.answer_share        | share | waiting for what a loop in Python asks for one by one / all waiting
         wait.task_share          | share | threads without a task to run, and making tasks / all waiting
         wait.unmatched_share     | share | waiting in messages without a partner in the data / all waiting
     """),

@@ -11,7 +11,7 @@ from advisor.advice.facts.of_code import code_seconds
 from advisor.model import policy
 from advisor.model.recommendations import Effect
 from advisor.support.managed_runtimes import WITHOUT_OPENMP
-from advisor.trace.regions import BLOCKED_NAME, NO_CORE_NAME
+from advisor.trace.regions import BLOCKED_NAME, NO_CORE_NAME, is_openmp
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -116,6 +116,8 @@ def _find_caller(gaps: Sequence[Gap], phases: Collection[str], call: str) -> tup
     return (largest.file, largest.line) if largest else (None, None)
 
 
+#: Calls that create threads of POSIX, of C11, and processes.
+_CREATING: Final = frozenset({"pthread_create", "thrd_create", "fork"})
 #: Programs are written for these, and only run on the others that they use.
 _FRAMEWORKS: Final = frozenset(("pytorch", "jax"))
 
@@ -129,18 +131,29 @@ def select_instructions(action: Action, profile: Profile, model: str | None) -> 
     models = {"mpi", "openmp"} if model in ("hybrid", None) else {model}
     if model == "device":
         models = set(profile.paradigms)
+    if any(how.model == "threads" for how in action.instructions) and _has_plain_threads(profile):
+        models = (models - {"openmp"}) | {"threads"}
     fitting = tuple(how for how in action.instructions if how.model in models | {"any"}) or action.instructions
+    if (profile.language or "").lower() != "python":
+        fitting = tuple(how for how in fitting if how.language != "python") or fitting
     fitting = tuple(sorted(fitting, key=lambda how: how.model not in models & _FRAMEWORKS))
     spoken = (profile.language or "").lower()
     if spoken in WITHOUT_OPENMP:
         models = (set(profile.paradigms) | {"any"}) - {"openmp"}
+        fitting = tuple(sorted(fitting, key=lambda how: how.model == "any"))
         return tuple(_keep_words(how) for how in fitting if how.model in models)
     language = _LANGUAGES.get(spoken)
     if language is None:  # recordings tell that a program is one of Python
-        return tuple(how for how in fitting if how.language != "python") or fitting
+        return fitting
     return tuple(
         how for name in dict.fromkeys(how.model for how in fitting) for how in _select_language(fitting, name, language)
     )
+
+
+def _has_plain_threads(profile: Profile) -> bool:
+    """Return whether a program creates threads or processes itself, and uses no OpenMP."""
+    calls = [region.name for region in profile.regions]
+    return any(name in _CREATING for name in calls) and not any(map(is_openmp, calls))
 
 
 def _select_language(fitting: Sequence[HowTo], model: str, language: str) -> Sequence[HowTo]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 Expectation = Literal["fires", "no_match", "needs"]
 Language = Literal["c", "cxx", "fortran", "python"]
-HowModel = Literal["mpi", "openmp", "any", "cuda", "hip", "openmp-target", "pytorch", "jax"]
+HowModel = Literal["mpi", "openmp", "threads", "any", "cuda", "hip", "openmp-target", "pytorch", "jax"]
 Model = Literal["mpi", "openmp", "hybrid", "serial", "device"]
 
 #: What an example writes for a fact that was not measured.

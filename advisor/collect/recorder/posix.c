@@ -12,7 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -79,6 +81,8 @@ static void passed(struct gw_record *r, int descriptor, int64_t size, unsigned f
     return returned;                                                                             \
   }
 
+#define ADDRESS __SOCKADDR_ARG
+#define CONST_ADDRESS __CONST_SOCKADDR_ARG
 #define MOVED(size) moved(r, fd, (int64_t)(size))
 #define TAKEN(size) passed(r, fd, (int64_t)(size), F_pipe_read)
 #define GIVEN(size) passed(r, fd, (int64_t)(size), F_pipe_write)
@@ -203,6 +207,28 @@ WRAP(int, clock_nanosleep, (clockid_t clock, int flags, const struct timespec *t
 WRAP(int, poll, (struct pollfd *of, nfds_t n, int milliseconds), (of, n, milliseconds), (void)0)
 WRAP(int, select, (int n, fd_set *in, fd_set *out, fd_set *other, struct timeval *time), (n, in, out, other, time),
      (void)0)
+WRAP(int, ppoll, (struct pollfd *of, nfds_t n, const struct timespec *time, const sigset_t *signals),
+     (of, n, time, signals), (void)0)
+WRAP(int, pselect,
+     (int n, fd_set *in, fd_set *out, fd_set *other, const struct timespec *time, const sigset_t *signals),
+     (n, in, out, other, time, signals), (void)0)
+WRAP(int, epoll_wait, (int fd, struct epoll_event *events, int n, int milliseconds), (fd, events, n, milliseconds),
+     (void)0)
+WRAP(int, epoll_pwait, (int fd, struct epoll_event *events, int n, int milliseconds, const sigset_t *signals),
+     (fd, events, n, milliseconds, signals), (void)0)
+
+/* Sockets are read and written like pipes. */
+WRAP(ssize_t, recv, (int fd, void *to, size_t n, int flags), (fd, to, n, flags), TAKEN(returned))
+WRAP(ssize_t, recvfrom, (int fd, void *to, size_t n, int flags, ADDRESS from, socklen_t *length),
+     (fd, to, n, flags, from, length), TAKEN(returned))
+WRAP(ssize_t, recvmsg, (int fd, struct msghdr *message, int flags), (fd, message, flags), TAKEN(returned))
+WRAP(ssize_t, send, (int fd, const void *from, size_t n, int flags), (fd, from, n, flags), GIVEN(returned))
+WRAP(ssize_t, sendto, (int fd, const void *from, size_t n, int flags, CONST_ADDRESS to, socklen_t length),
+     (fd, from, n, flags, to, length), GIVEN(returned))
+WRAP(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, message, flags), GIVEN(returned))
+WRAP(int, connect, (int fd, CONST_ADDRESS to, socklen_t length), (fd, to, length), (void)0)
+WRAP(int, accept, (int fd, ADDRESS from, socklen_t *length), (fd, from, length), (void)0)
+WRAP(int, accept4, (int fd, ADDRESS from, socklen_t *length, int flags), (fd, from, length, flags), (void)0)
 
 void gw_posix_begin(void) {}
 

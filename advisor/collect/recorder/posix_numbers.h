@@ -5,6 +5,8 @@
   X(getline) X(vfprintf) X(__vfprintf_chk) X(printf) X(fprintf) X(__printf_chk) X(__fprintf_chk)                    \
   X(open) X(open64) X(openat) X(openat64) X(creat) X(fopen) X(fopen64) X(close) X(fclose)                           \
   X(sleep) X(usleep) X(nanosleep) X(clock_nanosleep) X(poll) X(select)                                              \
+  X(ppoll) X(pselect) X(epoll_wait) X(epoll_pwait) X(recv) X(recvfrom) X(recvmsg) X(send) X(sendto) X(sendmsg)      \
+  X(connect) X(accept) X(accept4)                                                                                   \
   X(pthread_create) X(pthread_join) X(pthread_barrier_wait) X(pthread_mutex_lock) X(pthread_cond_wait)              \
   X(pthread_cond_timedwait) X(pthread_cond_clockwait) X(pthread_rwlock_rdlock) X(pthread_rwlock_wrlock)               \
   X(sem_wait) X(sem_timedwait) X(sem_clockwait) X(futex_wait)                                                       \

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from advisor.formats.recording.hand_overs import count_hand_overs
 from advisor.formats.recording.naming import BLOCKED, NO_CORE, ROOT, TEAM, THREAD
-from advisor.formats.recording.recorded_threads import ENDS, STARTS, calls_of, count_calls, teams_of
+from advisor.formats.recording.recorded_threads import ENDS, STARTS, calls_of, teams_of
 from advisor.formats.recording.tasks import nest_tasks, split_waits
-from advisor.trace.events import COLUMNS, Kind
+from advisor.trace.events import COLUMNS, GOES_ON, Kind
 from advisor.trace.recordings.layout import CALL, FORK, JOIN, MESSAGE, STATE
 
 if TYPE_CHECKING:
@@ -220,7 +221,8 @@ def _columns(thread: RecordedThread, parts: list[_Part], files: dict[int, int], 
     columns["size"][told] = records["size"]
     columns["tag"][told] = records["tag"]
     calling = np.flatnonzero((kind == Kind.ENTER) & (source >= 0))
-    columns["tag"][calling] = count_calls(thread.records[source[calling]]) - 1
+    often = count_hand_overs(thread, source[calling])
+    columns["tag"][calling] = np.where(often > 0, often - 1, GOES_ON)
     columns["request"][told] = records["request"]
     io = records["event"] == Kind.IO
     columns["partner"][told] = np.where(io, _files(records, files), comms.partner_ranks(thread, records))

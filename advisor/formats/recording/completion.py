@@ -16,6 +16,7 @@ from advisor.formats.recording.formatted_io import count_formatting
 from advisor.formats.recording.idle_threads import leave_out_idle_threads
 from advisor.formats.recording.locks import count_locks
 from advisor.formats.recording.sampling import divide_computation
+from advisor.formats.recording.sequential_waits import count_sequential_waits
 from advisor.formats.recording.tasks import count_tasks
 from advisor.trace.recordings.families import name_program
 from advisor.trace.recordings.passes import read_conclusions
@@ -45,6 +46,7 @@ def complete_profile(profile: Profile, recording: Recording) -> Profile:
             **count_tasks(profile, recording),
             **count_formatting(profile, recording),
             **count_locks(profile, recording),
+            **count_sequential_waits(profile, recording),
         },
         language="python" if first.interpreter.startswith("Python") else profile.language,
         executable=first.program if name_program(first) == PurePath(first.program).name else None,

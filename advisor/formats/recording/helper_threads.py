@@ -25,8 +25,12 @@ if TYPE_CHECKING:
 LEAST_USED: Final = 0.01
 #: … and so does one that uses less than this, none of it in the program itself: some spin before they sleep.
 LEAST_USED_IN_LIBRARIES: Final = 0.05
+#: Some spin for longer in one function of a library when they begin (OpenBLAS for a tenth of a second), and only then.
+LONGEST_SPIN_S: Final = 0.25
 #: Calls other than waiting that take less of that time are no work of its own either.
 LEAST_SERVED: Final = 0.05
+#: Code of one loop that looks for work lies within so many bytes.
+_ONE_FUNCTION_B: Final = 512
 #: What such a thread does besides: it waits to be asked, and may do a little else when it is, such as write results.
 _WAITS: Final = frozenset({Role.OMP_LOCK, Role.OMP_BARRIER, Role.OS, Role.THREAD, Role.LOCAL})
 #: Where the libraries of other programs lie, too.
@@ -60,7 +64,9 @@ def _used_ns(thread: RecordedThread) -> int | None:
 
 
 def _is_helper(thread: RecordedThread, used_ns: int, busiest_ns: int) -> bool:
-    if _used_ns(thread) is None or used_ns >= LEAST_USED_IN_LIBRARIES * busiest_ns:
+    if _used_ns(thread) is None:
+        return False
+    if used_ns >= LEAST_USED_IN_LIBRARIES * busiest_ns and not _spins_only(thread):
         return False
     if used_ns >= LEAST_USED * busiest_ns and (not len(thread.samples) or _computes_in_program(thread)):
         return False
@@ -72,6 +78,17 @@ def _is_helper(thread: RecordedThread, used_ns: int, busiest_ns: int) -> bool:
     serves = np.array([classify_region(name)[1] not in _WAITS for name in names], dtype=np.bool_)
     served_ns = (calls["end_ns"] - calls["start_ns"])[serves[place]].sum() if len(calls) else 0
     return bool(served_ns < LEAST_SERVED * busiest_ns)
+
+
+def _spins_only(thread: RecordedThread) -> bool:
+    """Return whether a thread computes before its first call and no later, at one place in a library."""
+    samples, calls = thread.samples, thread.records[thread.records["kind"] == CALL]
+    if not len(samples) or thread.used_s > LONGEST_SPIN_S:
+        return False
+    first_ns = calls["start_ns"].min() if len(calls) else samples["time_ns"].max()
+    at = samples["address"]
+    near = at.max() - at.min() <= _ONE_FUNCTION_B
+    return bool(near and (samples["time_ns"] <= first_ns).all()) and not _computes_in_program(thread)
 
 
 def _computes_in_program(thread: RecordedThread) -> bool:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from advisor.formats.recording.contents import Recording
+    from advisor.formats.recording.recorded_threads import RecordedThread
 
 #: What a sample takes, with the way into the kernel and back, seconds; all else is measured in each process.
 SAMPLE_S: Final = 5e-6
@@ -93,9 +94,11 @@ def _of_other_programs(recording: Recording) -> Iterator[Note]:
     seen_s = started_s + used_s - sum(one.used_s for one in roots)
     unseen_s = max(sum(one.children_s for one in roots) - seen_s, 0.0)
     elsewhere_s = recorded_s + unseen_s
-    share = elsewhere_s / (elsewhere_s + used_s) if elsewhere_s else 0.0
-    if share < _UNSEEN_SHARE:
+    lived_s = max((_lived_s(one) for one in recording.threads), default=0.0)
+    whole_s = max(elsewhere_s + used_s, lived_s)  # who waits for a program that waits itself misses little
+    if elsewhere_s < _UNSEEN_SHARE * whole_s or not elsewhere_s:
         return
+    share = elsewhere_s / (elsewhere_s + used_s)
     busy = sorted(apart, key=lambda one: -one.used_s)
     names = list(dict.fromkeys(name_program(one) for one in busy if one.used_s >= _NAMED_SHARE * elsewhere_s))
     which = f" ({', '.join(names[:_NAMED])})" if names else ""
@@ -103,9 +106,13 @@ def _of_other_programs(recording: Recording) -> Iterator[Note]:
         f"{share:.0%} of the CPU time, {format_seconds(elsewhere_s)}, passed in other programs that were started "
         f"beside this one{which}, which are left out"
     )
-    unknown = unseen_s > _MOSTLY_UNSEEN * (elsewhere_s + used_s)
+    unknown = unseen_s > _MOSTLY_UNSEEN * whole_s
     how = "gapwatch run --from-outside -- ./PROGRAM" if unseen_s > recorded_s else "record each by itself"
     yield Note("other programs started", text, 1.0 if unknown else 0.3, how)
+
+
+def _lived_s(thread: RecordedThread) -> float:
+    return ((thread.span.end_ns or thread.span.begin_ns) - thread.span.begin_ns) / 1e9
 
 
 def _of_other_runs(recording: Recording) -> Iterator[Note]:

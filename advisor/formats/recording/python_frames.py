@@ -40,6 +40,14 @@ _LEAST_EVALUATING: Final = 0.12
 _PER_ELEMENT: Final = 0.15
 #: Library code by which processes send each other objects.
 _PACKING: Final = ("/multiprocessing/", "/concurrent/futures/process.py", "/loky/", "/cloudpickle/")
+#: Code of the interpreter that turns objects into bytes and back, and which part of a line's samples lie in it where
+#: the line does nothing else: the rest makes the objects.
+_PICKLING: Final = (
+    "_Pickler_", "Pickler_", "_Unpickler_", "Unpickler_", "_pickle_", "Pdata_", "PyMemoTable_", "memo_put", "memo_get",
+    "save_", "batch_list", "batch_dict", "load_counted_", "do_setitems", "do_append",
+)  # fmt: skip
+_PICKLE_OBJECT: Final = "/_pickle."
+_PICKLED: Final = 0.2
 #: Libraries by what they do: tables, patterns (and dates, which are read by them), documents; what of them is compiled.
 _TABLES: Final = ("/pandas/",)
 _PATTERNS: Final = ("/re/__init__.py", "/re/_", "/re.py", "/sre_", "/_strptime.py")
@@ -65,6 +73,12 @@ _KEYS_AND_TEXT: Final = (
     "_Py_bytes_", "ascii_", "set_", "siphash", "_Py_HashBytes", "split", "rsplit", "fastsearch", "stringlib", "replace",
     "strip", "do_strip", "_Py_strhex", "find_first", "tuplehash", "tuple_hash", "lookdict", "ucs1lib",
 )  # fmt: skip
+#: Of these, what looks a name up: the code of a module keeps its variables in a dictionary.
+_NAMES: Final = (
+    "unicodekeys_lookup", "_Py_dict_lookup", "insertdict", "insert_to", "dict_set_item", "_PyDict_SetItem",
+    "PyDict_SetItem", "PyDict_GetItem", "_PyDict_LoadGlobal", "_PyDict_GetItem",
+)  # fmt: skip
+_MODULE: Final = "<module>"
 #: Such a part of a line's samples says what the line does; of a function's, that it works on keys and text.
 _MAIN: Final = 0.5
 _KEYED: Final = 0.15
@@ -119,9 +133,13 @@ def share_python(recording: Recording) -> dict[Function, dict[str, float]]:
     for samples in counted.values():
         for one, count in samples.items():
             lines[one.line][_group(one)] += count
+    sends = len(recording.processes) > 1
     sources = _Sources(min(process.real_s for process in recording.processes))
     kinds = {line: _kind_of_line(sources.kind_at(line), groups) for line, groups in lines.items()}
-    return {function: _share(function, samples, kinds) for function, samples in counted.items()}
+    return {
+        function: _share(function, samples, kinds | _find_packing(samples) if sends else kinds)
+        for function, samples in counted.items()
+    }
 
 
 def _samples_of(thread: RecordedThread, places: Places) -> Iterator[_Sampled]:
@@ -145,6 +163,17 @@ def _samples_of(thread: RecordedThread, places: Places) -> Iterator[_Sampled]:
         )
 
 
+def _find_packing(samples: Counter[_Sampled]) -> dict[tuple[str, int | None], str]:
+    """Return the lines at which a function packs or unpacks objects, as a call of mpi4py in small letters does."""
+    packing: Counter[tuple[str, int | None]] = Counter()
+    everything: Counter[tuple[str, int | None]] = Counter()
+    for one, count in samples.items():
+        everything[one.line] += count
+        packs = _PICKLE_OBJECT in one.object or one.compiled.startswith(_PICKLING)
+        packing[one.line] += count if packs else 0
+    return {line: "pickled" for line, count in packing.items() if count and count >= _PICKLED * everything[line]}
+
+
 def _group(one: _Sampled) -> str:
     """Return what the code at a sample does for the line that it is at."""
     if any(part in one.file for part in _TABLES):
@@ -161,6 +190,8 @@ def _kind_of_line(asked: LineKind, groups: Counter[str]) -> str | None:
         return "listed"
     if LineKind.GROWS in asked and groups["copies"] >= most:
         return "regrown"
+    if LineKind.EXTENDS in asked and groups["copies"] + groups["rowwise"] + groups["tables"] >= most:
+        return "regrown"  # making a table of two costs more than to copy them
     return "rowwise" if groups["rowwise"] >= most else None
 
 
@@ -174,7 +205,8 @@ def _share(function: Function, samples: Counter[_Sampled], kinds: Mapping[Any, s
         found[kind or ("interpreted" if one.interpreter else "")] += count
         if one.interpreter and not kind:
             evaluating += count if not one.compiled or one.compiled.startswith(_EVALUATING) else 0
-            text += count if one.compiled.startswith(_KEYS_AND_TEXT) else 0
+            named = function[0] == _MODULE and one.compiled.startswith(_NAMES)
+            text += count if one.compiled.startswith(_KEYS_AND_TEXT) and not named else 0
         elif not kind:
             called += count if any(part in one.object for part in _NUMBERS) else 0
     total, inside = samples.total(), found.pop("interpreted", 0)

@@ -36,6 +36,7 @@ class LineKind(Flag):
     NOTHING = 0
     SEARCHES = auto()
     GROWS = auto()
+    EXTENDS = auto()  # GROWS, by a function that makes a new array or table
 
 
 def read_line_kinds(path: str, changed_before_s: float) -> Mapping[int, LineKind]:
@@ -44,19 +45,29 @@ def read_line_kinds(path: str, changed_before_s: float) -> Mapping[int, LineKind
     Nothing is known of a file that can't be read or parsed, or was changed at ``changed_before_s`` (s since 1970) or
     later: then other code has run.
     """
-    source = Path(path)
+    tree = parse_source(path, changed_before_s)
+    if tree is None:
+        return {}
+    found: dict[int, LineKind] = defaultdict(lambda: LineKind.NOTHING)
     try:
-        if not source.is_file() or source.stat().st_mtime >= changed_before_s:
-            return {}
-        tree = ast.parse(read_limited(source, _MOST_B))
-        found: dict[int, LineKind] = defaultdict(lambda: LineKind.NOTHING)
         for node in ast.walk(tree):
             if isinstance(node, ast.stmt | ast.expr) and (kind := _kind_of(node)):
                 for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
                     found[line] |= kind
-    except (OSError, InputError, SyntaxError, ValueError, RecursionError, MemoryError):
+    except (RecursionError, MemoryError):
         return {}
     return dict(found)
+
+
+def parse_source(path: str, changed_before_s: float) -> ast.Module | None:
+    """Return a source file that was not changed at that time (s since 1970) or later; None if it can't be read."""
+    source = Path(path)
+    try:
+        if source.is_file() and source.stat().st_mtime < changed_before_s:
+            return ast.parse(read_limited(source, _MOST_B))
+    except (OSError, InputError, SyntaxError, ValueError, RecursionError, MemoryError):
+        pass
+    return None
 
 
 def _kind_of(node: ast.stmt | ast.expr) -> LineKind:
@@ -73,7 +84,7 @@ def _kind_of(node: ast.stmt | ast.expr) -> LineKind:
         case ast.AugAssign(op=ast.Add(), value=value) if not _is_number(value):
             return LineKind.GROWS
         case ast.Assign(targets=[target], value=value) if _extends(value, ast.unparse(target)):
-            return LineKind.GROWS
+            return LineKind.GROWS | (LineKind.EXTENDS if isinstance(value, ast.Call) else LineKind.NOTHING)
     return LineKind.NOTHING
 
 

@@ -23,23 +23,24 @@ def leave_interpreter(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 
 
 def hand_over_more(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Let threads and processes hand over so much work at a time that they hardly wait for it, nor pack it."""
-    return _without_turns(run, chosen, is_hand_over, _packing_share(run))
+    """Let threads and processes hand over so much work at a time that they hardly wait for it, lock, nor pack it."""
+    saved = _computing_share(run, "pickled") + _computing_share(run, "lock")
+    return _without_turns(run, chosen, is_hand_over, np.minimum(saved, 1.0))
 
 
 def send_less(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     """Let processes of Python pack and unpack nothing, and not wait for who does."""
-    share = _packing_share(run)
+    share = _computing_share(run, "pickled")
     return _without_turns(run, chosen, is_hand_over, share) if share.any() else None
 
 
-def _packing_share(run: MeasuredRun) -> FloatArray:
-    """Return the part of the computation of each processor (Q,) that packs and unpacks what processes send."""
-    packed, computed = (run.profile.counts.get(f"code.{kind}_s") for kind in ("pickled", "all"))
+def _computing_share(run: MeasuredRun, kind: str) -> FloatArray:
+    """Return the part of the computation of each processor (Q,) in code of a kind: packing what is sent, locks."""
+    found, computed = (run.profile.counts.get(f"code.{name}_s") for name in (kind, "all"))
     share = np.zeros(run.processors)
-    if packed is not None and computed is not None:
+    if found is not None and computed is not None:
         everything = computed.sum(axis=0)
-        np.divide(packed.sum(axis=0), everything, out=share, where=everything > 0)
+        np.divide(found.sum(axis=0), everything, out=share, where=everything > 0)
     return np.minimum(share, 1.0)
 
 

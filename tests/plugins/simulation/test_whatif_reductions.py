@@ -89,6 +89,9 @@ def test_visits_are_counted_by_what_was_entered() -> None:
     )  # fmt: skip
     found = collectives.number_visits(made, trace)
     assert found[made.op_mask(Op.JOIN)].tolist() == [1, 1, 2, 2] * 2
+    trace.regions = (SimpleNamespace(role=Role.ROOT),)
+    assert (collectives.number_visits(made, trace) == -1).all(), "no function was recorded: nothing tells visits"
+    trace.regions = (SimpleNamespace(role=Role.USER),)
     trace.first = np.array([0, 5, 12])
     assert (collectives.number_visits(made, trace) == -1).all(), "events and meetings that do not fit tell nothing"
 

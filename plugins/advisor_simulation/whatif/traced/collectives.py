@@ -81,7 +81,7 @@ def number_visits(rows: ReplayRows, trace: Trace) -> IntArray:
         joins = every[first[location.rank] : first[location.rank + 1]]
         meetings = np.flatnonzero(kind == Kind.COLLECTIVE)
         if len(joins) == len(meetings):
-            found[joins] = entered[meetings]
+            found[joins] = np.where(entered[meetings] > 0, entered[meetings], -1)
     return found
 
 
