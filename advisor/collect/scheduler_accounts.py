@@ -90,7 +90,7 @@ def parse_qstat(text: str) -> JobAccount:
         job=number[1],
         name=found.get("Job_Name", ""),
         elapsed_s=_parse_time(found["resources_used.walltime"]),
-        cpu_s=_parse_time(found["resources_used.cput"]),
+        cpu_s=_parse_time(found["resources_used.cput"]) or None,  # PBS looks now and then, and may not have yet
         cores=cores,
         nodes=int(nodes) if nodes.isdigit() else None,
         job_memory=_parse_memory(found.get("resources_used.mem", "")),
@@ -128,7 +128,7 @@ def _count_cores(found: Mapping[str, str]) -> int | None:
 
 def _parse_memory(text: str) -> float | None:
     found = _PBS_MEMORY.match(text)
-    return float(int(found[1]) << _POWERS[found[2]]) if found else None
+    return float(int(found[1]) << _POWERS[found[2]]) or None if found else None
 
 
 def _parse_time(text: str) -> float:

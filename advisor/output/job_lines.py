@@ -34,7 +34,7 @@ def render_job_line(name: str, account: JobAccount | str) -> str:
     parts = [f"{name}: {state} {numbers.format_duration(account.elapsed_s)}{where}"]
     cores = format_count(account.cores, "core")
     if account.cpu_s is None:
-        parts.append(f"{cores}; its scheduler records no CPU time")
+        parts.append(f"{cores}; its scheduler recorded no CPU time")
     elif not account.is_complete:
         parts.append(f"{cores}; what it used is accounted when it has ended")
     elif account.elapsed_s > 0 and account.cores > 0:

@@ -14,12 +14,14 @@ used=$(printf '%s\n' "$7" | tr , '\n' | sed -n 's/^\([a-z]*\)=/    resources_use
 send=
 [ "$GAPWATCH_MAIL" = yes ] && send="--mail $2"
 cd / || exit 0
-# shellcheck disable=SC2016,SC2086 # the inner shell fills in its own arguments; $send is none or two words
-printf '%s\n%s\n    job_state = F\n    Exit_status = %s\n' "$account" "$used" "${10:-0}" |
-  setsid runuser -u "$2" -- env -u LD_PRELOAD -u HOME \
-    sh -c 'account=$(mktemp) && cat >"$account" && cd "$1" && job=$2 command=$3 && shift 3 &&
-      timeout 300 nice -n 19 "$command" epilog --job "$job" --account "$account" --quiet \
-        -o "gapwatch-job-$job.txt" "$@"
-      rm -f "$account"' \
-    gapwatch-epilog "$folder" "$1" "$GAPWATCH" $send >/dev/null 2>&1 &
+GAPWATCH_ACCOUNT=$(printf '%s\n%s\n    job_state = F\n    Exit_status = %s' "$account" "$used" "${10:-0}")
+export GAPWATCH_ACCOUNT
+# The substitution ends once the child is in a session of its own: PBS kills what is left of this one.
+# shellcheck disable=SC2016,SC2086 # the inner shells fill in their own arguments; $send is none or two words
+: "$(setsid -f sh -c 'exec </dev/null >/dev/null 2>&1; exec "$@"' gapwatch-epilog \
+  runuser -u "$2" -- env -u LD_PRELOAD -u HOME \
+  sh -c 'account=$(mktemp) && printf "%s\n" "$GAPWATCH_ACCOUNT" >"$account" && cd "$1" && job=$2 command=$3 && shift 3 &&
+    timeout 300 nice -n 19 "$command" epilog --job "$job" --account "$account" --quiet -o "gapwatch-job-$job.txt" "$@"
+    rm -f "$account"' \
+  gapwatch-epilog "$folder" "$1" "$GAPWATCH" $send)"
 exit 0
