@@ -260,8 +260,7 @@ def test_pbs_is_asked_again_for_a_job_that_ended(
     assert main(["epilog"]) == 0
     used, lost, _ = capsys.readouterr().out.splitlines()
     assert used == (
-        "job 123.pbs heat: COMPLETED after 300 s on 1 node; used 1.9 of 2 cores (95.0 %);"
-        " at most 793 MiB in memory"
+        "job 123.pbs heat: COMPLETED after 300 s on 1 node; used 1.9 of 2 cores (95.0 %); at most 793 MiB in memory"
     )
     assert lost.startswith("no profile of the job in "), "the trace is older than the job"
 
