@@ -37,14 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths", metavar="PATH", nargs="*", type=Path,
         help="Profiles of the job (default: what it wrote into the directory that it was submitted in)",
     )  # fmt: skip
+    parser.add_argument("--job", metavar="ID", help="Job of Slurm, PBS or Flux (default: the one that this runs in)")
     parser.add_argument(
-        "--job", metavar="ID", help="Job of Slurm, PBS or Flux (default: the job that the command runs in)"
-    )
-    parser.add_argument(
-        "--account",
-        metavar="FILE",
-        type=Path,
-        help="What sacct -P, seff, qstat -f or flux jobs --json printed, instead of asking them",
+        "--account", metavar="FILE", type=Path, help="What sacct -P, seff, qstat -f or flux jobs --json printed"
     )
     parser.add_argument("--mail", metavar="ADDRESS", help="Mail the lines (sendmail) instead of printing them")
     parser.add_argument(
