@@ -37,9 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "paths", metavar="PATH", nargs="*", type=Path,
         help="Profiles of the job (default: what it wrote into the directory that it was submitted in)",
     )  # fmt: skip
-    parser.add_argument("--job", metavar="ID", help="Job of Slurm or PBS (default: the job that the command runs in)")
+    parser.add_argument("--job", metavar="ID", help="Job of Slurm, PBS or Flux (default: the one that this runs in)")
     parser.add_argument(
-        "--account", metavar="FILE", type=Path, help="What sacct -P, seff or qstat -f printed, instead of asking them"
+        "--account", metavar="FILE", type=Path, help="What sacct -P, seff, qstat -f or flux jobs --json printed"
     )
     parser.add_argument("--mail", metavar="ADDRESS", help="Mail the lines (sendmail) instead of printing them")
     parser.add_argument(
@@ -56,11 +56,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_command(args: argparse.Namespace) -> int:
     """Print, mail or post the three lines; returns the exit code."""
-    from advisor.collect.batch_jobs import BatchJob, find_batch_job, find_scheduler
+    from advisor.collect.batch_jobs import BatchJob, find_batch_job
 
     job = find_batch_job()
     if args.job:
-        job = replace(job, number=args.job) if job else BatchJob(find_scheduler(), args.job, folder=Path.cwd())
+        job = replace(job, number=args.job) if job else BatchJob(None, args.job, folder=Path.cwd())
     if job is None and not (args.paths or args.account):
         raise UsageError("not in a batch job (Slurm, PBS, Flux); name a job with --job, or profiles")
     account = _load_account(job, args.account)
@@ -92,18 +92,20 @@ def _deliver_lines(text: str, args: argparse.Namespace) -> None:
 
 def _describe_job(job: BatchJob | None, account: JobAccount | str, args: argparse.Namespace) -> list[str]:
     """Return the lines; none where the job wrote no profile, and nobody wants to hear of that."""
+    from advisor.collect.batch_jobs import name_launcher
     from advisor.output import job_lines
 
-    folder = _find_folder(job, account)
+    folders = _list_folders(job, account, inside=not (args.job or args.account))
     numbers = {job.number if job else None, None if isinstance(account, str) else account.job} - {None}
-    paths = args.paths or (_find_profiles(folder, numbers, _find_start(account)) if folder else [])
+    paths = args.paths or _find_profiles(folders, numbers, _find_start(account))
     if not paths and args.quiet:
         return []
     is_named = job is not None or args.account is not None
     first = [job_lines.render_job_line(_name_job(job, account), account)] if is_named else []
     if not paths:
-        where = f" in {folder}" if folder else ""
-        return [*first, f"no profile of the job{where}", "to do: gapwatch run -- srun ./PROGRAM"]
+        where = " or ".join(map(str, folders))
+        launch = f"to do: gapwatch run -- {name_launcher(job)} ./PROGRAM"
+        return [*first, f"no profile of the job{' in ' if where else ''}{where}", launch]
     study = advise.study_runs(paths, args, history_location.open_history(args))
     newest = study.runs[study.chosen].paths if study.runs else study.files
     place = Path(os.path.relpath(newest[0] if newest else paths[-1]))
@@ -118,7 +120,7 @@ def _describe_job(job: BatchJob | None, account: JobAccount | str, args: argpars
 
 def _load_account(job: BatchJob | None, file: Path | None) -> JobAccount | str:
     """Return what the scheduler accounts of the job, or why it tells nothing: the profiles speak all the same."""
-    from advisor.collect.batch_jobs import print_account
+    from advisor.collect.scheduler_accounts import print_account
 
     try:
         if file is not None:
@@ -139,10 +141,10 @@ def _load_account(job: BatchJob | None, file: Path | None) -> JobAccount | str:
 
 
 def _parse_account(file: Path, text: str) -> JobAccount:
-    from advisor.collect.batch_jobs import parse_qstat
+    from advisor.collect.scheduler_accounts import parse_account
     from advisor.formats.job_accounts import read_account
 
-    return parse_qstat(text) if text.startswith("Job Id:") else read_account(file)
+    return parse_account(text) or read_account(file)
 
 
 def _name_job(job: BatchJob | None, account: JobAccount | str) -> str:
@@ -153,11 +155,15 @@ def _name_job(job: BatchJob | None, account: JobAccount | str) -> str:
     return clean_text(" ".join(part for part in ("job", number, name) if part))
 
 
-def _find_folder(job: BatchJob | None, account: JobAccount | str) -> Path | None:
-    """Return the directory of the job: what its scheduler says, else the environment."""
-    if not isinstance(account, str) and account.folder:
-        return Path(account.folder)
-    return job.folder if job else None
+def _list_folders(job: BatchJob | None, account: JobAccount | str, *, inside: bool) -> list[Path]:
+    """Return where a job writes: into the directory of its submission, as its scheduler says, else the environment.
+
+    A script that asks from ``inside`` of its job may have gone elsewhere, where it is now.
+    """
+    submitted = account.folder if not isinstance(account, str) else None
+    folder = Path(submitted) if submitted else job.folder if job else None
+    here = Path.cwd() if inside and job is not None else None
+    return list(dict.fromkeys(path for path in (here, folder) if path is not None))
 
 
 def _find_start(account: JobAccount | str) -> float | None:
@@ -171,9 +177,9 @@ def _find_start(account: JobAccount | str) -> float | None:
     return None
 
 
-def _find_profiles(folder: Path, numbers: Collection[str | None], started_s: float | None) -> list[Path]:
-    """Return what the job wrote into its directory: recordings that name it, else profiles newer than its start."""
-    entries = sorted(_list_entries(folder))[-_MOST_ENTRIES:]
+def _find_profiles(folders: list[Path], numbers: Collection[str | None], started_s: float | None) -> list[Path]:
+    """Return what the job wrote into its directories: recordings that name it, else profiles newer than its start."""
+    entries = sorted(entry for folder in folders for entry in sorted(_list_entries(folder))[-_MOST_ENTRIES:])
     own = [path for _, path in entries if _recorded_job(path) in numbers]
     if own or started_s is None:
         return own

@@ -306,7 +306,10 @@ class Daemon:
 
     def _collect_results(self, once: bool) -> None:
         """Take in what the readers have done; raises ``StoreError`` where that could not be stored."""
-        for future in [future for future in self._serving if future.done()]:
+        done = [future for future in self._serving if future.done()]
+        for unit, outcome in self._readers.take_read_units():  # all those of what is done, and others
+            self._settle_unit(unit, outcome, once)
+        for future in done:
             folder, names = self._serving.pop(future)
             try:
                 served = future.result()
@@ -321,8 +324,7 @@ class Daemon:
                 continue
             self._settling.forget_files(folder, served.settled)
             left = served.files.keys() - served.settled.keys()
-            for unit, outcome in served.units:
-                self._settle_unit(unit, outcome, once)
+            for unit, _ in served.units:
                 left -= unit.files.get(folder, {}).keys()
             for name in left & served.out_of_reach.keys():
                 self._postpone_files(folder, {name: served.files[name]}, served.out_of_reach[name], once)

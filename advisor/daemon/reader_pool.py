@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from queue import Empty, SimpleQueue
 from threading import Lock, local
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -24,7 +25,7 @@ from advisor.history.location import HistoryServer
 from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from concurrent.futures import Future
     from pathlib import Path
 
@@ -62,6 +63,7 @@ class ReaderPool:
 
     def __init__(self, config: DaemonConfig, writer: Writer, settling: FileDebouncer) -> None:
         self._config, self._writer, self._settling = config, writer, settling
+        self._read: SimpleQueue[tuple[UnitCandidate, UnitOutcome]] = SimpleQueue()
         self._intake = UnitIntake(writer, _build_options(config, writer), config.source)
         self._breaker = PluginBreaker(writer, plugin_versions(config.plugins))
         self._pool = ThreadPoolExecutor(config.jobs, thread_name_prefix="reader")
@@ -84,6 +86,14 @@ class ReaderPool:
     def submit_files(self, root: Path, folder: Path, files: Mapping[bytes, FileSignature]) -> Future[ReadResult]:
         """Have the files of a settled directory read."""
         return self._pool.submit(self._read_folder, root, folder, files)
+
+    def take_read_units(self) -> Iterator[tuple[UnitCandidate, UnitOutcome]]:
+        """Yield each unit once that was read meanwhile, long before all files are that were submitted with it."""
+        while True:
+            try:
+                yield self._read.get_nowait()
+            except Empty:
+                return
 
     def close(self) -> None:
         """End all children; what they were reading stays as it was."""
@@ -168,17 +178,22 @@ class ReaderPool:
                 FileStates(connection).store_files(folder, stamps, "ignored", _STAMP)
         units: list[tuple[UnitCandidate, UnitOutcome]] = []
         for document, outcome, program in found.documents:
-            units.append((document, self._store_document(folder, document, outcome)))
-            again = self._repeat_advice(root, program) if program else None
-            units += [again] if again is not None else []
+            self._announce_unit(units, (document, self._store_document(folder, document, outcome)))
+            self._announce_unit(units, self._repeat_advice(root, program) if program else None)
         for candidate in found.units:
             try:
-                done = self._read_unit(candidate)
+                self._announce_unit(units, self._read_unit(candidate))
             except StoreError as error:  # what was stored before is there, and told
                 return ReadResult(files, found.foreign, tuple(units), found.out_of_reach, error)
-            if done is not None:
-                units.append(done)
         return ReadResult(files, found.foreign, tuple(units), found.out_of_reach)
+
+    def _announce_unit(
+        self, units: list[tuple[UnitCandidate, UnitOutcome]], read: tuple[UnitCandidate, UnitOutcome] | None
+    ) -> None:
+        """Add a unit to those of its directory, and have it told with the next turn: others may take minutes."""
+        if read is not None:
+            units.append(read)
+            self._read.put(read)
 
     def _read_one_by_one(
         self, root: Path, folder: Path, files: Mapping[bytes, FileSignature], failed: TaskFailed

@@ -7,19 +7,21 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class JobAccount:
-    """A job's seconds: elapsed, and CPU time summed over all ``cores``; ``tasks`` is None if unknown.
+    """A job's seconds: elapsed, and CPU time summed over all ``cores``; what is unknown is None.
 
-    ``memory`` is the peak memory of a task (bytes), ``folder`` the directory of submission; None if unknown.
+    ``memory`` is the peak memory of a task, ``job_memory`` that of the job (bytes), ``folder`` the directory of
+    submission.
     """
 
     job: str
     name: str
     elapsed_s: float
-    cpu_s: float
+    cpu_s: float | None
     cores: int
     nodes: int | None = None
     tasks: int | None = None
     memory: float | None = None
+    job_memory: float | None = None
     state: str = ""
     started: str | None = None
     folder: str | None = None

@@ -32,14 +32,18 @@ def render_job_line(name: str, account: JobAccount | str) -> str:
     state = f"{_clean(account.state)} after" if account.state else "ran for"
     where = f" on {format_count(account.nodes, 'node')}" if account.nodes else ""
     parts = [f"{name}: {state} {numbers.format_duration(account.elapsed_s)}{where}"]
-    if account.is_complete and account.elapsed_s > 0 and account.cores > 0:
-        busy = account.cpu_s / account.elapsed_s
-        share = format_share(busy / account.cores)
-        parts.append(f"used {busy:.3g} of {format_count(account.cores, 'core')} ({share})")
+    cores = format_count(account.cores, "core")
+    if account.cpu_s is None:
+        parts.append(f"{cores}; its scheduler recorded no CPU time")
     elif not account.is_complete:
-        parts.append(f"{format_count(account.cores, 'core')}; what it used is accounted when it has ended")
+        parts.append(f"{cores}; what it used is accounted when it has ended")
+    elif account.elapsed_s > 0 and account.cores > 0:
+        busy = account.cpu_s / account.elapsed_s
+        parts.append(f"used {busy:.3g} of {cores} ({format_share(busy / account.cores)})")
     if account.memory is not None:
         parts.append(f"at most {format_bytes(account.memory)} in memory of a task")
+    if account.job_memory is not None:
+        parts.append(f"at most {format_bytes(account.job_memory)} in memory")
     return "; ".join(parts)
 
 

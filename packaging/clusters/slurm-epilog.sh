@@ -15,9 +15,11 @@ job=${SLURM_ARRAY_TASK_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID} # as sacc
 send=
 [ "$GAPWATCH_MAIL" = yes ] && send="--mail $SLURM_JOB_USER"
 cd / || exit 0
-# shellcheck disable=SC2016,SC2086 # the inner shell fills in its own arguments; $send is none or two words
-setsid runuser -u "$SLURM_JOB_USER" -- env -u LD_PRELOAD -u HOME \
+# The substitution ends once the child is in a session of its own: Slurm may kill what is left of this one.
+# shellcheck disable=SC2016,SC2086 # the inner shells fill in their own arguments; $send is none or two words
+: "$(setsid -f sh -c 'exec </dev/null >/dev/null 2>&1; exec "$@"' gapwatch-epilog \
+  runuser -u "$SLURM_JOB_USER" -- env -u LD_PRELOAD -u HOME \
   sh -c 'cd "$1" && job=$2 command=$3 && shift 3 &&
     exec timeout 300 nice -n 19 "$command" epilog --job "$job" --quiet -o "gapwatch-job-$job.txt" "$@"' \
-  gapwatch-epilog "$SLURM_JOB_WORK_DIR" "${job:-$SLURM_JOB_ID}" "$GAPWATCH" $send </dev/null >/dev/null 2>&1 &
+  gapwatch-epilog "$SLURM_JOB_WORK_DIR" "${job:-$SLURM_JOB_ID}" "$GAPWATCH" $send)"
 exit 0

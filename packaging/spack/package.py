@@ -1,6 +1,10 @@
-"""Spack package: put this folder as packages/py-gapwatch into a repository of packages (spack repo create)."""
+"""Package for Spack 1.0 or later: put this folder as packages/py_gapwatch into a repository of packages.
+
+``spack repo create`` makes one. An older Spack wants the folder packages/py-gapwatch, without the line on spack_repo.
+"""
 
 from spack.package import *
+from spack_repo.builtin.build_systems.python import PythonPackage
 
 
 class PyGapwatch(PythonPackage):

@@ -1,6 +1,7 @@
 """The end of a batch job: three lines on what it used, where its time went and what to do; printed, mailed, posted.
 
-Slurm's table is that of Slurm 22.05 on one node; what PBS prints follows the documentation of OpenPBS 23.06.
+Slurm's table is that of Slurm 22.05, what PBS and Flux print that of OpenPBS 23.06 and
+flux-core 0.88, on one node each.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from command_line import ROOT, environment, run
 from patience import PATIENCE_S, wait_until
 
 from advisor.cli.entry import main
-from advisor.collect.batch_jobs import BatchJob, find_batch_job, parse_qstat
+from advisor.collect.batch_jobs import BatchJob, find_batch_job
+from advisor.collect.scheduler_accounts import parse_flux_jobs, parse_qstat
 from advisor.model.errors import AdvisorError
 from advisor.trace.recordings.command import RunCommand, read_command, write_command
 
 TRACE = ROOT / "examples" / "tutorial" / "recorded" / "v1-1" / "galaxy_trace"
 SACCT = ROOT / "tests" / "profiles" / "slurm" / "sacct-22.05.txt"
-EPILOG = ROOT / "packaging" / "clusters" / "slurm-epilog.sh"
+CLUSTERS = ROOT / "packaging" / "clusters"
 QSTAT = """Job Id: 123.pbs
     Job_Name = heat
     Job_Owner = user@login
@@ -37,10 +39,16 @@ QSTAT = """Job Id: 123.pbs
     job_state = R
     Resource_List.ncpus = 2
     Resource_List.nodect = 1
+    stime = Sat Nov 28 22:25:14 2026
     Variable_List = PBS_O_HOME=/home/user,PBS_O_LANG=C.UTF-8,
 \tPBS_O_WORKDIR=/home/user/he
 \tat,PBS_O_HOST=login
 """
+FLUX = {
+    "name": "heat", "cwd": "/home/user/heat", "ntasks": 1, "ncores": 2, "nnodes": 1, "id": 33973862400,
+    "t_submit": 1795904905.17, "t_run": 1795904905.2, "state": "INACTIVE", "result": "FAILED", "status": "FAILED",
+    "returncode": 1, "runtime": 9.159, "duration": 0.0, "jobid": "\u0192tm9vfH", "exception": {"occurred": False},
+}  # fmt: skip
 
 
 def put_tool(folder: Path, name: str, script: str) -> Path:
@@ -205,6 +213,110 @@ def test_what_pbs_prints_is_an_account() -> None:
         parse_qstat(QSTAT.replace("resources_used.cput ", "resources_used.other "))
 
 
+def test_a_job_of_pbs_that_ended_tells_how_and_when_it_began() -> None:
+    ended = QSTAT.replace("job_state = R", "job_state = F") + "    Exit_status = 3\n"
+    account = parse_qstat(ended)
+    assert (account.state, account.started) == ("FAILED with status 3", "2026-11-28T22:25:14")
+    assert (account.memory, account.job_memory) == (None, 812340 * 1024.0)
+    assert parse_qstat(ended.replace("= 3", "= 0")).state == "COMPLETED"
+    torque = QSTAT.replace("stime = Sat Nov 28", "start_time = Sat Nov  8").replace("812340kb", "?")
+    assert (parse_qstat(torque).started, parse_qstat(torque).job_memory) == ("2026-11-08T22:25:14", None)
+    assert parse_qstat(QSTAT.replace("Sat Nov 28", "one day")).started is None
+    unseen = parse_qstat(QSTAT.replace("00:09:30", "00:00:00").replace("812340kb", "0kb"))
+    assert (unseen.cpu_s, unseen.job_memory) == (None, None), "no job computes without CPU time and memory"
+
+
+def test_what_flux_prints_is_an_account_without_cpu_time() -> None:
+    for text in (json.dumps(FLUX), json.dumps({"jobs": [FLUX]})):
+        account = parse_flux_jobs(text)
+        assert (account.job, account.name, account.cores, account.nodes) == ("\u0192tm9vfH", "heat", 2, 1)
+        assert (account.elapsed_s, account.cpu_s, account.folder) == (9.159, None, "/home/user/heat")
+        assert (account.state, account.started) == ("FAILED with status 1", "2026-11-28T22:28:25.200000+00:00")
+    assert not parse_flux_jobs(json.dumps({**FLUX, "status": "RUN", "returncode": None})).is_complete
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{", "prints what"),
+        ('{"jobs": []}', "prints what"),
+        ('{"ncores": 2}', "no 'nnodes' of the job yet"),
+        ("{" * 99999, "prints what"),
+    ],
+)
+def test_what_flux_does_not_tell_is_said(text: str, said: str) -> None:
+    with pytest.raises(AdvisorError, match=said):
+        parse_flux_jobs(text)
+
+
+def test_pbs_is_asked_again_for_a_job_that_ended(
+    job: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (job.parent / "qstat.txt").write_text(QSTAT.replace("job_state = R", "job_state = F"), encoding="utf-8")
+    refuse = "qstat: 123.pbs Job has finished, use -x or -H to obtain historical job information"
+    script = f'[ "$1" = -x ] && exec cat {job.parent}/qstat.txt\necho {refuse!r} >&2; exit 35'
+    put_tool(job.parent / "bin", "qstat", script)
+    monkeypatch.setenv("PBS_JOBID", "123.pbs")
+    assert main(["epilog"]) == 0
+    used, lost, _ = capsys.readouterr().out.splitlines()
+    assert used == (
+        "job 123.pbs heat: COMPLETED after 300 s on 1 node; used 1.9 of 2 cores (95.0 %); at most 793 MiB in memory"
+    )
+    assert lost.startswith("no profile of the job in "), "the trace is older than the job"
+
+
+@pytest.mark.parametrize("knows", ["flux jobs", "flux --parent jobs"])
+def test_a_job_of_flux_is_known_to_its_instance_or_the_parent(
+    job: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], knows: str
+) -> None:
+    table = job.parent / "flux.json"
+    table.write_text(json.dumps({**FLUX, "cwd": str(job), "t_run": 1577836800.0}), encoding="utf-8")
+    put_tool(
+        job.parent / "bin",
+        "flux",
+        f'[ "flux $1 $2" = "{knows} --json" ] || [ "flux $1 $2" = "{knows}" ] || exit 1; cat {table}',
+    )
+    monkeypatch.setenv("FLUX_ENCLOSING_ID", "\u0192tm9vfH")
+    assert main(["epilog"]) == 0
+    used, lost, _ = capsys.readouterr().out.splitlines()
+    assert used.endswith("FAILED with status 1 after 9.16 s on 1 node; 2 cores; its scheduler recorded no CPU time")
+    assert lost.startswith("galaxy: ")
+
+
+def test_a_named_job_is_looked_for_with_every_scheduler_that_is_here(
+    job: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (job.parent / "qstat.txt").write_text(QSTAT, encoding="utf-8")
+    put_tool(job.parent / "bin", "qstat", f"cat {job.parent}/qstat.txt")
+    assert main(["epilog", "--job", "123.pbs", "galaxy_trace"]) == 0
+    assert capsys.readouterr().out.startswith("job 123.pbs heat: RUNNING after ")
+
+
+def test_a_script_that_went_elsewhere_finds_its_profile(
+    job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "scratch").mkdir()
+    (job / "galaxy_trace").rename(tmp_path / "scratch" / "galaxy_trace")
+    monkeypatch.chdir(tmp_path / "scratch")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    assert main(["epilog"]) == 0
+    assert capsys.readouterr().out.splitlines()[1].startswith("galaxy: ")
+    assert main(["epilog", "--job", "7"]) == 0
+    assert f"no profile of the job in {job}\n" in capsys.readouterr().out, "the job may be another one than this"
+
+
+@pytest.mark.parametrize(
+    ("variable", "launcher"), [("SLURM_JOB_ID", "srun"), ("PBS_JOBID", "mpirun"), ("FLUX_JOB_ID", "flux run")]
+)
+def test_what_is_to_be_recorded_starts_as_the_scheduler_does_it(
+    job: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], variable: str, launcher: str
+) -> None:
+    monkeypatch.setenv(variable, "9")
+    monkeypatch.chdir(job.parent)
+    assert main(["epilog"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == f"to do: gapwatch run -- {launcher} ./PROGRAM"
+
+
 def test_a_recording_names_its_job(tmp_path: Path) -> None:
     write_command(tmp_path, RunCommand(("srun", "./app"), "/home/user", (), "8_2"))
     command = read_command(tmp_path)
@@ -217,7 +329,9 @@ def test_the_epilog_of_slurm_writes_beside_the_job_as_its_user(job: Path, tmp_pa
     tools = tmp_path / "bin"
     put_tool(tools, "scontrol", "echo node1; echo node2")
     put_tool(tools, "runuser", f'echo "$2" > {tmp_path}/user; shift 3; exec "$@"')
-    script = EPILOG.read_text(encoding="utf-8").replace("PATH=/usr/sbin", f"PATH={tools}:/usr/sbin")
+    script = (
+        (CLUSTERS / "slurm-epilog.sh").read_text(encoding="utf-8").replace("PATH=/usr/sbin", f"PATH={tools}:/usr/sbin")
+    )
     own = put_tool(tmp_path / "own", "gapwatch", f'exec {sys.executable} -m gapwatch "$@"')
     told = {
         "SLURM_JOB_ID": "7", "SLURM_JOB_USER": "user", "SLURM_JOB_WORK_DIR": str(job), "SLURM_NODELIST": "node[1-2]",
@@ -234,6 +348,39 @@ def test_the_epilog_of_slurm_writes_beside_the_job_as_its_user(job: Path, tmp_pa
     wait_until(lines.exists)
     wait_until(lambda: lines.read_text().count("\n") == 3)
     assert (tmp_path / "user").read_text() == "user\n"
+
+
+def test_the_epilogue_of_pbs_knows_from_its_arguments_what_the_job_used(job: Path, tmp_path: Path) -> None:
+    """With stubs for qstat, to whom the job still runs, and for the change of the user."""
+    tools = tmp_path / "bin"
+    running = QSTAT.replace("/home/user/he\n\tat", str(job)).replace("Nov 28 22:25:14 2026", "Nov 28 22:25:14 2020")
+    (tmp_path / "qstat.txt").write_text(running, encoding="utf-8")
+    put_tool(tools, "qstat", f"cat {tmp_path}/qstat.txt")
+    put_tool(tools, "runuser", f'echo "$2" > {tmp_path}/user; shift 3; exec "$@"')
+    script = (
+        (CLUSTERS / "pbs-epilogue.sh").read_text(encoding="utf-8").replace("PATH=/usr/sbin", f"PATH={tools}:/usr/sbin")
+    )
+    own = put_tool(tmp_path / "own", "gapwatch", f'exec {sys.executable} -m gapwatch "$@"')
+    search = os.pathsep.join((str(ROOT), str(ROOT / "plugins")))
+    variables = environment(tmp_path, GAPWATCH=str(own), PYTHONPATH=search, TMPDIR=str(tmp_path / "own"))
+    used = "cpupercent=180,cput=00:09:00,mem=1048576kb,ncpus=2,vmem=2gb,walltime=00:10:00"
+    words = ["123.pbs", "user", "users", "heat", "2003", "ncpus=2", used, "workq", "null", "3"]
+    done = subprocess.run(
+        ["sh", "-c", script, "epilogue", *words],
+        env=variables,
+        check=False,
+        timeout=PATIENCE_S,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 0
+    lines = job / "gapwatch-job-123.pbs.txt"
+    wait_until(lambda: lines.exists() and lines.read_text().count("\n") == 3)
+    assert lines.read_text().startswith(
+        "job 123.pbs heat: FAILED with status 3 after 600 s on 1 node; used 0.9 of 2 cores (45.0 %);"
+        " at most 1 GiB in memory\n"
+    )
+    assert (tmp_path / "user").read_text() == "user\n"
+    wait_until(lambda: [path.name for path in (tmp_path / "own").iterdir()] == ["gapwatch"])
 
 
 def test_the_page_shows_what_is_printed(job: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING
 
 import pytest
 from command_line import run
 from daemon_runs import CONFIG, Watch, profile
-from patience import wait_until
+from patience import PATIENCE_S, wait_until
 
 from advisor.daemon import debounce
 from advisor.daemon.daemon import Daemon
 from advisor.daemon.debounce import FileDebouncer
+from advisor.daemon.events import RunIngested
 from advisor.daemon.intake import UnitIntake
 from advisor.daemon.root_scanner import RootScanner
 from advisor.history.database import HistoryWriter
@@ -23,6 +26,9 @@ from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
+
+    from advisor.daemon.intake import Ask, UnitCandidate, UnitOutcome
 
 SIGNATURE = FileSignature(1, 2, 3, 4, 5)
 
@@ -180,3 +186,25 @@ def _fail_once(real: Callable[..., object], error: Exception | None = None) -> C
         return real(*arguments)
 
     return fail
+
+
+def test_pr15_a_run_is_told_of_before_its_neighbours_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are handed out by the hundred; the last of them may take minutes, or the daemon end before."""
+    watch, ingest, numbers = Watch(tmp_path), UnitIntake.ingest_unit, []
+    told_first = Event()
+
+    def tell(event: object) -> None:
+        if isinstance(event, RunIngested):
+            numbers.append(event.number)
+            told_first.set()
+
+    def ingest_slowly(intake: UnitIntake, unit: UnitCandidate, ask: Ask, now: datetime) -> UnitOutcome:
+        if unit.path.name == "b.json":
+            assert told_first.wait(PATIENCE_S), "it is told of once all are read"
+        return ingest(intake, unit, ask, now)
+
+    monkeypatch.setattr(UnitIntake, "ingest_unit", ingest_slowly)
+    for moment, name in enumerate(("a.json", "b.json"), 1):
+        os.utime(profile(watch.root / name, program=name), (moment, moment))
+    Daemon(replace(CONFIG, roots=(watch.root,)), watch.state, tell).run_daemon(once=True)
+    assert numbers == [1, 2]

@@ -64,7 +64,7 @@ def test_the_checker_finds_nothing(browser: WebDriver, tmp_path: Path, page: str
     file.write_text(list_pages()[page], encoding="utf-8")
     media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-    for width in (380, 1600):
+    for width in (380, 800, 1600):
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
         browser.get(file.as_uri())

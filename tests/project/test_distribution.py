@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
+from advisor import __version__
 from advisor.cli.commands import COMMANDS
 from advisor.cli.completion import list_command_entries, write_bash_script, write_fish_script, write_zsh_script
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGING = ROOT / "packaging"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+CONDA = PACKAGING / "conda" / "recipe.yaml"
 #: What conda calls packages otherwise.
 CONDA_NAMES = {"msgspec": "msgspec-python", "matplotlib": "matplotlib-base"}
 
@@ -36,6 +38,7 @@ def requirements(lines: list[str]) -> dict[str, str]:
 def test_spack_asks_for_what_the_project_asks_for() -> None:
     text = (PACKAGING / "spack" / "package.py").read_text(encoding="utf-8")
     compile(text, "package.py", "exec")
+    assert "from spack_repo.builtin.build_systems.python import PythonPackage" in text, "as Spack 1.0 wants it"
     base = dict(re.findall(r'depends_on\("py-([\w-]+)@([\d.]+):", type=\("build", "run"\)\)', text))
     assert base == requirements(PROJECT["dependencies"])
     extras = re.findall(r'depends_on\("py-([\w-]+)@([\d.]+):", when="\+(\w+)"', text)
@@ -46,9 +49,8 @@ def test_spack_asks_for_what_the_project_asks_for() -> None:
 
 
 def test_conda_asks_for_what_the_project_asks_for() -> None:
-    text = (PACKAGING / "conda" / "meta.yaml").read_text(encoding="utf-8")
-    text = re.sub(r"\{%.*?%\}", "", text).replace("{{ version }}", "0").replace("{{ PYTHON }}", "python")
-    recipe = yaml.safe_load(text)
+    recipe = yaml.safe_load(CONDA.read_text(encoding="utf-8"))
+    assert recipe["context"]["version"] == __version__
     asked = recipe["requirements"]
     wanted = requirements(PROJECT["dependencies"])
     assert dict(line.split(" >=") for line in asked["run"]) == {"python": "3.11"} | {
@@ -59,14 +61,21 @@ def test_conda_asks_for_what_the_project_asks_for() -> None:
         for extra in ("screen", "html", "fast")
         for name, version in requirements(PROJECT["optional-dependencies"][extra]).items()
     }
-    assert dict(line.split(" >=") for line in asked["run_constrained"]) == every
+    assert dict(line.split(" >=") for line in asked["run_constraints"]) == every
+
+
+def test_rattler_build_renders_the_recipe_of_conda() -> None:
+    rattler_build = pytest.importorskip("rattler_build", reason="not installed: pip install py-rattler-build")
+    [variant] = rattler_build.Stage0Recipe.from_file(CONDA).render()
+    assert (variant.recipe.package.name, str(variant.recipe.package.version)) == ("gapwatch", __version__)
 
 
 def test_the_image_installs_extras_that_there_are() -> None:
     text = (PACKAGING / "Containerfile").read_text(encoding="utf-8")
     [extras] = re.findall(r"/source\[([\w,]+)\]", text)
     assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"])
-    assert "USER gapwatch" in text
+    assert "USER 1000" in text, "a number: hosts that forbid root cannot look a name up"
+    assert "--uid 1000" in text
 
 
 def test_the_manual_page_says_what_the_parsers_say(same_as: Callable[[str, Path], None]) -> None:

@@ -31,11 +31,14 @@ def build_call_paths(account: JobAccount, path: Path) -> CallPaths:
     """Return the CPU time of the job on its cores; raises ``InputError`` for what cannot be."""
     if not 0 < account.cores <= _MOST_CORES or account.elapsed_s <= 0:
         raise InputError(path, f"{account.cores:,} cores for {account.elapsed_s:g} s: the job did not run")
-    if account.cpu_s > _SLACK * account.cores * account.elapsed_s + account.cores:
-        raise InputError(path, f"{account.cpu_s:g} s of CPU time do not fit into {account.cores} cores")
+    cpu_s = account.cpu_s
+    if cpu_s is None:
+        raise InputError(path, "tells no CPU time of the job")
+    if cpu_s > _SLACK * account.cores * account.elapsed_s + account.cores:
+        raise InputError(path, f"{cpu_s:g} s of CPU time do not fit into {account.cores} cores")
     tasks = account.tasks if account.tasks and account.cores % account.tasks == 0 else account.cores
     each = account.cores // tasks
-    shared = min(account.cpu_s / account.cores, account.elapsed_s)
+    shared = min(cpu_s / account.cores, account.elapsed_s)
     return CallPaths(
         program=account.name,
         run=f"job {account.job}",
@@ -49,14 +52,14 @@ def build_call_paths(account: JobAccount, path: Path) -> CallPaths:
         cores=account.cores,
         job=account.job,
         parameters={} if account.memory is None else {"memory_bytes": account.memory},
-        notes=tuple(_describe_account(account)),
+        notes=tuple(_describe_account(account, cpu_s)),
     )
 
 
-def _describe_account(account: JobAccount) -> Iterator[Note]:
+def _describe_account(account: JobAccount, cpu_s: float) -> Iterator[Note]:
     """Yield what an account says of its job, and what it leaves open."""
-    share = account.cpu_s / (account.cores * account.elapsed_s)
-    used = f"the job used {account.cpu_s / account.elapsed_s:.3g} of its {account.cores} cores ({format_share(share)})"
+    share = cpu_s / (account.cores * account.elapsed_s)
+    used = f"the job used {cpu_s / account.elapsed_s:.3g} of its {account.cores} cores ({format_share(share)})"
     how = _RUN
     if account.cores > 1 and share < _UNUSED:
         how = f"start the program on all cores (srun, OMP_NUM_THREADS) or ask for fewer; what it waits for: {_RUN}"
