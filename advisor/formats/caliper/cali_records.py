@@ -31,6 +31,12 @@ _FIELD: Final = re.compile(r"(?:^|,)([a-z_]+)=((?:[^\\,]|\\.)*)", re.DOTALL)
 _VALUE: Final = re.compile(r"(?:^|=)((?:[^\\=]|\\.)*)", re.DOTALL)
 _NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
+_UNFINISHED: Final = Note(
+    "Caliper file without end",
+    "the record that closes a .cali file is missing; later records may be lost with it",
+    0.3,
+    "run the program to its end, or copy the file anew",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,14 +247,6 @@ def read_cali_table(path: Path, stream: BinaryIO) -> RecordTable:
     return reading.rows.build_table(
         path, reading.find_units(), reading.globals, () if reading.ended else (_UNFINISHED,)
     )
-
-
-_UNFINISHED: Final = Note(
-    "Caliper file without end",
-    "the record that closes a .cali file is missing; later records may be lost with it",
-    0.3,
-    "run the program to its end, or copy the file anew",
-)
 
 
 def _unescape_text(text: str) -> str:
