@@ -479,6 +479,19 @@ def test_runs_of_microseconds_have_no_sites() -> None:
     assert sheet(profile).sites == ()
 
 
+def test_runs_in_simulated_time_have_sites_however_short() -> None:
+    assert is_significant(1e-9, 1e-8, simulated=True)
+    assert not is_significant(1e-9, 1e-8)
+
+
+def test_phases_of_unknown_length_last_as_long_as_the_busiest_processor() -> None:
+    """Two regions, two processors, three instances, and no work known: 6 ms and 12 ms."""
+    phase = Phase("solve", "parallel", np.array([0, 1]), {"wall_s": np.full((2, 2, 3), 1e-6) * [[[1.0], [2.0]]]})
+    bare = replace(built([[1.0], [1.0]]), phases=(phase,))
+    loads: object = SimpleNamespace(phases=[SimpleNamespace(has_work=False)])
+    assert compute_durations(bare, loads).tolist() == pytest.approx([12e-6])  # type: ignore[arg-type]
+
+
 def test_family_name_drops_the_number_only() -> None:
     assert family_name("to MPI_Allreduce (12)") == "to MPI_Allreduce"
     assert family_name("region (a)") == "region (a)"
