@@ -82,7 +82,7 @@ def print_account(job: BatchJob) -> str:
     if asked is None:
         raise AdvisorError("Flux keeps no CPU times of jobs")
     if not re.fullmatch(r"[\w.@\[\]+-]+", job.number) or job.number.startswith("-"):
-        raise AdvisorError(f"{job.number!r} is no number of a job")
+        raise AdvisorError(f"{job.number!r} is not a job number")
     made = run_child([*asked, job.number], _PATIENCE_S)
     if made.status != 0 or len(made.output) > _LIMIT:
         said = (made.failure or made.error_text.strip().split("\n")[0] or f"status {made.status}").strip()
@@ -129,6 +129,6 @@ def _parse_time(text: str) -> float:
     """Return the seconds of ``hours:minutes:seconds``; raises ``AdvisorError``."""
     found = _TIME.match(text.strip())
     if found is None:
-        raise AdvisorError(f"qstat: {text[:40]!r} is no time")
+        raise AdvisorError(f"qstat: {text[:40]!r} is not a time")
     hours, minutes, seconds = (int(part or 0) for part in found.groups())
     return float(3600 * hours + 60 * minutes + seconds)

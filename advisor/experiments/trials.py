@@ -204,7 +204,7 @@ class TrialRunner:
             except (ValueError, TypeError) as error:
                 if number == len(file.read_text("utf-8").splitlines()):
                     continue  # the process was ended while it wrote
-                raise InputError(file, "is no list of runs", f"{number}") from error
+                raise InputError(file, "is not a list of runs", f"{number}") from error
             found.setdefault(trial.setting, []).append(trial)
         return found
 

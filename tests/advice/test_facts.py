@@ -9,29 +9,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 import strategies
+from fact_sheets import built, sheet, values
 from hypothesis import given
 from hypothesis import strategies as st
 from profile_strategies import profiles
 
-from advisor.advice import facts
-from advisor.advice.facts.event_rows import call_traits
 from advisor.advice.facts.fact_records import Fact
 from advisor.advice.facts.page import render_facts_page
-from advisor.advice.facts.places import compute_durations, family_name, find_places
-from advisor.advice.facts.sheet import FactSheet, find_programming_model, find_slowest_processors
+from advisor.advice.facts.sheet import find_programming_model, find_slowest_processors
 from advisor.advice.facts.values import VALUES
 from advisor.advice.facts.vocabulary import VOCABULARY, command_for, facts_by_name
-from advisor.advice.rules.case_profiles import build_profile
-from advisor.advice.rules.cases import build_case_sheet, load_cases
+from advisor.advice.rules.cases import build_case_sheet
 from advisor.advice.rules.names import current_names
-from advisor.analysis import bounds, gaps
-from advisor.analysis.loads import summarize_loads
-from advisor.model import policy
-from advisor.model.records import OTHER_PROGRAMS, Note, Phase, Processor, Profile, Region
+from advisor.model.records import Note, Phase, Processor, Profile, Region
 from advisor.model.units import DIMENSIONS
 
 ROOT = Path(__file__).resolve().parents[2]
-
 #: The words that rule files may rely on.
 WORDS = """
 run.wall_s run.ranks run.threads run.processors run.cores run.oversubscription run.startup_s run.shutdown_s
@@ -85,24 +78,6 @@ device.float_communication_share device.kernel_count_spread device.same_kernel_s
 device.bandwidth_bound_share device.latency_bound_share device.excess_sector_share device.divergent_share
 device.upload_ratio device.lead_share device.element_share
 """
-
-
-def sheet(profile: Profile, **more: object) -> FactSheet:
-    found = bounds.compute_bounds(profile)
-    return facts.collect_facts(profile, found, gaps.attribute_gaps(profile, found), **more)
-
-
-def values(profile: Profile, site: int = 0) -> dict[str, object]:
-    return dict(sheet(profile).sites[site].values)
-
-
-def built(*rows: list[list[float]], **more: object) -> Profile:
-    """A profile of one phase for each array of work (processors, iterations)."""
-    phases = [
-        strategies.phase(work, name=f"phase {n}", regions=[n], duration_s=np.array(work).max(axis=0))
-        for n, work in enumerate(rows)
-    ]
-    return strategies.build(phases, **more)
 
 
 def test_vocabulary_holds_the_words_of_the_rules() -> None:
@@ -227,151 +202,6 @@ def test_a_serial_phase_is_one() -> None:
     assert "phase.slowest_differs" not in found.sites[0].values
 
 
-# ---- events
-
-
-def at(case: str, site: int = 0) -> dict[str, object]:
-    return dict(build_case_sheet(case).sites[site].values)
-
-
-def test_messages() -> None:
-    found = at("small-messages")
-    assert found["comm.messages_per_iteration"] == 400
-    assert found["comm.mean_message_B"] == 512
-    assert found["comm.small_message_share"] == 1
-    assert found["comm.point_to_point_share"] == pytest.approx(0.12 / 0.122)
-    assert found["comm.reductions_per_iteration"] == 1
-    assert found["comm.seconds_per_message"] == pytest.approx(0.12 / 400)
-    assert found["comm.share"] == pytest.approx(0.122 / 0.622)
-
-
-def test_messages_of_exactly_four_kib_are_small() -> None:
-    assert at("io-all")["comm.small_message_share"] == 0
-    sized = load_cases()["small-messages"]
-    phase = sized.phases[0]
-    for size, share in ((4096.0, 1.0), (4097.0, 0.0)):
-        event = replace(phase.events[0], bytes=size)
-        case = replace(sized, phases=(replace(phase, events=(event,)),))
-        assert values(profile_of(case))["comm.small_message_share"] == share
-
-
-def profile_of(case: object) -> Profile:
-    from advisor.advice.rules import case_profiles
-
-    return case_profiles.build_profile(case)
-
-
-def test_unknown_sizes_are_unknown() -> None:
-    sized = load_cases()["small-messages"]
-    phase = sized.phases[0]
-    case = replace(sized, phases=(replace(phase, events=(replace(phase.events[0], bytes=None),)),))
-    found = values(profile_of(case))
-    assert "comm.mean_message_B" not in found
-    assert "comm.small_message_share" not in found
-    assert found["comm.messages_per_iteration"] == 400
-
-
-def test_kinds_of_waiting() -> None:
-    found = at("late-sender")
-    assert found["wait.late_sender_share"] == pytest.approx(1.2 / (1.2 + 0.4 - 0.003 + 3 * 0.0), rel=0.01)
-    assert found["wait.barrier_share"] == pytest.approx(1 - found["wait.late_sender_share"])
-    assert at("group-collectives")["wait.collective_share"] == pytest.approx(0.75)
-    assert at("omp-skew")["wait.thread_share"] == 1
-
-
-def test_synchronizations_of_one_name_are_counted_together() -> None:
-    found = at("many-barriers", 1)
-    assert found["sync.barriers_per_iteration"] == 3
-    assert found["sync.empty_phases"] is True
-    assert at("many-forks")["sync.fork_joins_per_iteration"] == 20
-    assert at("many-forks")["sync.thread_share"] == 1
-
-
-def test_input_and_output() -> None:
-    one, everybody = at("io-one"), at("fsync")
-    assert one["io.one_processor"] is True
-    assert one["io.processors_share"] == 0.25
-    assert one["io.mean_operation_B"] == 4 * 2**20
-    assert everybody["io.one_processor"] is False
-    assert everybody["io.fsync_share"] == everybody["io.forced_share"] == pytest.approx(0.8)
-    assert (one["io.forced_share"], one["io.forced_B"]) == (0, 0)
-    assert everybody["io.forced_B"] > 0
-    assert everybody["io.small_share"] in (0, 1)
-    assert "io.unaligned_share" not in everybody, "a trace does not tell where an operation begins"
-    assert everybody["io.operations_per_iteration"] == 4
-    assert at("io-metadata")["io.metadata_share"] == pytest.approx(0.6)
-    assert at("io-all")["io.mpi_io"] is False
-
-
-def test_nothing_recorded_is_unknown_but_nothing_done_is_zero() -> None:
-    assert at("clean")["io.share"] == 0
-    assert at("clean")["io.fsync_share"] == 0
-    assert "io.share" not in at("fig4")
-    assert "io.fsync_share" not in at("fig4")
-
-
-def test_reductions_that_fill_one_phase_are_counted_per_stretch_of_work() -> None:
-    """A tracer that sees no functions finds one phase: an iteration with work, then nineteen without."""
-    case = load_cases()["many-reductions"]
-    phase = case.phases[0]
-    rows = ((0.5,), *[(0.0,)] * 19)
-    events = (replace(phase.events[0], count=1, seconds=(0.005,)),)
-    smeared = replace(case, phases=(replace(phase, work_s=rows, iterations=200, events=events),))
-    assert values(profile_of(smeared))["comm.reductions_per_iteration"] == pytest.approx(20, rel=0.1)
-    even = replace(case, phases=(replace(phase, iterations=200, events=events),))
-    assert values(profile_of(even))["comm.reductions_per_iteration"] == pytest.approx(1)
-
-
-def test_operating_system() -> None:
-    assert at("sleeping")["os.share"] == pytest.approx(0.2 / 1.2)
-    assert "os.share" not in at("io-all")
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("MPI_Isend", {"sends"}),
-        ("mpi_isend_", {"sends"}),
-        ("MPI_Sendrecv", {"sends"}),
-        ("MPI_Irecv", set()),
-        ("MPI_Allreduce", {"reductions"}),
-        ("MPI_Reduce_scatter", {"reductions"}),
-        ("MPI_Iallreduce", {"reductions"}),
-        ("MPI_Reduce", {"reductions", "collects"}),
-        ("MPI_Gatherv", {"collects", "gathers"}),
-        ("MPI_Comm_dup", {"sets up"}),
-        ("MPI_Neighbor_alltoall", {"all to all"}),
-        ("MPI_Bcast", {"broadcasts"}),
-        ("MPI_Scatter", set()),
-        ("pthread_cond_wait", {"notices", "hands over", "waits at a queue"}),
-        ("pthread_mutex_lock", {"hands over"}),
-        ("MPI_Alltoallv", {"all to all"}),
-        ("MPI_Barrier", {"explicit barriers"}),
-        ("!$omp barrier @solve.c:12", {"explicit barriers"}),
-        ("!$omp implicit barrier @solve.c:12", set()),
-        ("fsync", {"forcing to storage"}),
-        ("open64", {"metadata"}),
-        ("pwrite", {"data", "writes"}),
-        ("MPI_File_write_all", {"data", "writes", "MPI-IO", "collective MPI-IO"}),
-        ("POSIX read", {"data"}),
-        ("POSIX write and sync", {"data", "writes", "data, forced to storage or not"}),
-        ("POSIX sync, timed as writing", {"forcing to storage"}),
-        ("POSIX sync", {"forcing to storage"}),
-        ("POSIX metadata", {"metadata"}),
-        ("STDIO write", {"data", "writes", "streams"}),
-        ("MPI-IO collective write", {"data", "writes", "MPI-IO", "collective MPI-IO"}),
-        ("MPI-IO metadata", {"metadata", "MPI-IO"}),
-        ("POSIX writer", set()),
-        ("MPI_File_open", {"metadata", "MPI-IO"}),
-        ("MPI_File_sync", {"forcing to storage", "MPI-IO"}),
-        ("lseek", set()),
-        ("reduce_my_grid", set()),
-    ],
-)
-def test_what_calls_do(name: str, expected: set[str]) -> None:
-    assert call_traits(name) == expected
-
-
 # ---- counts
 
 
@@ -450,52 +280,6 @@ def test_slowest_processors_are_named_worst_first() -> None:
     assert find_slowest_processors(found, found.sites[0]) == (3, 1)
     even = sheet(built([[1.0], [1.001]]))
     assert find_slowest_processors(even, even.sites[0]) == ()
-
-
-# ---- sites
-
-
-def named_phases(durations: dict[str, float]) -> Profile:
-    phases = [
-        strategies.phase([[s], [s]], name=name, regions=[0], duration_s=np.array([s]), closed_by=name.split(" (")[0])
-        for name, s in durations.items()
-    ]
-    return strategies.build(phases, actual_s=100.0)
-
-
-def test_small_phases_of_a_name_are_one_site() -> None:
-    profile = named_phases({"solve": 90.0, **{f"reduce ({n})": 0.5 for n in range(2, 12)}, "rare": 0.1})
-    names_of_sites = [site.place.name for site in sheet(profile).sites if site.place]
-    assert names_of_sites == ["solve", "reduce (10 phases)"]
-
-
-def test_a_site_is_worth_a_look_from_one_per_cent_on() -> None:
-    profile = named_phases({"solve": 90.0, "write": 100 * policy.PLACE_SHARE, "read": 99 * policy.PLACE_SHARE})
-    assert [site.place.name for site in sheet(profile).sites if site.place] == ["solve", "write"]
-
-
-def test_runs_of_microseconds_have_no_sites() -> None:
-    profile = replace(named_phases({"solve": 0.0009}), actual_s=0.001)
-    assert sheet(profile).sites == ()
-
-
-def test_runs_in_simulated_time_have_sites_however_short() -> None:
-    assert is_significant(1e-9, 1e-8, simulated=True)
-    assert not is_significant(1e-9, 1e-8)
-
-
-def test_phases_of_unknown_length_last_as_long_as_the_busiest_processor() -> None:
-    """Two regions, two processors, three instances, and no work known: 6 ms and 12 ms."""
-    phase = Phase("solve", "parallel", np.array([0, 1]), {"wall_s": np.full((2, 2, 3), 1e-6) * [[[1.0], [2.0]]]})
-    bare = replace(built([[1.0], [1.0]]), phases=(phase,))
-    loads: object = SimpleNamespace(phases=[SimpleNamespace(has_work=False)])
-    assert compute_durations(bare, loads).tolist() == pytest.approx([12e-6])  # type: ignore[arg-type]
-
-
-def test_family_name_drops_the_number_only() -> None:
-    assert family_name("to MPI_Allreduce (12)") == "to MPI_Allreduce"
-    assert family_name("region (a)") == "region (a)"
-    assert family_name("region 12") == "region 12"
 
 
 # ---- plugins
@@ -599,63 +383,3 @@ def test_scaled_times_change_only_times(profile: Profile, factor: float) -> None
             if isinstance(value, float) and name not in TIES:
                 expected = value * factor if units[name] == "s" else value
                 assert theirs.values[name] == pytest.approx(expected, rel=1e-6, abs=1e-9), name
-
-
-def test_many_small_phases_of_different_names_are_one_place() -> None:
-    phases = tuple(
-        Phase(f"region {n}", "parallel", np.array([0]), {"work_s": np.array([[[0.004], [0.001 * (n % 4)]]])})
-        for n in range(500)
-    )
-    profile = Profile(
-        program="many", run="1", reader="test", actual_s=2.0, processors=(Processor(0), Processor(1)),
-        regions=(Region("all"),), phases=phases, status={"work_s": "measured"},
-    )  # fmt: skip
-    found = find_places(profile, compute_durations(profile, summarize_loads(profile)))
-    assert [(place.name, len(place.phases)) for place in found] == [("500 small phases", 500)]
-    assert found[0].seconds == pytest.approx(2.0)
-
-
-def test_collecting_and_broadcasting_belong_together_where_both_occur_as_often() -> None:
-    case = load_cases()["slow-collective"]
-    phase = case.phases[0]
-    gather, once = (replace(phase.events[0], call=name) for name in ("MPI_Gather", "MPI_Bcast"))
-    assert at("slow-collective")["comm.relay_share"] == 0
-    for events, share in (
-        ((gather, once), 0.2 / 0.7),
-        ((gather, replace(once, count=20)), 0.0),
-        ((gather,), 0.0),
-    ):
-        changed = replace(case, phases=(replace(phase, events=events),))
-        assert values(profile_of(changed))["comm.relay_share"] == pytest.approx(share)
-
-
-def test_what_is_gathered_and_not_broadcast_again_is_kept() -> None:
-    case = load_cases()["gathered-search"]
-    (phase,) = case.phases
-    (gather,) = phase.events
-    assert at("gathered-search")["comm.gather_share"] == 1.0
-    for size, kept in ((8.0, 1.0), (gather.bytes, 0.0)):
-        events = (gather, replace(gather, call="MPI_Bcast", bytes=size))
-        found = values(profile_of(replace(case, phases=(replace(phase, events=events),))))
-        assert found["comm.kept_share"] == pytest.approx(kept, abs=1e-4)
-
-
-def test_waiting_for_a_notice_is_no_waiting_for_a_lock() -> None:
-    case = load_cases()["thread-lock"]
-    phase = case.phases[0]
-    locked = at("thread-lock")
-    assert locked["wait.lock_share"] == pytest.approx(0.5)
-    noticed = replace(phase, events=(replace(phase.events[0], call="pthread_cond_wait"),))
-    found = values(profile_of(replace(case, phases=(noticed,))))
-    assert found["wait.lock_share"] == pytest.approx(0.0)
-    assert found["wait.thread_share"] == locked["wait.thread_share"]
-
-
-def test_places_matter_by_what_other_programs_left_of_the_run() -> None:
-    profile = build_profile(load_cases()["skewed-load"])
-    longer = replace(profile, actual_s=1000 * profile.actual_s)
-    seconds = compute_durations(profile, summarize_loads(profile))
-    assert not find_places(longer, seconds)
-    others = np.full(len(profile.processors), 999 * profile.actual_s)
-    busy = replace(longer, outside={**profile.outside, OTHER_PROGRAMS: others})
-    assert find_places(busy, seconds) == find_places(profile, seconds)

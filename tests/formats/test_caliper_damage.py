@@ -121,16 +121,16 @@ def test_traces_of_caliper_1_are_named(tmp_path: Path) -> None:
     ("line", "reason"),
     [
         ("__rec=ctx,ref=999,attr=106,data=5\n", "node 999 is not defined"),
-        ("__rec=ctx,ref=x,attr=106,data=5\n", "'x' is no number of a node"),
+        ("__rec=ctx,ref=x,attr=106,data=5\n", "'x' is not a node number"),
         ("__rec=ctx,attr=106,data=5=6\n", "as many attributes as values"),
-        ("__rec=ctx,attr=106,data=five\n", "'five' is no finite number for sum#time.duration.ns"),
+        ("__rec=ctx,attr=106,data=five\n", "'five' is not a finite number for sum#time.duration.ns"),
         ("__rec=ctx,attr=106,data=nan\n", "no finite number"),
         ("__rec=ctx,attr=106,data=1e999\n", "no finite number"),
         ("__rec=ctx,attr=106,data=-1\n", "-1 is impossible"),
         ("__rec=ctx,attr=106,data=1e19\n", "1e.19 is impossible"),
         ("__rec=ctx,attr=94=106,data=0.5=1\n", "0.5 is impossible for mpi.rank"),
         ("__rec=ctx,attr=94=106,data=99999999=1\n", "impossible for mpi.rank"),
-        ("__rec=ctx,attr=3=106,data=0=1\n", "node 3 is no attribute"),
+        ("__rec=ctx,attr=3=106,data=0=1\n", "node 3 is not an attribute"),
         ("__rec=node,id=20,attr=8,data=other,parent=18\n", "node 20 is defined twice"),
         ("__rec=node,id=500,attr=20\n", "a node without id, attr or data"),
         ("__rec=node,id=500,attr=20,data=x,parent=500\n", "node 500 is not defined"),
@@ -156,8 +156,8 @@ PATH = [{"label": "main", "column": "path"}]
 @pytest.mark.parametrize(
     ("rows", "names", "nodes", "reason"),
     [
-        ([[0, 1.5, 7]], ["mpi.rank", "time", "path"], PATH, "7 is no node for path"),
-        ([[0, 1.5, 0.5]], ["mpi.rank", "time", "path"], PATH, "0.5 is no node for path"),
+        ([[0, 1.5, 7]], ["mpi.rank", "time", "path"], PATH, "7 is not a node for path"),
+        ([[0, 1.5, 0.5]], ["mpi.rank", "time", "path"], PATH, "0.5 is not a node for path"),
         ([[0, -1.5, 0]], ["mpi.rank", "time", "path"], PATH, "-1.5 is impossible for time"),
         ([[0.5, 1.5, 0]], ["mpi.rank", "time", "path"], PATH, "0.5 is impossible for mpi.rank"),
         ([[0, 1.5]], ["mpi.rank", "time", "path"], PATH, "rows from 1 on"),
@@ -193,7 +193,7 @@ def test_rows_of_other_lengths_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ('[{"path":"main","time":"x"}]', "'x' is no number for time"),
+        ('[{"path":"main","time":"x"}]', "'x' is not a number for time"),
         ('[{"path":1,"time":2}]', "expected a string for path"),
         ('[{"region":"main","time":2}]', "separate-nested"),
         ('[{"path":"main","mpi.rank":0}]', "holds no times"),

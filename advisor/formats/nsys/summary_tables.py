@@ -112,7 +112,7 @@ def _parse_nvprof_csv(text: PlainText) -> Iterator[_Activity]:
             if units is None:
                 units = fields
                 if not {units["Time"], units["Avg"]} <= _UNITS.keys():
-                    raise text.make_error(line, f"{units['Time'][:20]!r} is no unit of times")
+                    raise text.make_error(line, f"{units['Time'][:20]!r} is not a unit of time")
             elif fields.get("Type", "GPU activities") == "GPU activities":
                 seconds, mean = (text.parse_number(fields[n], line) * _UNITS[units[n]] for n in ("Time", "Avg"))
                 calls, percent = (text.parse_number(fields[n], line) for n in ("Calls", "Time(%)"))

@@ -23,7 +23,7 @@ ROW_TYPES = {
 }  # fmt: skip
 # Reasons, with the offending value.
 PAST_END = "ends inside a record"
-UNKNOWN_RECORD = "{} is no type of a record"
+UNKNOWN_RECORD = "{} is not a record type"
 TOO_WIDE = "an integer of {} bytes is impossible"
 BEYOND_RECORD = "a value goes beyond the end of its record"
 NO_TIME = "an event without a time"
