@@ -37,7 +37,6 @@ _NVPROF_ROW: Final = re.compile(
 _API: Final = re.compile(r"==\d+== API calls:")
 _COMMAS: Final = re.compile(r"(?:Time ?\(%\)|[\d.]*),")
 _SPACES: Final = re.compile(r" {2,}")
-_NAME_COLUMNS: Final = ("Name", "Operation")
 _COUNT_COLUMNS: Final = {"Name": ("Instances",), "Operation": ("Count", "Operations")}
 #: By how much a share in percent, and an average, may miss what they are of.
 _SHARE: Final = 0.06
