@@ -146,7 +146,7 @@ def test_steps_of_wrf_hold_their_nests_and_what_is_read_before_them(tmp_path: Pa
         ("ESMF_Profile.summary", "94      160", "9494    160", "more ranks"),
         ("OUTCAR", "9.530", "8.530", "user and system"),
         ("rsl.error.0000", "Ntasks in X           32", "Ntasks in X            0", "0 ranks"),
-        ("rsl.error.0000", "2001-10-25_00:01:12 on", "2001-10-25_00:61:12 on", "no time of the model"),
+        ("rsl.error.0000", "2001-10-25_00:01:12 on", "2001-10-25_00:61:12 on", "not a model time"),
         ("fhi-aims.out", "1524.613", "9524.613", "longer than the run"),
         ("fhi-aims.out", "Time     :  091211.630", "Time     :  111211.630", "lie between the dates"),
         ("fhi-aims.out", "7863.004", "7863004.0", "lie between the dates"),
