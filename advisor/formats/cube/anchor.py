@@ -111,7 +111,7 @@ def _unpack_document(content: bytes, path: Path, member: str) -> bytes:
 def _find_problem(found: CubeAnchor, ended: bool) -> str | None:
     """Return what keeps the document from describing a profile, None if nothing does."""
     if not ended:
-        return "is no CUBE document"
+        return "is not a CUBE document"
     if not found.callee or not found.locations:
         return "describes no call paths" if found.locations else "describes no locations"
     if sorted(found.callee) != list(range(len(found.callee))):
