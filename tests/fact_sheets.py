@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from advisor.model.records import Profile
 
 
-def sheet(profile: Profile, **more: object) -> FactSheet:
+def collect_sheet(profile: Profile, **more: object) -> FactSheet:
     found = bounds.compute_bounds(profile)
     return facts.collect_facts(profile, found, gaps.attribute_gaps(profile, found), **more)
 
 
-def values(profile: Profile, site: int = 0) -> dict[str, object]:
-    return dict(sheet(profile).sites[site].values)
+def site_values(profile: Profile, site: int = 0) -> dict[str, object]:
+    return dict(collect_sheet(profile).sites[site].values)
 
 
-def built(*rows: list[list[float]], **more: object) -> Profile:
+def build_run(*rows: list[list[float]], **more: object) -> Profile:
     """A profile of one phase for each array of work (processors, iterations)."""
     phases = [
         strategies.phase(work, name=f"phase {n}", regions=[n], duration_s=np.array(work).max(axis=0))
@@ -37,11 +37,11 @@ def built(*rows: list[list[float]], **more: object) -> Profile:
 # ---- events
 
 
-def at(case: str, site: int = 0) -> dict[str, object]:
+def case_values(case: str, site: int = 0) -> dict[str, object]:
     return dict(build_case_sheet(case).sites[site].values)
 
 
-def profile_of(case: object) -> Profile:
+def build_case(case: object) -> Profile:
     from advisor.advice.rules import case_profiles
 
     return case_profiles.build_profile(case)

@@ -20,28 +20,28 @@ if TYPE_CHECKING:
 BOOK = rules.load_default()
 
 
-def gaps_of(profile: Profile) -> tuple[Gap, ...]:
+def find_gaps(profile: Profile) -> tuple[Gap, ...]:
     return gaps.attribute_gaps(profile, bounds.compute_bounds(profile))
 
 
-def matches_of(profile: Profile, book: rules.RuleBook = BOOK) -> rules.RuleMatches:
+def match_profile(profile: Profile, book: rules.RuleBook = BOOK) -> rules.RuleMatches:
     found = bounds.compute_bounds(profile)
     return rules.match_rules(book, facts.collect_facts(profile, found, gaps.attribute_gaps(profile, found)))
 
 
-def ranked(profile: Profile, book: rules.RuleBook = BOOK, **more: object) -> Ranking:
-    return ranking.rank_matches(matches_of(profile, book), profile, gaps_of(profile), **more)
+def rank_profile(profile: Profile, book: rules.RuleBook = BOOK, **more: object) -> Ranking:
+    return ranking.rank_matches(match_profile(profile, book), profile, find_gaps(profile), **more)
 
 
 @cache
-def of(case: str) -> Ranking:
+def rank_case(case: str) -> Ranking:
     """The ranking of a case, with the facts that it is given."""
     profile = build_profile(load_cases()[case])
-    return ranking.rank_matches(rules.match_rules(BOOK, build_case_sheet(case)), profile, gaps_of(profile))
+    return ranking.rank_matches(rules.match_rules(BOOK, build_case_sheet(case)), profile, find_gaps(profile))
 
 
-def first(case: str) -> Recommendation:
-    return of(case).recommendations[0]
+def first_item_of(case: str) -> Recommendation:
+    return rank_case(case).recommendations[0]
 
 
 def two_skewed_phases() -> Profile:
@@ -50,6 +50,6 @@ def two_skewed_phases() -> Profile:
     return build_profile(replace(load_cases()["skewed-load"], phases=(loop, replace(loop, name="update"))))
 
 
-def only(*numbers: str) -> rules.RuleBook:
+def keep_rules(*numbers: str) -> rules.RuleBook:
     """The bundled book with these actions alone."""
     return replace(BOOK, actions=tuple(action for action in BOOK.actions if action.id in numbers), off=BOOK.actions)

@@ -23,7 +23,7 @@ SAMPLES = PROFILES / "tau" / "npb-bt.S.4-tau_exec-ebs"
 MATRIX = PROFILES / "tau" / "npb-lu.S.2"
 
 
-def chains(paths: CallPaths) -> list[tuple[tuple[str, str | None], ...]]:
+def chain_names(paths: CallPaths) -> list[tuple[tuple[str, str | None], ...]]:
     """The path of names and files of each node."""
     found: list[tuple[tuple[str, str | None], ...]] = []
     for node in paths.nodes:
@@ -32,26 +32,26 @@ def chains(paths: CallPaths) -> list[tuple[tuple[str, str | None], ...]]:
     return found
 
 
-def key(part: str) -> tuple[str, str | None]:
+def processor_key(part: str) -> tuple[str, str | None]:
     node = function_names.build_node(part, ("MPI",) if part.startswith("MPI_") else (), -1)
     return node.name, node.file
 
 
-def notes(found: Profile | CallPaths) -> dict[str, float]:
+def note_names(found: Profile | CallPaths) -> dict[str, float]:
     return {note.name: note.penalty for note in found.notes}
 
 
-def copied(path: Path, tmp_path: Path) -> Path:
+def copy_run(path: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(path, tmp_path / path.name))
 
 
-def edited(path: Path, change: Callable[[str], str]) -> None:
+def edit_copy(path: Path, change: Callable[[str], str]) -> None:
     text = path.read_text()
     assert change(text) != text
     path.write_text(change(text))
 
 
-def written(folder: Path, rank: int, *lines: str, events: tuple[str, ...] = (), metric: str = "TIME") -> Path:
+def write_profile(folder: Path, rank: int, *lines: str, events: tuple[str, ...] = (), metric: str = "TIME") -> Path:
     """A profile with these functions and user events, and the metadata that TAU writes."""
     folder.mkdir(exist_ok=True)
     head = [f"{len(lines)} templated_functions_MULTI_{metric}", "# Name Calls Subrs Excl Incl ProfileCalls # "]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from fact_sheets import at, profile_of, values
+from fact_sheets import build_case, case_values, site_values
 
 from advisor.advice.facts.event_rows import call_traits
 from advisor.advice.rules.cases import load_cases
 
 
 def test_messages() -> None:
-    found = at("small-messages")
+    found = case_values("small-messages")
     assert found["comm.messages_per_iteration"] == 400
     assert found["comm.mean_message_B"] == 512
     assert found["comm.small_message_share"] == 1
@@ -23,43 +23,43 @@ def test_messages() -> None:
 
 
 def test_messages_of_exactly_four_kib_are_small() -> None:
-    assert at("io-all")["comm.small_message_share"] == 0
+    assert case_values("io-all")["comm.small_message_share"] == 0
     sized = load_cases()["small-messages"]
     phase = sized.phases[0]
     for size, share in ((4096.0, 1.0), (4097.0, 0.0)):
         event = replace(phase.events[0], bytes=size)
         case = replace(sized, phases=(replace(phase, events=(event,)),))
-        assert values(profile_of(case))["comm.small_message_share"] == share
+        assert site_values(build_case(case))["comm.small_message_share"] == share
 
 
 def test_unknown_sizes_are_unknown() -> None:
     sized = load_cases()["small-messages"]
     phase = sized.phases[0]
     case = replace(sized, phases=(replace(phase, events=(replace(phase.events[0], bytes=None),)),))
-    found = values(profile_of(case))
+    found = site_values(build_case(case))
     assert "comm.mean_message_B" not in found
     assert "comm.small_message_share" not in found
     assert found["comm.messages_per_iteration"] == 400
 
 
 def test_kinds_of_waiting() -> None:
-    found = at("late-sender")
+    found = case_values("late-sender")
     assert found["wait.late_sender_share"] == pytest.approx(1.2 / (1.2 + 0.4 - 0.003 + 3 * 0.0), rel=0.01)
     assert found["wait.barrier_share"] == pytest.approx(1 - found["wait.late_sender_share"])
-    assert at("group-collectives")["wait.collective_share"] == pytest.approx(0.75)
-    assert at("omp-skew")["wait.thread_share"] == 1
+    assert case_values("group-collectives")["wait.collective_share"] == pytest.approx(0.75)
+    assert case_values("omp-skew")["wait.thread_share"] == 1
 
 
 def test_synchronizations_of_one_name_are_counted_together() -> None:
-    found = at("many-barriers", 1)
+    found = case_values("many-barriers", 1)
     assert found["sync.barriers_per_iteration"] == 3
     assert found["sync.empty_phases"] is True
-    assert at("many-forks")["sync.fork_joins_per_iteration"] == 20
-    assert at("many-forks")["sync.thread_share"] == 1
+    assert case_values("many-forks")["sync.fork_joins_per_iteration"] == 20
+    assert case_values("many-forks")["sync.thread_share"] == 1
 
 
 def test_input_and_output() -> None:
-    one, everybody = at("io-one"), at("fsync")
+    one, everybody = case_values("io-one"), case_values("fsync")
     assert one["io.one_processor"] is True
     assert one["io.processors_share"] == 0.25
     assert one["io.mean_operation_B"] == 4 * 2**20
@@ -70,15 +70,15 @@ def test_input_and_output() -> None:
     assert everybody["io.small_share"] in (0, 1)
     assert "io.unaligned_share" not in everybody, "a trace does not tell where an operation begins"
     assert everybody["io.operations_per_iteration"] == 4
-    assert at("io-metadata")["io.metadata_share"] == pytest.approx(0.6)
-    assert at("io-all")["io.mpi_io"] is False
+    assert case_values("io-metadata")["io.metadata_share"] == pytest.approx(0.6)
+    assert case_values("io-all")["io.mpi_io"] is False
 
 
 def test_nothing_recorded_is_unknown_but_nothing_done_is_zero() -> None:
-    assert at("clean")["io.share"] == 0
-    assert at("clean")["io.fsync_share"] == 0
-    assert "io.share" not in at("fig4")
-    assert "io.fsync_share" not in at("fig4")
+    assert case_values("clean")["io.share"] == 0
+    assert case_values("clean")["io.fsync_share"] == 0
+    assert "io.share" not in case_values("fig4")
+    assert "io.fsync_share" not in case_values("fig4")
 
 
 def test_reductions_that_fill_one_phase_are_counted_per_stretch_of_work() -> None:
@@ -88,14 +88,14 @@ def test_reductions_that_fill_one_phase_are_counted_per_stretch_of_work() -> Non
     rows = ((0.5,), *[(0.0,)] * 19)
     events = (replace(phase.events[0], count=1, seconds=(0.005,)),)
     smeared = replace(case, phases=(replace(phase, work_s=rows, iterations=200, events=events),))
-    assert values(profile_of(smeared))["comm.reductions_per_iteration"] == pytest.approx(20, rel=0.1)
+    assert site_values(build_case(smeared))["comm.reductions_per_iteration"] == pytest.approx(20, rel=0.1)
     even = replace(case, phases=(replace(phase, iterations=200, events=events),))
-    assert values(profile_of(even))["comm.reductions_per_iteration"] == pytest.approx(1)
+    assert site_values(build_case(even))["comm.reductions_per_iteration"] == pytest.approx(1)
 
 
 def test_operating_system() -> None:
-    assert at("sleeping")["os.share"] == pytest.approx(0.2 / 1.2)
-    assert "os.share" not in at("io-all")
+    assert case_values("sleeping")["os.share"] == pytest.approx(0.2 / 1.2)
+    assert "os.share" not in case_values("io-all")
 
 
 @pytest.mark.parametrize(
@@ -147,33 +147,33 @@ def test_collecting_and_broadcasting_belong_together_where_both_occur_as_often()
     case = load_cases()["slow-collective"]
     phase = case.phases[0]
     gather, once = (replace(phase.events[0], call=name) for name in ("MPI_Gather", "MPI_Bcast"))
-    assert at("slow-collective")["comm.relay_share"] == 0
+    assert case_values("slow-collective")["comm.relay_share"] == 0
     for events, share in (
         ((gather, once), 0.2 / 0.7),
         ((gather, replace(once, count=20)), 0.0),
         ((gather,), 0.0),
     ):
         changed = replace(case, phases=(replace(phase, events=events),))
-        assert values(profile_of(changed))["comm.relay_share"] == pytest.approx(share)
+        assert site_values(build_case(changed))["comm.relay_share"] == pytest.approx(share)
 
 
 def test_what_is_gathered_and_not_broadcast_again_is_kept() -> None:
     case = load_cases()["gathered-search"]
     (phase,) = case.phases
     (gather,) = phase.events
-    assert at("gathered-search")["comm.gather_share"] == 1.0
+    assert case_values("gathered-search")["comm.gather_share"] == 1.0
     for size, kept in ((8.0, 1.0), (gather.bytes, 0.0)):
         events = (gather, replace(gather, call="MPI_Bcast", bytes=size))
-        found = values(profile_of(replace(case, phases=(replace(phase, events=events),))))
+        found = site_values(build_case(replace(case, phases=(replace(phase, events=events),))))
         assert found["comm.kept_share"] == pytest.approx(kept, abs=1e-4)
 
 
 def test_waiting_for_a_notice_is_no_waiting_for_a_lock() -> None:
     case = load_cases()["thread-lock"]
     phase = case.phases[0]
-    locked = at("thread-lock")
+    locked = case_values("thread-lock")
     assert locked["wait.lock_share"] == pytest.approx(0.5)
     noticed = replace(phase, events=(replace(phase.events[0], call="pthread_cond_wait"),))
-    found = values(profile_of(replace(case, phases=(noticed,))))
+    found = site_values(build_case(replace(case, phases=(noticed,))))
     assert found["wait.lock_share"] == pytest.approx(0.0)
     assert found["wait.thread_share"] == locked["wait.thread_share"]

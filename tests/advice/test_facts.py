@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import strategies
-from fact_sheets import built, sheet, values
+from fact_sheets import build_run, collect_sheet, site_values
 from hypothesis import given
 from hypothesis import strategies as st
 from profile_strategies import profiles
@@ -118,10 +118,10 @@ def test_a_plugin_cannot_change_what_a_word_means() -> None:
 
 
 def test_command_names_the_ranks() -> None:
-    profile = built([[1.0], [1.0], [2.0]])
+    profile = build_run([[1.0], [1.0], [2.0]])
     assert "mpirun -n 3" in command_for(profile, facts_by_name()["cache.l1_miss_ratio"])
     assert "mpirun -n 3" in command_for(profile, facts_by_name()["wait.share"])
-    alone = built([[1.0]])
+    alone = build_run([[1.0]])
     assert "mpirun" not in command_for(alone, facts_by_name()["cache.l1_miss_ratio"])
     assert all("{" not in command_for(profile, fact) for fact in VOCABULARY)
 
@@ -130,8 +130,8 @@ def test_command_names_the_ranks() -> None:
 
 
 def test_loads_of_figure_4() -> None:
-    profile = built([[10.0, 5.0], [5.0, 6.0]], [[10.0, 15.0], [15.0, 16.0]], actual_s=47.0)
-    first, second = values(profile, 0), values(profile, 1)
+    profile = build_run([[10.0, 5.0], [5.0, 6.0]], [[10.0, 15.0], [15.0, 16.0]], actual_s=47.0)
+    first, second = site_values(profile, 0), site_values(profile, 1)
     assert first["phase.imbalance"] == pytest.approx(15 / 13)
     assert first["phase.dynamic_ratio"] == pytest.approx(16 / 15)
     assert first["phase.slowest_rank_persistence"] == 0.5
@@ -147,8 +147,8 @@ def test_loads_of_figure_4() -> None:
 
 
 def test_gaps_at_sites_add_up_to_the_gaps() -> None:
-    profile = built([[10.0, 5.0], [5.0, 6.0]], [[10.0, 15.0], [15.0, 16.0]], actual_s=47.0)
-    found = sheet(profile)
+    profile = build_run([[10.0, 5.0], [5.0, 6.0]], [[10.0, 15.0], [15.0, 16.0]], actual_s=47.0)
+    found = collect_sheet(profile)
     for letter, seconds in (("L", 1.0), ("M'", 4.0), ("D", 1.0)):
         assert found.run.gap_span(letter).low == found.run.gap_span(letter).high == pytest.approx(seconds)
         assert sum(site.gap_span(letter).low for site in found.sites) == pytest.approx(seconds)
@@ -158,8 +158,8 @@ def test_threads_are_told_from_ranks() -> None:
     processors = tuple(Processor(rank, thread) for rank in range(2) for thread in range(2))
     regions = (Region("solve", threaded=True),)
     work = [[3.0], [1.0], [2.0], [2.0]]
-    profile = built(work, processors=processors, regions=regions)
-    found = values(profile)
+    profile = build_run(work, processors=processors, regions=regions)
+    found = site_values(profile)
     assert found["phase.rank_imbalance"] == pytest.approx(1.0)
     assert found["phase.thread_imbalance"] == pytest.approx(1.5)
     assert found["phase.imbalance"] == pytest.approx(1.5)
@@ -168,29 +168,29 @@ def test_threads_are_told_from_ranks() -> None:
 
 
 def test_threads_that_were_not_observed_leave_their_balance_unknown() -> None:
-    profile = built([[3.0], [1.0]], notes=(Note("unobserved threads", "2 threads without events"),))
-    assert "phase.thread_imbalance" not in values(profile)
-    assert "run.idle_threads_share" not in values(profile)
-    assert values(profile)["phase.rank_imbalance"] == pytest.approx(1.5)
+    profile = build_run([[3.0], [1.0]], notes=(Note("unobserved threads", "2 threads without events"),))
+    assert "phase.thread_imbalance" not in site_values(profile)
+    assert "run.idle_threads_share" not in site_values(profile)
+    assert site_values(profile)["phase.rank_imbalance"] == pytest.approx(1.5)
 
 
 def test_slowest_rank_persistence_looks_at_ranks_where_there_are_several() -> None:
     processors = tuple(Processor(rank, thread) for rank in range(2) for thread in range(2))
     work = [[3.0, 1.0], [1.0, 3.0], [1.0, 1.0], [1.0, 1.0]]
-    profile = built(work, processors=processors, regions=(Region("solve", threaded=True),))
-    assert values(profile)["phase.slowest_rank_persistence"] == 1.0
-    alone = built(
+    profile = build_run(work, processors=processors, regions=(Region("solve", threaded=True),))
+    assert site_values(profile)["phase.slowest_rank_persistence"] == 1.0
+    alone = build_run(
         work[:2],
         processors=tuple(Processor(0, thread) for thread in range(2)),
         regions=(Region("solve", threaded=True),),
     )
-    assert values(alone)["phase.slowest_rank_persistence"] == 0.5
+    assert site_values(alone)["phase.slowest_rank_persistence"] == 0.5
 
 
 def test_work_that_is_not_known_leaves_load_unknown() -> None:
     phase = Phase("run", "whole", np.array([0]), {"wall_s": np.ones((1, 2, 1))})
     profile = strategies.build([phase], actual_s=1.0)
-    found = sheet(profile)
+    found = collect_sheet(profile)
     assert not {name for name in found.sites[0].values if name.startswith(("comm.", "wait.", "sync.", "io."))}
     assert "phase.imbalance" not in found.sites[0].values
     assert found.sites[0].values["phase.share"] == 1.0
@@ -216,7 +216,7 @@ def test_counts_of_the_processor() -> None:
         "compiled_ops.fp_mul": np.array([[10.0, 10.0]]),
         "contended_loads": np.array([[6.0, 6.0]]),
     }
-    found = values(built([[1.0], [1.0]], regions=(Region("solve"),), counts=counts))
+    found = site_values(build_run([[1.0], [1.0]], regions=(Region("solve"),), counts=counts))
     assert found["cache.l1_miss_ratio"] == pytest.approx(0.2)
     assert found["cache.ll_miss_ratio"] == pytest.approx(0.02)
     assert found["processor.vectorized_share"] == pytest.approx(0.25)
@@ -235,8 +235,8 @@ def test_bandwidth_needs_a_machine() -> None:
     assert machine.memory is not None
     peak = machine.memory.bandwidth or machine.memory.sustained
     assert peak is not None
-    profile = built([[2.0], [1.0]], regions=(Region("solve"),), counts={"memory_bytes": np.array([[peak, 0.0]])})
-    found = sheet(profile, machine=machine).sites[0].values
+    profile = build_run([[2.0], [1.0]], regions=(Region("solve"),), counts={"memory_bytes": np.array([[peak, 0.0]])})
+    found = collect_sheet(profile, machine=machine).sites[0].values
     assert found["memory.bandwidth_share"] == pytest.approx(0.5)
 
 
@@ -268,17 +268,17 @@ def test_run_facts() -> None:
     ],
 )
 def test_model_of_a_program(paradigms: tuple[str, ...], processors: int, model: str | None) -> None:
-    assert find_programming_model(built([[1.0]] * processors, paradigms=paradigms)) == model
+    assert find_programming_model(build_run([[1.0]] * processors, paradigms=paradigms)) == model
 
 
 def test_threads_alone_are_openmp() -> None:
-    assert find_programming_model(built([[1.0], [1.0]], processors=(Processor(0), Processor(0, 1)))) == "openmp"
+    assert find_programming_model(build_run([[1.0], [1.0]], processors=(Processor(0), Processor(0, 1)))) == "openmp"
 
 
 def test_slowest_processors_are_named_worst_first() -> None:
-    found = sheet(built([[1.0], [1.5], [1.0], [1.6]]))
+    found = collect_sheet(build_run([[1.0], [1.5], [1.0], [1.6]]))
     assert find_slowest_processors(found, found.sites[0]) == (3, 1)
-    even = sheet(built([[1.0], [1.001]]))
+    even = collect_sheet(build_run([[1.0], [1.001]]))
     assert find_slowest_processors(even, even.sites[0]) == ()
 
 
@@ -289,8 +289,8 @@ def test_facts_of_plugins() -> None:
     per_phase = Fact("site.doubled", "count", "phase", ("x",), "measure x", "twice the number", lambda _, p: 2.0 * p)
     of_run = Fact("site.name", "name", "run", ("x",), "measure x", "the program", lambda profile, _: profile.program)
     nothing = Fact("site.nothing", "s", "phase", ("x",), "measure {launch}x", "never", lambda *_: math.nan)
-    profile = built([[1.0]], [[1.0]])
-    found = sheet(profile, extra=(per_phase, of_run, nothing))
+    profile = build_run([[1.0]], [[1.0]])
+    found = collect_sheet(profile, extra=(per_phase, of_run, nothing))
     assert [site.values["site.doubled"] for site in found.sites] == [0.0, 2.0]
     assert found.run.values["site.name"] == "synthetic"
     assert "site.nothing" not in found.sites[0].values
@@ -310,8 +310,8 @@ def test_facts_of_plugins() -> None:
     ],
 )
 def test_a_fact_that_fails_is_unknown_and_said(unit: str, compute: object, words: str) -> None:
-    found = sheet(
-        built([[1.0]], [[2.0]]), extra=[Fact("site.bad", unit, "phase", ("x",), "measure", "formula", compute)]
+    found = collect_sheet(
+        build_run([[1.0]], [[2.0]]), extra=[Fact("site.bad", unit, "phase", ("x",), "measure", "formula", compute)]
     )
     assert found.problems == (words,)
     assert all("site.bad" not in site.values for site in found.sites)
@@ -327,7 +327,7 @@ SHARES = [fact.name for fact in VOCABULARY if fact.unit == "share" and not fact.
 
 @given(profiles())
 def test_no_profile_is_too_strange(profile: Profile) -> None:
-    found = sheet(profile)
+    found = collect_sheet(profile)
     for site in (found.run, *found.sites):
         for value in site.values.values():
             assert isinstance(value, bool | str) or math.isfinite(value)
@@ -337,7 +337,7 @@ def test_no_profile_is_too_strange(profile: Profile) -> None:
 
 @given(strategies.runs())
 def test_values_stay_in_their_limits(profile: Profile) -> None:
-    for site in sheet(profile).sites:
+    for site in collect_sheet(profile).sites:
         known = site.values
         assert all(-1e-9 <= float(known[name]) <= 1 + 1e-9 for name in SHARES if name in known)
         for name in ("phase.imbalance", "phase.rank_imbalance", "phase.thread_imbalance", "phase.dynamic_ratio"):
@@ -356,7 +356,7 @@ def test_the_order_of_ranks_changes_nothing(profile: Profile, random: object) ->
     causes = profile.causes and replace(profile.causes, processor=places[profile.causes.processor])
     outside = {name: array[order] for name, array in profile.outside.items()}
     moved = replace(profile, phases=phases, causes=causes, outside=outside)
-    for mine, other in zip(sheet(profile).sites, sheet(moved).sites, strict=True):
+    for mine, other in zip(collect_sheet(profile).sites, collect_sheet(moved).sites, strict=True):
         for name, value in mine.values.items():
             if name not in TIES:
                 assert other.values[name] == (value if isinstance(value, bool | str) else pytest.approx(value))
@@ -378,7 +378,7 @@ def test_scaled_times_change_only_times(profile: Profile, factor: float) -> None
         actual_s=profile.actual_s * factor,
     )
     units = {fact.name: fact.unit for fact in VOCABULARY}
-    for mine, theirs in zip(sheet(profile).sites, sheet(other).sites, strict=True):
+    for mine, theirs in zip(collect_sheet(profile).sites, collect_sheet(other).sites, strict=True):
         for name, value in mine.values.items():
             if isinstance(value, float) and name not in TIES:
                 expected = value * factor if units[name] == "s" else value

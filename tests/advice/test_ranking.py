@@ -6,7 +6,16 @@ from dataclasses import replace
 
 import pytest
 from gap_ceilings import compute_gap_ceiling
-from ranked_cases import BOOK, first, gaps_of, matches_of, of, only, ranked, two_skewed_phases
+from ranked_cases import (
+    BOOK,
+    find_gaps,
+    first_item_of,
+    keep_rules,
+    match_profile,
+    rank_case,
+    rank_profile,
+    two_skewed_phases,
+)
 
 from advisor.advice import ranking, rules
 from advisor.advice.ranking import ExpectedGain
@@ -55,37 +64,37 @@ GOOD = Grade("A", 1.0, ())
     ],
 )
 def test_a_known_fault_comes_first(case: str, accepted: set[str]) -> None:
-    assert first(case).action in accepted
+    assert first_item_of(case).action in accepted
 
 
 def test_a_stated_target_decides_the_order() -> None:
     """Imbalance is worth more today, and takes less of the run that is meant than output."""
     profile = build_profile(load_cases()["io-one-slow"])
     matches = rules.match_rules(BOOK, build_case_sheet("io-one-slow"))
-    today = of("io-one-slow").recommendations
+    today = rank_case("io-one-slow").recommendations
     assert [one.gaps for one in today] == [("L",), ("O",)]
     meant = {"seconds": {"L": 0.5, "O": 500.0}, "point": "P=64"}
     for stated, order in ((False, ["A-28", "G-20"]), (True, ["G-20", "A-28"])):
         outlook = ranking.Outlook(stated=stated, **meant)
-        found = ranking.rank_matches(matches, profile, gaps_of(profile), outlook=outlook).recommendations
+        found = ranking.rank_matches(matches, profile, find_gaps(profile), outlook=outlook).recommendations
         assert [one.action for one in found] == order
         assert [one.rank for one in found] == [1, 2]
         slow = next(one for one in found if one.gaps == ("O",))
-        part = slow.ceiling_s / next(gap.seconds for gap in gaps_of(profile) if gap.name == "O")
+        part = slow.ceiling_s / next(gap.seconds for gap in find_gaps(profile) if gap.name == "O")
         assert slow.target is not None
         assert slow.target.seconds == pytest.approx(500 * part)
 
 
 @pytest.mark.parametrize("case", ["clean"])
 def test_a_clean_run_gets_no_advice(case: str) -> None:
-    found = of(case)
+    found = rank_case(case)
     assert found.recommendations == ()
     assert found.total.ceiling_s == 0
     assert found.steps_to_revisit == ()
 
 
 def test_a_recommendation_says_where_what_and_why() -> None:
-    found = first("skewed-load")
+    found = first_item_of("skewed-load")
     assert found.rank == 1
     assert found.gaps == ("L",)
     assert found.phase == "solve"
@@ -99,33 +108,33 @@ def test_a_recommendation_says_where_what_and_why() -> None:
 
 
 def test_other_actions_for_a_cause_are_its_alternatives() -> None:
-    found = of("skewed-load").recommendations
+    found = rank_case("skewed-load").recommendations
     named = {found[0].action, *found[0].alternatives}
     assert {"A-28", "A-29"} <= named
     assert len(found) == 1
 
 
 def test_what_is_multiphase_is_one_item() -> None:
-    found = [item for item in of("multiphase").recommendations if item.gaps == ("M'",)]
+    found = [item for item in rank_case("multiphase").recommendations if item.gaps == ("M'",)]
     assert len(found) == 1
     profile = build_profile(load_cases()["multiphase"])
-    total = next(gap.seconds for gap in gaps_of(profile) if gap.name == "M'")
+    total = next(gap.seconds for gap in find_gaps(profile) if gap.name == "M'")
     assert found[0].ceiling_s == pytest.approx(total)
 
 
 def test_a_decomposition_is_one_item_and_a_loop_is_one_each() -> None:
     profile = two_skewed_phases()
-    ranks = ranked(profile, only("A-28")).recommendations
+    ranks = rank_profile(profile, keep_rules("A-28")).recommendations
     assert [(item.action, item.ceiling_s) for item in ranks] == [("A-28", pytest.approx(6.0))]
     assert (ranks[0].phase, ranks[0].more_phases) == ("solve", ("update",))
-    loops = ranked(profile, only("A-29")).recommendations
+    loops = rank_profile(profile, keep_rules("A-29")).recommendations
     assert [(item.action, item.phase) for item in loops] == [("A-29", "solve"), ("A-29", "update")]
     assert len({item.fingerprint for item in loops}) == 2
     assert [item.more_phases for item in loops] == [(), ()]
 
 
 def test_an_action_promises_only_gaps_that_its_conditions_found() -> None:
-    found = first("many-reductions")
+    found = first_item_of("many-reductions")
     action = BOOK.find_action("G-8")
     assert action is not None
     assert set(action.targets) == {"C'", "S'"}
@@ -137,8 +146,8 @@ def test_an_action_does_not_aim_at_a_gap_that_is_negative(waiting_s: float, aims
     profile, sheet = build_profile(load_cases()["skewed-load"]), build_case_sheet("skewed-load")
     seen = {"wait.late_sender_share": 0.6, "wait.share": 0.5, "comm.messages_per_iteration": 4.0}
     sheet = replace(sheet, sites=tuple(site.with_values(seen, {"W": 0.1}) for site in sheet.sites))
-    found = [replace(gap, seconds=waiting_s) if gap.name == "W" else gap for gap in gaps_of(profile)]
-    (item,) = ranking.rank_matches(rules.match_rules(only("G-4"), sheet), profile, found).recommendations
+    found = [replace(gap, seconds=waiting_s) if gap.name == "W" else gap for gap in find_gaps(profile)]
+    (item,) = ranking.rank_matches(rules.match_rules(keep_rules("G-4"), sheet), profile, found).recommendations
     assert {*item.gaps} == aims
 
 
@@ -146,20 +155,20 @@ def test_a_place_and_gap_that_a_better_item_is_about_is_not_shown_again() -> Non
     update = next(phase for phase in load_cases()["neighbour-barriers"].phases if phase.name == "update")
     solve = next(phase for phase in load_cases()["oversubscribed"].phases if phase.name == "solve")
     phases = (replace(update, iterations=1), replace(solve, iterations=5))
-    found = ranked(build_profile(replace(load_cases()["clean"], phases=phases))).recommendations
+    found = rank_profile(build_profile(replace(load_cases()["clean"], phases=phases))).recommendations
     shown = [(item.phase, name) for item in found for name in item.gaps]
     assert len(shown) == len(set(shown)), shown
     assert "A-36" in {other for item in found for other in item.alternatives}
 
 
 def test_gaps_below_the_lowest_bound_are_limited_by_it() -> None:
-    found = first("memory-bound")
+    found = first_item_of("memory-bound")
     profile = build_profile(load_cases()["memory-bound"])
     lowest = next(bound.seconds for bound in bounds.compute_bounds(profile) if bound.seconds is not None)
     assert set(found.gaps) <= {"A", "C", "S", "$"}
     assert found.ceiling_s <= lowest + 1e-9
     assert found.confidence <= 0.5
-    assert of("memory-bound").total.ceiling_s <= profile.actual_s
+    assert rank_case("memory-bound").total.ceiling_s <= profile.actual_s
 
 
 # ---- side effects, how-to
@@ -167,8 +176,8 @@ def test_gaps_below_the_lowest_bound_are_limited_by_it() -> None:
 
 def test_side_effects_are_gaps_with_their_seconds() -> None:
     profile = build_profile(load_cases()["skewed-load"])
-    seconds = {gap.name: gap.seconds for gap in gaps_of(profile)}
-    (found,) = ranked(profile, only("A-29")).recommendations
+    seconds = {gap.name: gap.seconds for gap in find_gaps(profile)}
+    (found,) = rank_profile(profile, keep_rules("A-29")).recommendations
     assert {effect.gap for effect in found.may_hurt} == {"C'", "S'"}  # I-2 and I-17
     assert "L" not in {effect.gap for effect in (*found.may_help, *found.may_hurt)}
     assert all(effect.seconds == seconds[effect.gap] for effect in (*found.may_help, *found.may_hurt))
@@ -176,11 +185,13 @@ def test_side_effects_are_gaps_with_their_seconds() -> None:
 
 
 def test_conflicts_are_those_that_fire_too() -> None:
-    fired = {match.action.id for case in load_cases() for match in matches_of(build_profile(load_cases()[case])).fired}
+    fired = {
+        match.action.id for case in load_cases() for match in match_profile(build_profile(load_cases()[case])).fired
+    }
     assert fired
     for case in load_cases():
-        mine = {match.action.id for match in matches_of(build_profile(load_cases()[case])).fired}
-        for item in of(case).recommendations:
+        mine = {match.action.id for match in match_profile(build_profile(load_cases()[case])).fired}
+        for item in rank_case(case).recommendations:
             assert set(item.conflicts) <= mine
 
 
@@ -244,9 +255,9 @@ def test_programs_in_languages_without_openmp_are_not_told_to_use_it() -> None:
 
 def test_a_better_profile_and_a_clearer_value_are_surer() -> None:
     profile = build_profile(load_cases()["skewed-load"])
-    sure = ranked(profile, grade=GOOD).recommendations[0].confidence
-    doubtful = ranked(profile, grade=Grade("C", 0.6, (Note("short", "short"),))).recommendations[0].confidence
-    noisy = ranked(profile, grade=GOOD, noise_s=3.0).recommendations[0].confidence
+    sure = rank_profile(profile, grade=GOOD).recommendations[0].confidence
+    doubtful = rank_profile(profile, grade=Grade("C", 0.6, (Note("short", "short"),))).recommendations[0].confidence
+    noisy = rank_profile(profile, grade=GOOD, noise_s=3.0).recommendations[0].confidence
     assert doubtful == pytest.approx(0.6 * sure, abs=1e-3)
     assert noisy == pytest.approx(0.5 * sure, abs=1e-3)
     assert 0 < noisy < sure <= 1
@@ -255,8 +266,8 @@ def test_a_better_profile_and_a_clearer_value_are_surer() -> None:
 def test_estimated_seconds_are_less_sure() -> None:
     profile = build_profile(load_cases()["skewed-load"])
     guessed = replace(profile, status={**profile.status, "wait_s": "estimated"})
-    assert ranked(guessed).recommendations[0].confidence == pytest.approx(
-        0.8 * ranked(profile).recommendations[0].confidence, abs=1e-3
+    assert rank_profile(guessed).recommendations[0].confidence == pytest.approx(
+        0.8 * rank_profile(profile).recommendations[0].confidence, abs=1e-3
     )
 
 
@@ -269,7 +280,7 @@ def test_expected_gains_order_and_stay_below_the_ceiling() -> None:
     def gain(draft: Recommendation) -> ExpectedGain | None:
         return ExpectedGain(9.0, 1.0, 12.0, "history") if draft.action == "A-29" else None
 
-    found = ranked(profile, gain=gain)
+    found = rank_profile(profile, gain=gain)
     item = found.recommendations[0]
     assert item.action == "A-29"
     assert item.expected_s == item.ceiling_s == pytest.approx(3.0)
@@ -282,11 +293,11 @@ def test_expected_gains_order_and_stay_below_the_ceiling() -> None:
 def test_what_a_simulation_promises_counts_by_the_prior() -> None:
     """It carries changes out to perfection: promising no more than the ceiling it leaves the order as it was."""
     profile = build_profile(load_cases()["skewed-load"])
-    plain = ranked(profile).recommendations[0]
-    found = ranked(profile, gain=lambda draft: ExpectedGain(draft.ceiling_s, 0.0, draft.ceiling_s, "simulation"))
+    plain = rank_profile(profile).recommendations[0]
+    found = rank_profile(profile, gain=lambda draft: ExpectedGain(draft.ceiling_s, 0.0, draft.ceiling_s, "simulation"))
     assert found.recommendations[0].action == plain.action
     assert found.recommendations[0].expected_s == plain.ceiling_s
-    other = ranked(
+    other = rank_profile(
         profile, gain=lambda draft: ExpectedGain(1e-3, 0, 2e-3, "simulation") if draft.action == plain.action else None
     )
     assert other.recommendations[0].action != plain.action
@@ -294,8 +305,8 @@ def test_what_a_simulation_promises_counts_by_the_prior() -> None:
 
 def test_small_expected_gains_lose_their_place() -> None:
     profile = build_profile(load_cases()["skewed-load"])
-    leader = ranked(profile).recommendations[0].action
-    found = ranked(
+    leader = rank_profile(profile).recommendations[0].action
+    found = rank_profile(
         profile, gain=lambda draft: ExpectedGain(1e-3, 0, 2e-3, "history") if draft.action == leader else None
     )
     assert found.recommendations[0].action != leader
@@ -307,7 +318,7 @@ def test_small_expected_gains_lose_their_place() -> None:
 
 def test_order_of_the_steps() -> None:
     profile = late_and_uneven()
-    by_seconds, by_steps = ranked(profile).recommendations, ranked(profile, order="steps").recommendations
+    by_seconds, by_steps = rank_profile(profile).recommendations, rank_profile(profile, order="steps").recommendations
     assert {item.action for item in by_seconds} == {item.action for item in by_steps}
     assert [item.step for item in by_steps] == sorted(item.step for item in by_seconds)
     assert len({item.step for item in by_steps}) > 1
@@ -315,10 +326,10 @@ def test_order_of_the_steps() -> None:
 
 
 def test_steps_to_revisit_follow_the_arrows() -> None:
-    assert of("skewed-load").steps_to_revisit == (1,)
-    assert first("small-messages").step == 2
-    assert of("small-messages").steps_to_revisit == (3, 4, 6, 7)
-    assert 2 in of("memory-bound").steps_to_revisit
+    assert rank_case("skewed-load").steps_to_revisit == (1,)
+    assert first_item_of("small-messages").step == 2
+    assert rank_case("small-messages").steps_to_revisit == (3, 4, 6, 7)
+    assert 2 in rank_case("memory-bound").steps_to_revisit
 
 
 def late_and_uneven() -> Profile:
@@ -334,9 +345,9 @@ def late_and_uneven() -> Profile:
 
 def test_two_faults_are_two_items_and_a_joint_total() -> None:
     profile = late_and_uneven()
-    found = ranked(profile)
+    found = rank_profile(profile)
     assert {("P",), ("C'",)} <= {item.gaps for item in found.recommendations}
-    known = {gap.name: gap.seconds for gap in gaps_of(profile)}
+    known = {gap.name: gap.seconds for gap in find_gaps(profile)}
     claimed = {name for item in found.recommendations for name in item.gaps}
     assert found.total.ceiling_s <= sum(known[name] for name in claimed) + 1e-9
     assert found.total.ceiling_s >= max(item.ceiling_s for item in found.recommendations)
@@ -349,10 +360,10 @@ def test_two_faults_are_two_items_and_a_joint_total() -> None:
 def test_ceilings_are_those_of_the_gaps(case: str) -> None:
     """For an item about one known gap in one phase the ceiling is that of the gap, or the part that it names."""
     profile = build_profile(load_cases()[case])
-    found = gaps_of(profile)
+    found = find_gaps(profile)
     names = {gap.name for gap in found}
     phases = {phase.name: number for number, phase in enumerate(profile.phases)}
-    for item in of(case).recommendations:
+    for item in rank_case(case).recommendations:
         if len(item.gaps) == 1 and item.gaps[0] in names and item.phase in phases and len(profile.phases) == 1:
             most = compute_gap_ceiling(profile, found, item.gaps[0], phases[item.phase])
             (action,) = (each for each in BOOK.actions if each.id == item.action)

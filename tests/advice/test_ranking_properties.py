@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from advisor.advice.rules.case_records import CasePhase
     from advisor.model.records import Profile
 
-from ranked_cases import BOOK, first, gaps_of, of, only, ranked, two_skewed_phases
+from ranked_cases import BOOK, find_gaps, first_item_of, keep_rules, rank_case, rank_profile, two_skewed_phases
 
 
 def assert_sound(profile: Profile, result: Ranking) -> None:
     """Promises hold: none above its gaps, none twice, and all together below the time above the lowest bound."""
-    known = {gap.name: gap.seconds for gap in gaps_of(profile)}
+    known = {gap.name: gap.seconds for gap in find_gaps(profile)}
     for item in result.recommendations:
         held = sum(max(known[name], 0.0) for name in item.gaps) if set(item.gaps) <= set(known) else profile.actual_s
         assert 0 < item.ceiling_s <= held * (1 + 1e-9) + 1e-12
@@ -48,7 +48,7 @@ def assert_sound(profile: Profile, result: Ranking) -> None:
 
 @pytest.mark.parametrize("case", sorted(load_cases()))
 def test_promises_of_the_cases_hold(case: str) -> None:
-    assert_sound(build_profile(load_cases()[case]), of(case))
+    assert_sound(build_profile(load_cases()[case]), rank_case(case))
 
 
 @cache
@@ -76,9 +76,9 @@ def mixed_runs() -> st.SearchStrategy[Profile]:
 @settings(deadline=None, max_examples=60)
 @given(mixed_runs())
 def test_promises_hold(profile: Profile) -> None:
-    result = ranked(profile)
+    result = rank_profile(profile)
     assert_sound(profile, result)
-    assert {item.action for item in ranked(profile, order="steps").recommendations} <= {
+    assert {item.action for item in rank_profile(profile, order="steps").recommendations} <= {
         item.action for item in result.recommendations
     }
 
@@ -86,7 +86,7 @@ def test_promises_hold(profile: Profile) -> None:
 @settings(deadline=None, max_examples=60)
 @given(profiles())
 def test_no_profile_is_too_strange_to_rank(profile: Profile) -> None:
-    result = ranked(profile)
+    result = rank_profile(profile)
     assert all(np.isfinite(item.ceiling_s) for item in result.recommendations)
     assert np.isfinite(result.total.ceiling_s)
 
@@ -103,7 +103,9 @@ def comparable(result: Ranking) -> list[tuple[object, ...]]:
 def test_the_order_of_rules_changes_nothing(profile: Profile, random: object) -> None:
     shuffled = list(BOOK.actions)
     random.shuffle(shuffled)
-    assert comparable(ranked(profile, replace(BOOK, actions=tuple(shuffled)))) == comparable(ranked(profile))
+    assert comparable(rank_profile(profile, replace(BOOK, actions=tuple(shuffled)))) == comparable(
+        rank_profile(profile)
+    )
 
 
 @settings(deadline=None, max_examples=40)
@@ -115,7 +117,7 @@ def test_the_order_of_phases_changes_nothing(profile: Profile, random: object) -
     assert profile.causes is not None
     causes = replace(profile.causes, phase=places[profile.causes.phase])
     moved = replace(profile, phases=tuple(profile.phases[p] for p in order), causes=causes)
-    mine, other = ranked(profile), ranked(moved)
+    mine, other = rank_profile(profile), rank_profile(moved)
     assert mine.total.ceiling_s == pytest.approx(other.total.ceiling_s)
     assert sorted(item.gaps for item in mine.recommendations) == sorted(item.gaps for item in other.recommendations)
     uneven = sorted(load.steady_s + load.dynamic_s for load in summarize_loads(profile).phases)
@@ -142,7 +144,7 @@ def test_fingerprints_survive_faster_and_slower_runs(case: str, factor: float) -
     causes = profile.causes and replace(profile.causes, seconds=profile.causes.seconds * factor)
     outside = {name: array * factor for name, array in profile.outside.items()}
     scaled = replace(profile, phases=phases, causes=causes, outside=outside, actual_s=profile.actual_s * factor)
-    mine, other = ranked(profile).recommendations, ranked(scaled).recommendations
+    mine, other = rank_profile(profile).recommendations, rank_profile(scaled).recommendations
     assert [item.fingerprint for item in mine] == [item.fingerprint for item in other]
 
 
@@ -151,7 +153,7 @@ def test_noise_does_not_choose_between_phases_that_are_alike(factor: float, firs
     profile = two_skewed_phases()
     one, two = profile.phases
     louder = replace(two, arrays={name: array * factor for name, array in two.arrays.items()})
-    items = ranked(replace(profile, phases=(one, louder)), only("A-29")).recommendations
+    items = rank_profile(replace(profile, phases=(one, louder)), keep_rules("A-29")).recommendations
     assert [item.phase for item in items] == [first, *({"solve", "update"} - {first})]
     assert [item.rank for item in items] == [1, 2]
 
@@ -171,18 +173,18 @@ def test_fingerprints_survive_noise(case: str, data: st.DataObject) -> None:
         )
         for phase in written.phases
     )
-    noisy = ranked(build_profile(replace(written, phases=phases))).recommendations
-    assert noisy[0].fingerprint == first(case).fingerprint
+    noisy = rank_profile(build_profile(replace(written, phases=phases))).recommendations
+    assert noisy[0].fingerprint == first_item_of(case).fingerprint
 
 
 def test_fingerprints_do_not_depend_on_lines() -> None:
     profile = build_profile(load_cases()["small-messages"])
     moved = replace(profile, regions=tuple(replace(r, line=(r.line or 0) + 7) for r in profile.regions))
-    assert [i.fingerprint for i in ranked(moved).recommendations] == [
-        i.fingerprint for i in ranked(profile).recommendations
+    assert [i.fingerprint for i in rank_profile(moved).recommendations] == [
+        i.fingerprint for i in rank_profile(profile).recommendations
     ]
     renamed = replace(profile, program="other")
-    assert ranked(renamed).recommendations[0].fingerprint != ranked(profile).recommendations[0].fingerprint
+    assert rank_profile(renamed).recommendations[0].fingerprint != rank_profile(profile).recommendations[0].fingerprint
 
 
 def test_what_two_items_win_is_not_more_than_their_sum() -> None:
@@ -194,4 +196,4 @@ def test_what_two_items_win_is_not_more_than_their_sum() -> None:
     chosen = (by_name["prepare"], load_cases()["critical-phase"].phases[0], load_cases()["drifting-load"].phases[0])
     named = tuple(replace(phase, name=f"{phase.name} {n}", iterations=5) for n, phase in enumerate(chosen))
     profile = build_profile(replace(load_cases()["clean"], phases=named))
-    assert_sound(profile, ranked(profile))
+    assert_sound(profile, rank_profile(profile))

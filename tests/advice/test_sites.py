@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import strategies
-from fact_sheets import built, sheet
+from fact_sheets import build_run, collect_sheet
 
 from advisor.advice.facts.places import compute_durations, family_name, find_places, is_significant
 from advisor.advice.rules.case_profiles import build_profile
@@ -28,18 +28,18 @@ def named_phases(durations: dict[str, float]) -> Profile:
 
 def test_small_phases_of_a_name_are_one_site() -> None:
     profile = named_phases({"solve": 90.0, **{f"reduce ({n})": 0.5 for n in range(2, 12)}, "rare": 0.1})
-    names_of_sites = [site.place.name for site in sheet(profile).sites if site.place]
+    names_of_sites = [site.place.name for site in collect_sheet(profile).sites if site.place]
     assert names_of_sites == ["solve", "reduce (10 phases)"]
 
 
 def test_a_site_is_worth_a_look_from_one_per_cent_on() -> None:
     profile = named_phases({"solve": 90.0, "write": 100 * policy.PLACE_SHARE, "read": 99 * policy.PLACE_SHARE})
-    assert [site.place.name for site in sheet(profile).sites if site.place] == ["solve", "write"]
+    assert [site.place.name for site in collect_sheet(profile).sites if site.place] == ["solve", "write"]
 
 
 def test_runs_of_microseconds_have_no_sites() -> None:
     profile = replace(named_phases({"solve": 0.0009}), actual_s=0.001)
-    assert sheet(profile).sites == ()
+    assert collect_sheet(profile).sites == ()
 
 
 def test_runs_in_simulated_time_have_sites_however_short() -> None:
@@ -50,7 +50,7 @@ def test_runs_in_simulated_time_have_sites_however_short() -> None:
 def test_phases_of_unknown_length_last_as_long_as_the_busiest_processor() -> None:
     """Two regions, two processors, three instances, and no work known: 6 ms and 12 ms."""
     phase = Phase("solve", "parallel", np.array([0, 1]), {"wall_s": np.full((2, 2, 3), 1e-6) * [[[1.0], [2.0]]]})
-    bare = replace(built([[1.0], [1.0]]), phases=(phase,))
+    bare = replace(build_run([[1.0], [1.0]]), phases=(phase,))
     loads: object = SimpleNamespace(phases=[SimpleNamespace(has_work=False)])
     assert compute_durations(bare, loads).tolist() == pytest.approx([12e-6])  # type: ignore[arg-type]
 

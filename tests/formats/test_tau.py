@@ -24,7 +24,19 @@ if TYPE_CHECKING:
 
     from advisor.trace.callpaths.records import CallPaths
 
-from tau_profiles import CALL_PATHS, IMBALANCE, MATRIX, RUNS, SAMPLES, chains, copied, key, metrics_of, notes, written
+from tau_profiles import (
+    CALL_PATHS,
+    IMBALANCE,
+    MATRIX,
+    RUNS,
+    SAMPLES,
+    chain_names,
+    copy_run,
+    metrics_of,
+    note_names,
+    processor_key,
+    write_profile,
+)
 
 ROW = re.compile(r" *[\d.]+ +(\S+) +(\S+) +(\S+) +(\S+) +(\S+) (.+)")
 PLACE = re.compile(r"NODE (\d+);CONTEXT (\d+);THREAD (\d+):")
@@ -63,7 +75,7 @@ def test_totals_of_functions_are_those_of_pprof(path: Path) -> None:
     paths = tau.read_call_paths(path)
     assert paths.visits is not None
     inside: dict[tuple[str, str | None], list[int]] = defaultdict(list)
-    for n, chain in enumerate(chains(paths)):
+    for n, chain in enumerate(chain_names(paths)):
         inside[chain[-1]].append(n)
     sampled = {n for n, node in enumerate(paths.nodes) if node.name.startswith(("z_solve", "UNRESOLVED"))}
     for metric in metrics_of(path):
@@ -73,7 +85,7 @@ def test_totals_of_functions_are_those_of_pprof(path: Path) -> None:
             for text, exclusive, _, calls in rows:
                 if " => " in text or text.startswith("["):
                     continue
-                nodes = inside[key(text)]
+                nodes = inside[processor_key(text)]
                 below = [n for n in sampled if paths.nodes[n].parent in nodes]
                 assert printed(1e3 * values[nodes + below, rank].sum(), exclusive), (metric, rank, text)
                 assert paths.visits[nodes, rank].sum() == int(calls)
@@ -113,12 +125,12 @@ def nodes_of_paths(paths: CallPaths) -> dict[str, int]:
     found = sheet.FunctionNames()
     for rank in (0, 1):
         sheet.parse_functions(sheet.read_frame(CALL_PATHS / f"profile.{rank}.0.0"), found)
-    known = chains(paths)
+    known = chain_names(paths)
     nodes: dict[str, int] = {}
     for name in found.numbers:
         parts = function_names.split_path(name.decode())
         if len(parts) > 1:
-            chain = tuple(map(key, parts))
+            chain = tuple(map(processor_key, parts))
             fitting = [
                 n for n, whole in enumerate(known) if whole == chain or (len(chain) == 6 and whole[-6:] == chain)
             ]
@@ -133,7 +145,7 @@ def test_real_profiles_hold_no_contradictions(path: Path) -> None:
     profile = tau.advisor_read(path)
     contract.check_value(profile, Profile)
     soundness.check_profile(profile)
-    assert set(notes(profile)) <= {"sampled functions"}
+    assert set(note_names(profile)) <= {"sampled functions"}
     assert {processor.host for processor in profile.processors} == {"vm"}
     assert profile.cores == 2
     assert profile.started is not None
@@ -191,7 +203,7 @@ def test_samples_divide_the_time_of_their_timer() -> None:
 def test_samples_of_several_lines_and_unwound_callers(tmp_path: Path) -> None:
     timer, context = ".TAU application", ".TAU application => [CONTEXT] .TAU application"
     folder = tmp_path / "run"
-    written(
+    write_profile(
         folder, 0,
         f'"{timer}" 1 0 100 100 0 GROUP="TAU_UTILITY" ',
         f'"{context} => [UNWIND] main [{{a.c}} {{7}}] => [SAMPLE] f [{{a.c}} {{12}}]" 3 0 30 30 0 GROUP="TAU_SAMPLE" ',
@@ -203,7 +215,7 @@ def test_samples_of_several_lines_and_unwound_callers(tmp_path: Path) -> None:
     assert paths.wall_s is not None
     seconds = {node.name: 1e6 * paths.wall_s[n, 0] for n, node in enumerate(paths.nodes)}
     assert seconds == pytest.approx({timer: 40, "main": 0, "f": 40, "g": 20})
-    assert notes(paths) == {"sampled functions": 0.05}
+    assert note_names(paths) == {"sampled functions": 0.05}
 
 
 def test_names_that_compilers_make(tmp_path: Path) -> None:
@@ -218,7 +230,7 @@ def test_names_that_compilers_make(tmp_path: Path) -> None:
     root = f'".TAU application" 1 {len(odd)} 0 {5 * len(odd)} 0 GROUP="TAU_UTILITY" '
     placed = '"int main(int, char **) C [{/a b/main.c} {12,1}-{20,1}]" 1 0 0 0 0 GROUP="TAU_USER" '
     root = root.replace(f" {len(odd)} ", f" {len(odd) + 1} ", 1)
-    paths = tau.read_call_paths(written(tmp_path / "run", 0, root, *lines, placed))
+    paths = tau.read_call_paths(write_profile(tmp_path / "run", 0, root, *lines, placed))
     assert [node.name for node in paths.nodes] == [function_names.ROOT, *odd, "int main(int, char **)"]
     assert (paths.nodes[-1].file, paths.nodes[-1].line) == ("/a b/main.c", 12)
     assert not paths.notes
@@ -266,7 +278,7 @@ def test_counters_are_counts(tmp_path: Path) -> None:
             line.format(".TAU application", 1, 2, factor, 11 * factor),
             line.format("f", 2, 0, 10 * factor, 10 * factor),
         )
-        written(tmp_path / f"MULTI__{metric}", 0, *lines, metric=metric)
+        write_profile(tmp_path / f"MULTI__{metric}", 0, *lines, metric=metric)
     profile = tau.advisor_read(tmp_path)
     assert profile.counts["misses.L1"][:, 0].tolist() == [3, 30]
     assert profile.counts["PAPI_FP_OPS"][:, 0].tolist() == [1000, 10000]
@@ -275,23 +287,23 @@ def test_counters_are_counts(tmp_path: Path) -> None:
     shutil.rmtree(tmp_path / "MULTI__TIME")
     profile = tau.advisor_read(tmp_path)
     assert not profile.has_run_time
-    assert "no wall time" in notes(profile)
+    assert "no wall time" in note_names(profile)
 
 
 def test_cpu_time_of_the_whole_process_is_none_of_a_thread(tmp_path: Path) -> None:
     for metric, taken in (("TIME", 1e6), ("CPU_TIME", 1.9e6)):
         lines = (f'".TAU application" 1 0 {taken:.0f} {taken:.0f} 0 GROUP="TAU_UTILITY" ',)
-        written(tmp_path / f"MULTI__{metric}", 0, *lines, metric=metric)
+        write_profile(tmp_path / f"MULTI__{metric}", 0, *lines, metric=metric)
     profile = tau.advisor_read(tmp_path)
     assert not profile.has_measure("cpu_s")
-    assert "CPU times of several threads" in notes(profile)
+    assert "CPU times of several threads" in note_names(profile)
 
 
 def test_threads_of_a_rank(tmp_path: Path) -> None:
     lines = ('".TAU application" 1 1 4 10 0 GROUP="TAU_UTILITY" ', '"f" 1 0 6 6 0 GROUP="TAU_USER" ')
-    written(tmp_path, 0, *lines)
+    write_profile(tmp_path, 0, *lines)
     (tmp_path / "profile.0.0.0").rename(tmp_path / "profile.0.0.1")
-    written(tmp_path, 0, *lines)
+    write_profile(tmp_path, 0, *lines)
     profile = tau.advisor_read(tmp_path)
     assert [(processor.rank, processor.thread) for processor in profile.processors] == [(0, 0), (0, 1)]
     assert profile.outside["idle"] == pytest.approx([0, 4e-6])
@@ -308,7 +320,7 @@ def test_bytes_of_files_go_to_the_calls_that_write_them(tmp_path: Path) -> None:
         '"Bytes Written <file="a "b" c">" 2 100 50 75 12500',
         '"Bytes Read" 1 7 7 7 49',
     )
-    paths = tau.read_call_paths(written(tmp_path, 0, *lines, events=events))
+    paths = tau.read_call_paths(write_profile(tmp_path, 0, *lines, events=events))
     assert paths.bytes is not None
     assert paths.bytes[:, 0].tolist() == [0, 150, 7]
     profile = tau.advisor_read(tmp_path)
@@ -324,9 +336,9 @@ def test_what_no_path_explains_stays_with_the_function(tmp_path: Path) -> None:
         '"g" 2 0 20 20 0 GROUP="TAU_USER" ',
         '".TAU application => f => g" 1 0 15 15 0 GROUP="TAU_CALLPATH|TAU_USER" ',
     )
-    paths = tau.read_call_paths(written(tmp_path, 0, *lines))
+    paths = tau.read_call_paths(write_profile(tmp_path, 0, *lines))
     assert paths.wall_s is not None
-    seconds = {chain: 1e6 * paths.wall_s[n, 0] for n, chain in enumerate(chains(paths))}
+    seconds = {chain: 1e6 * paths.wall_s[n, 0] for n, chain in enumerate(chain_names(paths))}
     root, f, g = ((name, None) for name in (function_names.ROOT, "f", "g"))
     assert {chain: value for chain, value in seconds.items() if value} == pytest.approx(
         {(root,): 1, (root, f): 10, (root, f, g): 15, (g,): 5}
@@ -334,11 +346,11 @@ def test_what_no_path_explains_stays_with_the_function(tmp_path: Path) -> None:
 
 
 def test_folders_of_metrics_go_before_files_beside_them(tmp_path: Path) -> None:
-    run = copied(IMBALANCE, tmp_path)
-    written(run, 0, '".TAU application" 1 0 4 4 0 GROUP="TAU_UTILITY" ')
+    run = copy_run(IMBALANCE, tmp_path)
+    write_profile(run, 0, '".TAU application" 1 0 4 4 0 GROUP="TAU_UTILITY" ')
     profile = tau.advisor_read(run)
     assert profile.ranks == 2
-    assert notes(profile) == {"profiles of another run": 0.05}
+    assert note_names(profile) == {"profiles of another run": 0.05}
 
 
 def test_more_functions_than_there_is_room_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,12 +361,12 @@ def test_more_functions_than_there_is_room_for(tmp_path: Path, monkeypatch: pyte
     lines += [f'"f{n}" 1 0 {n} {n} 0 GROUP="TAU_USER" ' for n in range(count)]
     lines += [f'".TAU application => f{n}" 1 0 {n} {n} 0 GROUP="TAU_CALLPATH|TAU_USER" ' for n in range(count)]
     monkeypatch.setattr(table, "NAME_LIMIT", 1000)
-    paths = tau.read_call_paths(written(tmp_path, 0, *lines))
+    paths = tau.read_call_paths(write_profile(tmp_path, 0, *lines))
     assert paths.wall_s is not None
     assert len(paths.nodes) == 1000
     assert paths.nodes[-1].name == "other functions"
     assert 1e6 * paths.wall_s.sum() == pytest.approx(sum(range(count)))
-    assert notes(paths) == {"functions folded": 0.1}
+    assert note_names(paths) == {"functions folded": 0.1}
 
 
 def test_a_sample_whose_context_is_only_part_of_a_name_belongs_to_no_timer() -> None:

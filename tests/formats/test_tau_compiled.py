@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tau_profiles import IMBALANCE, RUNS, written
+from tau_profiles import IMBALANCE, RUNS, write_profile
 
 from advisor.formats import tau
 from advisor.formats.tau import layout, sheet
@@ -54,7 +54,7 @@ def test_compiled_and_plain_reading_agree_to_the_last_bit(
         "advisor.formats.tau.compiled_parser", reason="needs numba: pip install 'gapwatch[fast]'"
     )
     lines = [f'"{name}" {" ".join(numbers)} GROUP="TAU_USER" ' for name, numbers in rows]
-    path = written(tmp_path_factory.mktemp("run"), 0, *lines)
+    path = write_profile(tmp_path_factory.mktemp("run"), 0, *lines)
     part = sheet.read_frame(path)
     one, other = sheet.FunctionNames(), sheet.FunctionNames()
     parser = compiled.FunctionParser(other)
@@ -80,7 +80,7 @@ def test_names_in_another_order_are_looked_up(tmp_path: Path) -> None:
     found = sheet.FunctionNames()
     parser = compiled.FunctionParser(found)
     for rank, order in enumerate((lines, lines[::-1], lines[::3])):
-        part = sheet.read_frame(written(tmp_path, rank, *order))
+        part = sheet.read_frame(write_profile(tmp_path, rank, *order))
         ids, values = parser.parse_functions(part)
         assert ids.tolist() == values[:, 0].tolist()
         assert (values[:, 2] == values[:, 0] + 0.25).all()

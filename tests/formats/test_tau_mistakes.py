@@ -6,7 +6,7 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pytest
-from tau_profiles import CALL_PATHS, IMBALANCE, PROFILES, RUNS, SAMPLES, copied, edited, notes, written
+from tau_profiles import CALL_PATHS, IMBALANCE, PROFILES, RUNS, SAMPLES, copy_run, edit_copy, note_names, write_profile
 
 from advisor.formats import tau
 from advisor.formats.tau import checks, sheet
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def test_missing_and_damaged_ranks_are_counted(tmp_path: Path) -> None:
-    run = copied(SAMPLES, tmp_path)
+    run = copy_run(SAMPLES, tmp_path)
     (run / "profile.1.0.0").unlink()
     profile = tau.advisor_read(run)
     assert (profile.ranks, profile.ranks_expected) == (3, 4)
@@ -29,12 +29,12 @@ def test_missing_and_damaged_ranks_are_counted(tmp_path: Path) -> None:
 
 
 def test_a_metric_that_a_rank_lacks_leaves_the_rank_out(tmp_path: Path) -> None:
-    run = copied(IMBALANCE, tmp_path)
+    run = copy_run(IMBALANCE, tmp_path)
     (run / "MULTI__CPU_TIME" / "profile.0.0.0").unlink()
     profile = tau.advisor_read(run)
     assert [processor.rank for processor in profile.processors] == [1]
     assert profile.ranks_expected == 2
-    assert notes(profile)["damaged profiles"] > 0.3
+    assert note_names(profile)["damaged profiles"] > 0.3
 
 
 @pytest.mark.parametrize(
@@ -58,44 +58,44 @@ def test_a_metric_that_a_rank_lacks_leaves_the_rank_out(tmp_path: Path) -> None:
 def test_damage_is_refused_with_its_place(tmp_path: Path, old: str, new: str, reason: str) -> None:
     path = tmp_path / "profile.0.0.0"
     shutil.copy(CALL_PATHS / "profile.0.0.0", path)
-    edited(path, lambda text: text.replace(old, new, 1))
+    edit_copy(path, lambda text: text.replace(old, new, 1))
     with pytest.raises(InputError) as caught:
         tau.read_call_paths(path)
     assert reason in str(caught.value)
 
 
 def test_contradictions_are_noticed(tmp_path: Path) -> None:
-    run = copied(IMBALANCE, tmp_path)
-    edited(run / "MULTI__TIME" / "profile.0.0.0", lambda text: text.replace(" 261029 261029 ", " 261028 261029 "))
-    assert notes(tau.advisor_read(run))["contradictions in the profile"] == 0.3
+    run = copy_run(IMBALANCE, tmp_path)
+    edit_copy(run / "MULTI__TIME" / "profile.0.0.0", lambda text: text.replace(" 261029 261029 ", " 261028 261029 "))
+    assert note_names(tau.advisor_read(run))["contradictions in the profile"] == 0.3
     shutil.rmtree(run)
-    run = copied(IMBALANCE, tmp_path)
-    edited(run / "MULTI__TIME" / "profile.0.0.0", lambda text: text.replace('"phase1 [', '"phase3 ['))
-    assert "contradictions in the profile" in notes(tau.advisor_read(run))
+    run = copy_run(IMBALANCE, tmp_path)
+    edit_copy(run / "MULTI__TIME" / "profile.0.0.0", lambda text: text.replace('"phase1 [', '"phase3 ['))
+    assert "contradictions in the profile" in note_names(tau.advisor_read(run))
 
 
 def test_times_a_little_below_zero_are_nothing(tmp_path: Path) -> None:
     lines = ('".TAU application" 1 1 100000 100000 0 GROUP="TAU_UTILITY" ', '"f" 1 0 -3 0 0 GROUP="TAU_USER" ')
-    profile = tau.advisor_read(written(tmp_path, 0, *lines))
-    assert notes(profile) == {"times below zero": 0.02}
+    profile = tau.advisor_read(write_profile(tmp_path, 0, *lines))
+    assert note_names(profile) == {"times below zero": 0.02}
     assert profile.actual_s == pytest.approx(0.1)
 
 
 def test_profiles_without_metadata_or_groups(tmp_path: Path) -> None:
-    path = written(tmp_path, 0, '"main()" 1 1 4 10 0', '"f" 1 0 6 6 0')
-    edited(path, lambda text: text.replace("_MULTI_TIME", "").replace("ProfileCalls # ", "ProfileCalls"))
+    path = write_profile(tmp_path, 0, '"main()" 1 1 4 10 0', '"f" 1 0 6 6 0')
+    edit_copy(path, lambda text: text.replace("_MULTI_TIME", "").replace("ProfileCalls # ", "ProfileCalls"))
     profile = tau.advisor_read(path)
     assert (profile.program, profile.run, profile.started, profile.cores) == ("", "profile.0.0.0", None, None)
     assert profile.actual_s == pytest.approx(1e-5)
 
 
 def test_hostile_metadata_are_not_followed(tmp_path: Path) -> None:
-    path = written(tmp_path, 0, '".TAU application" 1 0 4 4 0 GROUP="TAU_UTILITY" ')
+    path = write_profile(tmp_path, 0, '".TAU application" 1 0 4 4 0 GROUP="TAU_UTILITY" ')
     bomb = '<!DOCTYPE x [<!ENTITY a "aaaa">]><metadata>&a;</metadata>'
-    edited(path, lambda text: text.replace("ProfileCalls # ", f"ProfileCalls # {bomb}"))
+    edit_copy(path, lambda text: text.replace("ProfileCalls # ", f"ProfileCalls # {bomb}"))
     assert tau.advisor_read(path).program == ""
-    edited(path, lambda text: text.replace("&a;</metadata>", "<attribute></metadata>"))
-    assert notes(tau.advisor_read(path)) == {"metadata not read": 0.02}
+    edit_copy(path, lambda text: text.replace("&a;</metadata>", "<attribute></metadata>"))
+    assert note_names(tau.advisor_read(path)) == {"metadata not read": 0.02}
 
 
 def test_recursion_beyond_the_recorded_depth_ends(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_recursion_beyond_the_recorded_depth_ends(tmp_path: Path) -> None:
             for parts in ("abab", "baba", "bab", "aba", "ab", "ba")
         ),
     ]
-    paths = tau.read_call_paths(written(tmp_path, 0, *lines))
+    paths = tau.read_call_paths(write_profile(tmp_path, 0, *lines))
     assert paths.wall_s is not None
     assert paths.wall_s.sum() == pytest.approx(6e-5)
 
