@@ -40,7 +40,16 @@ _SEED: Final = 17
 _REWRITING: Final = "ignore:Module already imported:pytest.PytestAssertRewriteWarning"
 
 _POLICY: Final = "tests/model/test_policy.py"
-_RANKING: Final = ("order", "order_of_parts", "drafts", "ceiling_parts", "build_changes", "ranking")
+_RANKING: Final = (
+    "order",
+    "order_of_parts",
+    "drafts",
+    "ceiling_parts",
+    "build_changes",
+    "ranking",
+    "ranking_properties",
+)
+_FACTS: Final = tuple(f"tests/advice/test_{name}.py" for name in ("fact_limits", "facts", "event_facts"))
 _ADVICE: Final = (_POLICY, *(f"tests/advice/test_{name}.py" for name in _RANKING))
 _BOUNDS: Final = tuple(f"tests/analysis/test_{name}.py" for name in ("bounds", "gaps", "gap_causes", "machine_bounds"))
 #: The tests of each module, those that fail soonest first.
@@ -54,15 +63,15 @@ TESTS: Final = {
     "advisor/analysis/gaps/inner_waits.py": (_POLICY, "tests/trace/test_inner_waits.py", *_BOUNDS),
     "advisor/analysis/comparison.py": (_POLICY, "tests/analysis/test_comparison.py"),
     "advisor/analysis/quality.py": (_POLICY, "tests/analysis/test_quality.py"),
-    "advisor/advice/facts/places.py": (_POLICY, "tests/advice/test_facts.py"),
-    "advisor/advice/facts/load_facts.py": ("tests/advice/test_facts.py", "tests/rules/test_rule_cases.py"),
+    "advisor/advice/facts/places.py": ("tests/advice/test_sites.py", _POLICY),
+    "advisor/advice/facts/load_facts.py": (*_FACTS, "tests/rules/test_rule_cases.py"),
     "advisor/advice/rules/matching.py": ("tests/rules/test_rules.py", "tests/advice/test_conditions.py"),
     "advisor/advice/rules/comparisons.py": ("tests/advice/test_conditions.py", "tests/rules/test_rules.py"),
     "advisor/advice/ranking/ceilings.py": _ADVICE,
     "advisor/advice/ranking/drafts.py": _ADVICE,
     "advisor/advice/ranking/order.py": _ADVICE,
     "advisor/advice/ranking/effects.py": _ADVICE,
-    "advisor/advice/ranking/history_gain.py": (_POLICY, "tests/advice/test_past.py"),
+    "advisor/advice/ranking/history_gain.py": (_POLICY, "tests/advice/test_past_gains.py"),
 }  # fmt: skip
 
 _COMPARED: Final = {

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.model import policy
 from advisor.model.devices import DEVICE_LEVELS
 from advisor.model.records import Bound, Gap, Note, Share
 from advisor.model.units import format_count, format_seconds
@@ -27,8 +28,6 @@ ON_HOSTS: Final = "operators of hosts were timed: how far they are from what the
 COLLECT_CORES: Final = "gapwatch run -- python ./PROGRAM"
 COLLECT_RANKS: Final = "record all ranks, and pass the directory that contains their traces"
 COLLECT_CALLS: Final = "record the runtime's calls too: ProfilerActivity.CPU, nsys --trace=cuda, rocprofv3 --hip-trace"
-SHORTEST_RUN_S: Final = 0.01
-FEWEST_ITERATIONS: Final = 3
 
 
 def compute_device_bounds(profile: Profile, use: DeviceUse) -> tuple[Bound, ...]:
@@ -102,15 +101,15 @@ def _iteration_shares(use: DeviceUse, members: Sequence[str], seconds: float) ->
 
 def find_device_doubts(profile: Profile, use: DeviceUse) -> Iterator[Note]:
     """Yield what limits the evidence of a run with devices."""
-    if profile.actual_s < SHORTEST_RUN_S:
+    if profile.actual_s < policy.SHORTEST_DEVICE_RUN_S:
         words = f"the recording took {format_seconds(profile.actual_s)}; "
-        words += f"below {format_seconds(SHORTEST_RUN_S)} noise decides"
+        words += f"below {format_seconds(policy.SHORTEST_DEVICE_RUN_S)} noise decides"
         yield Note("too short", words, 1.0, "record more iterations")
     iterations = int(use.facts.get("iterations", 0))
     if not iterations:
         words = "iterations are not marked: changes between them do not show"
         yield Note("iterations unknown", words, 0.05, "mark them: NVTX or roctx ranges, torch.profiler's step()")
-    elif iterations < FEWEST_ITERATIONS:
+    elif iterations < policy.FEWEST_ITERATIONS:
         yield Note(
             "few iterations",
             f"the profile holds only {format_count(iterations, 'iteration')}",

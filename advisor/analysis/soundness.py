@@ -72,7 +72,7 @@ def _check_phase(profile: Profile, phase: Phase, place: str) -> None:
     expected = (len(phase.regions), len(profile.processors), phase.iterations)
     for name, array in phase.arrays.items():
         here = f"{place}.arrays.{name}"
-        _require_condition(name in MEASURES, here, f"is no measure; known are {', '.join(MEASURES)}")
+        _require_condition(name in MEASURES, here, f"is not a measure; known are {', '.join(MEASURES)}")
         _require_condition(array.shape == expected, here, f"has shape {array.shape}, expected {expected}")
         _require_condition(name in profile.status, f"status.{name}", "is missing: was this measured or estimated?")
     _require_condition(phase.iterations > 0 or not phase.arrays, f"{place}.arrays", "there is no iteration")

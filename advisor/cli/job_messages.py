@@ -28,7 +28,7 @@ def send_mail(address: str, text: str) -> None:
     from email.message import EmailMessage
 
     if not _ADDRESS.fullmatch(address):
-        raise UsageError(f"--mail {address!r} is no address")
+        raise UsageError(f"--mail {address!r} is not an address")
     places = os.pathsep.join((os.environ.get("PATH", ""), *_SENDMAIL_PLACES))
     program = shutil.which("sendmail", path=places)
     if program is None:

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Give the command its arguments."""
     parser.add_argument(
         "--build", metavar="'CMD {flags}'",
-        help="Command to build with other flags, such as \"make CFLAGS='{flags}'\" (CMake and Meson are recognised)",
+        help="Command to build with other flags, such as \"make CFLAGS='{flags}'\" (CMake and Meson are recognized)",
     )  # fmt: skip
     parser.add_argument("--check", metavar="CMD", help="Command that succeeds only if the results are right")
     parser.add_argument(

@@ -35,6 +35,15 @@ if TYPE_CHECKING:
     from advisor.history.location import HistoryLocation
     from advisor.output.page import Page
 
+#: The last troubles that are shown.
+_TROUBLES: Final = 3
+#: Files are counted no more often than that (seconds), and rest so many times as long as a count takes.
+_COUNT_S: Final = 0.5
+_COUNT_REST: Final = 20
+#: How long a backlog of fewer files takes is not worth a word, nor is what its first seconds tell.
+_BACKLOG: Final = 20
+_EARLY_S: Final = 3.0
+
 
 class EventWatcher(Protocol):
     """Is told every event, between entering and leaving."""
@@ -102,15 +111,6 @@ class _DocumentWatcher(_LineWatcher):
             output.write_messages(watch_screen.render_quarantine_line(event.path, event.reason))
         elif isinstance(event, Remark):
             output.write_messages(event.text)
-
-
-_TROUBLES: Final = 3
-#: Files are counted no more often than that (seconds), and rest so many times as long as a count takes.
-_COUNT_S: Final = 0.5
-_COUNT_REST: Final = 20
-#: How long a backlog of fewer files takes is not worth a word, nor is what its first seconds tell.
-_BACKLOG: Final = 20
-_EARLY_S: Final = 3.0
 
 
 @dataclass(slots=True)

@@ -63,6 +63,11 @@ _TOOLS: Final = (
     _RecordingTool("scorep", True, True,
           "scorep mpicc SOURCES -o PROGRAM && SCOREP_ENABLE_TRACING=true {launch}./PROGRAM"),
 )  # fmt: skip
+#: Words of commands that have to be on the machine.
+_KNOWN: Final = frozenset(
+    {*(tool.name for tool in _TOOLS), "likwid-perfctr", "llvm-mca", "mpicc", "mpicxx", "mpif90", "mpirun", "gcc",
+     "g++", "gfortran"}
+)  # fmt: skip
 _FILES_FIRST: Final = ("eztrace", "darshan-parser")
 _RECORD: Final = "gapwatch run -- "
 _NOTHING: Final = "gapwatch run --interval 10ms -- {command}"
@@ -162,12 +167,6 @@ def localize_advice(
 def _is_unready(need: Need, found: ToolCheck) -> bool:
     """Return whether the command of a need can't be run as it stands: its tool is missing, or has to compile first."""
     return not _is_available(need.command, found) or "SOURCE" in need.command
-
-
-_KNOWN: Final = frozenset(
-    {*(tool.name for tool in _TOOLS), "likwid-perfctr", "llvm-mca", "mpicc", "mpicxx", "mpif90", "mpirun", "gcc",
-     "g++", "gfortran"}
-)  # fmt: skip
 
 
 def _split_words(command: str) -> list[str]:

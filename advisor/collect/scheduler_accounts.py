@@ -48,7 +48,7 @@ def print_account(job: BatchJob) -> str:
     A job of an unknown scheduler is looked for with all whose commands are here.
     """
     if not re.fullmatch(r"[\w.@\[\]+-]+", job.number) or job.number.startswith("-"):
-        raise AdvisorError(f"{job.number!r} is no number of a job")
+        raise AdvisorError(f"{job.number!r} is not a job number")
     asked = [job.scheduler] if job.scheduler else [name for name in _ASKED if which(_ASKED[name][0][0])]
     if not asked:
         raise AdvisorError("no scheduler is here: neither sacct, qstat nor flux is on the PATH")
@@ -135,7 +135,7 @@ def _parse_time(text: str) -> float:
     """Return the seconds of ``hours:minutes:seconds``; raises ``AdvisorError``."""
     found = _TIME.match(text.strip())
     if found is None:
-        raise AdvisorError(f"qstat: {text[:40]!r} is no time")
+        raise AdvisorError(f"qstat: {text[:40]!r} is not a time")
     hours, minutes, seconds = (int(part or 0) for part in found.groups())
     return float(3600 * hours + 60 * minutes + seconds)
 

@@ -115,5 +115,5 @@ def _record_status(folder: FolderScan, name: bytes, status: os.stat_result) -> N
     if stat.S_ISREG(status.st_mode):
         folder.files[name] = signature
     else:
-        kind = next((words for test, words in _KINDS if test(status.st_mode)), "is no file")
+        kind = next((words for test, words in _KINDS if test(status.st_mode)), "is not a file")
         folder.special[name] = signature, kind

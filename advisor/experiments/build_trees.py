@@ -52,6 +52,10 @@ _MESON_FLAGS: Final = ("c_args", "cpp_args", "fortran_args")
 _ERROR: Final = re.compile(r"\berror\b", re.IGNORECASE)
 #: So much of a line of a build's output is shown (characters).
 _LINE: Final = 120
+#: In the order in which GNU make looks for them.
+_MAKEFILES: Final = ("GNUmakefile", "makefile", "Makefile")
+#: A word of a build command that sets a variable of the makefile to the flags.
+_ASSIGNED: Final = re.compile(r"([A-Za-z_]\w*)=(.*\{flags\}.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,10 +254,6 @@ def _move_paths(words: Sequence[str], folder: Path, old: Path, target: Path) -> 
         new = target / path.resolve().relative_to(old.resolve()) if inside else None
         moved.append(str(new) if new is not None and not relative_in_copy and new.is_file() else word)
     return moved
-
-
-_MAKEFILES: Final = ("GNUmakefile", "makefile", "Makefile")
-_ASSIGNED: Final = re.compile(r"([A-Za-z_]\w*)=(.*\{flags\}.*)", re.DOTALL)
 
 
 def write_makefile_patch(folder: Path, build: str, flags: str) -> str | None:

@@ -29,6 +29,13 @@ Launcher = Literal["openmpi", "hydra", "slurm"]
 _PATIENCE_S: Final = 10.0
 #: What launchers of Open MPI call themselves: by the name ``mpirun``, and by others such as ``mpirun.openmpi``.
 _OPEN_MPI: Final = ("Open MPI", "OpenRTE", "Open RTE", "PRRTE")
+#: Names of functions that a program takes from its libraries, as its table of strings holds them.
+_GCC_OPENMP: Final = re.compile(rb"\0GOMP_parallel")
+_GCC_RUNTIME_LOOP: Final = re.compile(rb"\0GOMP_(?:parallel_)?loop_\w*runtime")
+_LLVM_OPENMP: Final = re.compile(rb"\0__kmpc_fork_call\0")
+_LLVM_DISPATCH: Final = re.compile(rb"\0__kmpc_dispatch_init_")
+_FORTRAN_OUTPUT: Final = re.compile(rb"\0_gfortran_st_(?:write|read)\0")
+_MPI_FILES: Final = re.compile(rb"\0(?:MPI_File_|mpi_file_)(?:i?write|i?read)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,14 +128,6 @@ def describe_environment(setting: Setting) -> str:
 def count_cores() -> int:
     """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0))
-
-
-_GCC_OPENMP: Final = re.compile(rb"\0GOMP_parallel")
-_GCC_RUNTIME_LOOP: Final = re.compile(rb"\0GOMP_(?:parallel_)?loop_\w*runtime")
-_LLVM_OPENMP: Final = re.compile(rb"\0__kmpc_fork_call\0")
-_LLVM_DISPATCH: Final = re.compile(rb"\0__kmpc_dispatch_init_")
-_FORTRAN_OUTPUT: Final = re.compile(rb"\0_gfortran_st_(?:write|read)\0")
-_MPI_FILES: Final = re.compile(rb"\0(?:MPI_File_|mpi_file_)(?:i?write|i?read)")
 
 
 def can_choose_schedule(program: Path | None) -> bool:

@@ -44,6 +44,9 @@ _BUILD_VARIABLES: Final = (
 #: The file of results of the first run, and the numbers of the lines that the second run wrote otherwise.
 _REFERENCE: Final = "reference"
 _VARYING: Final = "varying.json"
+#: The longest that a build, and a check, may take (seconds).
+_BUILD_S: Final = 900.0
+_CHECK_S: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,14 +233,9 @@ class TrialRunner:
             except (ValueError, TypeError) as error:
                 if number == len(file.read_text("utf-8").splitlines()):
                     continue  # the process was ended while it wrote
-                raise InputError(file, "is no list of runs", f"{number}") from error
+                raise InputError(file, "is not a list of runs", f"{number}") from error
             found.setdefault(trial.setting, []).append(trial)
         return found
-
-
-#: The longest that a build, and a check, may take (seconds).
-_BUILD_S: Final = 900.0
-_CHECK_S: Final = 300.0
 
 
 def _parse_numbers(line: str) -> list[float]:

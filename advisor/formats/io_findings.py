@@ -33,6 +33,7 @@ NOTABLE: Final = 0.1
 UNEVEN: Final = 0.3
 #: Files with less than this share of all bytes, or seconds, are too small to be uneven.
 LEAST_SHARE: Final = 0.01
+_Pattern = tuple[str, str, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,9 +82,6 @@ def build_access_findings(profile: Profile, plugin: str) -> tuple[Finding, ...]:
     access = _Access(profile, causes, rows, traits)
     made = (*_find_patterns(access), *_find_calls(access), *_find_uneven_ranks(access), *_find_uneven_files(access))
     return tuple(_make_finding(access, plugin, *each) for each in made)
-
-
-_Pattern = tuple[str, str, float, float]
 
 
 def _make_finding(access: _Access, plugin: str, kind: str, text: str, amount: float, seconds: float) -> Finding:

@@ -104,7 +104,7 @@ def _parse_time(text: PlainText, cell: str, line: int) -> float:
     """Return seconds of ``[days-][hours:]minutes:seconds``."""
     found = _TIME.match(cell.strip())
     if found is None:
-        raise text.make_error(line, f"{cell[:40]!r} is no time")
+        raise text.make_error(line, f"{cell[:40]!r} is not a time")
     days, hours, minutes, seconds = (float(part or 0) for part in found.groups())
     return 86400 * days + 3600 * hours + 60 * minutes + seconds
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
@@ -267,21 +268,18 @@ def _split_bytewise(
     return count, lines, -1
 
 
-_KERNEL: list[Any] = []
-
-
+@cache
 def _build_compiled_splitter() -> Callable[[Octets], tuple[IntArray, npt.NDArray[np.uint8], IntArray, int]]:
     """Return what ``split_numbers`` does, compiled."""
-    if not _KERNEL:
-        from advisor.support.compiling import jit
+    from advisor.support.compiling import jit
 
-        _KERNEL.append(jit(allocating=True)(_split_bytewise))
+    split_bytewise = jit(allocating=True)(_split_bytewise)
 
     def split_compiled(octets: Octets) -> tuple[IntArray, npt.NDArray[np.uint8], IntArray, int]:
         ends = np.count_nonzero((octets == _COLON) | (octets == _NEWLINE) | (octets == _DOT))
         values, width = np.empty(ends, dtype=np.int64), np.empty(ends, dtype=np.uint8)
         first = np.zeros(int(np.count_nonzero(octets == _NEWLINE)) + 1, dtype=np.int64)
-        _, _, wrong = _KERNEL[0](octets, values, width, first)
+        _, _, wrong = split_bytewise(octets, values, width, first)
         return values, width, first, int(wrong)
 
     return split_compiled

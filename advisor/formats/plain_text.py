@@ -104,7 +104,7 @@ class PlainText:
         try:
             value = float(text)
         except ValueError:
-            raise self.make_error(line, f"{text[:80]!r} is no number") from None
+            raise self.make_error(line, f"{text[:80]!r} is not a number") from None
         if not (math.isfinite(value) and 0 <= value < _MOST):
             raise self.make_error(line, f"{text[:80]!r} is impossible here")
         return value

@@ -69,18 +69,18 @@ def read_fields(message: bytes) -> Fields:
     return fields
 
 
-def iterate_fields(message: bytes, start: int = 0, end: int | None = None) -> Iterator[tuple[int, int | bytes]]:
+def iterate_fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
     """Yield number and value of each field: whole numbers, and bytes for what has a length or 32 or 64 bits.
 
     Raises ``WireError`` where the message is damaged.
     """
-    place, last = start, len(message) if end is None else end
-    while place < last:
+    place = 0
+    while place < len(message):
         begin = place
         key, place = read_varint(message, place)
         number, kind = key >> 3, key & 7
         if not 0 < number < _LARGEST_NUMBER:
-            raise WireError(f"{number} is no number of a field", begin)
+            raise WireError(f"{number} is not a field number", begin)
         if kind == _VARINT:
             value, place = read_varint(message, place)
             yield number, value
@@ -91,7 +91,7 @@ def iterate_fields(message: bytes, start: int = 0, end: int | None = None) -> It
             length = 8 if kind == _FIXED_64 else 4
         else:
             raise WireError(f"a field of an unknown kind ({kind})", begin)
-        if place + length > last:
+        if place + length > len(message):
             raise WireError("a field is longer than what it is in", begin)
         yield number, message[place : place + length]
         place += length
@@ -126,7 +126,7 @@ def to_signed(value: int) -> int:
 def to_whole(value: int | bytes) -> int:
     """Return a field that must be a whole number; raises ``WireError`` where it is none."""
     if not isinstance(value, int):
-        raise WireError("a field is no number")
+        raise WireError("a field is not a number")
     return value
 
 

@@ -2,7 +2,7 @@
 
     AdvisorError                 anything we can explain to the user; ``exit_code`` 2
     ├── InputError               a profile or trace that cannot be read: file, place, reason
-    │   └── UnknownFormatError   no reader recognises the path
+    │   └── UnknownFormatError   no reader recognizes the path
     ├── DocumentError            mistakes in YAML documents (rules, machines), all of them at once
     ├── UsageError               a command line that asks for something impossible
     ├── ClusterError             workers of a cluster that cannot do their part: which, and why
@@ -43,7 +43,7 @@ class InputError(AdvisorError):
 
 
 class UnknownFormatError(InputError):
-    """No reader recognises what lies at the path."""
+    """No reader recognizes what lies at the path."""
 
 
 class UsageError(AdvisorError):

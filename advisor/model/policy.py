@@ -84,6 +84,8 @@ LETTERS: Final[tuple[tuple[Literal["A", "B", "C", "D", "F"], float], ...]] = (
 )
 #: In a run shorter than this, starting and stopping decide.
 SHORTEST_RUN_S: Final = 0.1
+#: The same of a recording of devices, which their profilers limit to a few iterations.
+SHORTEST_DEVICE_RUN_S: Final = 0.01
 #: Ranks of one run are there equally long; a unit that is wrong makes a factor of a thousand.
 RANKS_UNLIKE: Final = 20.0
 #: Samples miss what a rank waits without polling, so they may differ more.

@@ -48,6 +48,7 @@ SMALL_IO_B = 100 << 10
 #: Kinds of findings that are shown apart: what bounds the computation, and where the time or counts are.
 COMPUTATION = "computation"
 HOT_SPOTS = "hot spots"
+Verdict = Literal["advice", "nothing significant", "insufficient evidence"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,9 +349,6 @@ class Grade:
     letter: Literal["A", "B", "C", "D", "F"]
     score: float
     notes: tuple[Note, ...]
-
-
-Verdict = Literal["advice", "nothing significant", "insufficient evidence"]
 
 
 @dataclass(frozen=True, slots=True)

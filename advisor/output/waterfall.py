@@ -9,6 +9,7 @@ from rich.cells import cell_len
 
 from advisor.output import numbers
 from advisor.output.explanation_text import LEAST_SHARE, describe_account
+from advisor.output.recommendation_text import FIRST
 from advisor.output.text_cells import make_line, pad_text, wrap_text
 from advisor.output.wording import BOUNDS, describe_gap, find_base_bound
 
@@ -40,14 +41,14 @@ class WaterfallRow:
     explanation: str = ""
 
 
-def render_waterfall(advice: Advice, page: Page, numbered: int = 3) -> list[Text]:
-    """Return the lines of the waterfall; ``numbered`` recommendations are pointed at from their gaps."""
-    rows = _build_rows(advice, page, numbered)
+def render_waterfall(advice: Advice, page: Page) -> list[Text]:
+    """Return the lines of the waterfall; the recommendations on the screen are pointed at from their gaps."""
+    rows = _build_rows(advice, page)
     bars = _render_list(rows, page) if page.as_list else _render_bars(rows, page)
     return bars + _render_legend(rows)
 
 
-def _build_rows(advice: Advice, page: Page, numbered: int) -> list[WaterfallRow]:
+def _build_rows(advice: Advice, page: Page) -> list[WaterfallRow]:
     known = {bound.name: bound.seconds for bound in advice.bounds if bound.seconds is not None}
     base = find_base_bound(advice)
     values = [known[base.name]] if base else []
@@ -59,7 +60,7 @@ def _build_rows(advice: Advice, page: Page, numbered: int) -> list[WaterfallRow]
         told = _describe_parts(advice, base.name, page)
         rows.append(WaterfallRow(base.name, words, 0.0, values[0], texts[0], "", base.status, "green", "", told))
     for gap, seconds, share in zip(advice.gaps, texts[len(values) :], shares, strict=True):
-        row = _build_gap_row(gap, known, seconds, share, _find_references(advice, gap, numbered), page)
+        row = _build_gap_row(gap, known, seconds, share, _find_references(advice, gap), page)
         told = _describe_parts(advice, gap.name, page)
         rows.append(replace(row, explanation=row.explanation or told))
     return rows
@@ -92,9 +93,9 @@ def _build_gap_row(gap: Gap, known: dict[str, float], seconds: str, share: str, 
     )
 
 
-def _find_references(advice: Advice, gap: Gap, numbered: int) -> str:
+def _find_references(advice: Advice, gap: Gap) -> str:
     """Return the numbers of the recommendations on the screen that aim at this gap."""
-    shown = advice.recommendations[:numbered]
+    shown = advice.recommendations[:FIRST]
     return " ".join(str(item.rank) for item in shown if {gap.name, *gap.members} & {*item.gaps})
 
 

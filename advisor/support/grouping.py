@@ -64,3 +64,14 @@ def iterate_groups(group: WholeNumbers) -> Iterator[tuple[int, IntArray]]:
 def sum_by_group(group: IntArray, values: FloatArray, groups: int) -> FloatArray:
     """Return the sum of ``values`` in each of ``groups`` groups, (groups,); ``group`` numbers that of each value."""
     return np.bincount(group, weights=values, minlength=groups).astype(np.float64, copy=False)
+
+
+def spread_medians(group: WholeNumbers, values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Return the median of each value's group, and how many are in it, both (rows,)."""
+    order = np.lexsort((values, group))
+    first = np.flatnonzero(np.r_[True, np.diff(group[order]) != 0][: len(order)])
+    size = np.diff(np.r_[first, len(order)])
+    middle = (values[order[first + (size - 1) // 2]] + values[order[first + size // 2]]) / 2
+    median, members = np.empty(len(order)), np.empty(len(order), dtype=np.int64)
+    median[order], members[order] = np.repeat(middle, size), np.repeat(size, size)
+    return median, members

@@ -76,13 +76,6 @@ _TEXT: Final = re.compile(
     r"|_?gfortran_(?:st_(?:read|write)\w*|transfer_\w+)|(?:read|write)_(?:real|integer|decimal|float_\w+)|format_lex"
     r"|libgfortran\.so[.\d]*"
 )
-
-
-def bare_name(name: str) -> str:
-    """Return the name of a library function without what its library adds for versions and processors."""
-    return _DECORATION.sub("", name.partition("@")[0])
-
-
 #: What our recordings call what classes of C++ do, and names in the order in which they decide.
 _CALLED: Final[Mapping[str, LibraryKind]] = {REBUILDING: "rebuilt", LOOKING_UP: "hashed"}
 _NAMES: Final[tuple[tuple[LibraryKind, re.Pattern[str]], ...]] = (
@@ -98,6 +91,11 @@ _NAMES: Final[tuple[tuple[LibraryKind, re.Pattern[str]], ...]] = (
 )
 #: Takes an absolute value of an integer in one instruction.
 _BRIEF: Final = "abs"
+
+
+def bare_name(name: str) -> str:
+    """Return the name of a library function without what its library adds for versions and processors."""
+    return _DECORATION.sub("", name.partition("@")[0])
 
 
 def classify_library_function(name: str) -> LibraryKind | None:

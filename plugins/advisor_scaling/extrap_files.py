@@ -173,7 +173,7 @@ def _iterate_line_rows(rows: list[Any], found: Measurements) -> Iterator[tuple[s
 
 
 def _refuse_constant(word: str) -> float:
-    raise ValueError(f"{word} is no number")
+    raise ValueError(f"{word} is not a number")
 
 
 def _iterate_current_rows(root: Any, found: Measurements) -> Iterator[tuple[str, str, Any, Any]]:  # noqa: ANN401

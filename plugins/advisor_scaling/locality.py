@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: A term is significant where chance alone would make it as large in fewer cases than this.
 SIGNIFICANT: Final = 0.05
 LOCALITY_NEEDED: Final = (
-    "Without locality factor the line through the computation times crosses P = infinity below zero, which is no time: "
+    "Without the locality factor, the line through the computation times is below zero at P = infinity: "
     "the total CPU time falls as P grows because each part fits better into the caches. The locality factor is needed."
 )
 #: Series of a study: CPU time of all processors together, and of the one that computes longest.

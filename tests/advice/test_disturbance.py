@@ -130,8 +130,8 @@ def test_no_rule_fires_on_what_may_be_noise() -> None:
     gap = str(action.targets[0])
     span = replace(fired.site.gap_span(gap), low=0.0, need=Need(SECOND_RUN, ""))
     site = replace(fired.site, spans={**fired.site.spans, gap: span})
-    assert matching._undisturbed(fired.outcome, action, fired.site).truth
-    assert matching._undisturbed(fired.outcome, action, site).truth is None
+    assert matching._doubt_outcome(fired.outcome, action, fired.site).truth
+    assert matching._doubt_outcome(fired.outcome, action, site).truth is None
 
 
 def test_the_share_of_others_is_a_fact() -> None:

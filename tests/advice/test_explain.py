@@ -259,9 +259,9 @@ def test_an_action_that_lacks_facts_names_the_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("what", "reason"),
     [
-        ("A-99", "'A-99' is no action, gap or bound"),
+        ("A-99", "'A-99' is not an action, gap or bound"),
         ("P", "the gap P is not known in this run"),
-        ("\x1b[2J", "is no action, gap or bound"),
+        ("\x1b[2J", "is not an action, gap or bound"),
     ],
 )
 def test_what_is_not_there_is_refused(tmp_path: Path, what: str, reason: str) -> None:

@@ -9,29 +9,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 import strategies
+from fact_sheets import build_run, collect_sheet, site_values
 from hypothesis import given
 from hypothesis import strategies as st
 from profile_strategies import profiles
 
-from advisor.advice import facts
-from advisor.advice.facts.event_rows import call_traits
 from advisor.advice.facts.fact_records import Fact
 from advisor.advice.facts.page import render_facts_page
-from advisor.advice.facts.places import compute_durations, family_name, find_places
-from advisor.advice.facts.sheet import FactSheet, find_programming_model, find_slowest_processors
+from advisor.advice.facts.sheet import find_programming_model, find_slowest_processors
 from advisor.advice.facts.values import VALUES
 from advisor.advice.facts.vocabulary import VOCABULARY, command_for, facts_by_name
-from advisor.advice.rules.case_profiles import build_profile
-from advisor.advice.rules.cases import build_case_sheet, load_cases
+from advisor.advice.rules.cases import build_case_sheet
 from advisor.advice.rules.names import current_names
-from advisor.analysis import bounds, gaps
-from advisor.analysis.loads import summarize_loads
-from advisor.model import policy
-from advisor.model.records import OTHER_PROGRAMS, Note, Phase, Processor, Profile, Region
+from advisor.model.records import Note, Phase, Processor, Profile, Region
 from advisor.model.units import DIMENSIONS
 
 ROOT = Path(__file__).resolve().parents[2]
-
 #: The words that rule files may rely on.
 WORDS = """
 run.wall_s run.ranks run.threads run.processors run.cores run.oversubscription run.startup_s run.shutdown_s
@@ -87,24 +80,6 @@ device.upload_ratio device.lead_share device.element_share
 """
 
 
-def sheet(profile: Profile, **more: object) -> FactSheet:
-    found = bounds.compute_bounds(profile)
-    return facts.collect_facts(profile, found, gaps.attribute_gaps(profile, found), **more)
-
-
-def values(profile: Profile, site: int = 0) -> dict[str, object]:
-    return dict(sheet(profile).sites[site].values)
-
-
-def built(*rows: list[list[float]], **more: object) -> Profile:
-    """A profile of one phase for each array of work (processors, iterations)."""
-    phases = [
-        strategies.phase(work, name=f"phase {n}", regions=[n], duration_s=np.array(work).max(axis=0))
-        for n, work in enumerate(rows)
-    ]
-    return strategies.build(phases, **more)
-
-
 def test_vocabulary_holds_the_words_of_the_rules() -> None:
     assert {fact.name for fact in VOCABULARY} == set(WORDS.split())
     assert len(VOCABULARY) == len(WORDS.split())
@@ -143,17 +118,17 @@ def test_a_plugin_cannot_change_what_a_word_means() -> None:
 
 
 def test_command_names_the_ranks() -> None:
-    profile = built([[1.0], [1.0], [2.0]])
+    profile = build_run([[1.0], [1.0], [2.0]])
     assert "mpirun -n 3" in command_for(profile, facts_by_name()["cache.l1_miss_ratio"])
     assert "mpirun -n 3" in command_for(profile, facts_by_name()["wait.share"])
-    alone = built([[1.0]])
+    alone = build_run([[1.0]])
     assert "mpirun" not in command_for(alone, facts_by_name()["cache.l1_miss_ratio"])
     assert all("{" not in command_for(profile, fact) for fact in VOCABULARY)
 
 
 def test_command_records_devices_as_they_were_recorded() -> None:
     fact = facts_by_name()["device.launch_calls"]
-    profile = built([[1.0], [1.0]])
+    profile = build_run([[1.0], [1.0]])
     for reader, word in (("nsys", "mpirun -n 2 nsys profile"), ("rocprof", "rocprofv3"), ("chrome_trace", "torch.")):
         assert word in command_for(replace(profile, reader=reader), fact)
         assert "ncu" in command_for(replace(profile, reader=reader), facts_by_name()["device.divergent_share"])
@@ -163,8 +138,8 @@ def test_command_records_devices_as_they_were_recorded() -> None:
 
 
 def test_loads_of_figure_4() -> None:
-    profile = built([[10.0, 5.0], [5.0, 6.0]], [[10.0, 15.0], [15.0, 16.0]], actual_s=47.0)
-    first, second = values(profile, 0), values(profile, 1)
+    profile = build_run([[10.0, 5.0], [5.0, 6.0]], [[10.0, 15.0], [15.0, 16.0]], actual_s=47.0)
+    first, second = site_values(profile, 0), site_values(profile, 1)
     assert first["phase.imbalance"] == pytest.approx(15 / 13)
     assert first["phase.dynamic_ratio"] == pytest.approx(16 / 15)
     assert first["phase.slowest_rank_persistence"] == 0.5
@@ -180,8 +155,8 @@ def test_loads_of_figure_4() -> None:
 
 
 def test_gaps_at_sites_add_up_to_the_gaps() -> None:
-    profile = built([[10.0, 5.0], [5.0, 6.0]], [[10.0, 15.0], [15.0, 16.0]], actual_s=47.0)
-    found = sheet(profile)
+    profile = build_run([[10.0, 5.0], [5.0, 6.0]], [[10.0, 15.0], [15.0, 16.0]], actual_s=47.0)
+    found = collect_sheet(profile)
     for letter, seconds in (("L", 1.0), ("M'", 4.0), ("D", 1.0)):
         assert found.run.gap_span(letter).low == found.run.gap_span(letter).high == pytest.approx(seconds)
         assert sum(site.gap_span(letter).low for site in found.sites) == pytest.approx(seconds)
@@ -191,8 +166,8 @@ def test_threads_are_told_from_ranks() -> None:
     processors = tuple(Processor(rank, thread) for rank in range(2) for thread in range(2))
     regions = (Region("solve", threaded=True),)
     work = [[3.0], [1.0], [2.0], [2.0]]
-    profile = built(work, processors=processors, regions=regions)
-    found = values(profile)
+    profile = build_run(work, processors=processors, regions=regions)
+    found = site_values(profile)
     assert found["phase.rank_imbalance"] == pytest.approx(1.0)
     assert found["phase.thread_imbalance"] == pytest.approx(1.5)
     assert found["phase.imbalance"] == pytest.approx(1.5)
@@ -201,29 +176,29 @@ def test_threads_are_told_from_ranks() -> None:
 
 
 def test_threads_that_were_not_observed_leave_their_balance_unknown() -> None:
-    profile = built([[3.0], [1.0]], notes=(Note("unobserved threads", "2 threads without events"),))
-    assert "phase.thread_imbalance" not in values(profile)
-    assert "run.idle_threads_share" not in values(profile)
-    assert values(profile)["phase.rank_imbalance"] == pytest.approx(1.5)
+    profile = build_run([[3.0], [1.0]], notes=(Note("unobserved threads", "2 threads without events"),))
+    assert "phase.thread_imbalance" not in site_values(profile)
+    assert "run.idle_threads_share" not in site_values(profile)
+    assert site_values(profile)["phase.rank_imbalance"] == pytest.approx(1.5)
 
 
 def test_slowest_rank_persistence_looks_at_ranks_where_there_are_several() -> None:
     processors = tuple(Processor(rank, thread) for rank in range(2) for thread in range(2))
     work = [[3.0, 1.0], [1.0, 3.0], [1.0, 1.0], [1.0, 1.0]]
-    profile = built(work, processors=processors, regions=(Region("solve", threaded=True),))
-    assert values(profile)["phase.slowest_rank_persistence"] == 1.0
-    alone = built(
+    profile = build_run(work, processors=processors, regions=(Region("solve", threaded=True),))
+    assert site_values(profile)["phase.slowest_rank_persistence"] == 1.0
+    alone = build_run(
         work[:2],
         processors=tuple(Processor(0, thread) for thread in range(2)),
         regions=(Region("solve", threaded=True),),
     )
-    assert values(alone)["phase.slowest_rank_persistence"] == 0.5
+    assert site_values(alone)["phase.slowest_rank_persistence"] == 0.5
 
 
 def test_work_that_is_not_known_leaves_load_unknown() -> None:
     phase = Phase("run", "whole", np.array([0]), {"wall_s": np.ones((1, 2, 1))})
     profile = strategies.build([phase], actual_s=1.0)
-    found = sheet(profile)
+    found = collect_sheet(profile)
     assert not {name for name in found.sites[0].values if name.startswith(("comm.", "wait.", "sync.", "io."))}
     assert "phase.imbalance" not in found.sites[0].values
     assert found.sites[0].values["phase.share"] == 1.0
@@ -233,151 +208,6 @@ def test_a_serial_phase_is_one() -> None:
     found = build_case_sheet("serial-part")
     assert [site.values["phase.is_serial"] for site in found.sites] == [True, False]
     assert "phase.slowest_differs" not in found.sites[0].values
-
-
-# ---- events
-
-
-def at(case: str, site: int = 0) -> dict[str, object]:
-    return dict(build_case_sheet(case).sites[site].values)
-
-
-def test_messages() -> None:
-    found = at("small-messages")
-    assert found["comm.messages_per_iteration"] == 400
-    assert found["comm.mean_message_B"] == 512
-    assert found["comm.small_message_share"] == 1
-    assert found["comm.point_to_point_share"] == pytest.approx(0.12 / 0.122)
-    assert found["comm.reductions_per_iteration"] == 1
-    assert found["comm.seconds_per_message"] == pytest.approx(0.12 / 400)
-    assert found["comm.share"] == pytest.approx(0.122 / 0.622)
-
-
-def test_messages_of_exactly_four_kib_are_small() -> None:
-    assert at("io-all")["comm.small_message_share"] == 0
-    sized = load_cases()["small-messages"]
-    phase = sized.phases[0]
-    for size, share in ((4096.0, 1.0), (4097.0, 0.0)):
-        event = replace(phase.events[0], bytes=size)
-        case = replace(sized, phases=(replace(phase, events=(event,)),))
-        assert values(profile_of(case))["comm.small_message_share"] == share
-
-
-def profile_of(case: object) -> Profile:
-    from advisor.advice.rules import case_profiles
-
-    return case_profiles.build_profile(case)
-
-
-def test_unknown_sizes_are_unknown() -> None:
-    sized = load_cases()["small-messages"]
-    phase = sized.phases[0]
-    case = replace(sized, phases=(replace(phase, events=(replace(phase.events[0], bytes=None),)),))
-    found = values(profile_of(case))
-    assert "comm.mean_message_B" not in found
-    assert "comm.small_message_share" not in found
-    assert found["comm.messages_per_iteration"] == 400
-
-
-def test_kinds_of_waiting() -> None:
-    found = at("late-sender")
-    assert found["wait.late_sender_share"] == pytest.approx(1.2 / (1.2 + 0.4 - 0.003 + 3 * 0.0), rel=0.01)
-    assert found["wait.barrier_share"] == pytest.approx(1 - found["wait.late_sender_share"])
-    assert at("group-collectives")["wait.collective_share"] == pytest.approx(0.75)
-    assert at("omp-skew")["wait.thread_share"] == 1
-
-
-def test_synchronizations_of_one_name_are_counted_together() -> None:
-    found = at("many-barriers", 1)
-    assert found["sync.barriers_per_iteration"] == 3
-    assert found["sync.empty_phases"] is True
-    assert at("many-forks")["sync.fork_joins_per_iteration"] == 20
-    assert at("many-forks")["sync.thread_share"] == 1
-
-
-def test_input_and_output() -> None:
-    one, everybody = at("io-one"), at("fsync")
-    assert one["io.one_processor"] is True
-    assert one["io.processors_share"] == 0.25
-    assert one["io.mean_operation_B"] == 4 * 2**20
-    assert everybody["io.one_processor"] is False
-    assert everybody["io.fsync_share"] == everybody["io.forced_share"] == pytest.approx(0.8)
-    assert (one["io.forced_share"], one["io.forced_B"]) == (0, 0)
-    assert everybody["io.forced_B"] > 0
-    assert everybody["io.small_share"] in (0, 1)
-    assert "io.unaligned_share" not in everybody, "a trace does not tell where an operation begins"
-    assert everybody["io.operations_per_iteration"] == 4
-    assert at("io-metadata")["io.metadata_share"] == pytest.approx(0.6)
-    assert at("io-all")["io.mpi_io"] is False
-
-
-def test_nothing_recorded_is_unknown_but_nothing_done_is_zero() -> None:
-    assert at("clean")["io.share"] == 0
-    assert at("clean")["io.fsync_share"] == 0
-    assert "io.share" not in at("fig4")
-    assert "io.fsync_share" not in at("fig4")
-
-
-def test_reductions_that_fill_one_phase_are_counted_per_stretch_of_work() -> None:
-    """A tracer that sees no functions finds one phase: an iteration with work, then nineteen without."""
-    case = load_cases()["many-reductions"]
-    phase = case.phases[0]
-    rows = ((0.5,), *[(0.0,)] * 19)
-    events = (replace(phase.events[0], count=1, seconds=(0.005,)),)
-    smeared = replace(case, phases=(replace(phase, work_s=rows, iterations=200, events=events),))
-    assert values(profile_of(smeared))["comm.reductions_per_iteration"] == pytest.approx(20, rel=0.1)
-    even = replace(case, phases=(replace(phase, iterations=200, events=events),))
-    assert values(profile_of(even))["comm.reductions_per_iteration"] == pytest.approx(1)
-
-
-def test_operating_system() -> None:
-    assert at("sleeping")["os.share"] == pytest.approx(0.2 / 1.2)
-    assert "os.share" not in at("io-all")
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("MPI_Isend", {"sends"}),
-        ("mpi_isend_", {"sends"}),
-        ("MPI_Sendrecv", {"sends"}),
-        ("MPI_Irecv", set()),
-        ("MPI_Allreduce", {"reductions"}),
-        ("MPI_Reduce_scatter", {"reductions"}),
-        ("MPI_Iallreduce", {"reductions"}),
-        ("MPI_Reduce", {"reductions", "collects"}),
-        ("MPI_Gatherv", {"collects", "gathers"}),
-        ("MPI_Comm_dup", {"sets up"}),
-        ("MPI_Neighbor_alltoall", {"all to all"}),
-        ("MPI_Bcast", {"broadcasts"}),
-        ("MPI_Scatter", set()),
-        ("pthread_cond_wait", {"notices", "hands over", "waits at a queue"}),
-        ("pthread_mutex_lock", {"hands over"}),
-        ("MPI_Alltoallv", {"all to all"}),
-        ("MPI_Barrier", {"explicit barriers"}),
-        ("!$omp barrier @solve.c:12", {"explicit barriers"}),
-        ("!$omp implicit barrier @solve.c:12", set()),
-        ("fsync", {"forcing to storage"}),
-        ("open64", {"metadata"}),
-        ("pwrite", {"data", "writes"}),
-        ("MPI_File_write_all", {"data", "writes", "MPI-IO", "collective MPI-IO"}),
-        ("POSIX read", {"data"}),
-        ("POSIX write and sync", {"data", "writes", "data, forced to storage or not"}),
-        ("POSIX sync, timed as writing", {"forcing to storage"}),
-        ("POSIX sync", {"forcing to storage"}),
-        ("POSIX metadata", {"metadata"}),
-        ("STDIO write", {"data", "writes", "streams"}),
-        ("MPI-IO collective write", {"data", "writes", "MPI-IO", "collective MPI-IO"}),
-        ("MPI-IO metadata", {"metadata", "MPI-IO"}),
-        ("POSIX writer", set()),
-        ("MPI_File_open", {"metadata", "MPI-IO"}),
-        ("MPI_File_sync", {"forcing to storage", "MPI-IO"}),
-        ("lseek", set()),
-        ("reduce_my_grid", set()),
-    ],
-)
-def test_what_calls_do(name: str, expected: set[str]) -> None:
-    assert call_traits(name) == expected
 
 
 # ---- counts
@@ -394,7 +224,7 @@ def test_counts_of_the_processor() -> None:
         "compiled_ops.fp_mul": np.array([[10.0, 10.0]]),
         "contended_loads": np.array([[6.0, 6.0]]),
     }
-    found = values(built([[1.0], [1.0]], regions=(Region("solve"),), counts=counts))
+    found = site_values(build_run([[1.0], [1.0]], regions=(Region("solve"),), counts=counts))
     assert found["cache.l1_miss_ratio"] == pytest.approx(0.2)
     assert found["cache.ll_miss_ratio"] == pytest.approx(0.02)
     assert found["processor.vectorized_share"] == pytest.approx(0.25)
@@ -413,8 +243,8 @@ def test_bandwidth_needs_a_machine() -> None:
     assert machine.memory is not None
     peak = machine.memory.bandwidth or machine.memory.sustained
     assert peak is not None
-    profile = built([[2.0], [1.0]], regions=(Region("solve"),), counts={"memory_bytes": np.array([[peak, 0.0]])})
-    found = sheet(profile, machine=machine).sites[0].values
+    profile = build_run([[2.0], [1.0]], regions=(Region("solve"),), counts={"memory_bytes": np.array([[peak, 0.0]])})
+    found = collect_sheet(profile, machine=machine).sites[0].values
     assert found["memory.bandwidth_share"] == pytest.approx(0.5)
 
 
@@ -446,51 +276,18 @@ def test_run_facts() -> None:
     ],
 )
 def test_model_of_a_program(paradigms: tuple[str, ...], processors: int, model: str | None) -> None:
-    assert find_programming_model(built([[1.0]] * processors, paradigms=paradigms)) == model
+    assert find_programming_model(build_run([[1.0]] * processors, paradigms=paradigms)) == model
 
 
 def test_threads_alone_are_openmp() -> None:
-    assert find_programming_model(built([[1.0], [1.0]], processors=(Processor(0), Processor(0, 1)))) == "openmp"
+    assert find_programming_model(build_run([[1.0], [1.0]], processors=(Processor(0), Processor(0, 1)))) == "openmp"
 
 
 def test_slowest_processors_are_named_worst_first() -> None:
-    found = sheet(built([[1.0], [1.5], [1.0], [1.6]]))
+    found = collect_sheet(build_run([[1.0], [1.5], [1.0], [1.6]]))
     assert find_slowest_processors(found, found.sites[0]) == (3, 1)
-    even = sheet(built([[1.0], [1.001]]))
+    even = collect_sheet(build_run([[1.0], [1.001]]))
     assert find_slowest_processors(even, even.sites[0]) == ()
-
-
-# ---- sites
-
-
-def named_phases(durations: dict[str, float]) -> Profile:
-    phases = [
-        strategies.phase([[s], [s]], name=name, regions=[0], duration_s=np.array([s]), closed_by=name.split(" (")[0])
-        for name, s in durations.items()
-    ]
-    return strategies.build(phases, actual_s=100.0)
-
-
-def test_small_phases_of_a_name_are_one_site() -> None:
-    profile = named_phases({"solve": 90.0, **{f"reduce ({n})": 0.5 for n in range(2, 12)}, "rare": 0.1})
-    names_of_sites = [site.place.name for site in sheet(profile).sites if site.place]
-    assert names_of_sites == ["solve", "reduce (10 phases)"]
-
-
-def test_a_site_is_worth_a_look_from_one_per_cent_on() -> None:
-    profile = named_phases({"solve": 90.0, "write": 100 * policy.PLACE_SHARE, "read": 99 * policy.PLACE_SHARE})
-    assert [site.place.name for site in sheet(profile).sites if site.place] == ["solve", "write"]
-
-
-def test_runs_of_microseconds_have_no_sites() -> None:
-    profile = replace(named_phases({"solve": 0.0009}), actual_s=0.001)
-    assert sheet(profile).sites == ()
-
-
-def test_family_name_drops_the_number_only() -> None:
-    assert family_name("to MPI_Allreduce (12)") == "to MPI_Allreduce"
-    assert family_name("region (a)") == "region (a)"
-    assert family_name("region 12") == "region 12"
 
 
 # ---- plugins
@@ -500,8 +297,8 @@ def test_facts_of_plugins() -> None:
     per_phase = Fact("site.doubled", "count", "phase", ("x",), "measure x", "twice the number", lambda _, p: 2.0 * p)
     of_run = Fact("site.name", "name", "run", ("x",), "measure x", "the program", lambda profile, _: profile.program)
     nothing = Fact("site.nothing", "s", "phase", ("x",), "measure {launch}x", "never", lambda *_: math.nan)
-    profile = built([[1.0]], [[1.0]])
-    found = sheet(profile, extra=(per_phase, of_run, nothing))
+    profile = build_run([[1.0]], [[1.0]])
+    found = collect_sheet(profile, extra=(per_phase, of_run, nothing))
     assert [site.values["site.doubled"] for site in found.sites] == [0.0, 2.0]
     assert found.run.values["site.name"] == "synthetic"
     assert "site.nothing" not in found.sites[0].values
@@ -521,8 +318,8 @@ def test_facts_of_plugins() -> None:
     ],
 )
 def test_a_fact_that_fails_is_unknown_and_said(unit: str, compute: object, words: str) -> None:
-    found = sheet(
-        built([[1.0]], [[2.0]]), extra=[Fact("site.bad", unit, "phase", ("x",), "measure", "formula", compute)]
+    found = collect_sheet(
+        build_run([[1.0]], [[2.0]]), extra=[Fact("site.bad", unit, "phase", ("x",), "measure", "formula", compute)]
     )
     assert found.problems == (words,)
     assert all("site.bad" not in site.values for site in found.sites)
@@ -538,7 +335,7 @@ SHARES = [fact.name for fact in VOCABULARY if fact.unit == "share" and not fact.
 
 @given(profiles())
 def test_no_profile_is_too_strange(profile: Profile) -> None:
-    found = sheet(profile)
+    found = collect_sheet(profile)
     for site in (found.run, *found.sites):
         for value in site.values.values():
             assert isinstance(value, bool | str) or math.isfinite(value)
@@ -548,7 +345,7 @@ def test_no_profile_is_too_strange(profile: Profile) -> None:
 
 @given(strategies.runs())
 def test_values_stay_in_their_limits(profile: Profile) -> None:
-    for site in sheet(profile).sites:
+    for site in collect_sheet(profile).sites:
         known = site.values
         assert all(-1e-9 <= float(known[name]) <= 1 + 1e-9 for name in SHARES if name in known)
         for name in ("phase.imbalance", "phase.rank_imbalance", "phase.thread_imbalance", "phase.dynamic_ratio"):
@@ -567,7 +364,7 @@ def test_the_order_of_ranks_changes_nothing(profile: Profile, random: object) ->
     causes = profile.causes and replace(profile.causes, processor=places[profile.causes.processor])
     outside = {name: array[order] for name, array in profile.outside.items()}
     moved = replace(profile, phases=phases, causes=causes, outside=outside)
-    for mine, other in zip(sheet(profile).sites, sheet(moved).sites, strict=True):
+    for mine, other in zip(collect_sheet(profile).sites, collect_sheet(moved).sites, strict=True):
         for name, value in mine.values.items():
             if name not in TIES:
                 assert other.values[name] == (value if isinstance(value, bool | str) else pytest.approx(value))
@@ -589,68 +386,8 @@ def test_scaled_times_change_only_times(profile: Profile, factor: float) -> None
         actual_s=profile.actual_s * factor,
     )
     units = {fact.name: fact.unit for fact in VOCABULARY}
-    for mine, theirs in zip(sheet(profile).sites, sheet(other).sites, strict=True):
+    for mine, theirs in zip(collect_sheet(profile).sites, collect_sheet(other).sites, strict=True):
         for name, value in mine.values.items():
             if isinstance(value, float) and name not in TIES:
                 expected = value * factor if units[name] == "s" else value
                 assert theirs.values[name] == pytest.approx(expected, rel=1e-6, abs=1e-9), name
-
-
-def test_many_small_phases_of_different_names_are_one_place() -> None:
-    phases = tuple(
-        Phase(f"region {n}", "parallel", np.array([0]), {"work_s": np.array([[[0.004], [0.001 * (n % 4)]]])})
-        for n in range(500)
-    )
-    profile = Profile(
-        program="many", run="1", reader="test", actual_s=2.0, processors=(Processor(0), Processor(1)),
-        regions=(Region("all"),), phases=phases, status={"work_s": "measured"},
-    )  # fmt: skip
-    found = find_places(profile, compute_durations(profile, summarize_loads(profile)))
-    assert [(place.name, len(place.phases)) for place in found] == [("500 small phases", 500)]
-    assert found[0].seconds == pytest.approx(2.0)
-
-
-def test_collecting_and_broadcasting_belong_together_where_both_occur_as_often() -> None:
-    case = load_cases()["slow-collective"]
-    phase = case.phases[0]
-    gather, once = (replace(phase.events[0], call=name) for name in ("MPI_Gather", "MPI_Bcast"))
-    assert at("slow-collective")["comm.relay_share"] == 0
-    for events, share in (
-        ((gather, once), 0.2 / 0.7),
-        ((gather, replace(once, count=20)), 0.0),
-        ((gather,), 0.0),
-    ):
-        changed = replace(case, phases=(replace(phase, events=events),))
-        assert values(profile_of(changed))["comm.relay_share"] == pytest.approx(share)
-
-
-def test_what_is_gathered_and_not_broadcast_again_is_kept() -> None:
-    case = load_cases()["gathered-search"]
-    (phase,) = case.phases
-    (gather,) = phase.events
-    assert at("gathered-search")["comm.gather_share"] == 1.0
-    for size, kept in ((8.0, 1.0), (gather.bytes, 0.0)):
-        events = (gather, replace(gather, call="MPI_Bcast", bytes=size))
-        found = values(profile_of(replace(case, phases=(replace(phase, events=events),))))
-        assert found["comm.kept_share"] == pytest.approx(kept, abs=1e-4)
-
-
-def test_waiting_for_a_notice_is_no_waiting_for_a_lock() -> None:
-    case = load_cases()["thread-lock"]
-    phase = case.phases[0]
-    locked = at("thread-lock")
-    assert locked["wait.lock_share"] == pytest.approx(0.5)
-    noticed = replace(phase, events=(replace(phase.events[0], call="pthread_cond_wait"),))
-    found = values(profile_of(replace(case, phases=(noticed,))))
-    assert found["wait.lock_share"] == pytest.approx(0.0)
-    assert found["wait.thread_share"] == locked["wait.thread_share"]
-
-
-def test_places_matter_by_what_other_programs_left_of_the_run() -> None:
-    profile = build_profile(load_cases()["skewed-load"])
-    longer = replace(profile, actual_s=1000 * profile.actual_s)
-    seconds = compute_durations(profile, summarize_loads(profile))
-    assert not find_places(longer, seconds)
-    others = np.full(len(profile.processors), 999 * profile.actual_s)
-    busy = replace(longer, outside={**profile.outside, OTHER_PROGRAMS: others})
-    assert find_places(busy, seconds) == find_places(profile, seconds)

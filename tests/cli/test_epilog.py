@@ -146,7 +146,7 @@ def test_the_lines_are_mailed(job: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("address", ["-Xevil", "a b", "a@b,c@d", "a\nBcc: b"])
 def test_what_is_no_address_is_refused(job: Path, address: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["epilog", "--job", "7", f"--mail={address}"]) == 2
-    assert "is no address" in capsys.readouterr().err
+    assert "is not an address" in capsys.readouterr().err
 
 
 def test_the_lines_are_posted(job: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

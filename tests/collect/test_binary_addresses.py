@@ -215,7 +215,7 @@ def test_damaged_debug_information_leaves_the_symbols(tmp_path: Path) -> None:
 def test_what_is_no_program_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "script.sh"
     file.write_text("#!/bin/sh\n")
-    with pytest.raises(InputError, match="no executable file"):
+    with pytest.raises(InputError, match="not an executable file"):
         resolve_addresses(file, [0])
 
 

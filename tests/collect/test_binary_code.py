@@ -329,7 +329,7 @@ def test_a_large_program_is_not_copied(tmp_path: Path, monkeypatch: pytest.Monke
 def test_a_stated_file_that_is_no_program_is_a_mistake(tmp_path: Path) -> None:
     file = tmp_path / "notes.txt"
     file.write_text("no program")
-    with pytest.raises(InputError, match="no executable file"):
+    with pytest.raises(InputError, match="not an executable file"):
         attach_executable(profile_of(("sum",), (1.0,)), file, [])
 
 

@@ -212,7 +212,7 @@ def test_files_that_a_plugin_brings_along_exist(tmp_path: Path) -> None:
     loaded = load(tmp_path, rules=rules, missing=missing)
     assert loaded.rule_files() == (tmp_path.resolve() / "rules.py",)
     assert loaded.machine_files() == ()
-    assert "/no/such/file is no file" in loaded.problems[0]
+    assert "/no/such/file is not a file" in loaded.problems[0]
 
 
 FACT = """

@@ -59,8 +59,8 @@ def with_document(tmp_path: Path, content: bytes) -> Path:
         (('<location Id="1"', '<location Id="0"'), "occur twice"),
         (("<rank>1</rank>\n<type>process", "<rank>0</rank>\n<type>process"), "thread 0 of rank 0"),
         (('<region id="3"', '<region id="2"'), "region 2 is described twice"),
-        (("<rank>1</rank>", "<rank>one</rank>"), "the rank is no number"),
-        (('begin="11"', 'begin="1e1"'), "no line number"),
+        (("<rank>1</rank>", "<rank>one</rank>"), "the rank is not a number"),
+        (('begin="11"', 'begin="1e1"'), "not a line number"),
         (("<dtype>DOUBLE", "<dtype>HISTOGRAM(2)"), "are not read"),
         (("<uniq_name>time", "<uniq_name>visits"), "the same name"),
         (("<system>", "<system>" + "<a>" * 1001), "nested deeper"),
@@ -126,7 +126,7 @@ def test_members_that_are_no_files(tmp_path: Path, kind: bytes) -> None:
         entry = tarfile.TarInfo("anchor.xml")
         entry.type, entry.linkname = kind, "anchor.xml"
         made.addfile(entry)
-    with pytest.raises(InputError, match="no regular file"):
+    with pytest.raises(InputError, match="not a regular file"):
         cube.advisor_read(path)
 
 
@@ -193,7 +193,7 @@ def test_locations_that_are_no_threads(tmp_path: Path) -> None:
     profile = read(changed)
     assert [one.rank for one in profile.processors] == [1]
     assert profile.ranks_expected == 2
-    assert "1 locations are no threads" in notes(profile)["locations left out"]
+    assert "1 locations are not threads" in notes(profile)["locations left out"]
 
 
 def test_regions_beyond_the_limit_are_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,7 @@ def test_csv(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("old", "new", "message"),
-    [(",%,ms,,ms,", ",%,min,,min,", "no unit"), ('"Max","Name"', '"Max","Nom"', "no"), ("Type", "Time", "no")],
+    [(",%,ms,,ms,", ",%,min,,min,", "not a unit"), ('"Max","Name"', '"Max","Nom"', "no"), ("Type", "Time", "no")],
 )
 def test_other_units_and_columns_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
     (tmp_path / "out.csv").write_text(CSV.replace(old, new))

@@ -47,11 +47,11 @@ def test_other_seconds_or_calls_are_noticed(tmp_path: Path) -> None:
     [
         ("100.15      1.25     1.25", "100.15      1.25     nan", "no line of a flat profile"),
         ("100.15      1.25     1.25", "100.15      1.25     1e9", "no line of a flat profile"),
-        ("100.15      1.25     1.25", "100.15      1.25   1.2.5", "'1.2.5' is no number"),
+        ("100.15      1.25     1.25", "100.15      1.25   1.2.5", "'1.2.5' is not a number"),
         ("100.15      1.25     1.25", "100.15      1.25 99999999999", "impossible"),
         ("   20030    62.50", " -20030    62.50", "no line of a flat profile"),
         ("   20030    62.50", " " + "9" * 30 + "    62.50", "impossible"),
-        ("Each sample counts as 0.01 seconds.", "Each sample counts as 0.01.0 seconds.", "'0.01.0' is no number"),
+        ("Each sample counts as 0.01 seconds.", "Each sample counts as 0.01.0 seconds.", "'0.01.0' is not a number"),
         ("Each sample counts as", "No sample counts as", "expected the head of a flat profile"),
         ("granularity: each", "granularity: no", "expected the head of a call graph"),
         ("[2]    100.0    1.25", "[2]    999.0    1.25", "can't be"),

@@ -189,7 +189,7 @@ def test_sums_over_all_threads_are_compared(tmp_path: Path) -> None:
         ("meta.db", b"meta\x04\x00", b"meta\x05\x00", "unsupported version 5.0"),
         ("meta.db", b"_meta.db", b"_meta.d", "end of the file is missing"),
         ("profile.db", b"_prof.db", b"", "end of the file is missing"),
-        ("profile.db", b"HPCTOOLKITprof", b"HPCTOOLKITmeta", "is no prof.db"),
+        ("profile.db", b"HPCTOOLKITprof", b"HPCTOOLKITmeta", "is not a prof.db"),
         ("profile.db", struct.pack("<Hd", 1, 3.0), struct.pack("<Hd", 1, float("nan")), "is none"),
         ("profile.db", struct.pack("<Hd", 1, 3.0), struct.pack("<Hd", 1, -3.0), "is none"),
         ("profile.db", struct.pack("<IQ", 2, 1), struct.pack("<IQ", 2, 9_000_000), "out of order"),
@@ -244,7 +244,7 @@ def test_metric_db_that_is_refused(tmp_path: Path) -> None:
     path = next(database.glob("*-000000-*"))
     whole = path.read_bytes()
     nan = whole[:-8] + struct.pack(">d", float("nan"))
-    cases = {b"": "is no metric-db", whole[:-1]: "by its header", whole.replace(b"00.10b", b"00.11b"): "version"}
+    cases = {b"": "is not a metric-db", whole[:-1]: "by its header", whole.replace(b"00.10b", b"00.11b"): "version"}
     for content, reason in {**cases, nan[:-16] + nan[-8:] + nan[-8:]: "is nan"}.items():
         path.write_bytes(content)
         with pytest.raises(InputError, match=reason):

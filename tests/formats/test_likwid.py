@@ -128,7 +128,7 @@ def test_unknown_values_are_not_counted(tmp_path: Path) -> None:
     [
         ("RDTSC Runtime [s],1.500000,", "RDTSC Runtime [s],-1.5,", "RDTSC Runtime [s] is below zero"),
         ("RDTSC Runtime [s],1.500000,", "RDTSC Runtime [s],1e99,", "the number 1e99 is impossible"),
-        ("RDTSC Runtime [s],1.500000,", "RDTSC Runtime [s],x,", "'x' is no number"),
+        ("RDTSC Runtime [s],1.500000,", "RDTSC Runtime [s],x,", "'x' is not a number"),
         ("RDTSC Runtime [s],1.500000,", "RDTSC Runtime [s],1.5,1.5,", "expected 3 columns"),
         ("Group 1 Raw,MEM,7", "Group 1 Raw,MEM,9", "columns"),
         ("Group 1 Metric STAT,MEM,3", "Group 1 Metric STAT,MEM,99", "the table of 99 rows is not complete"),

@@ -138,7 +138,7 @@ def test_what_a_module_starts_when_it_is_loaded_is_the_programs_work(tmp_path: P
 
 @pytest.mark.parametrize(
     ("changed", "message"),
-    [({"elapsed_time_sec": 1e308}, "no run"), ({"files": {"p.py": {}}}, "holds no times")],
+    [({"elapsed_time_sec": 1e308}, "not the length of a run"), ({"files": {"p.py": {}}}, "holds no times")],
 )
 def test_odd_profiles_of_scalene_are_refused(tmp_path: Path, changed: dict[str, object], message: str) -> None:
     document = json.loads((HERE / "scalene.json").read_text()) | changed

@@ -248,7 +248,7 @@ def test_more_seconds_in_mpi_than_in_the_program(tmp_path: Path) -> None:
         ("   0      0.553 ", "   0     -0.553 ", "impossible", 20),
         ("   0      0.553 ", "   7      0.553 ", "expected task 0", 20),
         ("Barrier              5    0     20", "Barrier              5    9     20", "no task 9", 74),
-        ("Barrier              5    0     20", "Barrier              5    0     2x", "no whole number", 74),
+        ("Barrier              5    0     20", "Barrier              5    0     2x", "not a whole number", 74),
     ],
 )
 def test_impossible_values_are_refused_with_their_line(

@@ -161,5 +161,5 @@ def test_the_schema_accepts_our_examples(name: str) -> None:
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is no file"):
+    with pytest.raises(InputError, match="is not a file"):
         native.advisor_read(tmp_path)

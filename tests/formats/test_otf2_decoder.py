@@ -206,7 +206,7 @@ def test_records_of_newer_and_older_writers(compiled: bool) -> None:
         (b"\x05" + bytes(8) + b"\x0e\x02\x01\x01\x02", None),
         (b"\x05" + bytes(8) + b"\x0e\x02\x04\x01\x02", "beyond the end of its record"),
         (b"\x05" + bytes(8) + b"\x0e\xff" + b"\xff" * 8 + b"\x02", "ends inside a record"),
-        (b"\x05" + bytes(8) + b"\x07\x00\x02", "7 is no type"),
+        (b"\x05" + bytes(8) + b"\x07\x00\x02", "7 is not a record type"),
         (b"\x05" + bytes(8) + b"\x0c\x00" * 5 + b"\x02", "more than the 4 events"),
     ],
 )

@@ -256,8 +256,8 @@ def test_what_perf_record_wrote_is_refused_with_the_command(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("text", "place", "reason"),
     [
-        (sample(f"{HEX} f (/app)") + "what is this\n", "line 4", "is no sample"),
-        (sample(f"{HEX} f /app").replace("\t", "  "), "line 2", "is no sample"),
+        (sample(f"{HEX} f (/app)") + "what is this\n", "line 4", "is not a sample"),
+        (sample(f"{HEX} f /app").replace("\t", "  "), "line 2", "is not a sample"),
         ("# nothing\n", None, "no samples"),
     ],
 )

@@ -115,7 +115,7 @@ def test_tables_cut_off_or_damaged(tmp_path: Path) -> None:
     profile = perf_stat.advisor_read(written(tmp_path / "log.txt", TABLE[: TABLE.index("2.0010")]))
     assert profile.actual_s == pytest.approx(1.6007 / 0.8), "by the processors in use"
     assert "table cut off" in notes(profile)
-    with pytest.raises(InputError, match="is no line"):
+    with pytest.raises(InputError, match="is not a line"):
         perf_stat.advisor_read(written(tmp_path / "log.txt", TABLE.replace("cycles ", "? ")))
 
 
@@ -156,15 +156,15 @@ def test_an_event_that_only_one_rank_has_is_left_out_and_noted(tmp_path: Path) -
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (CLOCK + "what\n", "is no line of perf stat"),
+        (CLOCK + "what\n", "is not a line of perf stat"),
         (CLOCK[:-3], "cut off"),
-        (CLOCK.replace("400.00", "-400.00"), "is no line"),
-        (CLOCK.replace("400.00", "nan"), "is no line"),
+        (CLOCK.replace("400.00", "-400.00"), "is not a line"),
+        (CLOCK.replace("400.00", "nan"), "is not a line"),
         (CLOCK.replace("100.00", "1e5"), "expected a number"),
         ("<not supported>,,cycles,0,100.00,,\n", "no event was counted"),
         ("# started on Sat Nov 21 00:57:28 2026\n", "no event was counted"),
         ('{"counter-value" : "5", "unit" : "", "event" : 7}\n', "expected an event"),
-        ('{"counter-value" : "5", "unit" : \n', "is no line of JSON"),
+        ('{"counter-value" : "5", "unit" : \n', "is not a line of JSON"),
     ],
 )
 def test_mistakes(tmp_path: Path, text: str, reason: str) -> None:

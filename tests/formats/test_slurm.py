@@ -74,11 +74,11 @@ def test_unused_cores_are_named() -> None:
     ("name", "old", "new", "message"),
     [
         ("sacct.txt", "4712.batch", "4713", "2 jobs"),
-        ("sacct.txt", "05:04:30.250", "none", "is no time"),
+        ("sacct.txt", "05:04:30.250", "none", "is not a time"),
         ("sacct.txt", "|32|1||||", "|32|1|||", "11 cells below 12 titles"),
         ("sacct.txt", "|05:04:30.250|32|", "|15:04:30.250|32|", "do not fit"),
         ("seff.txt", "3.25%", "4.25%", "are not 4.25 %"),
-        ("seff.txt", "01:02:24", "01:02:x4", "is no time"),
+        ("seff.txt", "01:02:24", "01:02:x4", "is not a time"),
         ("seff.txt", "Job Wall-clock time: 00:30:00\n", "", "lacks 'Job Wall-clock time'"),
     ],
 )

@@ -240,7 +240,7 @@ def test_shares_of_a_report_of_perf(tmp_path: Path) -> None:
     for text, reason in (
         (PERF_REPORT.replace("36.50%", "46.50%"), "add up"),
         (PERF_REPORT[:250], "cut off"),
-        (PERF_REPORT.replace("2K", "2.0.0K"), "no number"),
+        (PERF_REPORT.replace("2K", "2.0.0K"), "not a number"),
     ):
         with pytest.raises(InputError, match=reason):
             read_text(tmp_path / "report.txt", text)

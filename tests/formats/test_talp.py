@@ -265,7 +265,7 @@ def test_regions_without_one_of_the_whole_run(tmp_path: Path) -> None:
         (TABLE, "288077410", "2880774.0", "impossible", "line 3"),
         (TABLE, "288077410,", "288077410", "26 cells below 27", "line 3"),
         (TABLE, "Hostname", "Hostnam", "column hostname is missing", "line 1"),
-        (TEXT, "283518266 ns", "283518266 us", "no time", "line"),
+        (TEXT, "283518266 ns", "283518266 us", "not a time", "line"),
         (TEXT, "### Rank:                                     1\n", "", "without Rank", "line"),
     ],
 )

@@ -75,7 +75,7 @@ def test_units_and_depths_are_checked(tmp_path: Path) -> None:
     (tmp_path / "ms.json").write_text(text.replace('"unit_repr": "sec"', '"unit_repr": "msec"'))
     assert timemory.advisor_read(tmp_path / "ms.json").actual_s == pytest.approx(0.01336)
     for old, new, reason in (
-        ('"unit_repr": "sec"', '"unit_repr": "MB"', "no unit of time"),
+        ('"unit_repr": "sec"', '"unit_repr": "MB"', "not a unit of time"),
         ('"depth": 2', '"depth": 7', "a region of depth 7"),
     ):
         (tmp_path / "bad.json").write_text(text.replace(old, new, 1))

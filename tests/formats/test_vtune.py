@@ -94,11 +94,11 @@ def test_threads_and_other_delimiters(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "old", "new", "reason"),
     [
-        ("hotspots.csv", "4.850\t4.850", "4.850\tsoon", "is no time"),
+        ("hotspots.csv", "4.850\t4.850", "4.850\tsoon", "is not a time"),
         ("hotspots.csv", "0.410\t0.400", "0.400", "8 cells in a table of 9"),
         ("hotspots.txt", "Effective Time: 6.200s", "Effective Time: 96.200s", "more than 1 threads can take"),
         ("hpc-performance.txt", "Ideal Time: 2.685s", "Ideal Time: 32.685s", "contradict the elapsed time"),
-        ("summary.csv", "149.771137", "soon", "which is no time"),
+        ("summary.csv", "149.771137", "soon", "which is not a time"),
     ],
 )
 def test_contradictions_are_refused(tmp_path: Path, name: str, old: str, new: str, reason: str) -> None:

@@ -19,7 +19,7 @@ from advisor.advice.ranking import ceilings, drafts, effects, explained_drafts, 
 from advisor.advice.rules.case_profiles import build_profile
 from advisor.advice.rules.cases import load_cases
 from advisor.agents import advice_answers
-from advisor.analysis import bounds, comparison, gaps, quality
+from advisor.analysis import bounds, comparison, device_ladder, gaps, quality
 from advisor.analysis.gaps import inner_waits
 from advisor.model import policy
 from advisor.model.records import BOUND_NAMES, OTHER_PROGRAMS, Bound, Phase, Share
@@ -100,6 +100,13 @@ def has_doubt(name: str, profile: Profile) -> bool:
     found = bounds.compute_bounds(profile)
     grade = quality.grade_profile(profile, found, gaps.attribute_gaps(profile, found))
     return name in {note.name for note in grade.notes}
+
+
+def is_long_enough(seconds: float) -> bool:
+    """A recording of devices of so many seconds."""
+    profile: Any = SimpleNamespace(actual_s=seconds)
+    use: Any = SimpleNamespace(facts={}, status={}, gains=())
+    return "too short" not in {note.name for note in device_ladder.find_device_doubts(profile, use)}
 
 
 def with_instances(seconds: list[float]) -> Profile:
@@ -286,6 +293,7 @@ BOUNDARIES: dict[str, tuple[Callable[[float], object], float, float]] = {
     "DISTURBED_RUN": (is_left_out, 8.0, 8.1),
     "UNDECIDED_CHANGE": (is_undecided, 3.0, 3.01),
     "SHORTEST_RUN_S": (lambda x: not has_doubt("too short", sound(actual_s=x)), 0.0999, 0.1),
+    "SHORTEST_DEVICE_RUN_S": (is_long_enough, 0.00999, 0.01),
     "RANKS_UNLIKE": (lambda x: has_doubt("ranks unlike", with_ranks_apart(x, "measured")), 20.0, 20.1),
     "RANKS_UNLIKE_SAMPLED": (lambda x: has_doubt("ranks unlike", with_ranks_apart(x, "estimated")), 199.0, 201.0),
     "CLOCK_RESOLUTION_S": (

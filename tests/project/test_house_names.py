@@ -31,7 +31,6 @@ ONE_WORD = {
     "compare": "of the Python API, on two runs or builds",
     "data": "called by the XML parser",
     "demangle": "the linker's term; what is demangled is always a symbol",
-    "disasm": "named by capstone",
     "disassemble": "what is disassembled is always machine code",
     "durations": "of the object that it is called on, beside its field `load`",
     "emit": "called by logging",

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.support.grouping import group_rows, iterate_groups, number_values, sum_by_group
+from advisor.support.grouping import group_rows, iterate_groups, number_values, spread_medians, sum_by_group
 
 
 def test_sums_adds_by_group() -> None:
@@ -44,3 +44,11 @@ def test_groups_are_the_rows_of_each_number(values: list[int]) -> None:
     found = {number: rows.tolist() for number, rows in iterate_groups(np.array(values, dtype=np.int64))}
     assert list(found) == sorted(set(values))
     assert found == {number: [row for row, one in enumerate(values) if one == number] for number in found}
+
+
+@given(st.lists(st.tuples(st.integers(-1, 3), st.floats(-9, 9))))
+def test_each_value_is_told_the_median_of_its_group(pairs: list[tuple[int, float]]) -> None:
+    group, values = (np.array([pair[at] for pair in pairs], dtype=kind) for at, kind in ((0, np.int64), (1, float)))
+    median, members = spread_medians(group, values)
+    assert median.tolist() == [float(np.median(values[group == one])) for one in group]
+    assert members.tolist() == [int((group == one).sum()) for one in group]

@@ -84,7 +84,7 @@ def _explain_action(study: Study, what: str) -> Iterator[ExplainedNumber]:
             if re.fullmatch(r"\S{1,40}", what)
             else ""
         )
-        raise UsageError(f"{what!r} is no action, gap or bound{hint} (gapwatch rules list shows all actions)")
+        raise UsageError(f"{what!r} is not an action, gap or bound{hint} (gapwatch rules list shows all actions)")
     for number in recommended:
         yield from _explain_recommendation(study, number)
     if not recommended and study.matches is not None:

@@ -118,13 +118,13 @@ def compute_code_stretch(profile: Profile, fact: str, phases: Collection[int]) -
     return compute_stretch(profile, np.minimum(shares, 1.0), phases)
 
 
-def _known(source: FactSource) -> float | None:
+def _known_share(source: FactSource) -> float | None:
     return compute_share(sum_counts(source, "code.known_s"), sum_counts(source, "code.all_s"))
 
 
 def _share(kind: str, source: FactSource) -> float | None:
     """Return the share of the computation at a site that is in code of a kind; None where too little is known of it."""
-    known = _known(source)
+    known = _known_share(source)
     if known is None:
         return None
     share = compute_share(sum_counts(source, f"code.{kind}_s"), sum_counts(source, "code.all_s"))
@@ -170,7 +170,7 @@ def _lock_cost(source: FactSource) -> float | None:
 
 
 VALUES: Final[dict[str, Compute]] = {
-    "code.known_share": _known,
+    "code.known_share": _known_share,
     **{name: partial(_share, kind) for name, kind in _KINDS.items()},
     "code.lock_share": _lock_share,
     _LOCK_COST: _lock_cost,

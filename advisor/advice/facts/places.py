@@ -101,7 +101,6 @@ def _places_of_family(profile: Profile, seconds: FloatArray, family: tuple[int, 
     found = [Place((p,), family, profile.phases[p].name, float(seconds[p])) for p in large]
     together = float(seconds[list(small)].sum())
     if small and is_significant(together, own_s, simulated=profile.is_simulated):
-        name = profile.phases[small[0]].name
-        label = name if len(small) == 1 else f"{family_name(name)} ({len(small)} phases)"
-        found.append(Place(small, family, label, together))
+        name = family_name(profile.phases[small[0]].name)
+        found.append(Place(small, family, f"{name} ({len(small)} phases)", together))
     return found

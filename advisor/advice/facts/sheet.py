@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 SECOND_RUN: Final = "a second run"
 #: The same where a second run was compared already, and other programs held the cores.
 UNDISTURBED_RUN: Final = "a run without other programs"
+#: Of the processors that work longest so many are named, and only those whose excess over the mean is at least this
+#: share of the largest excess: the others are not what the site waits for.
+_NAMED_PROCESSORS: Final = 3
+_NEAR_WORST: Final = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,16 +245,16 @@ def _gap_formula(letter: str) -> str:
     return f"{upper} - {lower}"
 
 
-def find_slowest_processors(sheet: FactSheet, site: Site, most: int = 3) -> tuple[int, ...]:
-    """Return the processors with the most work above the mean at a site, the worst first; at most ``most``."""
+def find_slowest_processors(sheet: FactSheet, site: Site) -> tuple[int, ...]:
+    """Return the processors with the most work above the mean at a site, the worst first; a few at most."""
     phases = site.place.phases if site.place else range(len(sheet.loads.phases))
     known = [sheet.loads.phases[p].work for p in phases if sheet.loads.phases[p].has_work]
     if not known:
         return ()
     work: FloatArray = np.sum(known, axis=0)
     excess = work - work.mean()
-    order = np.argsort(-excess, kind="stable")[:most]
-    least = max(0.5 * float(excess[order[0]]), NOTICEABLE * float(work.mean()))
+    order = np.argsort(-excess, kind="stable")[:_NAMED_PROCESSORS]
+    least = max(_NEAR_WORST * float(excess[order[0]]), NOTICEABLE * float(work.mean()))
     return tuple(int(q) for q in order if excess[q] > 0 and excess[q] >= least)
 
 

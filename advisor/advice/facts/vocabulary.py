@@ -295,15 +295,13 @@ _DEVICE: Final = (*parse_facts("devices", _DEVICES, """
 VOCABULARY: Final[tuple[Fact, ...]] = (
     *_RUN, *_LOAD, *_WAITING, *_TASKS, *_COMMUNICATION, *_SYNCHRONIZING, *_INPUT_OUTPUT, *_PROCESSOR, *CODE, *_DEVICE
 )  # fmt: skip
+#: What each command measures, by the first that it does.
+_MEASURES: Final = {missing.command: name for name, missing in reversed(MISSING.items())}
 
 
 def facts_by_name(extra: Iterable[Fact] = ()) -> dict[str, Fact]:
     """Return the vocabulary by name, with the facts of plugins; a built-in fact keeps its meaning."""
     return {fact.name: fact for fact in (*extra, *VOCABULARY)}
-
-
-#: What each command measures, by the first that it does.
-_MEASURES: Final = {missing.command: name for name, missing in reversed(MISSING.items())}
 
 
 def command_for(profile: Profile, fact: Fact) -> str:

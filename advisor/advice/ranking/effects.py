@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 NOWHERE: Final = ("in no region", "others", NO_CORE_NAME, BLOCKED_NAME)
 #: What profiles call the languages of the how-to.
 _LANGUAGES: Final = {"c": "c", "c++": "cxx", "cxx": "cxx", "cpp": "cxx", "fortran": "fortran"}
+#: Calls that create threads of POSIX, of C11, and processes.
+_CREATING: Final = frozenset({"pthread_create", "thrd_create", "fork"})
+#: Programs are written for these, and only run on the others that they use.
+_FRAMEWORKS: Final = frozenset(("pytorch", "jax"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +118,6 @@ def _find_caller(gaps: Sequence[Gap], phases: Collection[str], call: str) -> tup
     causes = [share for gap in gaps for share in gap.causes if _is_in_phases(share, phases) and share.file]
     largest = max((share for share in causes if share.name.startswith(call)), key=lambda s: s.seconds, default=None)
     return (largest.file, largest.line) if largest else (None, None)
-
-
-#: Calls that create threads of POSIX, of C11, and processes.
-_CREATING: Final = frozenset({"pthread_create", "thrd_create", "fork"})
-#: Programs are written for these, and only run on the others that they use.
-_FRAMEWORKS: Final = frozenset(("pytorch", "jax"))
 
 
 def select_instructions(action: Action, profile: Profile, model: str | None) -> tuple[HowTo, ...]:

@@ -105,7 +105,7 @@ def _by_simulation(
     order: Literal["seconds", "steps"],
 ) -> Ranking:
     """Return the ranking of what a simulation chose, and of what it can't say anything about."""
-    items = tuple(_realised(draft, gain) for draft in found.items)
+    items = tuple(_correct_by_history(draft, gain) for draft in found.items)
     others = tuple(_add_expected_gain(draft, gain) for draft in found.others)
     judged = order_judgement(replace(found, items=items, others=others), profile, words)
     ordered = put_builds_first(put_general_last(judged))
@@ -119,7 +119,7 @@ def _by_simulation(
     return Ranking(recommendations, total, revisit, tuple(chosen), found.dismissed)
 
 
-def _realised(draft: Draft, gain: Callable[[Recommendation], ExpectedGain | None]) -> Draft:
+def _correct_by_history(draft: Draft, gain: Callable[[Recommendation], ExpectedGain | None]) -> Draft:
     """Return the draft corrected by what its action has won in this program before, where that is known."""
     made = draft.recommendation
     found = gain(made)

@@ -90,7 +90,7 @@ class RuleMatches:
 def match_rules(book: RuleBook, sheet: FactSheet) -> RuleMatches:
     """Return what fires and what stays undecided, in the order of the book and of the sites."""
     found = [
-        RuleMatch(action, site, _undisturbed(evaluate_condition(action.when, site), action, site), _io_s(site, sheet))
+        RuleMatch(action, site, _doubt_outcome(evaluate_condition(action.when, site), action, site), _io_s(site, sheet))
         for action in book.actions
         for site in _sites_of_action(action, sheet)
         if compute_truth(action.when, site) is not False
@@ -120,7 +120,7 @@ def find_possible(matches: RuleMatches) -> tuple[RuleMatch, ...]:
     return tuple(found)
 
 
-def _undisturbed(outcome: Outcome, action: Action, site: Site) -> Outcome:
+def _doubt_outcome(outcome: Outcome, action: Action, site: Site) -> Outcome:
     """Return the outcome, unknown where all that the action could win may be the doing of other programs."""
     if outcome.truth and _may_be_noise(action, site):
         return replace(outcome, truth=None, needs=tuple(need for _, need in _disturbed_spans(action, site)))

@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 
 #: Names and widths of the columns, in cells.
 PROGRAM_COLUMNS: Final = (("program", 13), ("trend", 11), ("run time", 8), ("runs", 6))
+#: The columns beside the words, and the widths from which on there is room for what is expected, and where (cells).
+_STATE, _TIME, _PADDING = 12, 9, 2
+_WITH_EXPECTED, _WITH_PLACE = 75, 90
+_SCROLLBAR: Final = 2
+#: The share of the title in the room for words, where the place has a column too.
+_TITLE_SHARE: Final = 0.6
+_STYLES: Final = {"new": "bold yellow", "back": "bold yellow", "suppressed": "dim", "resolved": "green"}
 
 
 class Row(NamedTuple):
@@ -98,15 +105,6 @@ def build_program_row(one: ProgramSummary, trend: Trend | None, page: Page) -> R
             make_line((drawn, "cyan")),
         ),
     )
-
-
-#: The columns beside the words, and the widths from which on there is room for what is expected, and where (cells).
-_STATE, _TIME, _PADDING = 12, 9, 2
-_WITH_EXPECTED, _WITH_PLACE = 75, 90
-_SCROLLBAR: Final = 2
-#: The share of the title in the room for words, where the place has a column too.
-_TITLE_SHARE: Final = 0.6
-_STYLES: Final = {"new": "bold yellow", "back": "bold yellow", "suppressed": "dim", "resolved": "green"}
 
 
 class ItemColumns(NamedTuple):

@@ -51,6 +51,9 @@ HEADERS: Final = (
 #: Of what is no page. Pages carry a policy with the hashes of their style and script.
 _POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
 _LARGEST: Final = 2**63 - 1
+#: Runs of a program on the page that lists all, runs in a document, and answers that are kept.
+_RUNS, _ENTRIES, _KEPT = 20, 1_000, 64
+SCHEMA: Final = "gapwatch/site/1"
 
 
 def build_application(answers: HistoryAnswers, token: str | None, hosts: Sequence[str]) -> Starlette:
@@ -151,11 +154,6 @@ def _find_token(authorization: str) -> str:
         except (binascii.Error, UnicodeDecodeError):
             return ""
     return ""
-
-
-#: Runs of a program on the page that lists all, runs in a document, and answers that are kept.
-_RUNS, _ENTRIES, _KEPT = 20, 1_000, 64
-SCHEMA: Final = "gapwatch/site/1"
 
 
 class HistoryAnswers:

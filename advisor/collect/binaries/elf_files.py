@@ -102,7 +102,7 @@ def read_elf(path: Path) -> ElfImage:
     content = read_limited(path, _LARGEST_B)
     try:
         if content[:4] != b"\x7fELF":
-            raise InputError(path, "is no executable file (ELF)")
+            raise InputError(path, "is not an executable file (ELF)")
         return _read_image(path, ELFFile(BytesIO(content)))
     except (ELFError, AssertionError, ValueError, KeyError, IndexError, zlib.error) as error:
         raise InputError(path, f"is damaged: {str(error) or type(error).__name__}") from error

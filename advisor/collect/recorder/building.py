@@ -41,6 +41,15 @@ _SHELLS: Final = ("sh", "bash", "dash", "ksh", "zsh")
 _SHELL_LINE: Final = re.compile(rf"#!.*\b(?:{'|'.join(_SHELLS)})\b")
 #: Bytes of a script that are looked at.
 _SCRIPT_B: Final = 64 << 10
+#: The source of the table of recorded functions; ``@MPI@`` stands for those of MPI.
+_NAMES: Final = """#include "recorder.h"
+#include "posix_numbers.h"
+#define GW_NAME(name) #name,
+const char *const gw_names[] = {GW_FUNCTIONS(GW_NAME)
+@MPI@};
+const unsigned gw_functions = sizeof gw_names / sizeof *gw_names;
+unsigned char gw_named[sizeof gw_names / sizeof *gw_names];
+"""
 
 
 class BuildError(AdvisorError):
@@ -115,16 +124,6 @@ def _generated(header: str, compiler: Compiler | None) -> dict[str, str]:
     if compiler:
         text["wrappers.c"] = write_wrappers(functions)
     return text
-
-
-_NAMES: Final = """#include "recorder.h"
-#include "posix_numbers.h"
-#define GW_NAME(name) #name,
-const char *const gw_names[] = {GW_FUNCTIONS(GW_NAME)
-@MPI@};
-const unsigned gw_functions = sizeof gw_names / sizeof *gw_names;
-unsigned char gw_named[sizeof gw_names / sizeof *gw_names];
-"""
 
 
 def _compile(command: str, generated: dict[str, str], target: Path, library: str) -> None:

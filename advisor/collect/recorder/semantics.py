@@ -8,6 +8,30 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+#: Collectives by name: bytes that a rank sends and receives, root, position of the communicator. ``SELF`` and ``SIZE``
+#: are the rank in the communicator and its size, ``WIDE`` whether counts are of the type ``MPI_Count``.
+_COLLECTIVES: Final = {
+    "Barrier": ("0", "", 0),
+    "Bcast": ("bytes($1, $2) * (SELF == $3 ? SIZE - 1 : 1)", "$3", 4),
+    "Gather": ("(SELF == $6 ? bytes($4, $5) * SIZE : bytes($1, $2))", "$6", 7),
+    "Gatherv": ("(SELF == $7 ? sum_bytes($4, WIDE, SIZE, $6) : bytes($1, $2))", "$7", 8),
+    "Scatter": ("(SELF == $6 ? bytes($1, $2) * SIZE : bytes($4, $5))", "$6", 7),
+    "Scatterv": ("(SELF == $7 ? sum_bytes($1, WIDE, SIZE, $3) : bytes($5, $6))", "$7", 8),
+    "Allgather": ("bytes($4, $5) * (SIZE + 1)", "", 6),
+    "Allgatherv": ("sum_bytes($4, WIDE, SIZE, $6) + ($0 == MPI_IN_PLACE ? 0 : bytes($1, $2))", "", 7),
+    "Alltoall": ("2 * bytes($4, $5) * SIZE", "", 6),
+    "Alltoallv": ("sum_bytes($5, WIDE, SIZE, $7) + ($0 == MPI_IN_PLACE ? 0 : sum_bytes($1, WIDE, SIZE, $3))", "", 8),
+    "Alltoallw": ("sum_each($5, WIDE, SIZE, $7) + ($0 == MPI_IN_PLACE ? 0 : sum_each($1, WIDE, SIZE, $3))", "", 8),
+    "Reduce": ("bytes($2, $3) * (SELF == $5 ? SIZE - 1 : 1)", "$5", 6),
+    "Allreduce": ("2 * bytes($2, $3)", "", 5),
+    "Reduce_scatter": ("sum_bytes($2, WIDE, SIZE, $3)", "", 5),
+    "Reduce_scatter_block": ("bytes($2, $3) * (SIZE + 1)", "", 5),
+    "Scan": ("2 * bytes($2, $3)", "", 5),
+    "Exscan": ("2 * bytes($2, $3)", "", 5),
+}
+#: MPI-IO that moves data: the position of the count, behind which the datatype stands.
+_FILE_COUNTS: Final = {"": 2, "_at": 3, "_all": 2, "_at_all": 3, "_shared": 2, "_ordered": 2}
+
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
@@ -33,31 +57,6 @@ def _of_persistent(event: str) -> Meaning:
     return Meaning(after=f"persistent(r, $6, {event}, bytes($1, $2), $3, $4, $5);")
 
 
-def _collective(size: str, root: str = "GW_NOBODY", comm: int = 0) -> Meaning:
-    return Meaning(f"if (r) nonblocking(r, GW_COLLECTIVE, {size}, {root}, ${comm});")
-
-
-#: Collectives by name: bytes that a rank sends and receives, root, position of the communicator. ``SELF`` and ``SIZE``
-#: are the rank in the communicator and its size, ``WIDE`` whether counts are of the type ``MPI_Count``.
-_COLLECTIVES: Final = {
-    "Barrier": ("0", "", 0),
-    "Bcast": ("bytes($1, $2) * (SELF == $3 ? SIZE - 1 : 1)", "$3", 4),
-    "Gather": ("(SELF == $6 ? bytes($4, $5) * SIZE : bytes($1, $2))", "$6", 7),
-    "Gatherv": ("(SELF == $7 ? sum_bytes($4, WIDE, SIZE, $6) : bytes($1, $2))", "$7", 8),
-    "Scatter": ("(SELF == $6 ? bytes($1, $2) * SIZE : bytes($4, $5))", "$6", 7),
-    "Scatterv": ("(SELF == $7 ? sum_bytes($1, WIDE, SIZE, $3) : bytes($5, $6))", "$7", 8),
-    "Allgather": ("bytes($4, $5) * (SIZE + 1)", "", 6),
-    "Allgatherv": ("sum_bytes($4, WIDE, SIZE, $6) + ($0 == MPI_IN_PLACE ? 0 : bytes($1, $2))", "", 7),
-    "Alltoall": ("2 * bytes($4, $5) * SIZE", "", 6),
-    "Alltoallv": ("sum_bytes($5, WIDE, SIZE, $7) + ($0 == MPI_IN_PLACE ? 0 : sum_bytes($1, WIDE, SIZE, $3))", "", 8),
-    "Alltoallw": ("sum_each($5, WIDE, SIZE, $7) + ($0 == MPI_IN_PLACE ? 0 : sum_each($1, WIDE, SIZE, $3))", "", 8),
-    "Reduce": ("bytes($2, $3) * (SELF == $5 ? SIZE - 1 : 1)", "$5", 6),
-    "Allreduce": ("2 * bytes($2, $3)", "", 5),
-    "Reduce_scatter": ("sum_bytes($2, WIDE, SIZE, $3)", "", 5),
-    "Reduce_scatter_block": ("bytes($2, $3) * (SIZE + 1)", "", 5),
-    "Scan": ("2 * bytes($2, $3)", "", 5),
-    "Exscan": ("2 * bytes($2, $3)", "", 5),
-}
 _SENDRECV: Final = Meaning(
     "send_event(r, GW_SEND, bytes($1, $2), $3, $4, $10);", "recv_message(r, $11, $10);", status=11
 )
@@ -134,8 +133,6 @@ _MEANINGS: Final = {
     **{name: Meaning(after="if (r) r->size = bytes($1, $2), r->partner = $3;")
        for name in ("Put", "Get", "Accumulate", "Rput", "Rget", "Raccumulate")},
 }  # fmt: skip
-#: MPI-IO that moves data: the position of the count, behind which the datatype stands.
-_FILE_COUNTS: Final = {"": 2, "_at": 3, "_all": 2, "_at_all": 3, "_shared": 2, "_ordered": 2}
 
 
 def meaning_of(name: str, parameters: tuple[str, ...]) -> Meaning:
@@ -160,7 +157,8 @@ def _of_collective(short: str, wide: bool) -> Meaning | None:
         return None
     size, root, comm = _COLLECTIVES[name]
     size = size.replace("SELF", f"comm_of(${comm})->rank").replace("SIZE", f"comm_of(${comm})->size")
-    return _collective(size.replace("WIDE", str(int(wide))), root or "GW_NOBODY", comm)
+    size, root = size.replace("WIDE", str(int(wide))), root or "GW_NOBODY"
+    return Meaning(f"if (r) nonblocking(r, GW_COLLECTIVE, {size}, {root}, ${comm});")
 
 
 def _of_file(short: str) -> Meaning | None:

@@ -134,7 +134,7 @@ def require_files(answer: object) -> tuple[Path, ...]:
     paths = _require_list(answer, Path)
     for path in paths:
         if not path.is_file():
-            raise ContractError("", f"{path} is no file")
+            raise ContractError("", f"{path} is not a file")
     return paths
 
 

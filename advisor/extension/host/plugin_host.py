@@ -99,7 +99,7 @@ class PluginHost:
         return tuple(getattr(plugin, "__name__", type(plugin).__module__) for plugin in plugins if plugin is not None)
 
     def sniff_all(self, path: Path, among: Collection[str] | None = None) -> tuple[tuple[str, float], ...]:
-        """Return the readers (of those ``among``) that recognise ``path`` and how sure (0 to 1), the surest first.
+        """Return the readers (of those ``among``) that recognize ``path`` and how sure (0 to 1), the surest first.
 
         Raises ``InputError`` for what is neither a file nor a directory, or may not be read.
         """

@@ -21,7 +21,7 @@ MOST: Final = 20_000
 #: How sure a reader must be of a directory to read it; of a part of a profile it is less.
 PROFILE: Final = 0.5
 
-#: Asks readers, all of them or those of the given names, who recognises a path and how sure (0 to 1); the surest first.
+#: Asks readers, all of them or those of the given names, who recognizes a path and how sure (0 to 1); the surest first.
 Sniff = Callable[[Path, "Collection[str] | None"], tuple[tuple[str, float], ...]]
 
 

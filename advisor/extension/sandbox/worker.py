@@ -45,6 +45,8 @@ UNHURRIED: Final = frozenset(("advisor_read", "advisor_trace"))
 #: A child that keeps this share of its memory after a task is replaced.
 _GROWN: Final = 0.5
 _PAGE_B: Final = resource.getpagesize()
+#: Answers a request in a child.
+Answerer = Callable[[object], Document]
 
 
 class FrameError(Exception):
@@ -92,9 +94,6 @@ def _read_bytes(descriptor: int, size: int, end: float | None) -> bytes:
             raise EndedError("the process ended without an answer")
         parts += part
     return bytes(parts)
-
-
-Answerer = Callable[[object], Document]
 
 
 @dataclass(frozen=True, slots=True)

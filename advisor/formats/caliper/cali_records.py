@@ -31,6 +31,12 @@ _FIELD: Final = re.compile(r"(?:^|,)([a-z_]+)=((?:[^\\,]|\\.)*)", re.DOTALL)
 _VALUE: Final = re.compile(r"(?:^|=)((?:[^\\=]|\\.)*)", re.DOTALL)
 _NUMBER: Final = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
+_UNFINISHED: Final = Note(
+    "Caliper file without end",
+    "the record that closes a .cali file is missing; later records may be lost with it",
+    0.3,
+    "run the program to its end, or copy the file anew",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +95,7 @@ class _CaliReader:
         kind, _, rest = text.partition(",")
         fields: dict[str, str] = dict(_FIELD.findall(rest))
         if sum(len(key) + len(value) + 2 for key, value in fields.items()) != len(rest) + 1:
-            raise self.make_error("the line is no record of Caliper")
+            raise self.make_error("the line is not a Caliper record")
         if self.ended and kind != "__rec=node":
             raise self.make_error("records after the last one: several profiles in one file")
         if kind == "__rec=node":
@@ -103,7 +109,7 @@ class _CaliReader:
 
     def _parse_number(self, text: str) -> int:
         if not (text.isascii() and text.isdigit() and len(text) < 19):
-            raise self.make_error(f"{text[:40]!r} is no number of a node")
+            raise self.make_error(f"{text[:40]!r} is not a node number")
         return int(text)
 
     def _require_node(self, text: str) -> int:
@@ -160,13 +166,13 @@ class _CaliReader:
             return values
         for name, text in zip(names, texts, strict=True):
             if not _NUMBER.fullmatch(text) or not isfinite(float(text)):
-                raise self.make_error(f"{text[:40]!r} is no finite number for {name}")
+                raise self.make_error(f"{text[:40]!r} is not a finite number for {name}")
         raise self.make_error("the numbers of the record are too large")
 
     def _attribute_name(self, text: str) -> str:
         node: _TreeNode = self.nodes[self._require_node(text)]
         if node.attribute != _NAME:
-            raise self.make_error(f"node {text} is no attribute")
+            raise self.make_error(f"node {text} is not an attribute")
         return node.data
 
     def follow_references(self, refs: str) -> list[tuple[int, str]]:
@@ -241,14 +247,6 @@ def read_cali_table(path: Path, stream: BinaryIO) -> RecordTable:
     return reading.rows.build_table(
         path, reading.find_units(), reading.globals, () if reading.ended else (_UNFINISHED,)
     )
-
-
-_UNFINISHED: Final = Note(
-    "Caliper file without end",
-    "the record that closes a .cali file is missing; later records may be lost with it",
-    0.3,
-    "run the program to its end, or copy the file anew",
-)
 
 
 def _unescape_text(text: str) -> str:

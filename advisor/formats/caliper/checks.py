@@ -23,6 +23,19 @@ _SHARE: Final = 1e-5
 _ROUNDING_S: Final = 1e-6
 _SLOT: Final = "aggregate.slot"
 _ANEW: Final = "copy the file anew, or record again"
+_SPREAD: Final = Note(
+    RANKS_ADDED_UP,
+    "the file holds least, mean and most over the ranks: the imbalance shown is the least that these allow, and which "
+    "rank takes longest is not known",
+    0.2,
+    "record the ranks apart: CALI_CONFIG=hatchet-region-profile,profile.mpi",
+)
+_SUMMED: Final = Note(
+    RANKS_ADDED_UP,
+    "the file holds sums or means over all ranks: how the work is spread over them cannot be told",
+    1.0,
+    "record the ranks apart: CALI_CONFIG=hatchet-region-profile,profile.mpi",
+)
 
 
 def build_notes(
@@ -46,21 +59,6 @@ def build_notes(
             *_check_inclusive_times(each, nodes, wall_s),
         ]
     return tuple({note.name: note for note in reversed(found)}.values())[::-1]
-
-
-_SPREAD: Final = Note(
-    RANKS_ADDED_UP,
-    "the file holds least, mean and most over the ranks: the imbalance shown is the least that these allow, and which "
-    "rank takes longest is not known",
-    0.2,
-    "record the ranks apart: CALI_CONFIG=hatchet-region-profile,profile.mpi",
-)
-_SUMMED: Final = Note(
-    RANKS_ADDED_UP,
-    "the file holds sums or means over all ranks: how the work is spread over them cannot be told",
-    1.0,
-    "record the ranks apart: CALI_CONFIG=hatchet-region-profile,profile.mpi",
-)
 
 
 def _check_unit(cells: RecordCells) -> Iterator[Note]:

@@ -93,13 +93,13 @@ def find_files(path: Path) -> list[Path]:
 
 def _are_runs(files: Sequence[Path]) -> bool:
     """Return whether files without ranks are so many runs: each holds all ranks together, or they differ as runs do."""
-    stated = [_stated(file) for file in files]
+    stated = [_read_ends(file) for file in files]
     return any(_OVER_RANKS.search(text) for text, _ in stated) or any(
         len({found[name] for _, found in stated if name in found}) > 1 for name in _OF_RUN
     )
 
 
-def _stated(file: Path) -> tuple[bytes, dict[bytes, bytes]]:
+def _read_ends(file: Path) -> tuple[bytes, dict[bytes, bytes]]:
     """Return both ends of a ``.cali`` file and what identifies its run there."""
     try:
         with file.open("rb") as stream:

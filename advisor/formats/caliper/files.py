@@ -33,5 +33,5 @@ def read_table(path: Path) -> RecordTable:
     if layout == "split":
         return json_split.read_split_table(path, data)
     if layout is None:
-        raise InputError(path, "is no Caliper profile: neither .cali nor JSON of cali-query", "byte 0")
+        raise InputError(path, "is not a Caliper profile: neither .cali nor JSON of cali-query", "byte 0")
     return json_records.read_record_table(path, data, layout)

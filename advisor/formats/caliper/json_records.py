@@ -113,7 +113,9 @@ class _RecordReader:
         try:
             return float(value)
         except ValueError:
-            raise InputError(self.path, f"{str(value)[:40]!r} is no number for {name}", self._format_place()) from None
+            raise InputError(
+                self.path, f"{str(value)[:40]!r} is not a number for {name}", self._format_place()
+            ) from None
 
 
 def read_record_table(path: Path, data: bytes, layout: str) -> RecordTable:

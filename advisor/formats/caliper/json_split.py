@@ -154,7 +154,7 @@ def _node_indices(path: Path, layout: _SplitLayout, column: FloatArray, name: st
     known = ~np.isnan(column)
     bad = np.flatnonzero(known & ((column < 0) | (column >= len(layout.nodes)) | (column != np.floor(column))))
     if len(bad):
-        raise InputError(path, f"{column[bad[0]]:g} is no node for {name}", f"row {bad[0] + 1}")
+        raise InputError(path, f"{column[bad[0]]:g} is not a node for {name}", f"row {bad[0] + 1}")
     return np.where(known, column, -1.0).astype(np.int64)
 
 
@@ -177,6 +177,6 @@ def _label_numbers(path: Path, layout: _SplitLayout, column: FloatArray, name: s
     used = {n: labels[n] for n in np.unique(at[at >= 0]).tolist()}
     bad = next((label for label in used.values() if not (label.isascii() and label.isdigit() and len(label) < 9)), None)
     if bad is not None:
-        raise InputError(path, f"{bad[:40]!r} is no number for {name}", "nodes")
+        raise InputError(path, f"{bad[:40]!r} is not a number for {name}", "nodes")
     numbers = np.array([float(used.get(n, "nan")) for n in range(len(labels))] + [np.nan])
     return numbers[at]

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 _MAGIC: Final = b"FLR\0"
 _HEADER: Final = struct.Struct(">4sHHQQQQQQQI")
-_METADATA, _CONSTANTS = 0, 1
 _STRING: Final = "java.lang.String"
 #: Types whose values are numbers of variable length.
 _NUMBERS: Final = frozenset({"long", "int", "short", "char"})

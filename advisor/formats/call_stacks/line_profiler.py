@@ -132,7 +132,7 @@ def _parse_functions(text: PlainText) -> Iterator[_Function]:
             if unit_s is None or file is None:
                 raise text.make_error(line, "the unit of the times, or the file of the function, is missing")
             if not 0 < unit_s <= 1:
-                raise text.make_error(line, f"{unit_s:g} s are no unit of times")
+                raise text.make_error(line, f"{unit_s:g} s is not a unit of time")
             lines, line = _parse_lines(text, line + 1, unit_s)
             _check_total(text, line, lines, total_s, found[1])
             if total_s > 0:

@@ -105,4 +105,4 @@ def _read_table(text: PlainText, table: _Table, end: int) -> StackProfile:
 
 
 def _describe_event(table: _Table) -> Note:
-    return Note("no samples of time", f"{table.event} was sampled: its shares are no shares of the time", 0.1)
+    return Note("no samples of time", f"{table.event} was sampled: its shares are not shares of the time", 0.1)

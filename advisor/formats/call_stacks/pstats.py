@@ -49,7 +49,7 @@ def _count_by_caller(path: Path, callers: dict[object, object]) -> Iterator[tupl
             case (str(file), int(line), str(name)), (_, int(calls), _, _) if calls >= 0:
                 yield Frame(name, file, line or None), float(calls)
             case _:
-                raise InputError(path, "damaged: a caller is no function")
+                raise InputError(path, "damaged: a caller is not a function")
 
 
 def _check_entry(path: Path, key: object, value: object) -> tuple[Frame, float, float, dict[object, object]]:
@@ -60,7 +60,7 @@ def _check_entry(path: Path, key: object, value: object) -> tuple[Frame, float, 
         case (str(file), int(line), str(name)), (int(first), int(calls), float(own), float(inclusive), dict(callers)):
             place = f"{file}:{line}({name})"[:200]
         case _:
-            raise InputError(path, "no statistics of cProfile: an entry is no function")
+            raise InputError(path, "no statistics of cProfile: an entry is not a function")
     entered_again = (
         first < calls
     )  # by recursion or another thread, of which the inclusive time holds one call at a time

@@ -36,7 +36,7 @@ def parse(path: Path) -> StackProfile:
     program = told.require_text().removeprefix(_PROGRAM) if told else ""
     start = root["start_time"].require_number(0.0)
     if start > 1e11:
-        raise root["start_time"].make_error(f"{start:g} is no time")
+        raise root["start_time"].make_error(f"{start:g} is not a time")
     found = StackProfile(
         tool="pyinstrument",
         unit="wall_s",

@@ -35,11 +35,11 @@ def parse(path: Path) -> StackProfile:
         raise InputError(path, f"the profile lacks {min(missing)!r}")
     wall_s = document["elapsed_time_sec"].require_number(0.0)
     if wall_s > _LONGEST_S:
-        raise document["elapsed_time_sec"].make_error(f"{wall_s:g} s are no run")
+        raise document["elapsed_time_sec"].make_error(f"{wall_s:g} s is not the length of a run")
     start = document.get("start_time_absolute")
     begun = start.require_number(0.0) if start is not None else 0.0
     if start is not None and begun > _LATEST:
-        raise start.make_error(f"{begun:g} is no time")
+        raise start.make_error(f"{begun:g} is not a time")
     spent: dict[tuple[Frame, ...], list[float]] = {}
     kinds: dict[tuple[str, str | None, int | None], str] = {}
     for file, node in document["files"].require_fields().items():

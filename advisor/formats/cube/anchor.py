@@ -111,7 +111,7 @@ def _unpack_document(content: bytes, path: Path, member: str) -> bytes:
 def _find_problem(found: CubeAnchor, ended: bool) -> str | None:
     """Return what keeps the document from describing a profile, None if nothing does."""
     if not ended:
-        return "is no CUBE document"
+        return "is not a CUBE document"
     if not found.callee or not found.locations:
         return "describes no call paths" if found.locations else "describes no locations"
     if sorted(found.callee) != list(range(len(found.callee))):
@@ -194,7 +194,7 @@ class _AnchorHandler:
             raise ValueError(f"region {number} is described twice")
         begin = attributes.get("begin", "-1")
         if not re.fullmatch(r"-1|\d{1,9}", begin):
-            raise ValueError(f"begin of region {number} is no line number: {begin[:40]!r}")
+            raise ValueError(f"begin of region {number} is not a line number: {begin[:40]!r}")
         self._region = self.anchor.regions[number] = SourceRegion(attributes.get("mod", ""), int(begin))
 
     def _open_call(self, attributes: Mapping[str, str]) -> None:
@@ -243,7 +243,7 @@ def _set_field(record: object, element: str, text: str, fields: Mapping[str, str
         return
     if name == "rank":
         if not _NUMBER.fullmatch(text.strip()):
-            raise ValueError(f"the rank is no number: {text[:40]!r}")
+            raise ValueError(f"the rank is not a number: {text[:40]!r}")
         setattr(record, name, int(text))
     else:
         setattr(record, name, text)
@@ -252,7 +252,7 @@ def _set_field(record: object, element: str, text: str, fields: Mapping[str, str
 def _parse_number(attributes: Mapping[str, str], name: str) -> int:
     text = attributes.get(name, "")
     if not _NUMBER.fullmatch(text):
-        raise ValueError(f"{name} is no number: {text[:40]!r}")
+        raise ValueError(f"{name} is not a number: {text[:40]!r}")
     return int(text)
 
 

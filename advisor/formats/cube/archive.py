@@ -85,14 +85,14 @@ class CubeArchive:
             missing = "the archive has no such member" if self.has_end_mark else "the archive ends before this member"
             raise InputError(self.path, missing, name)
         if not member.regular:
-            raise InputError(self.path, "is no regular file", name)
+            raise InputError(self.path, "is not a regular file", name)
         return member
 
 
 def open_archive(path: Path) -> CubeArchive:
     """Return the archive at ``path``; raises ``InputError`` for what is no tar archive, and for duplicate members."""
     if not stat.S_ISREG(path.stat().st_mode):
-        raise InputError(path, "is no file")
+        raise InputError(path, "is not a file")
     if path.stat().st_size > FILE_LIMIT:
         raise InputError(path, f"is larger than {FILE_LIMIT >> 30} GiB")
     stream = path.open("rb")

@@ -140,7 +140,7 @@ def _note_damage(archive: CubeArchive, doubts: Sequence[str]) -> Iterator[Note]:
 
 def _note_content(anchor: CubeAnchor, left_out: int, folded: int) -> Iterator[Note]:
     if left_out:
-        text = f"{left_out} locations are no threads (accelerators, metrics of a node); they are not read"
+        text = f"{left_out} locations are not threads (accelerators, metrics of a node); they are not read"
         yield Note("locations left out", text)
     if folded:
         yield Note("many regions", f"the {folded:,} regions with the least time are shown as one, {OTHERS}")
@@ -175,7 +175,7 @@ def _check_times(table: MetricTable, visits: FloatArray | None) -> Iterator[str]
     if visits is None or not table.has_totals("time"):
         return
     if any((row != np.floor(row)).any() for row in visits):
-        yield "a number of visits is no whole number"
+        yield "a number of visits is not a whole number"
     visited = visits > 0
     for node in range(len(table.parent) - 1, 0, -1):  # nodes stand behind their parents
         if table.parent[node] >= 0:

@@ -41,6 +41,8 @@ _OPERATIONS: Final = {
 #: Counters of operations that all ranks do together.
 COLLECTIVE: Final = (("COLL_READS", "SPLIT_READS"), ("COLL_WRITES", "SPLIT_WRITES"))
 _FORCING: Final = {"POSIX": ("FSYNCS", "FDSYNCS"), "STDIO": ("FLUSHES",), "MPI-IO": ("SYNCS",)}
+#: In the place of a rank where the log names none.
+_NOBODY: Final = RankExtreme(-1, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +168,6 @@ class _RankExtremes(NamedTuple):
     most: RankExtreme
     fastest: RankExtreme
     slowest: RankExtreme
-
-
-_NOBODY: Final = RankExtreme(-1, 0.0)
 
 
 def _find_extremes(table: ModuleTable, n: int) -> _RankExtremes:

@@ -27,6 +27,12 @@ _OTHER: Final = CallPathNode("other functions")
 #: What ``-pg`` puts into every function.
 _OWN: Final = frozenset({"mcount", "_mcount", "__mcount", "__mcount_internal", "_mcount_private", "__fentry__"})
 _MPI: Final = re.compile(r"p?mpi_\w+", re.IGNORECASE)
+_CPU_ONLY: Final = Note(
+    "CPU time only",
+    "gprof samples the CPU time of the program's own functions: waiting, communication and I/O are not in it",
+    0.0,
+    "gapwatch run -- CMD, or a tool that measures wall time",
+)
 
 
 def build_call_paths(reports: Sequence[GprofReport], path: Path) -> CallPaths:
@@ -64,14 +70,6 @@ def build_call_paths(reports: Sequence[GprofReport], path: Path) -> CallPaths:
         status="estimated",
         notes=(_CPU_ONLY, *build_notes(reports), *folded),
     )
-
-
-_CPU_ONLY: Final = Note(
-    "CPU time only",
-    "gprof samples the CPU time of the program's own functions: waiting, communication and I/O are not in it",
-    0.0,
-    "gapwatch run -- CMD, or a tool that measures wall time",
-)
 
 
 def _note_folded(kept: int) -> Note:

@@ -218,7 +218,7 @@ class _ReportReader:
         try:
             value = float(text)
         except ValueError:
-            raise self._make_error(f"{text!r} is no number") from None
+            raise self._make_error(f"{text!r} is not a number") from None
         if not 0 <= value < 1e10:
             raise self._make_error(f"{text!r} is impossible here")
         return value

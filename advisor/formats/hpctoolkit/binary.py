@@ -65,7 +65,7 @@ class BinaryContent:
 def check_signature(path: Path, head: bytes, tail: bytes, kind: str) -> None:
     """Raise ``InputError`` unless a file begins and ends as one of version 4 does, ``kind`` being ``meta`` or so."""
     if not head.startswith(f"HPCTOOLKIT{kind}".encode()):
-        raise InputError(path, f"is no {kind}.db of HPCToolkit", "byte 0")
+        raise InputError(path, f"is not a {kind}.db of HPCToolkit", "byte 0")
     if head[14] != MAJOR:
         raise InputError(path, f"unsupported version {head[14]}.{head[15]}", "byte 14")
     if tail != f"_{kind}.db".encode():

@@ -27,6 +27,13 @@ _ROOTS: Final = frozenset({"<program root>", "main thread"})
 _UNKNOWN: Final = frozenset({"", "<unknown procedure>"})
 _BINARY: Final = re.compile(r" \[([^\[\]\s]+)\]$")
 _SHOWN: Final = 3  # contradictions that are repeated
+_CPU_TIME_ONLY: Final = Note(
+    "CPU time for wall time",
+    "only CPU time was sampled: that of the busiest thread stands for the run time, and what no thread spent on a core "
+    "(sleeping, waiting without polling, I/O) is not in it",
+    0.2,
+    "record again with hpcrun -e REALTIME -e CPUTIME",
+)
 
 
 def build_call_paths(database: Database, path: Path) -> CallPaths:
@@ -54,15 +61,6 @@ def build_call_paths(database: Database, path: Path) -> CallPaths:
         ranks_expected=max(ranks) + 1 if max(ranks) + 1 > len(ranks) else None,
         notes=tuple(_build_notes(database, folded)),
     )
-
-
-_CPU_TIME_ONLY: Final = Note(
-    "CPU time for wall time",
-    "only CPU time was sampled: that of the busiest thread stands for the run time, and what no thread spent on a core "
-    "(sleeping, waiting without polling, I/O) is not in it",
-    0.2,
-    "record again with hpcrun -e REALTIME -e CPUTIME",
-)
 
 
 def _processor_keys(database: Database) -> list[tuple[int, int]]:

@@ -70,7 +70,7 @@ def read_experiment(place: Path) -> Database:
     safe_xml.parse_xml(read_limited(path, _DOCUMENT_LIMIT), handler, path, document_type=True)
     found = handler.found
     if not handler.ended:
-        raise InputError(path, "is no HPCToolkit experiment")
+        raise InputError(path, "is not an HPCToolkit experiment")
     if not found.frames.name:
         raise InputError(path, "holds no call paths")
     return _build_database(directory, path, found)

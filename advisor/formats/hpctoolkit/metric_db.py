@@ -49,7 +49,7 @@ def read_values(path: Path, place: int, metrics: int, nodes: IntArray) -> FloatA
     with path.open("rb") as stream:
         head = stream.read(_HEADER)
     if len(head) < _HEADER or not head.startswith(_MARK):
-        raise InputError(path, "is no metric-db file", "byte 0")
+        raise InputError(path, "is not a metric-db file", "byte 0")
     if head[18:23] != _VERSION or head[23:24] not in (b"b", b"l"):
         raise InputError(path, f"unsupported version {head[18:24].decode('latin-1')!r}", "byte 18")
     order = ">" if head[23:24] == b"b" else "<"

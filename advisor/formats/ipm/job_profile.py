@@ -111,7 +111,7 @@ def _require(attributes: Mapping[str, str], name: str) -> str:
 def _parse_seconds(text: str) -> float:
     value = float(text)
     if not (math.isfinite(value) and 0 <= value < 1e12):
-        raise ValueError(f"{text[:40]!r} are no seconds")
+        raise ValueError(f"{text[:40]!r} is not a number of seconds")
     return value
 
 

@@ -149,7 +149,7 @@ def _parse_number(path: Path, text: str, line: int) -> float:
     try:
         found = float(text)
     except ValueError:
-        raise InputError(path, f"{text[:40]!r} is no number", f"line {line + 1}") from None
+        raise InputError(path, f"{text[:40]!r} is not a number", f"line {line + 1}") from None
     if not -_LARGEST < found < _LARGEST or "_" in text:
         raise InputError(path, f"the number {text[:40]} is impossible", f"line {line + 1}")
     return found

@@ -184,7 +184,7 @@ def _check_aggregate(
             continue
         n = totals.get((words[0], row.parse_whole(words[1]), -1))
         if n is None:
-            yield f"line {row.line}: {words[0][:40]} {words[1][:40]} is no call site"
+            yield f"line {row.line}: {words[0][:40]} {words[1][:40]} is not a call site"
             continue
         value = row.parse_number(words[2 if column == 1 else 3])
         slack = float(compute_rounding(np.array([value]), 3, report.fixed_decimals)[0]) + halves[n]

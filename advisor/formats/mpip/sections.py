@@ -54,7 +54,7 @@ class ReportRow:
         try:
             found = float(word)
         except ValueError:
-            raise self.make_error(f"{word[:40]!r} is no number") from None
+            raise self.make_error(f"{word[:40]!r} is not a number") from None
         if not 0 <= found < _LARGEST or "_" in word:
             raise self.make_error(f"the number {word[:40]} is impossible here")
         return found
@@ -66,7 +66,7 @@ class ReportRow:
     def parse_whole(self, word: str) -> int:
         """Return a whole number that is not negative."""
         if not word.isascii() or not _WHOLE.fullmatch(word):
-            raise self.make_error(f"{word[:40]!r} is no whole number")
+            raise self.make_error(f"{word[:40]!r} is not a whole number")
         return int(word)
 
 

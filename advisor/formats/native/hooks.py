@@ -61,7 +61,7 @@ def advisor_read(path: Path) -> Profile:
     from advisor.support import strict_json
 
     if not path.is_file():
-        raise InputError(path, "is no file")
+        raise InputError(path, "is not a file")
     with path.open("rb") as stream:
         is_archive = stream.read(len(_ZIP)) == _ZIP
     if not is_archive:

@@ -202,7 +202,7 @@ def _directory_size(stream: IO[bytes], size: int) -> int:
     tail = stream.read()
     end = tail.rfind(b"PK\x05\x06")
     if end < 0 or end + 22 > len(tail):
-        raise ValueError("is no zip archive, or its end is missing")
+        raise ValueError("is not a zip archive, or its end is missing")
     large = end - 76  # a record of 56 bytes and a locator of 20, in archives beyond 4 GiB
     if large >= 0 and tail[large : large + 4] == b"PK\x06\x06":
         return int(struct.unpack_from("<Q", tail, large + 40)[0])

@@ -37,7 +37,6 @@ _NVPROF_ROW: Final = re.compile(
 _API: Final = re.compile(r"==\d+== API calls:")
 _COMMAS: Final = re.compile(r"(?:Time ?\(%\)|[\d.]*),")
 _SPACES: Final = re.compile(r" {2,}")
-_NAME_COLUMNS: Final = ("Name", "Operation")
 _COUNT_COLUMNS: Final = {"Name": ("Instances",), "Operation": ("Count", "Operations")}
 #: By how much a share in percent, and an average, may miss what they are of.
 _SHARE: Final = 0.06
@@ -112,7 +111,7 @@ def _parse_nvprof_csv(text: PlainText) -> Iterator[_Activity]:
             if units is None:
                 units = fields
                 if not {units["Time"], units["Avg"]} <= _UNITS.keys():
-                    raise text.make_error(line, f"{units['Time'][:20]!r} is no unit of times")
+                    raise text.make_error(line, f"{units['Time'][:20]!r} is not a unit of time")
             elif fields.get("Type", "GPU activities") == "GPU activities":
                 seconds, mean = (text.parse_number(fields[n], line) * _UNITS[units[n]] for n in ("Time", "Avg"))
                 calls, percent = (text.parse_number(fields[n], line) for n in ("Calls", "Time(%)"))

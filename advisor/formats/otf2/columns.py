@@ -68,7 +68,7 @@ class TraceColumns:
         """
         ranks = int(rank.max(initial=0)) + 1
         total: Counter[int] = Counter()
-        for block in self._iterate_blocks(0, self.used):
+        for block in self._iterate_blocks(self.used):
             at = np.flatnonzero(self._rows.kind[block] == Kind.COLLECTIVE) + block.start
             key = (self._rows.comm[at] + 1).astype(np.int64) * ranks + rank[np.searchsorted(ends, at, side="right")]
             numbers, counts = np.unique(key, return_counts=True)
@@ -84,7 +84,7 @@ class TraceColumns:
         Returns how many messages and collective operations stay without.
         """
         unknown = 0
-        for block in self._iterate_blocks(0, self.used):
+        for block in self._iterate_blocks(self.used):
             concerned = np.flatnonzero(_IN_COMM[self._rows.kind[block]]) + block.start
             of_row = rank[np.searchsorted(ends, concerned, side="right")]
             chosen = communicators.find_candidates(of_row, self._rows.comm[concerned])
@@ -103,7 +103,7 @@ class TraceColumns:
 
     def name_undefined(self, region: int) -> None:
         """Give calls of regions that were never defined the number ``region``."""
-        for block in self._iterate_blocks(0, self.used):
+        for block in self._iterate_blocks(self.used):
             undefined = (self._rows.region[block] < 0) & (self._rows.kind[block] <= Kind.LEAVE)
             self._rows.region[block][undefined] = region
 
@@ -115,18 +115,18 @@ class TraceColumns:
         ticks = self.rows.ticks
         begin = choose_begin(self.find_edges(), offset)
         result = ticks.view(np.float64)
-        for block in self._iterate_blocks(0, len(ticks)):
+        for block in self._iterate_blocks(len(ticks)):
             result[block] = (ticks[block] - np.uint64(begin)).view(np.int64) / per_second
         return result
 
     def find_edges(self) -> list[tuple[int, int]]:
         """Return the first and last ticks of blocks of rows."""
         ticks = self.rows.ticks
-        return [(int(ticks[block].min()), int(ticks[block].max())) for block in self._iterate_blocks(0, len(ticks))]
+        return [(int(ticks[block].min()), int(ticks[block].max())) for block in self._iterate_blocks(len(ticks))]
 
-    def _iterate_blocks(self, start: int, end: int) -> Iterator[slice[int, int, None]]:
+    def _iterate_blocks(self, end: int) -> Iterator[slice[int, int, None]]:
         """Yield the rows in blocks; what lies on disk does not stay in memory."""
-        for begin in range(start, end, _BLOCK):
+        for begin in range(0, end, _BLOCK):
             yield slice(begin, min(begin + _BLOCK, end))
             if begin // _KEPT != (begin + _BLOCK) // _KEPT:
                 self._release_memory()

@@ -29,7 +29,7 @@ def read_file(path: Path) -> bytes:
         with open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb", buffering=0) as file:
             about = os.fstat(file.fileno())
             if not stat.S_ISREG(about.st_mode):  # a device never ends
-                raise InputError(path, "is no regular file")
+                raise InputError(path, "is not a regular file")
             if about.st_size > FILE_AT_MOST:
                 raise InputError(path, f"damaged: has more than {FILE_AT_MOST >> 30} GiB, which no such file has")
             return file.read()

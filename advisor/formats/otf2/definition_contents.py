@@ -19,6 +19,8 @@ EZTRACE = "EZTrace"
 _SHARED_MEMORY = 1
 #: Levels of the system tree that are looked at (it may be damaged and have a cycle).
 _DEPTH = 32
+#: Regions that tools add; their canonical names tell nothing.
+_ARTIFICIAL = ("TRACE BUFFER FLUSH", "MEASUREMENT OFF", "THREADS", "PROGRAM")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +148,6 @@ def find_program(definitions: Definitions, names: dict[int, str], default: str) 
         if name == kind and names.get(name):
             return names[name]
     return default
-
-
-_ARTIFICIAL = ("TRACE BUFFER FLUSH", "MEASUREMENT OFF", "THREADS", "PROGRAM")
 
 
 def find_tool(names: dict[int, str], creator: str) -> str:

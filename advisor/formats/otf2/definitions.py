@@ -33,6 +33,11 @@ _GROUP_TYPES = {4: COMM_GROUP, 5: COMM_SELF, 6: COMM_LOCATIONS}
 
 #: Fields by name of the definition: what they are is said in OTF2's documentation, in the order of its callbacks.
 Definitions = dict[str, list[list[Any]]]
+#: The fields of definitions that name what a profile is made of.
+_NAMES = {
+    "SystemTreeNode": (1, 2), "Location": (1,), "Region": (1, 2, 7), "IoRegularFile": (1,), "IoDirectory": (1,),
+    "IoHandle": (1,),
+}  # fmt: skip
 
 
 def read_archive_definitions(anchor: Path) -> Definitions:
@@ -129,11 +134,6 @@ def _read_group(record: Cursor) -> list[Any]:
     return [identity, name, kind, paradigm, flags, members]
 
 
-#: The fields of definitions that name what a profile is made of.
-_NAMES = {
-    "SystemTreeNode": (1, 2), "Location": (1,), "Region": (1, 2, 7), "IoRegularFile": (1,), "IoDirectory": (1,),
-    "IoHandle": (1,),
-}  # fmt: skip
 #: Record type -> name of the definition and what reads it; others are of no use here.
 _READERS: dict[int, tuple[str, Callable[[Cursor], list[Any]]]] = {
     5: ("ClockProperties", _make_field_reader("QQQQ")),

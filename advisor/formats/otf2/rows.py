@@ -21,6 +21,15 @@ ROW_TYPES = {
     "ticks": "u8", "kind": "u1", "region": "i4", "comm": "i4", "partner": "i4", "tag": "i4", "size": "i8",
     "request": "u8",
 }  # fmt: skip
+# Reasons, with the offending value.
+PAST_END = "ends inside a record"
+UNKNOWN_RECORD = "{} is not a record type"
+TOO_WIDE = "an integer of {} bytes is impossible"
+BEYOND_RECORD = "a value goes beyond the end of its record"
+NO_TIME = "an event without a time"
+TOO_MANY = "more than the {} events that its chunk header counts"
+#: By the error code of the compiled decoder, which begins at 1.
+REASONS = (PAST_END, UNKNOWN_RECORD, TOO_WIDE, BEYOND_RECORD, NO_TIME, TOO_MANY)
 
 
 class EventRows(NamedTuple):
@@ -95,14 +104,3 @@ def make_rows(count: int) -> EventRows:
 def make_counts() -> IntArray:
     """Return a zero for each of ``COUNTED``."""
     return np.zeros(len(COUNTED), dtype=np.int64)
-
-
-# Reasons, with the offending value.
-PAST_END = "ends inside a record"
-UNKNOWN_RECORD = "{} is no type of a record"
-TOO_WIDE = "an integer of {} bytes is impossible"
-BEYOND_RECORD = "a value goes beyond the end of its record"
-NO_TIME = "an event without a time"
-TOO_MANY = "more than the {} events that its chunk header counts"
-#: By the error code of the compiled decoder, which begins at 1.
-REASONS = (PAST_END, UNKNOWN_RECORD, TOO_WIDE, BEYOND_RECORD, NO_TIME, TOO_MANY)

@@ -148,7 +148,7 @@ class ThreadCalls:
     def place_receives(self, post: IntArray, done: IntArray) -> tuple[MessageEnds, MessageEnds]:
         """Return where receives are posted, unless in the call that completes them, and where they complete."""
         begun, posted = self._find_open_call(post, POSTING)
-        ended, completed = self._find_ending_call(done, COMPLETING)
+        ended, completed = self._find_ending_call(done)
         apart = ~(posted & completed & (begun == ended))
         after = np.searchsorted(self._ticks, done, side="left")
         before = np.where(completed, self._leaves[ended] if len(self._leaves) else after, after)
@@ -178,11 +178,9 @@ class ThreadCalls:
         call = chosen[np.maximum(place, 0)]
         return call, (place >= 0) & (self._ticks[self._leaves[call]] >= ticks)
 
-    def _find_ending_call(
-        self, ticks: IntArray, roles: npt.NDArray[np.bool_]
-    ) -> tuple[IntArray, npt.NDArray[np.bool_]]:
-        """Return the call among ``roles`` that ends at each time or is open then, the earlier one of two."""
-        chosen = self._select_calls(roles)
+    def _find_ending_call(self, ticks: IntArray) -> tuple[IntArray, npt.NDArray[np.bool_]]:
+        """Return the completing call that ends at each time or is open then, the earlier one of two."""
+        chosen = self._select_calls(COMPLETING)
         if not len(chosen):
             return np.zeros(len(ticks), dtype=np.int64), np.zeros(len(ticks), dtype=bool)
         place = np.searchsorted(self._ticks[self._leaves[chosen]], ticks, side="left")

@@ -140,6 +140,6 @@ def _add_communicator(
     first, end = int(before[application - 1]), int(before[application])
     members = tuple(first + task - 1 for task in numbers[3:])
     if len(set(members)) != len(members) or any(not first <= rank < end for rank in members):
-        raise InputError(path, "damaged: a member of a communicator is no task", f"line {line}")
+        raise InputError(path, "damaged: a member of a communicator is not a task", f"line {line}")
     if known.setdefault((application, identity), members) != members:
         raise InputError(path, "damaged: a communicator stands twice with other members", f"line {line}")

@@ -105,7 +105,7 @@ def _note_waiting(found: SampledRun) -> Iterator[Note]:
     communicates = any(Role.INIT <= region.role <= Role.LOCAL for region in found.regions)
     ranks = len({lane.processor.rank for lane in found.processes.lanes})
     if ranks > 1 and not communicates:
-        how = "no function of MPI was recognised, so communication and waiting count as work"
+        how = "no function of MPI was recognized, so communication and waiting count as work"
         yield _make_note(HIDDEN, how, _STACKS)
     if any(region.name == MPI_LIBRARY for region in found.regions):
         how = "for part of the samples in MPI the call is not known, only the library: communication of any kind"

@@ -85,7 +85,7 @@ def read_script(path: Path) -> PerfScript:
                     raise InputError(path, "the line is too long", f"line {number}")
                 script.is_cut = not line.endswith(b"\n")
                 if not script.is_cut and not reading.add_line(line):
-                    raise InputError(path, f"is no sample of perf: {line[:80]!r}", f"line {number}")
+                    raise InputError(path, f"is not a sample of perf: {line[:80]!r}", f"line {number}")
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(path, f"cannot be read: {error}") from error
     script.is_cut = reading.end_last_sample() or script.is_cut

@@ -107,10 +107,10 @@ def _parse_csv_row(line: str) -> CountRow | None:
     if words[:3] == ["", "", ""] or (len(words) > 5 and not any(words[:4])):
         return None  # another metric of the event before
     if len(words) < 5 or not _is_value(words[0]) or not words[2]:
-        raise ValueError(f"is no line of perf stat: {line[:80]!r}")
+        raise ValueError(f"is not a line of perf stat: {line[:80]!r}")
     rest = words[4:] if words[3].endswith("%") else words[3:]
     if len(rest) < 2 or not rest[0].isdigit():
-        raise ValueError(f"is no line of perf stat: {line[:80]!r}")
+        raise ValueError(f"is not a line of perf stat: {line[:80]!r}")
     utilized = _parse_number(rest[2]) if len(rest) > 3 and rest[3] == _UTILIZED else None
     return CountRow(
         words[2], words[1], _parse_value(words[0]), _parse_number(rest[1]) / 100, interval, utilized, system
@@ -121,9 +121,9 @@ def _parse_json_row(line: str) -> CountRow | None:
     try:
         found = json.loads(line.rstrip().removesuffix(","))
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"is no line of JSON: {error}") from error
+        raise ValueError(f"is not a line of JSON: {error}") from error
     if not isinstance(found, dict):
-        raise ValueError("is no object of JSON")
+        raise ValueError("is not a JSON object")
     event, value = found.get("event"), found.get("counter-value")
     if event is None and value is None:
         return None

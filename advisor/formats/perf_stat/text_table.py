@@ -67,7 +67,7 @@ def _read_one(text: PlainText, start: int, end: int) -> CountTable:
         elif rows and not whole:
             break
         elif content.strip() and not content.lstrip().startswith("#"):
-            raise text.make_error(line, f"is no line of perf stat: {content.strip()[:80]!r}")
+            raise text.make_error(line, f"is not a line of perf stat: {content.strip()[:80]!r}")
     if not rows:
         raise text.make_error(start, "no event was counted")
     for line, found in text.find_matches(_CLOCK, last, min(last + 6, end)):

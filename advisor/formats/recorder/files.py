@@ -60,7 +60,7 @@ def read_header(folder: Path) -> TraceHeader:
     text = read_limited(folder / "VERSION", _LARGEST).decode("ascii", "replace").strip("\0\n ")
     parts = text.split(".")
     if len(parts) < 2 or not all(part.isdigit() for part in parts[:2]):
-        raise InputError(folder / "VERSION", f"{text[:40]!r} is no version of Recorder")
+        raise InputError(folder / "VERSION", f"{text[:40]!r} is not a version of Recorder")
     version = (int(parts[0]), int(parts[1]))
     if version not in _VERSIONS:
         raise InputError(folder, f"written by Recorder {text[:20]}; versions 2.3 to 2.5 are read")

@@ -84,7 +84,7 @@ def _describe_metadata(name: str, layer: str, arguments: tuple[str, ...]) -> Acc
     if name in _SEEKS:
         whence = _number(arguments, 2)
         position = "set" if whence == _SEEK_SET else "move" if whence == _SEEK_CUR else "lost"
-        return Access(f"{layer} {METADATA}", file, offset=_signed(arguments, 1), position=position)
+        return Access(f"{layer} {METADATA}", file, offset=_parse_signed(arguments, 1), position=position)
     return Access(f"{layer} {METADATA}", file)
 
 
@@ -110,11 +110,11 @@ def _text(arguments: tuple[str, ...], place: int) -> str | None:
     return arguments[place] if place < len(arguments) else None
 
 
-def _signed(arguments: tuple[str, ...], place: int) -> int:
+def _parse_signed(arguments: tuple[str, ...], place: int) -> int:
     text = _text(arguments, place) or ""
     return int(text) if text.removeprefix("-").isdecimal() and len(text) <= 17 else -1
 
 
 def _number(arguments: tuple[str, ...], place: int) -> int:
     """Return an argument as a number of bytes, -1 for what is none."""
-    return max(_signed(arguments, place), -1)
+    return max(_parse_signed(arguments, place), -1)

@@ -158,7 +158,7 @@ def _lost_time(
     since = np.maximum(until - lost[away - 1], moves[np.maximum(np.searchsorted(moves, until) - 1, 0)] + 1)
     worth = until - since > LEAST_LOST_NS
     since, until = since[worth], until[worth]
-    region = np.where(_queued(thread, since, until), NO_CORE, BLOCKED)
+    region = np.where(_find_queued(thread, since, until), NO_CORE, BLOCKED)
     return [
         _part(since, Kind.ENTER, region, None),
         _part(until - 1, Kind.LEAVE, region, None),
@@ -192,7 +192,7 @@ def _encloses(thread: RecordedThread) -> npt.NDArray[np.bool_]:
     return mark
 
 
-def _queued(
+def _find_queued(
     thread: RecordedThread, since: npt.NDArray[np.int64], until: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.bool_]:
     """Return in which of the times the thread was runnable for the most part, and had no core."""

@@ -42,7 +42,7 @@ def complete_profile(profile: Profile, recording: Recording) -> Profile:
         counts={
             **profile.counts,
             **_counts(profile, recording),
-            **_unrepeated(profile, showed.unrepeated_s),
+            **_count_unrepeated(profile, showed.unrepeated_s),
             **count_tasks(profile, recording),
             **count_formatting(profile, recording),
             **count_locks(profile, recording),
@@ -50,7 +50,7 @@ def complete_profile(profile: Profile, recording: Recording) -> Profile:
         },
         language="python" if first.interpreter.startswith("Python") else profile.language,
         executable=first.program if name_program(first) == PurePath(first.program).name else None,
-        started=_started(first),
+        started=_format_start(first),
         parameters={**profile.parameters, **_parameters(recording)},
         job=(recording.command.job or None) if recording.command else None,
         ranks_expected=max(process.ranks for process in recording.processes),
@@ -90,7 +90,7 @@ def _counts(profile: Profile, recording: Recording) -> dict[str, FloatArray]:
     return found
 
 
-def _unrepeated(profile: Profile, unrepeated_s: float | None) -> dict[str, FloatArray]:
+def _count_unrepeated(profile: Profile, unrepeated_s: float | None) -> dict[str, FloatArray]:
     """Return the imbalance that need not come back: what a second run told, else what equal work may differ by."""
     if len(profile.processors) == 1:
         return {}
@@ -100,7 +100,7 @@ def _unrepeated(profile: Profile, unrepeated_s: float | None) -> dict[str, Float
     return {UNREPEATED: table}
 
 
-def _started(process: Process) -> str | None:
+def _format_start(process: Process) -> str | None:
     """Return when a process began to be recorded, in local time."""
     try:
         return datetime.fromtimestamp(process.real_s, UTC).astimezone().isoformat(timespec="seconds")

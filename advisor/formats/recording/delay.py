@@ -66,16 +66,22 @@ def set_aside_delay(profile: Profile, recording: Recording) -> Profile:
         delay_s += delay.sum(axis=1)
         longest_s += float(delay.max(axis=0).sum())
         arrays = {name: values[~mine] for name, values in phase.arrays.items()}
-        phases.append(_shortened(replace(phase, regions=phase.regions[~mine], arrays=arrays), delay.max(axis=0)))
+        phases.append(
+            _shorten_instances(replace(phase, regions=phase.regions[~mine], arrays=arrays), delay.max(axis=0))
+        )
     outside = {**profile.outside, OTHER_PROGRAMS: delay_s} if rows else profile.outside
-    counts = {**profile.counts, **_delay_counts(profile, queue_s, longest_s, delay_s), **_taken(profile, recording)}
+    counts = {
+        **profile.counts,
+        **_delay_counts(profile, queue_s, longest_s, delay_s),
+        **_count_taken(profile, recording),
+    }
     counts[IO_DELAY] = np.zeros_like(counts[QUEUE_DELAY])
     counts[IO_DELAY][_own_row(profile)] = io_s
     found = replace(profile, phases=tuple(phases), outside=outside, counts=counts)
     return replace(found, notes=(*profile.notes, *_note(found, recording)))
 
 
-def _shortened(phase: Phase, longest_s: FloatArray) -> Phase:
+def _shorten_instances(phase: Phase, longest_s: FloatArray) -> Phase:
     """Return a phase whose instances last shorter by the longest delay in them, but as long as their work."""
     if phase.duration_s is None:
         return phase
@@ -136,7 +142,7 @@ def _delay_counts(
     return counts
 
 
-def _taken(profile: Profile, recording: Recording) -> dict[str, FloatArray]:
+def _count_taken(profile: Profile, recording: Recording) -> dict[str, FloatArray]:
     """Return the seconds of all cores that went to others than the run, in the column of each host's first process."""
     hosts: dict[str, list[Process]] = {}
     for process in recording.processes:

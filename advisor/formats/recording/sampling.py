@@ -78,7 +78,7 @@ def divide_computation(profile: Profile, recording: Recording) -> Profile:
             rows[function, threaded] = len(regions)
             line = lines[function].most_common(1)[0][0] if lines[function] else None
             regions.append(Region(function[0], function[1], line, threaded))
-    phases = tuple(_divided(profile, phase, number, votes, rows) for number, phase in enumerate(profile.phases))
+    phases = tuple(_divide_phase(profile, phase, number, votes, rows) for number, phase in enumerate(profile.phases))
     samples = np.zeros((len(regions), len(profile.processors)))
     for (_, q, row), counted in votes.items():
         for function, count in counted.items():
@@ -255,7 +255,7 @@ def _plain_name(function: str) -> str:
     return plain[1] if plain and function.startswith("_") else function.partition("@")[0]
 
 
-def _divided(
+def _divide_phase(
     profile: Profile, phase: Phase, number: int, votes: Votes, rows: dict[tuple[Function, bool], int]
 ) -> Phase:
     """Return a phase in which the sampled functions have rows, and their shares of what was computed."""

@@ -99,7 +99,7 @@ def _parse_process(path: Path, block: Block) -> ProcessRegion:
         if title in fields:
             found = _NS.fullmatch(fields[title])
             if found is None or not found[1].isascii():
-                raise InputError(path, f"{title}: {fields[title][:40]!r} is no time", place)
+                raise InputError(path, f"{title}: {fields[title][:40]!r} is not a time", place)
             values[name] = float(found[1])
     return ProcessRegion(fields["Name"], int(fields["Rank"]), host[1], place, values)
 

@@ -69,7 +69,7 @@ def _read_metric(node: JsonNode) -> Metric:
     fields = node.require_fields()
     unit = fields["unit_repr"].require_text() if "unit_repr" in fields else "sec"
     if unit not in _UNITS:
-        raise node.make_error(f"{unit!r} is no unit of time")
+        raise node.make_error(f"{unit!r} is not a unit of time")
     metric = Metric()
     stated = [fields[name].require_whole() for name in ("mpi_size", "num_ranks") if name in fields]
     for rank, graph in _iterate_graphs(node, fields):

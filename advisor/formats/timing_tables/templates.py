@@ -65,7 +65,7 @@ def parse_time(text: PlainText, words: str, line: int) -> float:
         return text.parse_number(repr(((days * 24 + hours) * 60 + minutes) * 60 + seconds), line)
     parts = _PART.findall(words)
     if not parts:
-        raise text.make_error(line, f"{words[:80]!r} is no time")
+        raise text.make_error(line, f"{words[:80]!r} is not a time")
     return sum(text.parse_number(number, line) * _parse_unit(text, unit, line) for number, unit in parts)
 
 
@@ -73,7 +73,7 @@ def _parse_unit(text: PlainText, unit: str, line: int) -> float:
     """Return the seconds of a unit, of none one; raises ``InputError`` for others."""
     seconds = next((seconds for begin, seconds in _UNITS if unit.lower().startswith(begin)), None if unit else 1.0)
     if seconds is None:
-        raise text.make_error(line, f"{unit[:80]!r} is no unit of time")
+        raise text.make_error(line, f"{unit[:80]!r} is not a unit of time")
     return seconds
 
 

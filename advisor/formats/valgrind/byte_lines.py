@@ -23,7 +23,7 @@ class NotANumberError(ValueError):
 
     def __init__(self, index: int) -> None:
         self.index = index
-        super().__init__(f"word {index} is no number")
+        super().__init__(f"word {index} is not a number")
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ class DumpHeader:
             self.command = text
         elif key in ("pid", "thread", "part"):
             if not _NUMBER.fullmatch(text):
-                raise MistakeError(f"{key} is no number: {text[:50]!r}")
+                raise MistakeError(f"{key} is not a number: {text[:50]!r}")
             setattr(self, key, int(text))
         elif key == "desc":
             self._add_cache(text)
@@ -60,7 +60,7 @@ class DumpHeader:
         if not words or len(words) > _EVENTS or len(set(words)) < len(words):
             raise MistakeError("expected the names of events, each once")
         if not all(map(_EVENT.fullmatch, words)):
-            raise MistakeError("the name of an event is no word")
+            raise MistakeError("the name of an event is not a word")
         if self.events and words != self.events:
             raise MistakeError("the parts of the file count different events")
         self.events = words

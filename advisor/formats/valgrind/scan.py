@@ -102,7 +102,7 @@ class DumpScanner:
         """Compare the totals of the file with the sums; callgrind's summary stands in front and also counts its end."""
         words = text.split()
         if not all(word.isdigit() and len(word) <= 15 for word in words) or len(words) > len(self._since):
-            raise MistakeError("the totals are no numbers of events")
+            raise MistakeError("the totals are not event counts")
         if key == b"summary" and self._numbered:
             return
         stated = np.zeros(len(self._since))

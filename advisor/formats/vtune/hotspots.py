@@ -67,7 +67,7 @@ def _parse_seconds(text: PlainText, cell: str, line: int) -> float:
         return 0.0
     found = _CELL.match(cell.strip().replace(",", ""))
     if found is None:
-        raise text.make_error(line, f"{cell.strip()[:40]!r} is no time")
+        raise text.make_error(line, f"{cell.strip()[:40]!r} is not a time")
     return text.parse_number(found[1], line)
 
 

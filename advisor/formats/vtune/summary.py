@@ -47,7 +47,9 @@ class Summary:
             if name in self.metrics:
                 found = _SECONDS.match(self.metrics[name])
                 if found is None:
-                    raise self.text.make_error(self.start, f"{name} is {self.metrics[name][:40]!r}, which is no time")
+                    raise self.text.make_error(
+                        self.start, f"{name} is {self.metrics[name][:40]!r}, which is not a time"
+                    )
                 return self.text.parse_number(found[1].replace(",", ""), self.start)
         return None
 

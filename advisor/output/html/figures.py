@@ -40,7 +40,7 @@ _LEAD: Final = (
     "known how many there are, not drawn when they were."
 )
 _DEVICE_LEAD: Final = (
-    "of hosts, devices, streams and network. What is no computation of a device is a gap, in the colour of its level; "
+    "of hosts, devices, streams and network. What is not computation on a device is a gap, in the colour of its level; "
     "communication in the row of the network may be covered by computation. Within a column the seconds of a kind "
     "stand together."
 )

@@ -92,7 +92,7 @@ def build_graph(trace: DeviceTrace, waiting_until_s: FloatArray) -> RunGraph:
     issued, issue = np.where(follows, -np.inf, issued), np.where(follows, -np.inf, issue)
     delay, behind = _split_delays(trace, issued, previous, other)
     act_rank = trace.device_ranks[acts.device]
-    awaits, after = _find_awaited(calls.role[feeding], start, end, rank, acts.start_s, acts.end_s, issued, act_rank)
+    awaits, after = _find_awaited(calls.role[feeding], start, end, rank, acts.end_s, issued, act_rank)
     role = calls.role[feeding]
     group = _keep_sound_operations(trace, match_operations(trace).number_operations(len(acts.start_s)))
     begun = np.where(group >= 0, np.maximum(waiting_until_s, acts.start_s), acts.start_s)
@@ -243,7 +243,7 @@ def _split_delays(
 
 def _find_awaited(
     role: IntArray, start: FloatArray, end: FloatArray, rank: IntArray,
-    act_start: FloatArray, act_end: FloatArray, issued: FloatArray, act_rank: IntArray,
+    act_end: FloatArray, issued: FloatArray, act_rank: IntArray,
 ) -> tuple[IntArray, FloatArray]:  # fmt: skip
     """Return which activity each call waited for, the last that ended inside it, and how long it went on after that."""
     awaits: IntArray = np.full(len(start), -1, dtype=np.int64)

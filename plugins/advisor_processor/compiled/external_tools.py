@@ -28,12 +28,11 @@ _NAMES: Final = ("llvm-mca", *(f"llvm-mca-{version}" for version in range(21, 10
 
 @dataclass(frozen=True, slots=True)
 class ToolEstimate:
-    """Cycles per iteration by another tool: of the busiest unit, and in all (``may_exceed`` what is measured)."""
+    """Cycles per iteration by another tool: of the busiest unit, and in all."""
 
     tool: str
     throughput: float
     cycles: float
-    may_exceed: bool
 
 
 def run_llvm_mca(body: Sequence[Instruction]) -> ToolEstimate | None:
@@ -52,7 +51,7 @@ def run_llvm_mca(body: Sequence[Instruction]) -> ToolEstimate | None:
         return None
     if view is None:
         return None
-    return ToolEstimate("llvm-mca", float(view["BlockRThroughput"]), view["TotalCycles"] / view["Iterations"], True)
+    return ToolEstimate("llvm-mca", float(view["BlockRThroughput"]), view["TotalCycles"] / view["Iterations"])
 
 
 def run_osaca(body: Sequence[Instruction], architecture: str) -> ToolEstimate | None:
@@ -76,7 +75,7 @@ def _parse_osaca(text: str) -> ToolEstimate | None:
         return None
     numbers = [float(word) for word in re.findall(r"\d+\.\d+|\d+", sums[-1])]
     throughput, carried = max(numbers[:-2], default=0.0), numbers[-1]
-    return ToolEstimate("OSACA", throughput, max(throughput, carried), False)
+    return ToolEstimate("OSACA", throughput, max(throughput, carried))
 
 
 def format_assembly(body: Sequence[Instruction]) -> str:

@@ -149,12 +149,6 @@ class OperationCounter:
         self.count_node(node.child_by_field_name("value"))
 
 
-def _find_index(node: Node) -> Node | None:
-    """Return the subscript of C++'s grammar, which keeps it in a list."""
-    indices = node.child_by_field_name("indices")
-    return indices.named_children[0] if indices is not None and indices.named_children else None
-
-
 _HANDLERS: Final = {
     "binary_expression": OperationCounter._count_binary,
     "assignment_expression": OperationCounter._count_assignment,
@@ -166,3 +160,9 @@ _HANDLERS: Final = {
     "conditional_expression": OperationCounter._count_conditional,
     "init_declarator": OperationCounter._count_declarator,
 }
+
+
+def _find_index(node: Node) -> Node | None:
+    """Return the subscript of C++'s grammar, which keeps it in a list."""
+    indices = node.child_by_field_name("indices")
+    return indices.named_children[0] if indices is not None and indices.named_children else None

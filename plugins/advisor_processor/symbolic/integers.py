@@ -309,7 +309,7 @@ class _Parser:
         if token in ("static_cast", "reinterpret_cast", "std") and self._peek() in ("<", "::"):
             return self._named_cast(token)
         if re.fullmatch(r"[A-Za-z_]\w*", token):
-            return self._named(token)
+            return self._parse_name(token)
         if token[:1] in "\"'" or re.match(r"[\d.]", token):
             return None
         raise _UnknownTokenError(token)
@@ -329,12 +329,12 @@ class _Parser:
     def _named_cast(self, token: str) -> Any:  # noqa: ANN401
         if token == "std":
             self._expect("::")
-            return self._named(self._take())
+            return self._parse_name(self._take())
         while self._take() != ">":
             pass
         return self._unary()
 
-    def _named(self, name: str) -> Any:  # noqa: ANN401
+    def _parse_name(self, name: str) -> Any:  # noqa: ANN401
         """Return the value of a name with its members, subscripts and calls."""
         while self._peek() in (".", "->") or (self._fortran and self._peek() == "%"):
             self._take()

@@ -46,7 +46,7 @@ def parse_formula(text: str, names: Collection[str]) -> sympy.Expr:
 
     def find_symbol(name: str) -> Any:  # noqa: ANN401
         if name not in names:
-            raise ValueError(f"{name!r} is no parameter; there are {', '.join(sorted(names))}")
+            raise ValueError(f"{name!r} is not a parameter; there are {', '.join(sorted(names))}")
         return make_symbol(name)
 
     try:
@@ -55,7 +55,7 @@ def parse_formula(text: str, names: Collection[str]) -> sympy.Expr:
     except TypeError:
         raise ValueError(f"a function of {text!r} has the wrong number of arguments") from None
     except (MemoryError, RecursionError):
-        raise ValueError(f"{text!r} is no formula") from None
+        raise ValueError(f"{text!r} is not a formula") from None
     except ZeroDivisionError:
         raise ValueError(f"{text!r} divides by zero") from None
     if found.has(sympy.zoo, sympy.nan, sympy.oo, -sympy.oo):
@@ -65,7 +65,7 @@ def parse_formula(text: str, names: Collection[str]) -> sympy.Expr:
 
 def _convert_number(value: float) -> Any:  # noqa: ANN401
     if not math.isfinite(value):
-        raise ValueError(f"{value!r} is no number")
+        raise ValueError(f"{value!r} is not a number")
     return require_sympy().nsimplify(value, rational=True) if value == int(value) else value
 
 

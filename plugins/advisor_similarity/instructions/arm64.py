@@ -9,9 +9,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from capstone import CS_ARCH_ARM64, CS_MODE_ARM, Cs, arm64_const
+from capstone import CS_ARCH_ARM64, CS_MODE_ARM, arm64_const
 
-from advisor_similarity.instructions.capstone_types import UNKNOWN, class_or_unknown, first_instruction, hide_locations
+from advisor_similarity.instructions.capstone_types import (
+    CapstoneDecoder,
+    build_classifier,
+    class_or_unknown,
+    hide_locations,
+)
 from advisor_similarity.steps import (
     CARRY,
     FINE_INDEX,
@@ -70,10 +75,8 @@ _GROUPS: Final = (
         r"(abs|sqd\w+|sri|sli|aes\w+|sha\w+|rev64|rshrn2?|addhn2?|subhn2?|[su]qxtu?n2?|[su]addlv|sqr\w+|uqr\w+)",
     ),
 )
-_PATTERNS: Final = tuple(
-    (re.compile("|".join(f"(?:{pattern})" for pattern in patterns.split())), FINE_INDEX[name])
-    for name, patterns in _GROUPS
-)
+#: The index into ``classes.FINE`` of a mnemonic, None for one of no known group.
+fine_class: Final = build_classifier(_GROUPS)
 #: These do nothing that could be waited for.
 NOTHING: Final = re.compile(r"nop|hint|bti|paciasp|autiasp|pac\w*|aut\w*|xpac\w*|prfu?m|csdb|yield|esb")
 
@@ -110,19 +113,13 @@ def _build_locations() -> Mapping[str, tuple[int, ...]]:
 _LOCATIONS: Final = _build_locations()
 
 
-class Arm64Decoder:
+class Arm64Decoder(CapstoneDecoder):
     """Decodes AArch64."""
 
     def __init__(self, follow_stack: bool = True) -> None:
-        self._disassembler = Cs(CS_ARCH_ARM64, CS_MODE_ARM)
-        self._disassembler.detail = True
-        self._hidden = frozenset() if follow_stack else frozenset((_STACK,))
+        super().__init__(CS_ARCH_ARM64, CS_MODE_ARM, _STACK, follow_stack)
 
-    def decode_instruction(self, code: bytes) -> Template:
-        """Return what the instruction does; see ``Decoder``."""
-        insn = first_instruction(self._disassembler, code)
-        if insn is None:
-            return UNKNOWN
+    def _build_template(self, insn: CapstoneInstruction) -> Template:
         if NOTHING.fullmatch(insn.mnemonic):
             return Template(insn.mnemonic, ())
         found = fine_class(insn.mnemonic)
@@ -191,8 +188,3 @@ def _add_upper_halves(written: Iterable[int]) -> list[int]:
 
 def _find_locations(insn: CapstoneInstruction, register: int) -> tuple[int, ...]:
     return _LOCATIONS.get(insn.reg_name(register) or "", ()) if register else ()
-
-
-def fine_class(mnemonic: str) -> int | None:
-    """Return the index into ``classes.FINE``; None for a mnemonic of no known group."""
-    return next((fine for pattern, fine in _PATTERNS if pattern.fullmatch(mnemonic)), None)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Final, Protocol
+
+from capstone import Cs
 
 from advisor_similarity.steps import FINE_INDEX, OPERATE, Step, Template
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
 
 #: Bytes that the disassembler does not know: one operation, outside of the centroid.
@@ -45,16 +49,37 @@ class CapstoneInstruction(Protocol):
         """Return the name of a register."""
 
 
-class Disassembler(Protocol):
-    """capstone's ``Cs``."""
+class CapstoneDecoder(ABC):
+    """Decodes what capstone disassembles. ``stack`` is the location of the stack pointer.
 
-    def disasm(self, code: bytes, offset: int) -> Iterable[CapstoneInstruction]:
-        """Yield the instructions of ``code``."""
+    One object decodes a run, as equal bytes always mean the same.
+    """
+
+    def __init__(self, architecture: int, mode: int, stack: int, follow_stack: bool) -> None:
+        self._disassembler = Cs(architecture, mode)
+        self._disassembler.detail = True
+        self._hidden = frozenset() if follow_stack else frozenset((stack,))
+
+    def decode_instruction(self, code: bytes) -> Template:
+        """Return what the instruction does; see ``Decoder``."""
+        insn = next(iter(self._disassembler.disasm(code, _PLACE)), None)
+        return UNKNOWN if insn is None else self._build_template(insn)
+
+    @abstractmethod
+    def _build_template(self, insn: CapstoneInstruction) -> Template:
+        """Return what an instruction does that capstone knows."""
 
 
-def first_instruction(disassembler: Disassembler, code: bytes) -> CapstoneInstruction | None:
-    """Return the first instruction of ``code``, None where the disassembler does not know it."""
-    return next(iter(disassembler.disasm(code, _PLACE)), None)
+def build_classifier(groups: Iterable[tuple[str, str]]) -> Callable[[str], int | None]:
+    """Return what gives a mnemonic's index into ``classes.FINE``; None for one of no known group.
+
+    ``groups`` are names of classes, each with regular expressions of mnemonics; the first that matches wholly decides.
+    """
+    patterns = [
+        (re.compile("|".join(f"(?:{pattern})" for pattern in words.split())), FINE_INDEX[name])
+        for name, words in groups
+    ]
+    return lambda mnemonic: next((fine for pattern, fine in patterns if pattern.fullmatch(mnemonic)), None)
 
 
 def class_or_unknown(found: int | None) -> int:

@@ -11,9 +11,9 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from capstone import CS_AC_READ, CS_AC_WRITE, CS_ARCH_X86, CS_MODE_64, Cs, x86_const
+from capstone import CS_AC_READ, CS_AC_WRITE, CS_ARCH_X86, CS_MODE_64, x86_const
 
-from advisor_similarity.instructions.capstone_types import UNKNOWN, class_or_unknown, first_instruction, hide_locations
+from advisor_similarity.instructions.capstone_types import CapstoneDecoder, class_or_unknown, hide_locations
 from advisor_similarity.instructions.x86_tables import (
     EXTENDED,
     FLAG_READS,
@@ -66,19 +66,13 @@ _STRING: Final = re.compile(r"(movs|stos|lods|cmps|scas)[bwdq]")
 _PREFIX: Final = re.compile(r"(rep\w*|lock|notrack|bnd|xacquire|xrelease|data16|addr32)\s+")
 
 
-class X86Decoder:
-    """Decodes x86-64; one object decodes a run, as equal bytes always mean the same."""
+class X86Decoder(CapstoneDecoder):
+    """Decodes x86-64."""
 
     def __init__(self, follow_stack: bool = True) -> None:
-        self._disassembler = Cs(CS_ARCH_X86, CS_MODE_64)
-        self._disassembler.detail = True
-        self._hidden = frozenset() if follow_stack else frozenset((_STACK,))
+        super().__init__(CS_ARCH_X86, CS_MODE_64, _STACK, follow_stack)
 
-    def decode_instruction(self, code: bytes) -> Template:
-        """Return what the instruction does; see ``Decoder``."""
-        insn = first_instruction(self._disassembler, code)
-        if insn is None:
-            return UNKNOWN
+    def _build_template(self, insn: CapstoneInstruction) -> Template:
         full = f"{insn.mnemonic}"
         mnemonic = _PREFIX.sub("", full)
         if mnemonic in NOTHING:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final
 
 from capstone import x86_const
 
+from advisor_similarity.instructions.capstone_types import build_classifier
 from advisor_similarity.steps import (
     CARRY,
     DIRECTION,
@@ -76,10 +76,8 @@ _GROUPS: Final = (
     ("control", r"cpuid rdtscp? syscall sysenter int\w* [lms]fence (v?ld|v?st)mxcsr x\w+ rd\w+ wr\w+ hlt in\w* out\w*"),
     ("control", r"ud\d clflush\w* clwb monitor\w* mwait\w* cli sti str sgdt sidt sldt smsw emms ptwrite tpause umwait"),
 )
-_PATTERNS: Final = tuple(
-    (re.compile("|".join(f"(?:{pattern})" for pattern in patterns.split())), FINE_INDEX[name])
-    for name, patterns in _GROUPS
-)
+#: The index into ``classes.FINE`` of a mnemonic, None for one of no known group.
+fine_class: Final = build_classifier(_GROUPS)
 #: These do nothing that could be waited for.
 NOTHING: Final = frozenset(("nop", "endbr64", "endbr32", "fnop", "vzeroupper", "vzeroall", "pause", "cldemote"))
 
@@ -120,8 +118,3 @@ def _build_locations() -> Mapping[str, tuple[int, ...]]:
 
 
 LOCATIONS: Final = _build_locations()
-
-
-def fine_class(mnemonic: str) -> int | None:
-    """Return the index into ``classes.FINE``; None for a mnemonic of no known group."""
-    return next((fine for pattern, fine in _PATTERNS if pattern.fullmatch(mnemonic)), None)

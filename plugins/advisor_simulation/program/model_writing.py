@@ -30,6 +30,7 @@ _STRAIGHT: Final = 0.03
 _SHORT: Final = 64
 #: Steps between two barriers, and repetitions of them, that are looked for.
 _LONGEST_CYCLE: Final = 64
+Sequenced = int | tuple[int, "list[Sequenced]"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,9 +242,6 @@ def render_linear(factors: Sequence[int], constant: int, names: Sequence[str]) -
     if constant or not text:
         text += (" - " if constant < 0 else " + ") + str(abs(constant)) if text else str(constant)
     return text
-
-
-Sequenced = int | tuple[int, "list[Sequenced]"]
 
 
 def find_cycles(order: list[int]) -> list[Sequenced]:

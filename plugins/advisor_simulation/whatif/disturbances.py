@@ -37,7 +37,7 @@ def build_findings(profile: Profile, trace: Trace) -> tuple[Finding, ...]:
     told = () if trial.excerpt is None else (_describe_excerpt(trial.excerpt, trace),)
     if trial.traced.shared_cores:
         return (*told, _shared_cores(trial.traced))
-    return (*told, *_disturbed(trial, trial.traced, profile), *_slow_core(trial.traced, profile))
+    return (*told, *_report_disturbance(trial, trial.traced, profile), *_slow_core(trial.traced, profile))
 
 
 def _describe_excerpt(excerpt: Excerpt, trace: Trace) -> Finding:
@@ -74,7 +74,7 @@ def _shared_cores(traced: TracedOperations) -> Finding:
     return Finding(_PLUGIN, "shared cores", "ranks", text)
 
 
-def _disturbed(trial: Trial, traced: TracedOperations, profile: Profile) -> tuple[Finding, ...]:
+def _report_disturbance(trial: Trial, traced: TracedOperations, profile: Profile) -> tuple[Finding, ...]:
     times, about = trial.scale_gain(set()), "" if trial.excerpt is None else "about "
     seconds = times * traced.disturbed_seconds()
     if not is_significant(seconds, profile.actual_s, simulated=profile.is_simulated):

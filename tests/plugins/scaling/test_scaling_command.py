@@ -275,7 +275,7 @@ def test_the_json_formats_of_extra_p(tmp_path: Path) -> None:
         (TEXT.replace("METRIC", "METRICS"), "line 6: expected one of"),
         ("PARAMETER p\nPOINTS 1 2 3\n", "no measurements"),
         ('{"parameters": ["p"], "measurements": {"a": {"b": [{"point": [1]}]}}}', "no 'values'"),
-        ('{"parameters": ["p"], "measurements": {"a": {"b": [{"point": [NaN], "values": [1]}]}}}', "no number"),
+        ('{"parameters": ["p"], "measurements": {"a": {"b": [{"point": [NaN], "values": [1]}]}}}', "not a number"),
         ('{"parameters": ["p"], "measurements": {"a": {"b": [{"point": [1, 2], "values": [1]}]}}}', "2 coordinates"),
         ('{"parameters": ["p"], "measurements": [', "not Extra-P's JSON"),
     ],

@@ -80,6 +80,17 @@ def test_turns_are_no_uneven_work(tmp_path: Path) -> None:
     assert advice.recommendations[0].expected_s == pytest.approx(won_s, rel=0.1)
 
 
+def test_one_rank_too_many_is_no_uneven_work(tmp_path: Path) -> None:
+    """Only one rank is queued at a time, too few ends for a queue to be told: the last slices tell the four cores."""
+    phase = replace(SWEEP, work_s=0.0304)
+    advice = advise(
+        replace(ON_TWO, iterations=30, machine=Machine(ranks_per_host=5, cores=4), phases=(phase,)), tmp_path
+    )
+    shared = next(one for one in advice.findings if one.kind == "shared cores")
+    assert shared.measures == {"cores": 4, "ranks": 5}
+    assert not advice.recommendations
+
+
 @pytest.mark.parametrize("kind", ["heavy", "linear", "wandering"])
 def test_uneven_work_on_cores_enough_is_no_turns(kind: str, tmp_path: Path) -> None:
     uneven = replace(SWEEP, load=Load(kind, 0.2, 3))

@@ -96,5 +96,5 @@ def _describe_command(table: TimingTable, cpu_s: float, status: str) -> Iterator
 def _parse_clock(text: PlainText, line: int, cell: str) -> float:
     found = _CLOCK.match(cell)
     if found is None:
-        raise text.make_error(line, f"{cell[:40]!r} is no time")
+        raise text.make_error(line, f"{cell[:40]!r} is not a time")
     return 3600 * float(found[1] or 0) + 60 * float(found[2]) + float(found[3])

@@ -162,6 +162,6 @@ def _keep_fitting(clocks: list[TimingRow], whole: int) -> tuple[TimingRow, ...]:
 def _parse_time(text: PlainText, cell: str, line: int) -> float:
     found = _PARTS.match(cell.strip())
     if found is None:
-        raise text.make_error(line, f"{cell.strip()!r} is no time")
+        raise text.make_error(line, f"{cell.strip()!r} is not a time")
     days, hours, minutes, seconds = (text.parse_number(part or "0", line) for part in found.groups())
     return 86400 * days + 3600 * hours + 60 * minutes + seconds

@@ -90,7 +90,7 @@ def _find_model_time(text: PlainText, line: int, what: str) -> list[datetime]:
     try:
         return [datetime.strptime(found[1], _DATE).replace(tzinfo=UTC)]
     except ValueError:
-        raise text.make_error(line, f"{found[1][:40]} is no time of the model") from None
+        raise text.make_error(line, f"{found[1][:40]} is not a model time") from None
 
 
 def _check_model_times(times: list[datetime]) -> list[Note]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from advisor.support.grouping import iterate_groups
+from advisor.support.grouping import iterate_groups, spread_medians
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -122,12 +122,6 @@ def _count_active(start: FloatArray, end: FloatArray) -> tuple[FloatArray, IntAr
 
 def _scatter(line: IntArray, values: FloatArray) -> float:
     """Return how values scatter around the median of their rank: the standard deviation of the logarithm."""
-    order = np.lexsort((values, line))
-    first = np.flatnonzero(np.diff(line[order], prepend=-1))
-    size = np.diff(np.r_[first, len(order)])
-    center = (values[order[first + (size - 1) // 2]] + values[order[first + size // 2]]) / 2
-    ratio = np.divide(
-        values[order], np.repeat(center, size), where=np.repeat(center > 0, size), out=np.full(len(order), np.nan)
-    )
-    ratio = ratio[~np.isnan(ratio)]
+    center, _ = spread_medians(line, values)
+    ratio = values[center > 0] / center[center > 0]
     return float(np.log(np.clip(ratio, 1 / MOST, MOST)).std()) if len(ratio) else 0.0

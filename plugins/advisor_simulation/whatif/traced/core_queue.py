@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from advisor.support.grouping import number_values
+from advisor.support.grouping import number_values, spread_medians
 from advisor_simulation.replay.numba_compiler import choose_compiled, has_numba
-from advisor_simulation.whatif.traced import queue_loop
-from advisor_simulation.whatif.traced.time_slices import Turns
+from advisor_simulation.whatif.traced import queue_loop, time_slices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
 
     Mask = npt.NDArray[np.bool_]
 
-#: Slices of Linux: ticks of 1, 4 and 10 ms (HZ = 1000, 250, 100), and the base slice of 3 ms from 6.6 on; or none.
-SLICES_S: Final = (0.001, 0.003, 0.004, 0.01, np.inf)
+#: Slices of Linux, or none.
+SLICES_S: Final = (*time_slices.SLICES_S, np.inf)
 #: Ranks on a host, and ends while others are queued, from which on they tell anything.
 LEAST_RANKS: Final = 3
 LEAST_COUNT: Final = 20
@@ -90,7 +89,7 @@ class _Stretches(NamedTuple):
         return np.array([_deviate(total, kind * (int(rank.max()) + 1) + rank), _deviate(total, kind)])
 
 
-def find_queue(rows: ReplayRows, units: Sequence[Unit], hosts: IntArray) -> Turns | None:
+def find_queue(rows: ReplayRows, units: Sequence[Unit], hosts: IntArray) -> time_slices.Turns | None:
     """Return the turns that explain how long ranks of a host compute, None without evidence of any.
 
     ``rows`` are the recorded ones, ``units`` all their units; ``hosts`` (ranks,) says which host each rank is on. The
@@ -110,7 +109,7 @@ def find_queue(rows: ReplayRows, units: Sequence[Unit], hosts: IntArray) -> Turn
         told = _follow(these, cores, slice_s)
         if told is not None:
             factor[these.at] = told[0] / these.seconds * (sizes[host] / cores)
-    return Turns(cores, ranks, slice_s, factor)
+    return time_slices.Turns(cores, ranks, slice_s, factor)
 
 
 def _find_stretches(rows: ReplayRows, units: Sequence[Unit], chosen: Mask) -> _Stretches:
@@ -186,11 +185,8 @@ def _explain(these: _Stretches, cores: int, slice_s: float, least: int) -> float
 
 def _deviate(values: FloatArray, group: IntArray) -> tuple[float, float]:
     """Return how far logarithms are from the median of their group: a tenth of them farther, and half of them."""
-    order = np.lexsort((values, group))
-    first = np.flatnonzero(np.diff(group[order], prepend=-1))
-    size = np.diff(np.r_[first, len(order)])
-    center = (values[order[first + (size - 1) // 2]] + values[order[first + size // 2]]) / 2
-    away = np.abs(values[order] - np.repeat(center, size))[np.repeat(size > 2, size)]
+    center, members = spread_medians(group, values)
+    away = np.abs(values - center)[members > 2]
     if not len(away):
         return 0.0, 0.0
     return float(np.quantile(away, 0.9)), float(np.median(away))

@@ -65,7 +65,7 @@ FEWER_RANKS: Final = ("ranks", "cores")
 FUSED: Final = ("reductions", "fused")
 
 
-def _overlapped(these: ReplayRows, chosen: Mask) -> ReplayRows | None:
+def _overlap_messages(these: ReplayRows, chosen: Mask) -> ReplayRows | None:
     """Let messages travel while the processors compute; not those of pipelines, which are needed at once."""
     return background.hide_messages(these, chosen & ~pipelines.are_in_pipelines(these, chosen))
 
@@ -78,8 +78,8 @@ REWRITES: Final[Mapping[tuple[str, str], Rewrite]] = {
     EARLY: messages.send_early,
     ("receive", "early"): messages.post_early,
     ("pipeline", "finer"): pipelines.refine_pipelines,
-    ("messages", "overlapped"): _overlapped,
-    ("remote", "prefetched"): _overlapped,
+    ("messages", "overlapped"): _overlap_messages,
+    ("remote", "prefetched"): _overlap_messages,
     ("alltoall", "overlapped"): messages.transpose_in_pieces,
     ("bytes", "fewer"): messages.send_fewer_bytes,
     ("messages", "eager"): messages.send_at_once,

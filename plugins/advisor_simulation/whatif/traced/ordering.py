@@ -45,7 +45,7 @@ def send_early(rows: ReplayRows, place: tuple[Numbers, Numbers], chosen: Mask) -
     if not moves:
         one_way = chosen & _one_way(rows) & ~are_in_pipelines(rows, chosen)
         return messages.send_early(rows, one_way) if (one_way & rows.op_mask(*SENDING)).any() else None
-    cut, share, sends, of_move = (np.concatenate(each) for each in zip(*_numbered(moves), strict=True))
+    cut, share, sends, of_move = (np.concatenate(each) for each in zip(*_number_moves(moves), strict=True))
     posted = messages.post_early(rows, chosen)
     key = rows.key.copy()
     key[sends] = rows.key[cut][of_move] + 0.25 + 0.2 * np.arange(len(sends)) / len(sends)
@@ -57,7 +57,7 @@ def is_shown(rows: ReplayRows, place: tuple[Numbers, Numbers], chosen: Mask) -> 
     return next(_moves(rows, place[0], place[1], chosen), None) is not None
 
 
-def _numbered(
+def _number_moves(
     moves: list[tuple[IntArray, FloatArray, IntArray, IntArray]],
 ) -> Iterator[tuple[IntArray, FloatArray, IntArray, IntArray]]:
     before = 0

@@ -44,7 +44,7 @@ def move_work(rows: ReplayRows, found: Sequence[Unit], word: tuple[str, str]) ->
     """Return the rows after a change of which rank computes what of the units; None where it changes nothing."""
     factor = np.ones(len(rows))
     fixed = word[0] == "schedule"  # what is handed out already, and what only one rank has, is not scheduled
-    moving = [unit for unit in found if not (_lightened(rows, unit) or (fixed and (unit.served or _is_alone(unit))))]
+    moving = [unit for unit in found if not (_is_lightened(rows, unit) or (fixed and (unit.served or _is_alone(unit))))]
     for unit, each in zip(moving, FACTORS[word](moving), strict=True):
         kept = np.divide(unit.disturbed, unit.seconds, out=np.zeros_like(unit.seconds), where=unit.seconds > 0)
         factor[unit.at] = (each + (1.0 - each) * kept)[rows.line[unit.at], unit.turn]
@@ -91,7 +91,7 @@ def _set_seconds(rows: ReplayRows, wanted: Iterable[tuple[Unit, FloatArray]]) ->
     return None if (factor == 1.0).all() else rows.scale_seconds(factor)
 
 
-def _lightened(rows: ReplayRows, unit: Unit) -> bool:
+def _is_lightened(rows: ReplayRows, unit: Unit) -> bool:
     """Return whether an earlier change gave work of a phase to ranks that only waited in it: that is done once."""
     recorded = rows.program.value[rows.key[unit.at].astype(np.int64)]
     return float(unit.seconds.sum()) < UNMOVED * float(recorded.sum())
@@ -161,7 +161,7 @@ def _on_demand(found: Sequence[Unit]) -> Sequence[FloatArray]:
     return made
 
 
-def _again(found: Sequence[Unit]) -> Sequence[FloatArray]:
+def _decompose_again(found: Sequence[Unit]) -> Sequence[FloatArray]:
     """Cut the domain again ``PERIODS`` times, by the loads since the last time; the first period stays as it was."""
     made = []
     for unit in found:
@@ -208,8 +208,8 @@ FACTORS: Final[Mapping[tuple[str, str], Factors]] = {
     ("rebalance", "phases"): _by_phase,
     ("rebalance", "each phase"): _by_phase,
     ("rebalance", "critical phase"): _by_largest,
-    ("rebalance", "iterations"): _again,
-    ("rebalance", "periods"): _again,
+    ("rebalance", "iterations"): _decompose_again,
+    ("rebalance", "periods"): _decompose_again,
     ("schedule", "dynamic"): _on_demand,
     ("schedule", "subdomains"): _on_demand,
 }
