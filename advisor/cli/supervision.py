@@ -167,24 +167,35 @@ def _run_once(task: Callable[[], int], state: _ChildState) -> int:
         state.pipe = sending
         _run_child(task, state)
     os.close(sending)
-    waited = _Wait(child, receiving)
+    waited, requests = _Wait(child, receiving), list[int]()
     try:
-        with _interrupted_by_request():
+        with _interrupted_by_request(requests):
             return waited.receive_result()
     except KeyboardInterrupt:
-        if waited.interrupt_child():  # it said so itself
+        if waited.interrupt_child() and not requests:  # it said so itself
             return INTERRUPTED
         raise
     finally:
         os.close(receiving)
         waited.end_child()
+        if requests:  # whoever asked sees that this process heeded it
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+            os.kill(os.getpid(), signal.SIGTERM)
 
 
 @contextmanager
-def _interrupted_by_request() -> Iterator[None]:
-    """Take a request to end, as of batch systems, for an interruption, so that what the child runs ends with it."""
+def _interrupted_by_request(requests: list[int]) -> Iterator[None]:
+    """Take a request to end, as of batch systems, for an interruption, so that what the child runs ends with it.
+
+    ``requests`` holds it then.
+    """
+
+    def interrupt(number: int, _: object) -> NoReturn:
+        requests.append(number)
+        raise KeyboardInterrupt
+
     try:
-        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        before = signal.signal(signal.SIGTERM, interrupt)
     except ValueError:  # not in the main thread
         yield
         return

@@ -34,6 +34,7 @@ phase.imbalance phase.rank_imbalance phase.thread_imbalance phase.dynamic_ratio 
 phase.slowest_differs phase.iterations phase.share phase.closed_by phase.is_serial phase.phases phase.heaviest_share
 phase.work_s phase.alone_share phase.shareable_s wait.task_share code.interpreted_share omp.task_mean_s omp.tasks
 wait.late_sender_share wait.late_receiver_share wait.collective_share wait.barrier_share wait.thread_share
+wait.late_root_share wait.answer_share
 wait.lock_share wait.notice_share wait.notices wait.hand_overs wait.hand_over_share wait.interpreter_share
 wait.work_per_hand_over_s code.pickled_share code.keyed_share code.listed_share code.regrown_share
 code.decoded_share code.rowwise_share wait.unmatched_share wait.share
