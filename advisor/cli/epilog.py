@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from advisor.model.job_account import JobAccount
 
 NAME = "epilog"
+#: Accounts of a job are shorter, in bytes; what comes behind that is not read.
+_ACCOUNT_LIMIT: Final = 1 << 24
 #: Of what a job wrote, so many of the newest entries of its directory are looked at.
 _MOST_ENTRIES: Final = 200
 #: Clocks of nodes and of file servers differ; a file this much older than the job may be its own (seconds).
@@ -124,7 +126,9 @@ def _load_account(job: BatchJob | None, file: Path | None) -> JobAccount | str:
 
     try:
         if file is not None:
-            return _parse_account(file, file.read_text(encoding="utf-8", errors="replace"))
+            with file.open("rb") as stream:
+                content = stream.read(_ACCOUNT_LIMIT)
+            return _parse_account(file, content.decode("utf-8", "replace"))
         if job is None:
             return "no job was named"
         text = print_account(job)

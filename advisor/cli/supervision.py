@@ -190,12 +190,12 @@ def _interrupted_by_request(requests: list[int]) -> Iterator[None]:
     ``requests`` holds it then.
     """
 
-    def interrupt(number: int, _: object) -> NoReturn:
+    def interrupt_command(number: int, _: object) -> NoReturn:
         requests.append(number)
         raise KeyboardInterrupt
 
     try:
-        before = signal.signal(signal.SIGTERM, interrupt)
+        before = signal.signal(signal.SIGTERM, interrupt_command)
     except ValueError:  # not in the main thread
         yield
         return

@@ -2,7 +2,8 @@
 
 A campaign is a folder with one folder for each run, ``PROGRAM.p64.n128.r2`` or ``mm.x10y1z1.r1``: letters that name a
 parameter, its value (a comma is a decimal point), and ``r`` with the number of the repeat. One folder alone may be
-called like that by chance; two with the same names and other values or repeats are a campaign.
+called like that by chance; two with the same names and other values or repeats are a campaign. A single pair by
+itself, such as ``v2``, is more often the name of a build.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def _parameters(name: str) -> dict[str, float] | None:
     """Return names and values in the name of a folder, None where it is not made of them."""
     whole = _FOLDER.fullmatch(name)
     pairs = _PAIR.findall(whole["pairs"]) if whole else []
-    if not pairs or len({key for key, _ in pairs}) < len(pairs):
+    if whole is None or len({key for key, _ in pairs}) < len(pairs) or (whole["program"] is None and len(pairs) == 1):
         return None
     return {key: float(value.replace(",", ".")) for key, value in pairs}
 

@@ -12,14 +12,17 @@ import shutil
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from urllib.request import Request
 
 import pytest
 from command_line import ROOT, environment, run
 from patience import PATIENCE_S, wait_until
 
 from advisor.cli.entry import main
+from advisor.cli.job_messages import post_text
 from advisor.collect.batch_jobs import BatchJob, find_batch_job
 from advisor.collect.scheduler_accounts import parse_flux_jobs, parse_qstat
 from advisor.model.errors import AdvisorError
@@ -172,7 +175,23 @@ def test_the_lines_are_posted(job: Path, tmp_path: Path, monkeypatch: pytest.Mon
         finally:
             server.shutdown()
             thread.join()
-    assert json.loads(bodies[0])["text"].count("\n") == 3
+    text = json.loads(bodies[0])["text"]
+    assert text.count("\n") == 3
+    assert not set(text) & set("<>")
+
+
+def test_names_in_a_post_mention_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[bytes] = []
+
+    def keep_body(request: Request, timeout: float) -> nullcontext[None]:
+        assert isinstance(request.data, bytes)
+        sent.append(request.data)
+        return nullcontext()
+
+    monkeypatch.setattr("urllib.request.urlopen", keep_body)
+    post_text("http://127.0.0.1/hook", "job <!channel> <@U1> @all & co")
+    text = json.loads(sent[0])["text"]
+    assert text == "job &lt;!channel&gt; &lt;@\N{WORD JOINER}U1&gt; @\N{WORD JOINER}all &amp; co"
 
 
 @pytest.mark.parametrize(

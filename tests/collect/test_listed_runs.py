@@ -108,5 +108,9 @@ def test_folders_of_a_campaign_state_parameters(tmp_path: Path) -> None:
     written(tmp_path / "alone" / "v2" / "profile.json")
     assert stated_parameters(tmp_path / "mm.p8.n20,5.r1" / "profile.json") == {"p": 8.0, "n": 20.5}
     assert stated_parameters(tmp_path / "alone" / "v2" / "profile.json") == {}
+    for builds in (("v1", "v2"), ("ba12345", "ba12346")):
+        for name in builds:
+            written(tmp_path / "builds" / name / "profile.json")
+        assert stated_parameters(tmp_path / "builds" / builds[1] / "profile.json") == {}
     runs, _ = pipeline.read_runs([tmp_path / "mm.p8.n20,5.r1"], pipeline.Options(), host.load_plugins())
     assert runs[0].parameters["p"] == 8.0
