@@ -15,7 +15,7 @@ import threading
 from contextlib import nullcontext
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from urllib.request import Request
+from typing import TYPE_CHECKING
 
 import pytest
 from command_line import ROOT, environment, run
@@ -27,6 +27,9 @@ from advisor.collect.batch_jobs import BatchJob, find_batch_job
 from advisor.collect.scheduler_accounts import parse_flux_jobs, parse_qstat
 from advisor.model.errors import AdvisorError
 from advisor.trace.recordings.command import RunCommand, read_command, write_command
+
+if TYPE_CHECKING:
+    from urllib.request import Request
 
 TRACE = ROOT / "examples" / "tutorial" / "recorded" / "v1-1" / "galaxy_trace"
 SACCT = ROOT / "tests" / "profiles" / "slurm" / "sacct-22.05.txt"
