@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from advisor.model.job_account import JobAccount
 
 NAME = "epilog"
-#: Accounts of a job are shorter, in bytes; what comes behind that is not read.
-_ACCOUNT_LIMIT: Final = 1 << 24
 #: Of what a job wrote, so many of the newest entries of its directory are looked at.
 _MOST_ENTRIES: Final = 200
 #: Clocks of nodes and of file servers differ; a file this much older than the job may be its own (seconds).
@@ -123,12 +121,11 @@ def _describe_job(job: BatchJob | None, account: JobAccount | str, args: argpars
 def _load_account(job: BatchJob | None, file: Path | None) -> JobAccount | str:
     """Return what the scheduler accounts of the job, or why it tells nothing: the profiles speak all the same."""
     from advisor.collect.scheduler_accounts import print_account
+    from advisor.formats.plain_text import read_content
 
     try:
         if file is not None:
-            with file.open("rb") as stream:
-                content = stream.read(_ACCOUNT_LIMIT)
-            return _parse_account(file, content.decode("utf-8", "replace"))
+            return _parse_account(file, read_content(file).decode("utf-8", "replace"))
         if job is None:
             return "no job was named"
         text = print_account(job)

@@ -33,7 +33,9 @@ UNDISTURBED_TRANSFER: Final = "transfer.undisturbed_s"
 IDLE_ENDS: Final = "threads.idle_ends_s"
 #: Counts by row and location: messages, and their bytes, that go to the first rank.
 TO_FIRST, BYTES_TO_FIRST = "messages.to_first", "messages.to_first_B"
-#: Fewer equal calls show no quarter that nobody disturbed.
+#: Counts by row and location: seconds of waiting for what a loop asks for one after the other.
+ANSWER_SECONDS: Final = "wait.answer_s"
+#: Fewer equal calls show none that nobody disturbed.
 _EQUALS: Final = 8
 _QUICK: Final = 0.02
 

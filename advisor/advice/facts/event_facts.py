@@ -14,6 +14,7 @@ from advisor.advice.facts import collecting, event_rows
 from advisor.advice.facts.source import compute_share
 from advisor.model.records import ALIGNED_FILE, SMALL_IO_B, UNALIGNED_FILE
 from advisor.trace import io_calls
+from advisor.trace.counts import ANSWER_SECONDS
 
 if TYPE_CHECKING:
     from advisor.advice.facts.source import Compute, FactSource
@@ -31,9 +32,6 @@ WORKING: Final = 0.01
 _COMMUNICATING: Final = ("transfer", "wait", "sync")
 #: Collecting and broadcasting belong together if there are nearly as many calls of both.
 _PAIRED: Final = 0.8
-
-#: Counts by region and processor: seconds of waiting for what is asked for one after the other.
-ANSWER_SECONDS: Final = "wait.answer_s"
 
 WAITING_KINDS: Final = {
     "late_sender": ("late sender",),

@@ -10,6 +10,7 @@ import numpy as np
 from advisor.formats.recording.call_rows import CallRows
 from advisor.formats.recording.python_lines import parse_source
 from advisor.formats.recording.recorded_threads import WAITS_FOR_CHILDREN, calls_of
+from advisor.trace.counts import ANSWER_SECONDS
 from advisor.trace.recordings.layout import PYTHON_BIT
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from advisor.formats.recording.contents import Recording
     from advisor.model.records import FloatArray, Profile
 
-#: What is counted: seconds by region and processor.
-ANSWERS: Final = "wait.answer_s"
 #: Calls in which a process waits for another program: a server, or one that it has started.
 _ASKING: Final = (
     "poll", "ppoll", "select", "pselect", "epoll_wait", "epoll_pwait", "connect", "pipe_read", *WAITS_FOR_CHILDREN,
@@ -64,7 +63,7 @@ def count_sequential_waits(profile: Profile, recording: Recording) -> dict[str, 
     records = thread.records[calls[row >= 0]]
     lasted = np.maximum(records["end_ns"].astype(np.int64) - records["start_ns"].astype(np.int64), 0)
     np.add.at(found[:, q], row[row >= 0], lasted / 1e9)
-    return {ANSWERS: found}
+    return {ANSWER_SECONDS: found}
 
 
 def find_asking_lines(tree: ast.Module) -> frozenset[int]:
