@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LEAVING: Final = ("break_statement", "continue_statement", "return_statement", "goto_statement")
 
 
-def list_case_conditions(switch: Node) -> dict[int, str | None]:
+def list_case_conditions(switch: Node) -> Conditions:
     """Return the condition of each label: one of the labels from which control gets there."""
     subject = node_text(switch.child_by_field_name("condition"))
     body = switch.child_by_field_name("body")
@@ -23,7 +23,7 @@ def list_case_conditions(switch: Node) -> dict[int, str | None]:
     values = [node_text(label.child_by_field_name("value")) for label in labels]
     tests = [f"({subject}) == ({value})" for value in values if value]
     default = f"!({' || '.join(tests)})" if tests else "1"
-    found: dict[int, str | None] = {}
+    found: Conditions = {}
     reaching: list[str] | None = []
     for label, value in zip(labels, values, strict=True):
         if reaching is not None:

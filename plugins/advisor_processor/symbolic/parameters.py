@@ -16,7 +16,7 @@ def hand_over(
     frame: Frame, parameter: str, text: str, caller: Frame, shared: Mapping[str, Any], shapes: ArrayShapes
 ) -> None:
     """Give a parameter the members of a structure, and its extents; ``text`` is the argument as written."""
-    plain = text.lstrip("&").replace("->", ".")
+    plain = _name_variable(text)
     extents = shapes.find_extents(caller, plain)
     if extents is not None:
         frame.extents[parameter] = extents
@@ -29,7 +29,7 @@ def hand_back(
     frame: Frame, parameter: str, text: str, language: str, assigned: frozenset[str]
 ) -> Iterator[tuple[str, Any]]:
     """Yield what a function changed through a pointer, a structure or, in Fortran, any argument."""
-    plain = text.lstrip("&").replace("->", ".")
+    plain = _name_variable(text)
     if not re.fullmatch(r"[A-Za-z_][\w.]*", plain):
         return
     if text.startswith("&") and "*" + parameter in frame.variables:
@@ -41,3 +41,8 @@ def hand_back(
     for name, each in frame.variables.items():
         if name.startswith(parameter + "."):
             yield plain + name.removeprefix(parameter), each
+
+
+def _name_variable(text: str) -> str:
+    """Return what an argument as written names: a variable or a member, also by its address or through a pointer."""
+    return text.lstrip("&").replace("->", ".")
