@@ -330,7 +330,7 @@ def test_a_fact_that_fails_is_unknown_and_said(unit: str, compute: object, words
 # ---- whatever a profile holds
 
 #: Facts that depend on who is named first of equals.
-TIES = ("phase.slowest_rank_persistence", "phase.slowest_differs", "phase.thread_imbalance")
+TIES = ("phase.slowest_rank_persistence", "phase.slowest_differs", "phase.thread_imbalance", "run.iterations")
 SHARES = [fact.name for fact in VOCABULARY if fact.unit == "share" and not fact.name.startswith(("memory", "cache"))]
 
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 TRACE = ROOT / "examples" / "tutorial" / "recorded" / "v1-1" / "galaxy_trace"
 SACCT = ROOT / "tests" / "profiles" / "slurm" / "sacct-22.05.txt"
 CLUSTERS = ROOT / "packaging" / "clusters"
+#: 2020-01-01T00:00:00Z, in seconds of the epoch: before any job here ran.
+BEFORE_JOB = 1577836800.0
 QSTAT = """Job Id: 123.pbs
     Job_Name = heat
     Job_Owner = user@login
@@ -279,6 +281,8 @@ def test_pbs_is_asked_again_for_a_job_that_ended(
     script = f'[ "$1" = -x ] && exec cat {job.parent}/qstat.txt\necho {refuse!r} >&2; exit 35'
     put_tool(job.parent / "bin", "qstat", script)
     monkeypatch.setenv("PBS_JOBID", "123.pbs")
+    for path in (job / "galaxy_trace", *(job / "galaxy_trace").rglob("*")):
+        os.utime(path, (BEFORE_JOB, BEFORE_JOB))
     assert main(["epilog"]) == 0
     used, lost, _ = capsys.readouterr().out.splitlines()
     assert used == (
@@ -292,7 +296,7 @@ def test_a_job_of_flux_is_known_to_its_instance_or_the_parent(
     job: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], knows: str
 ) -> None:
     table = job.parent / "flux.json"
-    table.write_text(json.dumps({**FLUX, "cwd": str(job), "t_run": 1577836800.0}), encoding="utf-8")
+    table.write_text(json.dumps({**FLUX, "cwd": str(job), "t_run": BEFORE_JOB}), encoding="utf-8")
     put_tool(
         job.parent / "bin",
         "flux",
