@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import tempfile
 from contextlib import suppress
@@ -64,6 +65,8 @@ def run_command(args: argparse.Namespace) -> int:
     if job is None and not (args.paths or args.account):
         raise UsageError("not in a batch job (Slurm, PBS, Flux); name a job with --job, or profiles")
     account = _load_account(job, args.account)
+    if args.job and args.account and not isinstance(account, str) and not _is_same_job(args.job, account.job):
+        account = f"{args.account} is the account of job {account.job}"
     with tempfile.TemporaryDirectory(prefix="gapwatch-") as folder:
         told = Path(folder) / "lines"
 
@@ -146,6 +149,12 @@ def _parse_account(file: Path, text: str) -> JobAccount:
     from advisor.formats.job_accounts import read_account
 
     return parse_account(text) or read_account(file)
+
+
+def _is_same_job(number: str, other: str) -> bool:
+    """Return whether two numbers may name one job: with or without server (``12.pbs``), step or task (``12_3``)."""
+    alone, other_alone = (re.split(r"[._+\[]", text.replace("\u0192", "f"))[0] for text in (number, other))
+    return alone == other_alone
 
 
 def _name_job(job: BatchJob | None, account: JobAccount | str) -> str:

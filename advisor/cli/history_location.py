@@ -6,20 +6,23 @@ import argparse
 import os
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from advisor.cli import user_folders
 from advisor.model.errors import UsageError
+from advisor.output.clean import clean_text
 from advisor.support.disk_cache import system_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from advisor.advice.earlier_runs import RunHistory
     from advisor.history.location import HistoryLocation
     from advisor.history.runs import RunStore
 
 STATE_VARIABLE = "GAPWATCH_STATE"
+#: Programs that a line names.
+_NAMED_PROGRAMS: Final = 12
 
 
 def add_state_argument(parser: argparse.ArgumentParser) -> None:
@@ -104,7 +107,17 @@ def open_history(args: argparse.Namespace) -> RunHistory | None:
 def require_program(program: str | None, runs: RunStore) -> None:
     """Raise ``UsageError`` where the history holds no run of ``program``, if one is named."""
     if program is not None and not runs.has_program(program):
-        raise UsageError(f"no run of {program!r} in the history; there are {', '.join(runs.list_programs()) or 'none'}")
+        from advisor.support.documents.scalars import suggest_word
+
+        known = runs.list_programs()
+        near = suggest_word(program, known)
+        raise UsageError(f"no run of {program!r} in the history{near}; there are {list_programs(known) or 'none'}")
+
+
+def list_programs(names: Sequence[str]) -> str:
+    """Return the first names and how many there are more, on one line; '' without names."""
+    more = len(names) - _NAMED_PROGRAMS
+    return ", ".join([*map(clean_text, names[:_NAMED_PROGRAMS]), *([f"{more:,} more"] if more > 0 else [])])
 
 
 @contextmanager

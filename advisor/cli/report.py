@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.cli import history_location, option_types, output, progress, user_folders
 from advisor.model.errors import AdvisorError, StoreError
+from advisor.model.units import format_count
 from advisor.support.atomic_write import atomic_write
 
 if TYPE_CHECKING:
@@ -72,10 +73,8 @@ def run_command(args: argparse.Namespace) -> int:
     for old in set(folder.glob(f"{_PAGE}.html")) - {folder / one.file for one in shown}:
         old.unlink(missing_ok=True)
     _write_page(folder / _INDEX, index.render_index_page(programs, tuple(dict.fromkeys(problems))), args.mode)
-    many = "1 run" if len(shown) == 1 else f"{len(shown)} runs"
-    output.write_output(
-        f"{folder / _INDEX}: {', '.join(program.name for program in programs) or 'no program'}; {many}\n"
-    )
+    names = history_location.list_programs([program.name for program in programs])
+    output.write_output(f"{folder / _INDEX}: {names or 'no program'}; {format_count(len(shown), 'run')}\n")
     output.write_messages(*dict.fromkeys(problems))
     return 0
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from advisor.cli import history_location, output, report_output
+from advisor.model.units import format_count
 
 if TYPE_CHECKING:
     import argparse
@@ -30,7 +31,7 @@ def run_command(args: argparse.Namespace) -> int:
 
 def _describe_runs(runs: RunStore) -> str:
     many, programs = runs.count_runs(), runs.list_programs()
-    return f"{many} {'run' if many == 1 else 'runs'} of {', '.join(programs)}" if many else "no run yet"
+    return f"{format_count(many, 'run')} of {history_location.list_programs(programs)}" if many else "no run yet"
 
 
 def _build_report(args: argparse.Namespace) -> Report:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import AdvisorError
 from advisor.model.job_account import JobAccount
-from advisor.support.child_process import run_child
+from advisor.support.child_process import ChildResult, run_child
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -58,9 +58,15 @@ def print_account(job: BatchJob) -> str:
             made = run_child([*words, job.number], _PATIENCE_S)
             if made.status == 0 and made.output.strip() and len(made.output) <= _LIMIT:
                 return made.text
-            said = (made.failure or made.error_text.strip().split("\n")[0] or f"status {made.status}").strip()
+            said = (made.failure or made.error_text.strip().split("\n")[0] or _name_lack(made, job)).strip()
             reasons.append(said if said.startswith(words[0]) else f"{words[0]}: {said}")
     raise AdvisorError(reasons[-1] if len(asked) == 1 else "; ".join(reasons))
+
+
+def _name_lack(made: ChildResult, job: BatchJob) -> str:
+    if made.status:
+        return f"status {made.status}"
+    return f"prints more than {_LIMIT >> 20} MiB" if made.output.strip() else f"prints nothing of job {job.number}"
 
 
 def parse_account(text: str) -> JobAccount | None:

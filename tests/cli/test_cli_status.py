@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from contextlib import closing
 from pathlib import Path
@@ -158,3 +159,15 @@ def test_a_profile_that_was_being_read_at_the_end_is_in_nobodys_way(
         assert daemon.counts()["waiting"] == 1
     with closing(open_read_only(place / "state")) as connection:
         assert connection.execute("SELECT reason FROM files").fetchall() == [(None,)]
+
+
+def test_many_programs_with_strange_names_take_one_line(place: Path, says: Callable[..., tuple[int, str, str]]) -> None:
+    for number in range(14):
+        profile(place / "runs" / f"{number}.json", program=f"heat\n{number:02}")
+    says("watch", "runs", "--once")
+    told = " ".join(says("status")[1].split())
+    assert re.search(r"14 runs of (heat\\n\d\d, ){12}2 more", told)
+    code, _, complaint = says("history", "heat 07")
+    assert (code, len(complaint.splitlines())) == (2, 1)
+    assert complaint.endswith("2 more\n")
+    assert r"(did you mean 'heat\n07'?)" in complaint

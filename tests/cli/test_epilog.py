@@ -123,6 +123,24 @@ def test_a_scheduler_that_says_nothing_does_not_hide_the_advice(job: Path, capsy
     assert lost.startswith("galaxy: ")
 
 
+def test_a_job_that_the_scheduler_does_not_know_is_said(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    put_tool(job.parent / "bin", "sacct", "exit 0")
+    assert main(["epilog", "--job", "8", "galaxy_trace"]) == 0
+    used, *_ = capsys.readouterr().out.splitlines()
+    assert used == "job 8: what it used is not known: sacct: prints nothing of job 8"
+
+
+@pytest.mark.parametrize(("number", "is_own"), [("123", True), ("123.pbs.site", True), ("12", False), ("1234", False)])
+def test_the_account_of_another_job_is_refused(
+    job: Path, capsys: pytest.CaptureFixture[str], number: str, is_own: bool
+) -> None:
+    (job / "qstat.txt").write_text(QSTAT, encoding="utf-8")
+    assert main(["epilog", "--job", number, "--account", "qstat.txt", "galaxy_trace"]) == 0
+    used, *_ = capsys.readouterr().out.splitlines()
+    refused = f"job {number}: what it used is not known: qstat.txt is the account of job 123.pbs"
+    assert (used == refused) is not is_own
+
+
 def test_what_a_running_job_used_is_not_known_yet(job: Path, capsys: pytest.CaptureFixture[str]) -> None:
     running = SACCT.read_text(encoding="utf-8").replace("COMPLETED", "RUNNING").replace("00:04.510", "00:00:00")
     (job.parent / "running.txt").write_text(running, encoding="utf-8")

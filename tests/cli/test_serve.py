@@ -103,9 +103,22 @@ def test_documents_say_what_the_history_holds(state: Path) -> None:
     assert b"# EOF" in metrics.body
 
 
-@pytest.mark.parametrize("path", ["/runs/99", "/api/v1/runs/99", f"/runs/{10**30}", "/nothing", "/../etc/passwd"])
+@pytest.mark.parametrize(
+    "path", ["/runs/99", "/api/v1/runs/99", f"/runs/{10**30}", "/runs/-1", "/nothing", "/../etc/passwd"]
+)
 def test_what_is_not_there_is_not_found(state: Path, path: str) -> None:
     assert ask(build(state), path).status == 404
+
+
+def test_numbers_longer_than_any_integer_are_not_found(state: Path) -> None:
+    for path in ("/runs/", "/api/v1/runs/"):
+        answer = ask(build(state), path + "9" * 5000)
+        assert (answer.status, len(answer.body) < 100) == (404, True)
+
+
+def test_items_are_those_of_a_program(state: Path) -> None:
+    answer = ask(build(state), "/api/v1/items")
+    assert (answer.status, answer.body) == (400, b"of which program? /api/v1/items?program=NAME\n")
 
 
 def test_without_a_history_there_is_an_empty_page(tmp_path: Path) -> None:
@@ -126,7 +139,11 @@ def test_every_answer_has_the_headers(state: Path) -> None:
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["x-frame-options"] == "DENY"
         assert headers["cache-control"] == "private, no-store"
-    assert "default-src 'none'" in ask(build(state), "/api/v1/files").headers["content-security-policy"]
+    for path in ("/api/v1/files", "/metrics", "/nothing", "/api/v1/items"):
+        assert (
+            ask(build(state), path).headers["content-security-policy"] == "default-src 'none'; frame-ancestors 'none'"
+        )
+    assert ask(build(state), "/").headers["content-security-policy"] == "frame-ancestors 'none'"
 
 
 def test_nobody_comes_in_without_the_token(state: Path) -> None:

@@ -15,6 +15,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
@@ -48,9 +49,11 @@ HEADERS: Final = (
     (b"cache-control", b"private, no-store"),
     (b"cross-origin-resource-policy", b"same-origin"),
 )
-#: Of what is no page. Pages carry a policy with the hashes of their style and script.
-_POLICY: Final = "default-src 'none'; frame-ancestors 'none'"
-_LARGEST: Final = 2**63 - 1
+#: Of pages, which carry the hashes of their style and script themselves, and of everything else.
+_PAGE_POLICY: Final = b"frame-ancestors 'none'"
+_POLICY: Final = b"default-src 'none'; frame-ancestors 'none'"
+#: Digits of the largest number of a run that a history can hold, 2**63 - 1.
+_MOST_DIGITS: Final = 19
 #: Runs of a program on the page that lists all, runs in a document, and answers that are kept.
 _RUNS, _ENTRIES, _KEPT = 20, 1_000, 64
 SCHEMA: Final = "gapwatch/site/1"
@@ -63,7 +66,7 @@ def build_application(answers: HistoryAnswers, token: str | None, hosts: Sequenc
         return _guard(lambda request: HTMLResponse(make(request)))
 
     def answer_document(make: Callable[[Request], object]) -> Callable[[Request], Response]:
-        return _guard(lambda request: JSONResponse(make(request), headers={"content-security-policy": _POLICY}))
+        return _guard(lambda request: JSONResponse(make(request)))
 
     def answer_metrics(request: Request) -> Response:
         kind = "application/openmetrics-text; version=1.0.0; charset=utf-8"
@@ -71,18 +74,15 @@ def build_application(answers: HistoryAnswers, token: str | None, hosts: Sequenc
 
     routes = [
         Route("/", answer_page(lambda _: answers.render_index())),
-        Route("/runs/{number:int}", answer_page(lambda request: answers.render_run(_run_number(request)))),
+        Route("/runs/{number}", answer_page(lambda request: answers.render_run(_run_number(request)))),
         Route("/metrics", _guard(answer_metrics)),
         Route("/api/v1/programs", answer_document(lambda _: answers.list_programs())),
         Route("/api/v1/runs", answer_document(lambda request: answers.list_runs(request.query_params.get("program")))),
         Route(
-            "/api/v1/runs/{number:int}",
+            "/api/v1/runs/{number}",
             answer_document(lambda request: answers.build_run_document(_run_number(request))),
         ),
-        Route(
-            "/api/v1/items",
-            answer_document(lambda request: answers.list_items(request.query_params.get("program", ""))),
-        ),
+        Route("/api/v1/items", answer_document(lambda request: answers.list_items(_program_name(request)))),
         Route("/api/v1/files", answer_document(lambda _: answers.count_files())),
     ]
     middleware = [
@@ -94,7 +94,16 @@ def build_application(answers: HistoryAnswers, token: str | None, hosts: Sequenc
 
 
 def _run_number(request: Request) -> int:
-    return min(int(request.path_params["number"]), _LARGEST)
+    said = str(request.path_params["number"])
+    if not (said.isascii() and said.isdigit() and len(said) <= _MOST_DIGITS):
+        raise HTTPException(404, f"no run has the number {said[:_MOST_DIGITS]!r}\n")
+    return min(int(said), 2**63 - 1)
+
+
+def _program_name(request: Request) -> str:
+    if not (name := request.query_params.get("program")):
+        raise HTTPException(400, f"of which program? {request.url.path}?program=NAME\n")
+    return name
 
 
 def _guard(answer: Callable[[Request], Response]) -> Callable[[Request], Response]:
@@ -113,7 +122,7 @@ def _guard(answer: Callable[[Request], Response]) -> Callable[[Request], Respons
 
 
 class _HeaderMiddleware:
-    """Adds the headers that every answer has."""
+    """Adds the headers that every answer has, and the policy of its kind."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -121,7 +130,9 @@ class _HeaderMiddleware:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message["headers"], *HEADERS]
+                kind = dict(message["headers"]).get(b"content-type", b"")
+                policy = _PAGE_POLICY if kind.startswith(b"text/html") else _POLICY
+                message["headers"] = [*message["headers"], *HEADERS, (b"content-security-policy", policy)]
             await send(message)
 
         await self._app(scope, receive, send_with_headers)
