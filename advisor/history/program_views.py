@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 #: Runs of a program whose run times a line holds, and troubles that are listed.
-_RUNS: Final = 40
+MOST_RUN_TIMES: Final = 40
 _TROUBLES: Final = 50
 #: States of items that nobody has looked at yet.
 _UNSEEN: Final = ("new", "back")
@@ -127,7 +127,7 @@ class HistoryViews:
 
 
 def _summarize_program(program: str, runs: RunStore, items: ItemStore) -> ProgramSummary:
-    entries = runs.list_entries(program, _RUNS)
+    entries = runs.list_entries(program, MOST_RUN_TIMES)
     unseen = sum(item.state in _UNSEEN for item in items.items_of_program(program))
     return ProgramSummary(entries[-1], tuple(entry.actual_s for entry in entries), unseen)
 

@@ -163,7 +163,7 @@ def test_the_newest_run_is_compared_with_the_build_before(state: Path) -> None:
     async def steps(pilot: Pilot[None]) -> None:
         await wait_for_text(pilot, "solver v1: 47.0 s")
         await pilot.press("c")
-        await wait_for_text(pilot, "there is no other build")
+        await wait_for_text(pilot, "this is the first run of the program")
         await open_jacobi(pilot)
         await pilot.press("c")
         await wait_for_text(pilot, "from v1 (4 runs) to v2 (4 runs)", "more than noise")
@@ -221,8 +221,39 @@ def test_the_filter_leaves_the_programs_that_fit(state: Path) -> None:
         await wait_for_text(pilot, "jacobi v2: 60.3 s")
         await pilot.press("escape")
         await wait_for(pilot, lambda: len(rows_of(app_of(pilot), "programs")) == 2)
+        field = app_of(pilot).query_one("#filter")
+        for end in ("enter", "escape"):
+            await pilot.press("slash")
+            await wait_for(pilot, lambda: bool(field.region))
+            await pilot.press(end)
+            await wait_for(pilot, lambda: not field.region)
 
     drive(state, steps)
+
+
+@pytest.mark.parametrize(
+    ("build", "said"),
+    [(None, "no earlier run names its build"), ("v1", "no other build ran with the same ranks and parameters")],
+)
+def test_why_nothing_can_be_compared_is_said(tmp_path: Path, build: str | None, said: str) -> None:
+    add_runs(tmp_path / "state", [make_run(build=build, run=run) for run in ("1", "2")])
+
+    async def steps(pilot: Pilot[None]) -> None:
+        await wait_for_text(pilot, "jacobi")
+        await wait_for_text(pilot, ": 47.0 s")
+        await pilot.press("c")
+        await wait_for_text(pilot, said)
+
+    drive(tmp_path / "state", steps)
+
+
+def test_a_program_without_a_visible_name_is_listed(tmp_path: Path) -> None:
+    add_runs(tmp_path / "state", [make_run(" ")])
+
+    async def steps(pilot: Pilot[None]) -> None:
+        await wait_for(pilot, lambda: [row[0] for row in rows_of(app_of(pilot), "programs")] == ["' '"])
+
+    drive(tmp_path / "state", steps)
 
 
 def test_text_takes_the_place_of_bars(state: Path) -> None:
@@ -231,6 +262,7 @@ def test_text_takes_the_place_of_bars(state: Path) -> None:
         await pilot.press("t")
         await wait_for_text(pilot, "L: overall load imbalance: 8.00 s, 17.0 %, see 1")
         assert not set(screen_text(app_of(pilot))) & set("▁▂▃▄▅▆▇█")
+        assert [row[3] for row in rows_of(app_of(pilot), "programs")] == ["1", "8"]
         await pilot.press("3")
         await wait_for_text(pilot, "Only one build so far")
         await pilot.press("t", "1")

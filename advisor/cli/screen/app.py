@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from advisor.cli.screen.actions import ScreenActions
     from advisor.cli.screen.dialogs import Suppression
     from advisor.history.items import ItemState
-    from advisor.history.program_views import HistoryViews
+    from advisor.history.program_views import HistoryViews, ProgramView
     from advisor.output.page import Page
 
 Result = TypeVar("Result")
@@ -122,7 +122,7 @@ class WatchApp(HistoryScreen):
     def action_leave_detail(self) -> None:
         """Go back to the list, and from there to all programs."""
         field = self.screen_stack[0].query_one("#filter", Input)
-        if field.has_focus or (self._program_table.has_focus and field.value):
+        if field.has_focus or self._program_table.has_focus:
             field.value = ""
             field.remove_class("shown")
         self.screen_stack[0].remove_class("-detail")
@@ -159,8 +159,10 @@ class WatchApp(HistoryScreen):
         self._show_programs()
 
     @on(Input.Submitted, "#filter")
-    def filter_submitted(self) -> None:
-        """Go to the list."""
+    def filter_submitted(self, event: Input.Submitted) -> None:
+        """Go to the list; a filter that lets all through goes."""
+        if not event.value:
+            event.input.remove_class("shown")
         self._program_table.focus()
 
     def action_toggle_text(self) -> None:
@@ -198,7 +200,7 @@ class WatchApp(HistoryScreen):
         from advisor.cli.compare import build_comparison_report
 
         if self._view is None or self._view.change is None:
-            self._show_line("there is no other build of this program with the same number of ranks to compare with")
+            self._show_line(_explain_no_change(self._view))
             return
         report = build_comparison_report(self._view.change)
         plain = replace(self._page, color=False)
@@ -248,6 +250,18 @@ class WatchApp(HistoryScreen):
             self.call_from_thread(show_error or self._show_line, str(error))
         else:
             self.call_from_thread(show_result, found)
+
+
+def _explain_no_change(view: ProgramView | None) -> str:
+    if view is None:
+        return "no program is chosen"
+    if not view.advice.profile.has_run_time:
+        return "the newest run has no run time to compare"
+    if not view.earlier:
+        return "this is the first run of the program"
+    if not any(one.profile.build for one in view.earlier):
+        return "no earlier run names its build (gapwatch stamp DIR --build NAME): compare runs by their numbers"
+    return "no other build ran with the same ranks and parameters, and its run time known"
 
 
 def _split_lines(text: str) -> list[Text]:

@@ -10,6 +10,7 @@ from textual.coordinate import Coordinate
 from textual.message import Message
 from textual.widgets import DataTable
 
+from advisor.history.program_views import MOST_RUN_TIMES
 from advisor.output import numbers
 from advisor.output.program_text import format_trend
 from advisor.output.sparkline import draw_sparkline
@@ -92,14 +93,21 @@ def trend_key(one: ProgramSummary) -> tuple[str, int, str]:
 
 def build_program_row(one: ProgramSummary, trend: Trend | None, page: Page) -> Row:
     """Return the row of a program; its trend may not be known yet."""
-    name, widths = page.clean_name(one.program), dict(PROGRAM_COLUMNS)
-    drawn = "" if page.lists else draw_sparkline(one.run_times, widths["runs"], page)
+    widths = dict(PROGRAM_COLUMNS)
+    name = page.clean_name(one.program if one.program.strip() else repr(one.program))
+    many = f"{len(one.run_times)}{'+' if len(one.run_times) == MOST_RUN_TIMES else ''}"
+    drawn = many if page.lists else draw_sparkline(one.run_times, widths["runs"], page)
     time = numbers.format_duration(one.newest.actual_s) if one.newest.actual_s is not None else "no time"
     moved = (format_trend(trend, page), trend.style) if trend else (page.signs.ellipsis, "dim")
     return Row(
         one.program,
         (
-            make_line((shorten_text(name, widths["program"], page.signs.ellipsis), "bold" if one.new_items else "")),
+            make_line(
+                (
+                    shorten_text(name, widths["program"], page.signs.ellipsis),
+                    "bold" if one.new_items else "",
+                )
+            ),
             make_line(moved),
             make_line(pad_text(time, widths["run time"], "right")),
             make_line((drawn, "cyan")),
