@@ -47,6 +47,7 @@ class DeepRun:
     advice: Advice
     services: HostServices
     limit_B: int
+    mpicc: str | None = None
     machine: str | None = None
     skipped: tuple[str, ...] = ()
     agreed: bool = False
@@ -174,7 +175,7 @@ def _count_source(run: DeepRun, one: Pass, place: int) -> None:
 def _mpi_compiler(run: DeepRun) -> str | None:
     from advisor.collect.recorder.building import find_compiler
 
-    compiler = find_compiler(run.words)
+    compiler = find_compiler(run.words, run.mpicc)
     return compiler.command if compiler else None
 
 
@@ -223,7 +224,7 @@ def _record(run: DeepRun, one: Pass, words: list[str], variables: dict[str, str]
     """Return the run of a command under the recorder, kept in the recording of the ordinary one."""
     from advisor.collect.recorder.session import finish_session, prepare_session
 
-    session = prepare_session(words, run.recording / one.name, run.limit_B)
+    session = prepare_session(words, run.recording / one.name, run.limit_B, run.mpicc)
     _run_pass(run, one, words, {**session.variables, **variables})
     missing = finish_session(session)
     if missing:

@@ -48,6 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from-outside", action="store_true", help="Do not preload the recorder; only sample the processes"
     )
     parser.add_argument(
+        "--mpi", metavar="MPICC",
+        help="MPI compiler of the programs that the command starts, where it does not show that (make run)",
+    )  # fmt: skip
+    parser.add_argument(
         "--limit",
         metavar="SIZE",
         type=_limit,
@@ -132,7 +136,7 @@ def _session(command: Sequence[str], args: argparse.Namespace) -> Session | None
 
     try:
         folder = _folder(command, args.profile)
-        return prepare_session(command, folder / RECORDING if args.deep else folder, args.limit)
+        return prepare_session(command, folder / RECORDING if args.deep else folder, args.limit, args.mpi)
     except AdvisorError as error:
         output.write_messages(f"not recorded, only sampled from outside: {error}")
         return None
@@ -203,7 +207,9 @@ def _go_deep(recording: Recording, session: Session, args: argparse.Namespace) -
     first = advise.study_runs([session.folder], args, None).advice
     services = HostServices(user_folders.load_host())
     make_passes(
-        DeepRun(recording.arguments, folder, first, services, args.limit, args.machine, tuple(args.skip), args.yes)
+        DeepRun(
+            recording.arguments, folder, first, services, args.limit, args.mpi, args.machine, tuple(args.skip), args.yes
+        )
     )
     args.machine = args.machine or (machines.HOST if user_folders.probed_here() else None)
     return folder

@@ -36,6 +36,9 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("run.sh", "#!/usr/bin/env bash\nfor n in 1 2; do ./app $n; done\n", ("./run.sh", "all")),
         ("job", "mpirun -n 2 ./app it's\n", ("bash", "job")),
         ("job", '#!/bin/sh -e\n./app "two\nlines"\n', ("env", "A=1", "./job")),
+        ("job", "./app>log;exit", ("bash", "job")),
+        ("job", "", ("time", "bash", "-lc", "cd run && ./app 10")),
+        ("job", "", ("sh", "-c", "(mpirun -n 2 ./app)")),
     ],
 )
 def test_a_script_of_the_shell_says_which_library_is_meant(
@@ -53,11 +56,20 @@ def test_a_script_of_the_shell_says_which_library_is_meant(
         ("#!/bin/sh\n# mpirun -n 2 ./app\n./plain\n", ("./run.sh",)),
         ("#!/usr/bin/env python3\nprint('mpirun ./app')\n", ("./run.sh",)),
         ("mpirun ./app\n", ("./plain", "run.sh")),
+        ("", ("sh", "-c", "./plain # ./app")),
+        ("", ("./plain", "./app.txt; ./app")),
     ],
 )
 def test_what_no_shell_would_execute_says_nothing(site: Path, script: str, command: tuple[str, ...]) -> None:
     (site / "run.sh").write_text(script, encoding="utf-8")
     assert building.find_compiler(command) is None
+
+
+def test_a_stated_compiler_is_taken_where_the_command_shows_nothing(site: Path) -> None:
+    assert building.find_compiler(("make", "run"), "mpicc") == building.Compiler("mpicc", "libmpi.so.40")
+    for stated, said in (("nosuch", "no command 'nosuch'"), ("plain", "'plain' builds no program of MPI")):
+        with pytest.raises(building.BuildError, match=said):
+            building.find_compiler(("make", "run"), stated)
 
 
 def test_who_cannot_write_a_home_records_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

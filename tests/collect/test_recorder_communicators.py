@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 from typing import TYPE_CHECKING
@@ -49,6 +50,22 @@ def test_a_program_may_begin_with_a_session_or_a_fork(tmp_path: Path, library: s
     folder, _, err = record_run(tmp_path, *launcher, "-n", str(SOME), str(program))
     assert "recorded into" in err, err
     assert count_collectives(folder) == (SOME, BARRIERS, 0)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_programs_behind_make_or_a_shell_are_recorded(tmp_path: Path, library: str) -> None:
+    compiler, _, launcher, _ = LIBRARIES[library]
+    program = compile_program(tmp_path, (compiler,), "forked_rank.c")
+    line = shlex.join((*launcher, "-n", str(SOME), str(program)))
+    (tmp_path / "Makefile").write_text(f"run:\n\t{line}\n", encoding="utf-8")
+    for number, (options, command) in enumerate(
+        (((), ("sh", "-c", f"{line}; true")), (("--mpi", compiler), ("make", "-C", str(tmp_path), "run")))
+    ):
+        place = tmp_path / str(number)
+        place.mkdir()
+        folder, _, err = record_run(place, *command, options=options)
+        assert "recorded into" in err, err
+        assert count_collectives(folder) == (SOME, BARRIERS, 0)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

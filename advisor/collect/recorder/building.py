@@ -39,6 +39,8 @@ _LIBRARY: Final = re.compile(rb"lib(mpi|mpich)(?:fort|cxx|_[a-z0-9_]+)?\.so((?:\
 #: Shells, and the first line of a script for one of them.
 _SHELLS: Final = ("sh", "bash", "dash", "ksh", "zsh")
 _SHELL_LINE: Final = re.compile(rf"#!.*\b(?:{'|'.join(_SHELLS)})\b")
+#: The option after which a script of a shell is the next word: ``-c``, ``-lc``, ``-euxc``.
+_SHELL_COMMAND: Final = re.compile(r"-[a-z]{0,6}c$")
 #: Bytes of a script that are looked at.
 _SCRIPT_B: Final = 64 << 10
 #: The source of the table of recorded functions; ``@MPI@`` stands for those of MPI.
@@ -160,12 +162,15 @@ def _run(command: Sequence[str]) -> str:
     return done.text
 
 
-def find_compiler(arguments: Sequence[str]) -> Compiler | None:
+def find_compiler(arguments: Sequence[str], stated: str | None = None) -> Compiler | None:
     """Return the MPI compiler that fits the program of a command line, None for a program without MPI.
 
     The library that the program names decides; where it names none, as a Python program, the launcher does. Both may
-    stand in a script of the shell. Raises ``BuildError`` if the program needs MPI and no compiler for it is found.
+    stand in a script of the shell. Where neither is in sight, as behind ``make``, the user has ``stated`` a compiler.
+    Raises ``BuildError`` if the program needs MPI and no compiler for it is found.
     """
+    if stated:
+        return _take_stated(stated)
     words = [*arguments, *_words_of_scripts(arguments)]
     wanted = next((library for word in words if (library := _library_in(_file(word)))), None)
     launcher = next((word for word in words if is_launcher(word)), None)
@@ -181,9 +186,21 @@ def find_compiler(arguments: Sequence[str]) -> Compiler | None:
     raise BuildError(f"{needs}, but no mpicc for it is here{tried}")
 
 
+def _take_stated(command: str) -> Compiler:
+    if not shlex.split(command) or shutil.which(shlex.split(command)[0]) is None:
+        raise BuildError(f"no command {command!r} is here")
+    library = _library_of(command)
+    if library is None:
+        raise BuildError(f"{command!r} builds no program of MPI")
+    return Compiler(command, library)
+
+
 def _words_of_scripts(arguments: Sequence[str]) -> Iterator[str]:
-    """Yield the words of the shell's scripts on a command line, such as ``bash run.sh`` or ``./run.sh``."""
+    """Yield the words of scripts of the shell on a command line: ``bash run.sh``, ``./run.sh``, ``bash -c "..."``."""
     for before, word in zip(("", *arguments), arguments, strict=False):
+        if _SHELL_COMMAND.match(before):
+            yield from _split_text(word)
+            continue
         path = Path(word)
         try:
             with path.open("rb") as file:
@@ -191,15 +208,18 @@ def _words_of_scripts(arguments: Sequence[str]) -> Iterator[str]:
         except OSError:
             continue
         if _SHELL_LINE.match(text) or Path(before).name in _SHELLS:
-            yield from (part for line in text.splitlines() for part in _split_line(line))
+            yield from _split_text(text)
 
 
-def _split_line(line: str) -> list[str]:
-    """Return the words of a line of a script; those between blanks where its quotes go on in other lines."""
-    try:
-        return shlex.split(line, comments=True)
-    except ValueError:
-        return line.split()
+def _split_text(text: str) -> Iterator[str]:
+    """Yield the words of a script; those between blanks in lines whose quotes go on in others."""
+    for line in text.splitlines():
+        words = shlex.shlex(line, posix=True, punctuation_chars=True)
+        words.whitespace_split = True
+        try:
+            yield from list(words)
+        except ValueError:
+            yield from line.split()
 
 
 def _file(word: str) -> Path | None:

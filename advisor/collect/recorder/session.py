@@ -48,12 +48,15 @@ class Session:
     variables: Mapping[str, str]
 
 
-def prepare_session(arguments: Sequence[str], folder: Path, limit_B: int = DEFAULT_LIMIT_B) -> Session:
+def prepare_session(
+    arguments: Sequence[str], folder: Path, limit_B: int = DEFAULT_LIMIT_B, mpicc: str | None = None
+) -> Session:
     """Return what records a program's run into a new ``folder``; raises ``AdvisorError`` where that is not possible.
 
-    The recorder is built for the program's MPI library unless that was done before, which takes some seconds.
+    The recorder is built for the program's MPI library unless that was done before, which takes some seconds: the
+    library of ``mpicc``, or as ``find_compiler`` tells from the command.
     """
-    library = build_recorder(find_compiler(arguments))
+    library = build_recorder(find_compiler(arguments, mpicc))
     try:
         folder.mkdir(parents=True)
         job = find_batch_job()
@@ -80,7 +83,7 @@ def finish_session(session: Session) -> str | None:
         shutil.rmtree(session.folder, ignore_errors=True)
         return (
             "nothing was recorded: the program may be linked statically, run with other rights, or never have come to "
-            "MPI_Init"
+            "MPI_Init; where the command does not show that it starts MPI, as of make, add --mpi mpicc"
         )
     ranked = any(process.rank is not None for process in processes)
     processes = complete_children(processes)
