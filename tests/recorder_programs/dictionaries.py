@@ -39,7 +39,7 @@ def find(lines: list[str]) -> int:
 
 
 often = int(sys.argv[1])
-names = [f"name {number}" for number in range(3000)]
+names = [f"name {number}" for number in range(9000)]
 for _ in range(often):
     print(len(unique(names)), len(Page().render(range(40000))))
-    print(len(count(names * 100)), find(["10.0.17.255 /index"] * 50000))
+    print(len(count(names * 33)), find(["10.0.17.255 /index"] * 50000))
