@@ -194,8 +194,10 @@ class Profile:
     that its scheduler gives it. ``command`` is the command line of which all processes together were accounted for,
     with what launched them, where nothing was recorded inside of them. ``devices`` is the account of a run with
     accelerators: then its bounds and gaps are those of ``DEVICE_LEVELS``. ``sampled_code`` holds the places in its file
-    where samples found the program, in bytes from the beginning, each with its number of samples; ``sampled_registers``
-    what the registers of integers held at some of them in one thread, (samples, 16) in the order of ``REGISTER_NAMES``.
+    where samples found the program, in bytes from the beginning, each with its number of samples;
+    ``sampled_processors`` the same by processor, rows of place, processor and samples (rows, 3), empty where that is
+    not known; ``sampled_registers`` what the registers of integers held at some of them in one thread, (samples, 16) in
+    the order of ``REGISTER_NAMES``.
     """
 
     program: str
@@ -224,6 +226,7 @@ class Profile:
     job: str | None = None
     command: str | None = None
     sampled_code: tuple[tuple[int, int], ...] = ()
+    sampled_processors: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
     sampled_registers: Mapping[int, npt.NDArray[np.uint64]] = field(default_factory=dict)
 
     @property

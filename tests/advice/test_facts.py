@@ -34,7 +34,7 @@ phase.imbalance phase.rank_imbalance phase.thread_imbalance phase.dynamic_ratio 
 phase.slowest_differs phase.iterations phase.share phase.closed_by phase.is_serial phase.phases phase.heaviest_share
 phase.work_s phase.alone_share phase.shareable_s wait.task_share code.interpreted_share omp.task_mean_s omp.tasks
 wait.late_sender_share wait.late_receiver_share wait.collective_share wait.barrier_share wait.thread_share
-wait.late_root_share wait.answer_share
+wait.late_root_share wait.answer_share wait.spin_share
 wait.lock_share wait.notice_share wait.notices wait.hand_overs wait.hand_over_share wait.interpreter_share
 wait.work_per_hand_over_s code.pickled_share code.keyed_share code.listed_share code.regrown_share
 code.decoded_share code.rowwise_share wait.unmatched_share wait.share
@@ -231,6 +231,15 @@ def test_counts_of_the_processor() -> None:
     assert found["processor.vectorized_share"] == pytest.approx(0.25)
     assert found["processor.false_sharing_share"] == pytest.approx(0.1)
     assert "memory.bandwidth_share" not in found
+
+
+def test_waiting_in_loops_is_a_share_of_all_waiting() -> None:
+    waited = {"wait_s": np.array([[[3.0], [0.0]]]), "sync_s": np.array([[[0.5], [0.5]]])}
+    profile = strategies.build([strategies.phase([[2.0], [5.0]], arrays=waited)])
+    assert "wait.spin_share" not in site_values(profile)
+    spun = np.zeros((9, 2))
+    spun[0] = (1.0, 0.0)
+    assert site_values(replace(profile, counts={"wait.spin_s": spun}))["wait.spin_share"] == 0.25
 
 
 def test_bandwidth_needs_a_machine() -> None:

@@ -14,7 +14,7 @@ from advisor.advice.facts import collecting, event_rows
 from advisor.advice.facts.source import compute_share
 from advisor.model.records import ALIGNED_FILE, SMALL_IO_B, UNALIGNED_FILE
 from advisor.trace import io_calls
-from advisor.trace.counts import ANSWER_SECONDS
+from advisor.trace.counts import ANSWER_SECONDS, SPIN_SECONDS
 
 if TYPE_CHECKING:
     from advisor.advice.facts.source import Compute, FactSource
@@ -155,6 +155,17 @@ def _answer_share(source: FactSource) -> float | None:
     return compute_share(min(float(counted[rows].sum()), everything), everything)
 
 
+def _spin_share(source: FactSource) -> float | None:
+    """Return the share of waiting in loops of the program; None where samples don't tell who waited where."""
+    counted = source.profile.counts.get(SPIN_SECONDS)
+    waited = [source.sum_measure(name) for name in ("wait_s", "sync_s")]
+    if counted is None or all(seconds is None for seconds in waited):
+        return None
+    rows = np.unique(np.concatenate([source.profile.phases[p].regions for p in source.phases]))
+    everything = sum(seconds for seconds in waited if seconds is not None)
+    return compute_share(min(float(counted[rows].sum()), everything), everything)
+
+
 def _relay_share(source: FactSource) -> float | None:
     """Return the share of the time in collecting at one rank and in broadcasts, where there is one for each other."""
     if source.events is None or source.family_events is None:
@@ -281,6 +292,7 @@ VALUES: Final[dict[str, Compute]] = {
     "wait.notices": _notices,
     "wait.work_per_hand_over_s": _work_per_hand_over_s,
     "wait.answer_share": _answer_share,
+    "wait.spin_share": _spin_share,
     "comm.relay_share": _relay_share,
     "comm.gather_share": collecting.gather_share,
     "comm.mean_gather_B": collecting.mean_gather_bytes,

@@ -115,6 +115,10 @@ _WAITING: Final = (
     """),
 )
 
+_SPINNING: Final = parse_facts("wait_s wait.spin_s", _TRACE, """
+    wait.spin_share | share | waiting in loops of the program that ask memory again and again / all waiting
+""")
+
 _TASKS: Final = parse_facts("tasks task_s", _TRACE, """
     omp.tasks       | count | tasks of OpenMP that were run
     omp.task_mean_s | s     | seconds of tasks, without what they wait and the tasks they run meanwhile / tasks
@@ -293,7 +297,8 @@ _DEVICE: Final = (*parse_facts("devices", _DEVICES, """
 
 #: All facts that rules may name, by topic.
 VOCABULARY: Final[tuple[Fact, ...]] = (
-    *_RUN, *_LOAD, *_WAITING, *_TASKS, *_COMMUNICATION, *_SYNCHRONIZING, *_INPUT_OUTPUT, *_PROCESSOR, *CODE, *_DEVICE
+    *_RUN, *_LOAD, *_WAITING, *_SPINNING, *_TASKS, *_COMMUNICATION, *_SYNCHRONIZING, *_INPUT_OUTPUT, *_PROCESSOR, *CODE,
+    *_DEVICE,
 )  # fmt: skip
 #: What each command measures, by the first that it does.
 _MEASURES: Final = {missing.command: name for name, missing in reversed(MISSING.items())}

@@ -21,6 +21,7 @@ from advisor.collect.binaries.memory_accesses import is_on_stack, step_of
 from advisor.collect.binaries.registers import find_steps, find_writes
 from advisor.collect.binaries.sampled_addresses import read_constants, read_steps
 from advisor.collect.binaries.search_loops import is_search
+from advisor.collect.binaries.spin_loops import is_spin
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -156,6 +157,7 @@ def _describe_loop(
         trips=estimate_trips(body, steps, writes, registers),
         load_chain=(chain := find_load_chain(body)),
         searches=chain is None and is_search(body, steps),
+        spins=is_spin(body, coded),
         transposes=bool(counts.strided)
         and nest is not None
         and transposes_operand(nest, [terms for terms, _ in groups], rows, (steps, writes)),

@@ -34,7 +34,8 @@ class InnerLoop:
     ``fixed_divisors`` are divisions by a value that stays the same in all iterations. ``load_chain`` says how an
     address depends on a load of the iteration before. ``transposes`` says that an interchange with the loop around it
     would only make another operand strided. ``around`` marks one that spends its time around the short loops in it,
-    ``searches`` one that only looks for an element of an array. ``interleaved`` are accesses to a few numbers of each
+    ``searches`` one that only looks for an element of an array, ``spins`` one that waits for another thread to write.
+    ``interleaved`` are accesses to a few numbers of each
     object of an array of objects. ``divides``: it waits for divisions and roots, as samples show, and how its numbers
     lie in memory does not matter. ``unshaped`` are those that go along memory, as samples show, though the code takes
     any step. ``trips`` is how many iterations it mostly has, None where samples
@@ -67,6 +68,7 @@ class InnerLoop:
     transposes: bool = False
     around: bool = False
     searches: bool = False
+    spins: bool = False
     interleaved: int = 0
     divides: bool = False
     unshaped: int = 0

@@ -25,6 +25,7 @@ from advisor.collect.binaries.elf_files import find_debug_file, read_elf
 from advisor.collect.binaries.hot_functions import analyze_function
 from advisor.collect.binaries.inlined_regions import find_holder, find_line_spans, restrict_loops
 from advisor.collect.binaries.located_samples import locate_samples
+from advisor.collect.binaries.spinning import book_spinning
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.support.extras import install_line
@@ -95,6 +96,9 @@ def describe_code(profile: Profile, program: Path) -> Profile:
         for number, one in sampled.items()
         if one.inlined and number in codes
     }
+    profile = book_spinning(profile, image, sampled, codes)
+    seconds = compute_region_seconds(profile)
+    assert seconds is not None, "it was known above"
     counts = _describe_regions(profile, image, compilation, found, codes, seconds)
     if not found and not counts["code.known_s"].any():
         counts = _describe_whole(image, compilation, seconds)

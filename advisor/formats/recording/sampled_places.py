@@ -13,7 +13,7 @@ from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
 from advisor.trace.recordings.layout import PYTHON_BIT
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -54,6 +54,19 @@ def count_places(samples: Sequence[ProgramSamples]) -> tuple[tuple[int, int], ..
         for place, missed in zip(one.places.tolist(), one.thread.samples["missed"][one.rows].tolist(), strict=True):
             found[place] += 1 + missed
     return tuple(sorted(found.items()))
+
+
+def count_by_processor(samples: Sequence[ProgramSamples], columns: Mapping[tuple[int, int], int]) -> IntArray:
+    """Return the places with the processor and its samples there (n, 3); ``columns`` are processors by rank, thread."""
+    parts = [
+        np.c_[one.places, np.full(len(one.places), column), 1 + one.thread.samples["missed"][one.rows].astype(np.int64)]
+        for one in samples
+        if (column := columns.get((one.thread.rank, one.thread.processor))) is not None
+    ]
+    rows = np.concatenate([np.zeros((0, 3), dtype=np.int64), *parts])
+    keys, group = np.unique(rows[:, :2], axis=0, return_inverse=True)
+    counts = np.bincount(group.ravel(), weights=rows[:, 2], minlength=len(keys)).astype(np.int64)
+    return np.column_stack((keys, counts))
 
 
 def collect_registers(samples: Sequence[ProgramSamples]) -> dict[int, npt.NDArray[np.uint64]]:
