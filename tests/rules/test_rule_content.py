@@ -109,7 +109,7 @@ CHANGES = {
     "threads": {"kept", "everywhere", "more"},
     "phases": {"fused"},
     "regions": {"merged"},
-    "locks": {"private", "shorter"},
+    "locks": {"private"},
     "tasks": {"larger"},
     "jobs": {"larger"},
     "workers": {"processes"},

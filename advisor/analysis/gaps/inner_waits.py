@@ -54,7 +54,8 @@ def sum_by_region(
         by_place = sum_by_group(place[mine], causes.seconds[mine], len(profile.regions))
         seconds = by_place[profile.phases[number].regions]
         part = slice(int(loads.region_first[number]), int(loads.region_first[number + 1]))
-        laid_out[part] = seconds / max(seconds.sum(), np.finfo(float).tiny) * waiting_s[number]
+        if seconds.any():  # divided by their own sum, the smallest numbers have shares, too
+            laid_out[part] = seconds / seconds.sum() * waiting_s[number]
     return laid_out
 
 
