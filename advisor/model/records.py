@@ -226,7 +226,7 @@ class Profile:
     job: str | None = None
     command: str | None = None
     sampled_code: tuple[tuple[int, int], ...] = ()
-    sampled_processors: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64))
+    sampled_processors: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64), compare=False)
     sampled_registers: Mapping[int, npt.NDArray[np.uint64]] = field(default_factory=dict)
 
     @property
