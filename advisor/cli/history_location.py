@@ -111,10 +111,10 @@ def require_program(program: str | None, runs: RunStore) -> None:
 
         known = runs.list_programs()
         near = suggest_word(program, known)
-        raise UsageError(f"no run of {program!r} in the history{near}; there are {list_programs(known) or 'none'}")
+        raise UsageError(f"no run of {program!r} in the history{near}; there are {format_programs(known) or 'none'}")
 
 
-def list_programs(names: Sequence[str]) -> str:
+def format_programs(names: Sequence[str]) -> str:
     """Return the first names and how many there are more, on one line; '' without names."""
     more = len(names) - _NAMED_PROGRAMS
     return ", ".join([*map(clean_text, names[:_NAMED_PROGRAMS]), *([f"{more:,} more"] if more > 0 else [])])

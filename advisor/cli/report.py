@@ -73,7 +73,7 @@ def run_command(args: argparse.Namespace) -> int:
     for old in set(folder.glob(f"{_PAGE}.html")) - {folder / one.file for one in shown}:
         old.unlink(missing_ok=True)
     _write_page(folder / _INDEX, index.render_index_page(programs, tuple(dict.fromkeys(problems))), args.mode)
-    names = history_location.list_programs([program.name for program in programs])
+    names = history_location.format_programs([program.name for program in programs])
     output.write_output(f"{folder / _INDEX}: {names or 'no program'}; {format_count(len(shown), 'run')}\n")
     output.write_messages(*dict.fromkeys(problems))
     return 0

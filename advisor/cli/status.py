@@ -31,7 +31,7 @@ def run_command(args: argparse.Namespace) -> int:
 
 def _describe_runs(runs: RunStore) -> str:
     many, programs = runs.count_runs(), runs.list_programs()
-    return f"{format_count(many, 'run')} of {history_location.list_programs(programs)}" if many else "no run yet"
+    return f"{format_count(many, 'run')} of {history_location.format_programs(programs)}" if many else "no run yet"
 
 
 def _build_report(args: argparse.Namespace) -> Report:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
+import strategies
 from fact_sheets import build_case, case_values, site_values
 
 from advisor.advice.facts.event_rows import call_traits
@@ -177,3 +179,12 @@ def test_waiting_for_a_notice_is_no_waiting_for_a_lock() -> None:
     found = site_values(build_case(replace(case, phases=(noticed,))))
     assert found["wait.lock_share"] == pytest.approx(0.0)
     assert found["wait.thread_share"] == locked["wait.thread_share"]
+
+
+def test_waiting_in_loops_is_a_share_of_all_waiting() -> None:
+    waited = {"wait_s": np.array([[[3.0], [0.0]]]), "sync_s": np.array([[[0.5], [0.5]]])}
+    profile = strategies.build([strategies.phase([[2.0], [5.0]], arrays=waited)])
+    assert "wait.spin_share" not in site_values(profile)
+    spun = np.zeros((9, 2))
+    spun[0] = (1.0, 0.0)
+    assert site_values(replace(profile, counts={"wait.spin_s": spun}))["wait.spin_share"] == 0.25

@@ -233,15 +233,6 @@ def test_counts_of_the_processor() -> None:
     assert "memory.bandwidth_share" not in found
 
 
-def test_waiting_in_loops_is_a_share_of_all_waiting() -> None:
-    waited = {"wait_s": np.array([[[3.0], [0.0]]]), "sync_s": np.array([[[0.5], [0.5]]])}
-    profile = strategies.build([strategies.phase([[2.0], [5.0]], arrays=waited)])
-    assert "wait.spin_share" not in site_values(profile)
-    spun = np.zeros((9, 2))
-    spun[0] = (1.0, 0.0)
-    assert site_values(replace(profile, counts={"wait.spin_s": spun}))["wait.spin_share"] == 0.25
-
-
 def test_bandwidth_needs_a_machine() -> None:
     from advisor.analysis import machines
 

@@ -97,6 +97,12 @@ def test_waiting_inside_a_phase_is_that_of_the_processor_that_decides_it() -> No
     assert [(cause.name, cause.seconds) for cause in gap.causes] == [("MPI_Recv in main waits", 1.0)]
 
 
+def test_the_smallest_number_that_explains_waiting_explains_all_of_it() -> None:
+    profile = run(causes=rows(("wait", "late sender", 0, "MPI_Recv", -1, 0, 5e-324)))
+    found = sum_by_region(profile, summarize_loads(profile), np.ones(1, dtype=bool), np.full(1, -2.0))
+    assert found.tolist() == [0.0, -2.0, 0.0, 0.0, 0.0, 0.0]
+
+
 def test_communication_is_named_by_call_and_size_and_io_by_file() -> None:
     transfer = rows(
         ("transfer", "message", 0, "MPI_Send", 0, 0, 0.25),

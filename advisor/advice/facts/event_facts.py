@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.advice.facts import collecting, event_rows
+from advisor.advice.facts.count_facts import sum_counts
 from advisor.advice.facts.source import compute_share
 from advisor.model.records import ALIGNED_FILE, SMALL_IO_B, UNALIGNED_FILE
 from advisor.trace import io_calls
@@ -147,23 +148,20 @@ def _answer_share(source: FactSource) -> float | None:
     """Return the share of waiting for answers that a loop asks for one by one in all waiting, ends included."""
     if source.events is None:
         return None
-    counted = source.profile.counts.get(ANSWER_SECONDS)
-    if counted is None:
+    answers = sum_counts(source, ANSWER_SECONDS)
+    if answers is None:
         return 0.0
-    rows = np.unique(np.concatenate([source.profile.phases[p].regions for p in source.phases]))
     everything = sum(source.events.select_rows(category).seconds for category in ("sync", "wait"))
-    return compute_share(min(float(counted[rows].sum()), everything), everything)
+    return compute_share(min(answers, everything), everything)
 
 
 def _spin_share(source: FactSource) -> float | None:
     """Return the share of waiting in loops of the program; None where samples don't tell who waited where."""
-    counted = source.profile.counts.get(SPIN_SECONDS)
-    waited = [source.sum_measure(name) for name in ("wait_s", "sync_s")]
-    if counted is None or all(seconds is None for seconds in waited):
+    spun = sum_counts(source, SPIN_SECONDS)
+    waited = [seconds for name in ("wait_s", "sync_s") if (seconds := source.sum_measure(name)) is not None]
+    if spun is None or not waited:
         return None
-    rows = np.unique(np.concatenate([source.profile.phases[p].regions for p in source.phases]))
-    everything = sum(seconds for seconds in waited if seconds is not None)
-    return compute_share(min(float(counted[rows].sum()), everything), everything)
+    return compute_share(min(spun, sum(waited)), sum(waited))
 
 
 def _relay_share(source: FactSource) -> float | None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.formats.recording.naming import RegionTable
+from advisor.formats.recording.recorded_threads import map_processors
 
 if TYPE_CHECKING:
     from advisor.formats.recording.contents import Recording
@@ -18,7 +19,7 @@ class CallRows:
     """The rows and columns of a profile, by what the calls and threads of its recording are called there."""
 
     def __init__(self, profile: Profile, recording: Recording) -> None:
-        self._columns = {(one.rank, one.thread): q for q, one in enumerate(profile.processors)}
+        self._columns = map_processors(profile)
         places = [(one.name, one.file, one.line, one.threaded) for one in profile.regions]
         self._rows = {place: row for row, place in reversed(list(enumerate(places)))}  # calls come before samples
         self._regions = RegionTable(recording.places)

@@ -15,6 +15,7 @@ from advisor.formats.recording.delay import set_aside_delay
 from advisor.formats.recording.formatted_io import count_formatting
 from advisor.formats.recording.idle_threads import leave_out_idle_threads
 from advisor.formats.recording.locks import count_locks
+from advisor.formats.recording.recorded_threads import map_processors
 from advisor.formats.recording.sampling import divide_computation
 from advisor.formats.recording.sequential_waits import count_sequential_waits
 from advisor.formats.recording.tasks import count_tasks
@@ -67,7 +68,7 @@ def _counts(profile: Profile, recording: Recording) -> dict[str, FloatArray]:
     counted = ("memory.peak_resident_B", "faults.minor", "faults.major", "switches.voluntary", "switches.involuntary")
     names = (*counted, BOUND_CORES)
     found = {name: np.zeros((len(profile.regions), len(profile.processors))) for name in names}
-    columns = {(one.rank, one.thread): q for q, one in enumerate(profile.processors)}
+    columns = map_processors(profile)
     first: dict[int, int | None] = {}
     for thread in recording.threads:
         first.setdefault(id(thread.process), columns.get((thread.rank, thread.processor)))

@@ -9,6 +9,7 @@ import numpy as np
 
 from advisor.analysis.disturbance import IO_DELAY, LONGEST_DELAY, QUEUE_DELAY, TAKEN, describe_disturbance
 from advisor.formats.recording.formatted_io import list_readings
+from advisor.formats.recording.recorded_threads import map_processors
 from advisor.model.records import OTHER_PROGRAMS, Note
 from advisor.model.units import format_share
 from advisor.trace.events import Role
@@ -95,7 +96,7 @@ def _queue_delay(profile: Profile, recording: Recording) -> tuple[FloatArray, Fl
     """Return the run-queue delay of each processor, of all its time and of its input and output, seconds."""
     found = np.zeros(len(profile.processors))
     in_io = np.zeros(len(profile.processors))
-    columns = {(one.rank, one.thread): q for q, one in enumerate(profile.processors)}
+    columns = map_processors(profile)
     for thread in recording.threads:
         q = columns.get((thread.rank, thread.processor))
         states = thread.records[thread.records["kind"] == STATE]

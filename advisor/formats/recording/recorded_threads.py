@@ -13,7 +13,7 @@ from advisor.trace.recordings.layout import CALL, FOLDED
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model.records import IntArray
+    from advisor.model.records import IntArray, Profile
     from advisor.trace.recordings.processes import Process, ThreadSpan
 
 #: Calls that start threads, or threads and processes, and those that wait for their ends.
@@ -70,6 +70,11 @@ class RecordedThread:
     def processor(self) -> int:
         """The number of the processor that it is part of."""
         return self.span.number if self.slot is None else self.slot
+
+
+def map_processors(profile: Profile) -> dict[tuple[int, int], int]:
+    """Return the columns of the processors of a profile, by rank and the number of the thread in it."""
+    return {(one.rank, one.thread): q for q, one in enumerate(profile.processors)}
 
 
 def unfold_records(records: npt.NDArray[Any]) -> Folding:

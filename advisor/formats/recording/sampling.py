@@ -19,7 +19,7 @@ from advisor.formats.recording.columns import begin_ns
 from advisor.formats.recording.naming import RegionTable, short_path
 from advisor.formats.recording.object_copies import ObjectCopy, find_copy, flatten_frames, place_copies
 from advisor.formats.recording.python_frames import count_python, name_python_function, share_python
-from advisor.formats.recording.recorded_threads import teams_of
+from advisor.formats.recording.recorded_threads import map_processors, teams_of
 from advisor.formats.recording.sampled_places import (
     collect_registers,
     count_by_processor,
@@ -100,7 +100,7 @@ def divide_computation(profile: Profile, recording: Recording) -> Profile:
         phases=phases,
         counts=counts,
         sampled_code=count_places(inside),
-        sampled_processors=count_by_processor(inside, _columns_of(profile)),
+        sampled_processors=count_by_processor(inside, map_processors(profile)),
         sampled_registers=collect_registers(inside),
         notes=(*profile.notes, _note(everything, recording)),
     )
@@ -120,7 +120,7 @@ def _note(samples: int, recording: Recording) -> Note:
 
 def _votes(profile: Profile, recording: Recording, lines: dict[Function, Counter[int]]) -> Votes:
     """Return how often each function was seen, by phase, processor and the row whose seconds it is part of."""
-    columns = _columns_of(profile)
+    columns = map_processors(profile)
     numbers = {region: row for row, region in reversed(list(enumerate(profile.regions)))}
     table = RegionTable(recording.places)
     base = begin_ns(recording)
@@ -141,10 +141,6 @@ def _votes(profile: Profile, recording: Recording, lines: dict[Function, Counter
                 if line is not None:
                     lines[function][line] += count
     return votes
-
-
-def _columns_of(profile: Profile) -> dict[tuple[int, int], int]:
-    return {(one.rank, one.thread): q for q, one in enumerate(profile.processors)}
 
 
 def _phases_at(profile: Profile, time_s: FloatArray) -> IntArray:

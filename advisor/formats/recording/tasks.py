@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.formats.recording.naming import RegionTable, idle_region
-from advisor.formats.recording.recorded_threads import calls_of
+from advisor.formats.recording.recorded_threads import calls_of, map_processors
 from advisor.model.records import Region
 from advisor.trace.recordings.layout import FORK, JOIN
 
@@ -192,7 +192,7 @@ def open_at(nesting: TaskNesting, time_ns: npt.NDArray[Any]) -> IntArray:
 def count_tasks(profile: Profile, recording: Recording) -> dict[str, FloatArray]:
     """Return how many tasks were run, and their own seconds, by region and processor; empty for a run without any."""
     numbers = {region: row for row, region in reversed(list(enumerate(profile.regions)))}
-    columns = {(one.rank, one.thread): q for q, one in enumerate(profile.processors)}
+    columns = map_processors(profile)
     table = RegionTable(recording.places)
     shape = (len(profile.regions), len(profile.processors))
     found = {"tasks": np.zeros(shape), "task_s": np.zeros(shape)}
