@@ -1,4 +1,4 @@
-"""What schedulers print of a job: ``qstat -f`` of OpenPBS 23.06, ``flux jobs --json`` of flux-core 0.88, on one node."""
+"""What schedulers print of a job on one node: OpenPBS 23.06 (``qstat -f``), flux-core 0.88 (``flux jobs --json``)."""
 
 QSTAT = """Job Id: 123.pbs
     Job_Name = heat
