@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
 #: The bounds below and above each gap of uneven work.
 _GAPS: Final = {letter: find_adjacent_bounds(letter) for letter in ("L", "M'", "D")}
-#: Counts by region and processor: acquisitions of locks by threads, and CPU seconds that were spent inside of critical
-#: sections, of which each region has one lock.
+#: Counts by region and processor: acquisitions of locks by threads, what recording them took, and CPU seconds that were
+#: spent inside of critical sections, of which each region has one lock.
 ACQUISITIONS: Final = "lock.acquisitions"
+RECORDING_SECONDS: Final = "lock.recording_s"
 CRITICAL_SECONDS: Final = "lock.critical_s"
 #: A lock that another core has just released comes over with its line of the cache and at least one of data behind it:
 #: 40 to 110 ns for each line within a socket, more between sockets (David, Guerraoui and Trigonakis, Everything you

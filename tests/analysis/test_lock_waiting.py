@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from fact_sheets import site_values
 from strategies import build, phase
 
 from advisor.analysis.disturbance import LONGEST_DELAY, doubtful_seconds
@@ -14,6 +15,7 @@ from advisor.analysis.proven_imbalance import (
     ACQUISITIONS,
     CRITICAL_SECONDS,
     HANDOVER_S,
+    RECORDING_SECONDS,
     predict_handovers,
     prove_imbalance,
     prove_lock_waiting,
@@ -74,3 +76,17 @@ def test_processes_have_sections_of_their_own() -> None:
 def test_each_acquisition_of_a_shared_lock_passes_it_on() -> None:
     handovers = predict_handovers(run((0.0, 0.0), (4.0, 4.0), waited_s=0.0))
     assert handovers == pytest.approx(np.full((1, 2), CALLS * HANDOVER_S))
+
+
+@pytest.mark.parametrize(("recording_s", "cost_s"), [(0.0, 3.0), (4.0, 1.0), (7.0, 0.0)])
+def test_what_recording_took_is_no_cost_of_the_lock(recording_s: float, cost_s: float) -> None:
+    """Two processes take locks for six of their eight seconds: three each, less what recording took of that."""
+    apart = run((0.0, 0.0), (4.0, 4.0), waited_s=0.0, ranks=2)
+    code = {
+        "code.all_s": np.full((1, 2), 4.0),
+        "code.known_s": np.full((1, 2), 4.0),
+        "code.lock_s": np.full((1, 2), 3.0),
+    }
+    recorded = {RECORDING_SECONDS: np.full((1, 2), recording_s / 2)}
+    found = replace(apart, counts=apart.counts | code | recorded)
+    assert site_values(found)["code.lock_cost_s"] == pytest.approx(cost_s)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from recorded_runs import compile_program, record_run
 
-from advisor.analysis.proven_imbalance import ACQUISITIONS, CRITICAL_SECONDS
+from advisor.analysis.proven_imbalance import ACQUISITIONS, CRITICAL_SECONDS, RECORDING_SECONDS
 from advisor.formats import recording
 from advisor.trace import nesting
-from advisor.trace.recordings.layout import CALL, FOLDED, map_records
+from advisor.trace.recordings.layout import CALL, COUNTED, FOLDED, map_records
 from advisor.trace.recordings.processes import read_process
 
 if TYPE_CHECKING:
@@ -68,6 +68,30 @@ def test_folded_records_follow_each_other(tmp_path: Path) -> None:
         assert (longest.astype(np.int64) * calls >= spent).all()
         leaves = records[np.isin(records["kind"], (CALL, FOLDED)) & np.isin(records["function"], inside)]
         assert (leaves["start_ns"][1:] > leaves["end_ns"][:-1]).all(), "calls of a thread never overlap"
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_locks_that_are_taken_all_the_time_are_counted(tmp_path: Path, compiler: str) -> None:
+    """Behind 64 acquisitions in one record no more is done than to count and to time them, and that is said."""
+    program = compile_program(tmp_path, (compiler, "-fopenmp"), "hot_lock.c")
+    folder, _, err = record_run(tmp_path, str(program), str(10 * TURNS), OMP_NUM_THREADS="1")
+    assert "recorded into" in err, err
+    (process,) = (read_process(file) for file in folder.glob("*.process"))
+    (taking,) = (number for number, name in process.functions.items() if name == "omp_critical")
+    records = np.concatenate([map_records(file) for file in folder.glob("*.records")])
+    taken = records[records["function"] == taking]
+    assert (taken["tag"].astype(np.int64) + 1).sum() == 10 * TURNS
+    assert taken["tag"].max() > COUNTED
+    assert (taken["size"][taken["tag"] > COUNTED] > 0).all(), "they are held for some time"
+    profile = recording.advisor_read(folder)
+    (cost,) = (note for note in profile.notes if note.name == "cost of recording")
+    assert 0 < cost.penalty <= 0.3
+    prices = process.prices
+    assert profile.counts[RECORDING_SECONDS].sum() == pytest.approx(
+        len(taken) * prices.record_s
+        + float(np.minimum(taken["tag"], COUNTED).sum()) * prices.folded_s
+        + float(np.maximum(taken["tag"] - COUNTED, 0).sum()) * prices.counted_s
+    )
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])

@@ -37,7 +37,7 @@ def write_recording(folder: Path) -> None:
     for rank in (0, 1):
         write_rank(folder, rank)
         process = folder / f"node.{10 + rank}.process"
-        more = "machine begin 1 2 3 4 5 6 7 8 100\nmachine end 9 9 9 9 9 9 9 9 100\nsampling 250\nprices 1 2 3\n"
+        more = "machine begin 1 2 3 4 5 6 7 8 100\nmachine end 9 9 9 9 9 9 9 9 100\nsampling 250\nprices 1 2 3 4 5\n"
         process.write_text(process.read_text().replace("thread 0 10", f"{more}thread 0 10"))
     samples = np.zeros(3, dtype=SAMPLE)
     samples["time_ns"] = (1200, 4000, 7000)

@@ -11,7 +11,7 @@ from advisor.advice.facts.count_facts import sum_counts
 from advisor.advice.facts.source import compute_share
 from advisor.analysis.disturbance import disturbance_seconds
 from advisor.analysis.loads.computation import compute_stretch
-from advisor.analysis.proven_imbalance import predict_handovers, prove_lock_waiting
+from advisor.analysis.proven_imbalance import RECORDING_SECONDS, predict_handovers, prove_lock_waiting
 from advisor.trace.library_functions import COUNTED_KINDS
 
 if TYPE_CHECKING:
@@ -153,9 +153,9 @@ def _handover_seconds(source: FactSource) -> float | None:
 def _lock_cost(source: FactSource) -> float | None:
     """Return the seconds of taking, passing and releasing locks and of waiting for them, a mean over the processors.
 
-    They are what was sampled and waited, and at least what passing the locks is known to take where threads run at the
-    same time. Of the waiting it is what other programs can't have made: all but the longest delays, and what CPU
-    clocks prove.
+    They are what was sampled, less what recording took, and waited, and at least what passing the locks is known to
+    take where threads run at the same time. Of the waiting it is what other programs can't have made: all but the
+    longest delays, and what CPU clocks prove.
     """
     computed, predicted = source.sum_measure("cpu_s"), _handover_seconds(source)
     if computed is None:
@@ -165,8 +165,9 @@ def _lock_cost(source: FactSource) -> float | None:
         waited = source.events.select_rows("wait", ("lock",)).seconds / processors
     proven = prove_lock_waiting(source.profile, source.phases)
     certain = max(waited - disturbance_seconds(source.profile), min(waited, proven))
-    sampled = (_share("lock", source) or 0.0) * computed / processors
-    return max(sampled + certain, (predicted or 0.0) / processors)
+    sampled = (_share("lock", source) or 0.0) * computed
+    sampled = max(sampled - (sum_counts(source, RECORDING_SECONDS) or 0.0), 0.0)
+    return max(sampled / processors + certain, (predicted or 0.0) / processors)
 
 
 VALUES: Final[dict[str, Compute]] = {

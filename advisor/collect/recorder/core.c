@@ -177,6 +177,7 @@ void gw_start(int rank, int ranks) {
   if (gw_process_open(path)) {
     gw_tell_process(rank, ranks);
     gw_tell_objects();
+    gw_ticks_begin();
     gw_sampling_prepare();
     gw_python_prepare();
     pthread_key_create(&at_exit, thread_ended);

@@ -45,7 +45,7 @@ static void lengthen(struct gw_thread *t, unsigned slot, uint64_t took) {
   __atomic_store_n(&t->slots[slot]->end_ns, end, __ATOMIC_RELEASE);
 }
 
-static void add_call(struct gw_record *to, const struct gw_record *call, uint64_t took) {
+static void add_call(struct gw_record *to, int64_t size, uint64_t took) {
   uint64_t known = to->end_ns - to->start_ns;
   uint64_t shortest = to->kind == GW_FOLDED ? to->cpu_start_ns & UINT32_MAX : known;
   uint64_t longest = to->kind == GW_FOLDED ? to->cpu_start_ns >> 32 : known;
@@ -53,7 +53,7 @@ static void add_call(struct gw_record *to, const struct gw_record *call, uint64_
   if (took > longest) longest = took;
   __atomic_store_n(&to->cpu_start_ns, shortest | longest << 32, __ATOMIC_RELEASE);
   to->cpu_end_ns = 0;
-  if (call->size > 0) to->size = (to->size > 0 ? to->size : 0) + call->size;
+  if (size > 0) to->size = (to->size > 0 ? to->size : 0) + size;
   to->tag++;
   __atomic_store_n((unsigned char *)to + 22, GW_FOLDED, __ATOMIC_RELEASE);
 }
@@ -66,7 +66,7 @@ struct gw_record *gw_fold(struct gw_thread *t, struct gw_record *record, uint64_
     struct gw_record *to = t->slots[slot];
     if (!are_equal(to, record)) continue;
     uint64_t took = now - record->start_ns;
-    add_call(to, record, took);
+    add_call(to, record->size, took);
     lengthen(t, slot, took);
     __atomic_store_n((unsigned char *)record + 22, 0, __ATOMIC_RELEASE);
     memset(record, 0, sizeof *record);
@@ -75,9 +75,41 @@ struct gw_record *gw_fold(struct gw_thread *t, struct gw_record *record, uint64_
     return to;
   }
   if (t->slots_used == GW_SLOTS) t->slots_used = 0;
+  if (!t->slots_used && (t->tick_ns = gw_tick_ns(now)) > 0)
+    t->folded_until = gw_ticks() + (uint64_t)(WINDOW_NS / t->tick_ns);
   t->slots[t->slots_used++] = record;
   record->cpu_end_ns = 0;
   __atomic_store_n(&record->end_ns, now, __ATOMIC_RELEASE);
   t->previous = NULL;
   return record;
+}
+
+int gw_count(unsigned function, const void *caller, unsigned request) {
+  struct gw_thread *t = gw_self;
+  if (!t || !gw_on || gw_depth || t->tick_ns <= 0) return 0;
+  for (unsigned slot = 0; slot < t->slots_used; slot++) {
+    const struct gw_record *like = t->slots[slot];
+    if (like->function != function || like->request != request || like->tag < GW_COUNTED ||
+        like->caller != ((uint64_t)(uintptr_t)caller & 0xffffffffffffu) || like->partner != GW_NOBODY || like->event)
+      continue;
+    t->counted.since = gw_ticks();
+    if (t->counted.since > t->folded_until) return 0;
+    t->counted.like = like;
+    t->counted.slot = slot;
+    return gw_depth = 1;
+  }
+  return 0;
+}
+
+struct gw_record *gw_counted(uint64_t ticks) {
+  struct gw_thread *t = gw_self;
+  unsigned slot = t->counted.slot;
+  uint64_t took = (uint64_t)((double)(ticks - t->counted.since) * t->tick_ns);
+  int is_open = slot < t->slots_used && t->slots[slot] == t->counted.like;
+  gw_depth = 0;
+  if (!is_open || took > GW_LONG_CALL_NS) return gw_record_returned(t->counted.like, took);
+  add_call(t->slots[slot], 0, took);
+  lengthen(t, slot, took);
+  t->previous = NULL;
+  return t->slots[slot];
 }

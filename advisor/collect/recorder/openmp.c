@@ -83,10 +83,12 @@ TEAM_RUNTIME(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
   void name parameters {                                                                                   \
     static void(*real) parameters;                                                                         \
     if (!real) real = (void(*) parameters)gw_resolve(#name);                                               \
-    struct gw_record *r = uses_ompt ? NULL : ENTER_BRIEF(function);                                        \
+    int counted = !uses_ompt && gw_lock_counted(function, __builtin_return_address(0), lock);              \
+    struct gw_record *r = uses_ompt || counted ? NULL : ENTER_BRIEF(function);                             \
     gw_lock_awaited(r, lock);                                                                              \
     real arguments;                                                                                        \
-    gw_lock_taken(r, lock);                                                                                \
+    if (counted) gw_counted_lock_taken(lock);                                                              \
+    else gw_lock_taken(r, lock);                                                                           \
   }
 #define GIVING(name, parameters, arguments, lock)                                                          \
   void name parameters {                                                                                   \
@@ -147,7 +149,7 @@ enum { BEGIN = 1, END = 2 };
 
 static __thread struct {
   struct gw_record *part, *wait, *lock;
-  int index;
+  int index, counted; /* counted: the lock that it asks for needs no record of its own */
 } mine __attribute__((tls_model("initial-exec")));
 
 static void parallel_begin(union data *task, const void *frame, union data *parallel, unsigned threads, int flags,
@@ -295,15 +297,20 @@ static void mutex_acquire(int kind, unsigned hint, unsigned how, uint64_t id, co
   static const unsigned functions[] = {F_omp_lock,     F_omp_lock,   F_omp_lock,   F_omp_lock, F_omp_lock,
                                        F_omp_critical, F_omp_atomic, F_omp_ordered};
   if (kind == TEST_LOCK || kind == TEST_NEST_LOCK || !gw_on || gw_depth || !gw_self) return;
-  mine.lock = gw_enter_brief_at(functions[kind >= 0 && kind <= ORDERED ? kind : 0], caller, (const void *)UINTPTR_MAX);
+  unsigned function = functions[kind >= 0 && kind <= ORDERED ? kind : 0];
+  mine.counted = kind != ORDERED && gw_lock_counted(function, caller, (const void *)(uintptr_t)id);
+  if (mine.counted) return;
+  mine.lock = gw_enter_brief_at(function, caller, (const void *)UINTPTR_MAX);
   if (kind != ORDERED) gw_lock_awaited(mine.lock, (const void *)(uintptr_t)id);
 }
 
 static void mutex_acquired(int kind, uint64_t id, const void *caller) {
   (void)caller;
-  if (kind == ORDERED) gw_leave_brief(mine.lock);
+  if (mine.counted) gw_counted_lock_taken((const void *)(uintptr_t)id);
+  else if (kind == ORDERED) gw_leave_brief(mine.lock);
   else gw_lock_taken(mine.lock, (const void *)(uintptr_t)id);
   mine.lock = NULL;
+  mine.counted = 0;
 }
 
 static void mutex_released(int kind, uint64_t id, const void *caller) {

@@ -54,6 +54,8 @@ struct gw_descriptor {
 };
 
 #define GW_SLOTS 16 /* records that calls are folded into at a time */
+#define GW_COUNTED 64 /* more calls than that in one record are only counted and timed */
+#define GW_LONG_CALL_NS 10000 /* a call that takes so long has a record of its own, and its CPU time is read */
 #define GW_HELD 8   /* locks inside of each other that are followed */
 
 struct gw_thread {
@@ -66,10 +68,18 @@ struct gw_thread {
   uint64_t granted_ns;        /* up to when its allowance of brief calls with records of their own is used up */
   struct gw_record *slots[GW_SLOTS];
   unsigned slots_used;
+  double tick_ns;             /* how long a tick of the processor's counter is; 0 where it has none that is steady */
+  uint64_t folded_until;      /* ticks at which a new record has to begin */
+  struct {
+    const struct gw_record *like; /* the folded record that the call joins if it is brief */
+    unsigned slot;
+    uint64_t since; /* ticks */
+  } counted;
   struct {
     const void *lock;
     struct gw_record *acquired; /* the record that the acquisition is part of */
-    uint64_t since_ns;
+    uint64_t since;             /* ns, or ticks of the processor's counter */
+    int in_ticks;
   } held[GW_HELD];
   unsigned holding;
   struct gw_record *previous; /* the last call that ended, None if something came behind it */
@@ -134,6 +144,8 @@ void *gw_find(const char *name);              /* the same, NULL if there is none
 void *gw_find_data(const char *name);         /* a variable, where the program itself finds it */
 uint64_t gw_now(void);
 uint64_t gw_thread_cpu(void);
+void gw_ticks_begin(void);
+double gw_tick_ns(uint64_t now_ns); /* 0 where the processor has no steady counter */
 
 extern const char *const gw_names[];          /* of functions, by number */
 extern const unsigned gw_functions;
@@ -153,6 +165,13 @@ struct gw_record *gw_enter_brief_at(unsigned function, const void *caller, const
 #define gw_enter_brief(function, caller) gw_enter_brief_at(function, caller, __builtin_frame_address(0))
 struct gw_record *gw_leave_brief(struct gw_record *record);
 struct gw_record *gw_fold(struct gw_thread *t, struct gw_record *record, uint64_t now_ns);
+/* The same at a fifth of the price, for calls that are made all the time: whether the call is like those that a record
+   holds already, so that the processor's counter alone has to time it. Returns 0 where it needs a record to begin with. */
+int gw_count(unsigned function, const void *caller, unsigned request);
+/* The counted call has returned; the record that it is part of. `ticks` is when that was. */
+struct gw_record *gw_counted(uint64_t ticks);
+/* Record a call that has just returned and took so long. */
+struct gw_record *gw_record_returned(const struct gw_record *like, uint64_t took_ns);
 /* Of threads that take no part in the program, such as helpers of libraries, nothing is recorded. */
 #define ENTER(function) (gw_on && gw_self ? gw_enter(function, __builtin_return_address(0)) : NULL)
 #define ENTER_BRIEF(function) (gw_on && gw_self ? gw_enter_brief(function, __builtin_return_address(0)) : NULL)
@@ -166,7 +185,10 @@ struct gw_record *gw_note(unsigned kind, unsigned event);
 /* End a call that has returned and brought nothing: it joins the one before, if that was the same and just over. */
 void gw_leave_idle(struct gw_record *record);
 
-/* A call that waits for a lock: whether another thread holds it, that this thread has it now, that it gives it back. */
+/* A call that waits for a lock, with a record of its own or a counted one: whether another thread holds the lock, that
+   this thread has it now, that it gives it back. */
+int gw_lock_counted(unsigned function, const void *caller, const void *lock);
+void gw_counted_lock_taken(const void *lock);
 void gw_lock_awaited(struct gw_record *record, const void *lock);
 void gw_lock_taken(struct gw_record *record, const void *lock);
 void gw_lock_given(const void *lock);
@@ -185,5 +207,14 @@ void gw_sampling_prepare(void);
 uint64_t gw_own_caller(uint64_t caller);
 void gw_posix_begin(void);
 void gw_openmp_begin(void);
+
+/* The processor's counter, which takes a third of the time to read that a clock takes. */
+static inline uint64_t gw_ticks(void) {
+#ifdef __x86_64__
+  return __builtin_ia32_rdtsc();
+#else
+  return 0;
+#endif
+}
 
 #endif

@@ -10,9 +10,11 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 
-#define UNREAD_NS 50000   /* the CPU clock is read on entry where it has not been read for so long, */
-#define LONG_CALL_NS 10000 /* and behind a call that took so long */
+#define UNREAD_NS 50000   /* the CPU clock is read on entry where it has not been read for so long */
 #define DISPLACED_NS 100000 /* so much time without the processor is looked into */
 #define STATE_NS 20000000
 #define JOINED_NS 5000
@@ -27,6 +29,22 @@ uint64_t gw_thread_cpu(void) {
   struct timespec t;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
   return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static uint64_t first_ns, first_ticks; /* when the counter was read first */
+
+void gw_ticks_begin(void) {
+#ifdef __x86_64__
+  unsigned a, b, c, d;
+  enum { POWER = 0x80000007, INVARIANT = 1 << 8 }; /* it counts at one rate, whatever the core does */
+  if (!__get_cpuid(POWER, &a, &b, &c, &d) || !(d & INVARIANT)) return;
+  first_ns = gw_now();
+  first_ticks = gw_ticks();
+#endif
+}
+
+double gw_tick_ns(uint64_t now) {
+  return first_ticks ? (double)(now - first_ns) / (double)(gw_ticks() - first_ticks) : 0;
 }
 
 struct gw_record *gw_append(struct gw_thread *t) {
@@ -120,7 +138,7 @@ static inline struct gw_record *begin(unsigned function, const void *caller, int
 /* End a record with a call that began at `since`: of joined calls the last one, which may be short. */
 static inline void end(struct gw_record *record, uint64_t since, uint64_t now) {
   struct gw_thread *t = gw_self;
-  int read = now - since > LONG_CALL_NS || (since != record->start_ns && now - t->cpu_at_ns > UNREAD_NS);
+  int read = now - since > GW_LONG_CALL_NS || (since != record->start_ns && now - t->cpu_at_ns > UNREAD_NS);
   record->cpu_end_ns = read ? read_cpu(t, now) : 0;
   __atomic_store_n(&record->end_ns, now, __ATOMIC_RELEASE);
   t->slots_used = 0;
@@ -185,7 +203,7 @@ void gw_leave_returned(struct gw_record *record) {
 
 static struct gw_record *leave_brief(struct gw_record *record, uint64_t now) {
   struct gw_thread *t = gw_self;
-  int alone = now - record->start_ns > LONG_CALL_NS || (record->cpu_start_ns && t->lost_ns > LONG_CALL_NS) ||
+  int alone = now - record->start_ns > GW_LONG_CALL_NS || (record->cpu_start_ns && t->lost_ns > GW_LONG_CALL_NS) ||
               (char *)(record + 1) != t->records.base + t->records.used;
   struct gw_record *folded = alone ? NULL : gw_fold(t, record, now);
   if (!folded) {
@@ -195,6 +213,22 @@ static struct gw_record *leave_brief(struct gw_record *record, uint64_t now) {
   entered.record = NULL;
   gw_depth = 0;
   return folded;
+}
+
+struct gw_record *gw_record_returned(const struct gw_record *like, uint64_t took) {
+  struct gw_thread *t = gw_self;
+  uint64_t earliest = t->last_ns + 1, now = rising(t);
+  struct gw_record *record = gw_append(t);
+  if (!record) return NULL;
+  record->start_ns = now - earliest > took ? now - took : earliest;
+  record->size = -1;
+  record->partner = GW_NOBODY;
+  record->function = like->function;
+  record->caller = like->caller;
+  record->request = like->request;
+  __atomic_store_n((unsigned char *)record + 22, GW_CALL, __ATOMIC_RELEASE);
+  end(record, record->start_ns, now);
+  return record;
 }
 
 struct gw_record *gw_leave_brief(struct gw_record *record) {

@@ -6,17 +6,20 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.analysis.proven_imbalance import ACQUISITIONS, CRITICAL_SECONDS
+from advisor.analysis.proven_imbalance import ACQUISITIONS, CRITICAL_SECONDS, RECORDING_SECONDS
 from advisor.formats.recording.call_rows import CallRows
 from advisor.formats.recording.recorded_threads import calls_of, count_calls
 from advisor.model.records import Note
 from advisor.model.units import format_seconds
+from advisor.trace.recordings.layout import COUNTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from advisor.formats.recording.contents import Recording
-    from advisor.model.records import FloatArray, Profile
+    from advisor.formats.recording.recorded_threads import RecordedThread
+    from advisor.model.records import FloatArray, IntArray, Profile
+    from advisor.trace.recordings.processes import Prices
 
 #: Calls that take a lock, of which each place has one: the lock of a critical section or of atomic updates.
 _CRITICAL: Final = ("omp_critical", "omp_atomic")
@@ -24,13 +27,13 @@ _LOCKS: Final = (*_CRITICAL, "omp_lock")
 
 
 def count_locks(profile: Profile, recording: Recording) -> dict[str, FloatArray]:
-    """Return acquisitions of locks, and CPU seconds inside of critical sections, by region and processor (R, Q).
+    """Return acquisitions of locks, what recording them took, and CPU seconds inside of critical sections.
 
-    Nothing for a run without any.
+    Each by region and processor (R, Q); nothing for a run without any.
     """
     rows = CallRows(profile, recording)
     shape = (len(profile.regions), len(profile.processors))
-    found = {ACQUISITIONS: np.zeros(shape), CRITICAL_SECONDS: np.zeros(shape)}
+    found = {name: np.zeros(shape) for name in (ACQUISITIONS, RECORDING_SECONDS, CRITICAL_SECONDS)}
     for thread in recording.threads:
         for name in _LOCKS:
             calls = calls_of(thread, name)
@@ -38,9 +41,21 @@ def count_locks(profile: Profile, recording: Recording) -> dict[str, FloatArray]
             calls, row = calls[row >= 0], row[row >= 0]
             records = thread.records[calls]
             np.add.at(found[ACQUISITIONS][:, q], row, count_calls(records))
+            np.add.at(found[RECORDING_SECONDS][:, q], row, price_locks(thread.process.prices, records["tag"]))
             if name in _CRITICAL:
                 np.add.at(found[CRITICAL_SECONDS][:, q], row, np.maximum(records["size"], 0) / 1e9)
     return found if found[ACQUISITIONS].any() else {}
+
+
+def select_locks(thread: RecordedThread) -> IntArray:
+    """Return the calls of a thread that take a lock."""
+    return calls_of(thread, *_LOCKS)
+
+
+def price_locks(prices: Prices, more: IntArray) -> FloatArray:
+    """Return what it took to record acquisitions, seconds: one and so many ``more`` by record, most only counted."""
+    counted = np.maximum(more.astype(np.int64) - COUNTED, 0)
+    return prices.record_s + (more - counted) * prices.folded_s + counted * prices.counted_s
 
 
 def note_locks(recording: Recording) -> Iterator[Note]:
@@ -48,7 +63,7 @@ def note_locks(recording: Recording) -> Iterator[Note]:
     taken = contended = 0
     held_s = waited_s = 0.0
     for thread in recording.threads:
-        records = thread.records[calls_of(thread, *_LOCKS)]
+        records = thread.records[select_locks(thread)]
         records = records[records["end_ns"] > 0]
         calls, busy = count_calls(records), records["request"] > 0
         taken += int(calls.sum())

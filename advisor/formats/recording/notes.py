@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.recording.columns import begin_ns
-from advisor.formats.recording.locks import note_locks
+from advisor.formats.recording.locks import note_locks, price_locks, select_locks
 from advisor.formats.recording.worlds import split_worlds
 from advisor.model.records import Note
 from advisor.model.units import format_seconds
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 #: What a sample takes, with the way into the kernel and back, seconds; all else is measured in each process.
 SAMPLE_S: Final = 5e-6
+#: From this share of the CPU time on, what recording took makes the seconds doubtful: by half of it, up to a most.
+COSTLY: Final = 0.1
+_MOST_PENALTY: Final = 0.3
 _NAMED: Final = 4
 #: From this share of the CPU time on, programs that are left out are missed; where so much was not even recorded,
 #: nothing can be said. Those are named that used so much of it.
@@ -153,22 +156,26 @@ def _of_folding(recording: Recording) -> Iterator[Note]:
 
 def _of_cost(recording: Recording) -> Iterator[Note]:
     """Yield what the recording took of the processors, by what each part of it was measured to cost."""
-    records = calls = samples = 0
-    cost = 0.0
-    for thread in recording.threads:
-        record_s, reading_s, state_s, folded_s = thread.process.prices_s or (0.0, 0.0, 0.0, 0.0)
-        states = thread.records["kind"] == STATE
-        readings = (thread.records["cpu_start_ns"] > 0) | (thread.records["cpu_end_ns"] > 0)
-        records += len(thread.records)
-        calls += thread.folding.calls - thread.folding.records
-        cost += (thread.folding.calls - thread.folding.records) * folded_s
-        samples += len(thread.samples)
-        cost += len(thread.records) * record_s + int(readings.sum()) * reading_s + int(states.sum()) * state_s
+    threads = recording.threads
+    calls = sum(len(thread.records) + thread.folding.calls - thread.folding.records for thread in threads)
+    samples = sum(len(thread.samples) for thread in threads)
+    cost = sum(_price_records(thread) for thread in threads) + samples * SAMPLE_S
     used = sum(process.used_s for process in recording.processes)
-    cost += samples * SAMPLE_S
-    share = f" ({cost / used:.2%} of the CPU time)" if used > 0 else ""
-    text = (
-        f"recorded {records + calls} calls and messages and {samples} samples; that took about "
-        f"{format_seconds(cost)}{share}"
-    )
-    yield Note("cost of recording", text)
+    share = cost / used if used > 0 else 0.0
+    text = f"recorded {calls} calls and messages and {samples} samples; that took about {format_seconds(cost)}"
+    text += f" ({share:.2%} of the CPU time)" if used > 0 else ""
+    if share >= COSTLY:
+        text += "; where calls are brief and many, so much of the time is not the program's"
+    yield Note("cost of recording", text, min(share / 2, _MOST_PENALTY) if share >= COSTLY else 0.0)
+
+
+def _price_records(thread: RecordedThread) -> float:
+    """Return what it took to write the records of a thread, seconds."""
+    prices, records, locks = thread.process.prices, thread.records, select_locks(thread)
+    readings = int(((records["cpu_start_ns"] > 0) | (records["cpu_end_ns"] > 0)).sum())
+    folded = thread.folding.calls - thread.folding.records - int(records["tag"][locks].sum(dtype="int64"))
+    return (
+        (len(records) - len(locks)) * prices.record_s + folded * prices.folded_s + readings * prices.reading_s
+        + int((records["kind"] == STATE).sum()) * prices.state_s
+        + float(price_locks(prices, records["tag"][locks]).sum())
+    )  # fmt: skip

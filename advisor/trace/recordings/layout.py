@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 MAGIC: Final = "gapwatch/trace/1 process"
 #: Kinds of records.
 CALL, MESSAGE, STATE, FORK, JOIN, FOLDED = 1, 2, 3, 4, 5, 6
+#: Locks that are taken more often than that in one record are only counted and timed.
+COUNTED = 64
 #: Bits of a caller's address; the kind and the event of the record stand above them.
 ADDRESS_BITS: Final = 48
 #: Set in a caller that is the number of a place in Python, and no address.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from advisor.model.errors import InputError
 from advisor.trace.recordings.layout import MAGIC
@@ -63,6 +63,23 @@ class ThreadSpan:
     first: tuple[int, int] = (0, 0)
 
 
+class Prices(NamedTuple):
+    """What recording costs on a machine, measured when a process begins, seconds each.
+
+    A record, a reading of the CPU clock, a state, a folded call, and a folded call that is only counted.
+    """
+
+    record_s: float = 0.0
+    reading_s: float = 0.0
+    state_s: float = 0.0
+    folded_s: float = 0.0
+    counted_s: float = 0.0
+
+
+#: Of a recording that does not say.
+_FREE: Final = Prices()
+
+
 @dataclass(slots=True)
 class Process:
     """One process of a recording; numbers of functions, files and communicators are its own.
@@ -70,8 +87,8 @@ class Process:
     ``communicators`` maps a number to its members as ranks of the world, ``remotes`` that of an intercommunicator to
     those on the other side (``compact_members``); -1 is a process of another world. ``python`` holds places in Python
     programs by their number, ``interpreter`` what runs them. ``machine_begin`` and ``machine_end`` are the seconds
-    that all cores of the host had been busy, or taken by a hypervisor. ``prices_s`` is what a record, a reading of the
-    CPU clock, a state and a folded call cost there. ``children_s`` is the CPU time of its children that have ended.
+    that all cores of the host had been busy, or taken by a hypervisor. ``children_s`` is the CPU time of its children
+    that have ended.
     ``forked_ns`` is when a child of fork began that goes on in its parent's program, None for any other process.
     """
 
@@ -104,7 +121,7 @@ class Process:
     children_s: float = 0.0
     forked_ns: int | None = None
     samples_per_s: int = 0
-    prices_s: tuple[float, float, float, float] | None = None
+    prices: Prices = _FREE
     full: tuple[str, int] | None = None
     ended: bool = False
 
@@ -297,8 +314,8 @@ def _take_machine(process: Process, rest: str) -> None:
 
 
 def _take_prices(process: Process, rest: str) -> None:
-    record, reading, state, *folded = (int(word) / 1e12 for word in rest.split())
-    process.prices_s = record, reading, state, folded[0] if folded else record
+    record, reading, state, folded, counted = (int(word) / 1e12 for word in rest.split())
+    process.prices = Prices(record, reading, state, folded, counted)
 
 
 def _take_full(process: Process, rest: str) -> None:
