@@ -105,11 +105,20 @@ def test_other_programs_that_were_started_are_named_and_missed_most_where_they_a
     assert "(helper)" in told[0].text
 
 
-def test_other_programs_that_wait_like_the_one_that_started_them_are_not_missed(tmp_path: Path) -> None:
-    """Both ranks live for 8 us; a child of each used 0.3 us of CPU time."""
+@pytest.mark.parametrize(("taken_by_others", "is_told"), [(None, False), (0, False), (1000, True)])
+def test_other_programs_that_wait_are_not_missed_unless_it_is_for_a_core(
+    tmp_path: Path, taken_by_others: int | None, is_told: bool
+) -> None:
+    """Both ranks live for 8 us; a child of each used 0.3 us of CPU time. Others had all cores then, or none."""
+    machine = (
+        ""
+        if taken_by_others is None
+        else f"machine begin 0{' 0' * 7} 100\nmachine end {taken_by_others}{' 0' * 7} 100\n"
+    )
     for rank in (0, 1):
         path = write_rank(tmp_path, rank).with_name(f"node.{10 + rank}.process")
         text = path.read_text(encoding="ascii").replace("pid 10 1", f"pid {10 + rank} 1")
         text = text.replace("thread-end 0 9000 5100", "thread-end 0 9000 200")
-        path.write_text(text.replace("end\n", "children 3e-7\nend\n"), encoding="ascii")
-    assert not [note for note in recording.advisor_read(tmp_path).notes if note.name == "other programs started"]
+        path.write_text(text.replace("end\n", f"{machine}children 3e-7\nend\n"), encoding="ascii")
+    told = [note for note in recording.advisor_read(tmp_path).notes if note.name == "other programs started"]
+    assert bool(told) == is_told

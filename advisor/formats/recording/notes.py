@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
@@ -98,7 +99,9 @@ def _of_other_programs(recording: Recording) -> Iterator[Note]:
     unseen_s = max(sum(one.children_s for one in roots) - seen_s, 0.0)
     elsewhere_s = recorded_s + unseen_s
     lived_s = max((_lived_s(one) for one in recording.threads), default=0.0)
-    whole_s = max(elsewhere_s + used_s, lived_s)  # who waits for a program that waits itself misses little
+    # Who waits for a program that waits itself misses little; one that waits for a core leaves none idle.
+    whole_s = elsewhere_s + used_s
+    whole_s = max(whole_s, min(lived_s, whole_s + _idle_s(recording)))
     if elsewhere_s < _UNSEEN_SHARE * whole_s or not elsewhere_s:
         return
     share = elsewhere_s / (elsewhere_s + used_s)
@@ -112,6 +115,16 @@ def _of_other_programs(recording: Recording) -> Iterator[Note]:
     unknown = unseen_s > _MOSTLY_UNSEEN * whole_s
     how = "gapwatch run --from-outside -- ./PROGRAM" if unseen_s > recorded_s else "record each by itself"
     yield Note("other programs started", text, 1.0 if unknown else 0.3, how)
+
+
+def _idle_s(recording: Recording) -> float:
+    """Return for how long the cores of a host had nothing to do, seconds of a core; infinity where that is unknown."""
+    idle_s = [
+        process.cores * _lived_s(thread) - (process.machine_end - process.machine_begin)
+        for thread in recording.threads
+        if (process := thread.process).machine_begin is not None and process.machine_end is not None
+    ]
+    return max(*idle_s, 0.0) if idle_s else math.inf
 
 
 def _lived_s(thread: RecordedThread) -> float:
