@@ -27,6 +27,8 @@ UNREPEATED: Final = "delay.unrepeated_s"
 REPEATED: Final = "second run"
 #: Counts, in the row of the program: the cores that each process may use, in the column of its first thread.
 BOUND_CORES: Final = "cores.bound"
+#: The seconds in which a processor had a core or waited for one, where whoever waits for anything else sleeps.
+BUSY: Final = "cores.busy_s"
 #: Gaps that such delays lengthen; computation is measured by CPU clocks, and the rest is not waited for. Input and
 #: output are lengthened by what delays their calls.
 DISTURBED_GAPS: Final = frozenset({"C'", "L", "M'", "D", "S'", "W"})

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.analysis.disturbance import BUSY
 from advisor.collect import notes
 from advisor.collect.roles import STARTERS, WRAPPERS
 from advisor.collect.thread_time_breakdown import ON_DISK, sum_by_call
@@ -150,11 +151,12 @@ class _ProfileTable:
         return {name: "measured" if name == "wall_s" else "estimated" for name in self.build_measures()}
 
     def build_counts(self) -> dict[str, FloatArray]:
-        """Return counts (regions, processors) of the programs: switches, memory, bytes and calls."""
+        """Return counts (regions, processors) of the programs: seconds with a core, switches, memory, bytes, calls."""
         found: dict[str, FloatArray] = defaultdict(lambda: self._make_zeros()[:, :, 0])
         seen: set[int] = set()
-        for lane, q in zip(self.run.lanes, self.run.processor, strict=True):
+        for lane, one, q in zip(self.run.lanes, self.run.thread_times, self.run.processor, strict=True):
             at = self.programs.index(lane.process.name), q
+            found[BUSY][at] += one.cpu_s + (0.0 if self.run.is_displaced else one.delay_s)
             found["switches.voluntary"][at] += lane.thread.switches[0]
             found["switches.involuntary"][at] += lane.thread.switches[1]
             if id(lane.process) in seen:

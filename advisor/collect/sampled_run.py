@@ -41,8 +41,14 @@ class SampledRun:
 
     @property
     def is_displaced(self) -> bool:
-        """Whether it was other programs that kept this one from its processors: there were enough for itself."""
-        return len(self.processors) <= self.cores
+        """Whether it was mostly other programs that kept this one from its cores.
+
+        Its own threads keep each other from them only while all cores compute for them, (threads - cores) at a time.
+        """
+        computed_s = sum(one.cpu_s for one in self.thread_times)
+        delayed_s = sum(one.delay_s for one in self.thread_times)
+        beyond = max(len(self.processors) - self.cores, 0)
+        return not beyond or delayed_s * self.cores > 2 * beyond * computed_s
 
 
 def analyze_recording(recording: Recording) -> SampledRun:

@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from fact_sheets import site_values
 from hypothesis import given
 from hypothesis import strategies as st
 from sampled_runs import process, recording, thread
 
 from advisor.analysis import bounds, gaps, quality, soundness
 from advisor.collect.procfs import IoCounters
-from advisor.collect.profile import build_profile
+from advisor.collect.profile import DISPLACED, build_profile
 from advisor.collect.records import UNKNOWN, BlockedCall
 from advisor.collect.sampled_run import analyze_recording
 from advisor.formats import native, native_writer
@@ -166,6 +167,37 @@ def test_threads_are_processors_of_their_rank() -> None:
 def test_ranks_bound_to_one_processor_share_it() -> None:
     profile = made(recording(*(process("app", 0, 10, 5.0, rank=n, cpus=frozenset({3})) for n in range(2))))
     assert profile.cores == 1
+
+
+def with_threads(cpu_s: float, delay_s: float) -> Profile:
+    """Four threads on two cores for ten seconds, each with so much CPU time and time in which it had no core.
+
+    Four of seven times a thread lost its core while it computed: so much of its run-queue time is none of a call.
+    """
+    queue_s = delay_s * 7 / 4
+    app = process("app", 0, 10, cpu_s, delay=queue_s)
+    app.threads.update({tid: thread(tid, 0, 10, cpu_s, delay=queue_s) for tid in (2, 3, 4)})
+    return made(recording(app))
+
+
+@pytest.mark.parametrize(
+    ("cpu_s", "delay_s", "delayed_by_others", "shares"),
+    [
+        (3.6, 3.6, False, True),  # each other's: one of two has a core at a time
+        (1.0, 1.0, False, False),  # each other's, but both cores are seldom busy
+        (1.0, 3.0, True, False),  # more than they can do to each other
+        (1.0, 0.0, False, False),  # they sleep
+    ],
+)
+def test_threads_that_mostly_sleep_share_no_cores(
+    cpu_s: float, delay_s: float, delayed_by_others: bool, shares: bool
+) -> None:
+    profile = with_threads(cpu_s, delay_s)
+    assert len(profile.processors) == 4
+    assert (DISPLACED in profile.outside) == delayed_by_others
+    assert (bounds.explain_shared_cores(profile) is not None) == shares
+    busy = site_values(profile)["run.busy_cores"]
+    assert busy == pytest.approx(min((cpu_s + (0.0 if delayed_by_others else delay_s)) * 4 / (2 * 10), 1.0))
 
 
 def test_what_was_not_seen_is_said() -> None:

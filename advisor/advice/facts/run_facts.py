@@ -9,7 +9,7 @@ import numpy as np
 
 from advisor.advice.facts.event_rows import HANDS_OVER, INTERPRETER
 from advisor.advice.facts.source import UNOBSERVED, compute_share
-from advisor.analysis.disturbance import BOUND_CORES, QUEUE_DELAY, TAKEN, disturbance_seconds
+from advisor.analysis.disturbance import BOUND_CORES, BUSY, QUEUE_DELAY, TAKEN, disturbance_seconds
 from advisor.model.records import OTHER_PROGRAMS
 
 if TYPE_CHECKING:
@@ -63,9 +63,11 @@ def _busy_cores(source: FactSource) -> float | None:
     profile, cores = source.profile, source.profile.cores
     if not cores:
         return None
+    if BUSY in profile.counts:
+        return min(float(profile.counts[BUSY].sum()) / (profile.actual_s * cores), 1.0)
+    inside = float(source.seconds.sum())
     spent = [source.totals.sum_measure("cpu_s", phase) for phase in range(len(profile.phases))]
     known = [seconds for seconds in spent if seconds is not None]
-    inside = float(source.seconds.sum())
     if _polls(profile):  # who waits for messages holds its core
         for name in ("transfer_s", "wait_s", "sync_s"):
             known += [source.totals.sum_measure(name, phase) or 0.0 for phase in range(len(profile.phases))]
