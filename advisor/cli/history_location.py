@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.cli import user_folders
 from advisor.model.errors import UsageError
+from advisor.model.lists import join_names
 from advisor.output.clean import clean_text
 from advisor.support.disk_cache import system_folder
 
@@ -116,8 +117,7 @@ def require_program(program: str | None, runs: RunStore) -> None:
 
 def format_programs(names: Sequence[str]) -> str:
     """Return the first names and how many there are more, on one line; '' without names."""
-    more = len(names) - _NAMED_PROGRAMS
-    return ", ".join([*map(clean_text, names[:_NAMED_PROGRAMS]), *([f"{more:,} more"] if more > 0 else [])])
+    return join_names([*map(clean_text, names)], _NAMED_PROGRAMS)
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from advisor.cli import history_location, mcp, output, report_output, user_folders
 from advisor.model.errors import AdvisorError, UsageError
+from advisor.model.lists import join_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -207,7 +208,7 @@ def _describe_limits(facts: ProgramFacts, runner: TrialRunner) -> list[str]:
 
     limits = []
     if runner.varying_lines:
-        lines = ", ".join(map(str, runner.varying_lines[:_LINES])) + (", …" if runner.varying_lines[_LINES:] else "")
+        lines = join_names([*map(str, runner.varying_lines)], _LINES)
         limits.append(f"Not compared, since they differ from run to run: lines {lines} of the results.")
     if not facts.checked:
         limits.append("Results were not checked: use --check or --check-file, so that a faster run is not a wrong one.")

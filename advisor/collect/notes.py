@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.analysis.quality import HIDDEN
 from advisor.collect.thread_time_breakdown import find_blocking_call
+from advisor.model.lists import join_names
 from advisor.model.records import Note
 from advisor.model.units import format_count, format_seconds, format_share
 from advisor.support.child_process import name_signal
@@ -103,8 +104,8 @@ def _describe_processes(run: SampledRun) -> Iterator[Note]:
     chosen = {id(lane.process) for lane in run.lanes}
     others = sorted({process.name for process in recording.processes if id(process) not in chosen})
     if others:
-        text = ", ".join(others[:_NAMED]) + (f" and {len(others) - _NAMED} more" if len(others) > _NAMED else "")
-        yield _make_note("launchers", f"not counted, as they start the others or hardly do anything: {text}")
+        text = f"not counted, as they start the others or hardly do anything: {join_names(others, _NAMED)}"
+        yield _make_note("launchers", text)
     helping = sum(len(process.threads) for process in recording.processes if id(process) in chosen) - len(run.lanes)
     if helping > 0:
         yield _make_note("helper threads", f"threads that hardly worked, not counted: {helping}")

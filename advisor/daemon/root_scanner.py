@@ -16,6 +16,7 @@ from advisor.daemon import scan
 from advisor.daemon.inotify_events import root_identity
 from advisor.history.file_states import FileStates
 from advisor.model.errors import StoreError
+from advisor.model.lists import join_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
@@ -158,9 +159,8 @@ class RootScanner:
         """Say once of directories that they can't be read, for as long as that is so."""
         closed = {folder for folder, there in seen.items() if not there}
         if new := sorted(closed - self._unreadable):
-            more = f" and {len(new) - 1} more directories" if new[1:] else ""
             with self._told:
-                self._failure = f"{new[0]}{more} can't be read"
+                self._failure = f"{join_names([*map(str, new)], most=1)} can't be read"
         self._unreadable = (self._unreadable - seen.keys()) | closed
 
     def _scan_requested(self, whole: bool, folders: set[Path], files: Files) -> None:

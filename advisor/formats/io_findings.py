@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.model.gap_parts import GapPart
+from advisor.model.lists import join_names
 from advisor.model.records import ALIGNED_FILE, CAUSE_CATEGORIES, SMALL_IO_B, UNALIGNED_FILE, Finding
 from advisor.model.units import format_bytes, format_seconds, format_share
 from advisor.support.grouping import sum_by_group
@@ -212,9 +213,9 @@ def _find_uneven_files(access: _Access) -> Iterator[_Pattern]:
         chosen = inside & uneven[targets]
         if chosen.any():
             worst = int(np.bincount(targets[chosen], values[chosen]).argmax())
-            more = int(uneven.sum()) - 1
-            name = access.causes.targets[worst] + (f" and of {more:,} more" if more else "")
-            yield kind, f"the ranks of {name} {what}", float(more + 1), float(access.seconds[chosen].sum())
+            others = [name for number, name in enumerate(access.causes.targets) if uneven[number] and number != worst]
+            names = join_names([access.causes.targets[worst], *others], most=1)
+            yield kind, f"the ranks of {names} {what}", float(uneven.sum()), float(access.seconds[chosen].sum())
 
 
 def _select_uneven(access: _Access, targets: IntArray, values: FloatArray) -> npt.NDArray[np.bool_]:

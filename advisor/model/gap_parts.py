@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from advisor.model.lists import join_names
 
 #: How the seconds of a part are known, the surest first.
 PartBasis = Literal["measured", "modelled", "estimated"]
@@ -39,16 +38,8 @@ class GapPart:
 
 def describe_cause(part: GapPart, most: int | None = None) -> str:
     """Return the cause with the regions in which it acts, ``most`` of them by name: ``coupling of flux and update``."""
-    names = [*part.regions[:most]]
-    if len(part.regions) > len(names):
-        names.append(f"{len(part.regions) - len(names)} more")
     joint = "in" if " " in part.cause else "of"
-    return f"{part.cause} {joint} {join_names(names)}" if names else part.cause
-
-
-def join_names(names: Sequence[str]) -> str:
-    """Return ``a``, ``a and b``, or ``a, b and c``; nothing for none."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+    return f"{part.cause} {joint} {join_names(part.regions, most)}" if part.regions else part.cause
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from advisor.model.lists import join_names
 from advisor.output import numbers
 from advisor.output.sections import render_heading, render_paragraph
 from advisor.output.text_cells import make_line, pad_text, shorten_all, wrap_text
@@ -172,9 +173,7 @@ def _describe_phases(names: Sequence[str]) -> str:
 
 
 def _describe_processors(names: Sequence[str], page: Page) -> str:
-    shown = ", ".join(page.clean_name(name) for name in names[:_SHOWN_PROCESSORS])
-    left = len(names) - _SHOWN_PROCESSORS
-    return f"{shown} and {left} more" if left > 0 else shown
+    return join_names([page.clean_name(name) for name in names], _SHOWN_PROCESSORS)
 
 
 def describe_expected_gain(item: Recommendation) -> str:

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from advisor.model.errors import InputError
+from advisor.model.lists import join_names
 from advisor.model.records import KnownDocument
 from advisor_similarity.features import Features, advice_features
 from advisor_similarity.measures import Cells
@@ -139,7 +140,7 @@ def keep_workloads(path: Path, folder: Path) -> KnownDocument:
             store_entry(folder, replace(entry, about=entry.about or f"from {path}"))
     many = f"{len(found)} workload{'' if len(found) == 1 else 's'}"
     source = " of an oracle machine" if any(entry.centroid for entry in found) else ""
-    return KnownDocument(f"{many}{source} ({', '.join(one.name for one in found[:_NAMED])})")
+    return KnownDocument(f"{many}{source} ({join_names([one.name for one in found], _NAMED)})")
 
 
 def build_entry(

@@ -166,7 +166,7 @@ def test_many_programs_with_strange_names_take_one_line(place: Path, says: Calla
         profile(place / "runs" / f"{number}.json", program=f"heat\n{number:02}")
     says("watch", "runs", "--once")
     told = " ".join(says("status")[1].split())
-    assert re.search(r"14 runs of (heat\\n\d\d, ){12}2 more", told)
+    assert re.search(r"14 runs of (heat\\n\d\d, ){11}heat\\n\d\d and 2 more", told)
     code, _, complaint = says("history", "heat 07")
     assert (code, len(complaint.splitlines())) == (2, 1)
     assert complaint.endswith("2 more\n")

@@ -10,7 +10,8 @@ from advisor.advice.ranking.drafts import compute_digest
 from advisor.advice.ranking.gains import ExpectedGain
 from advisor.advice.rules.conditions import FactIs
 from advisor.model import policy, units
-from advisor.model.gap_parts import describe_cause, join_names
+from advisor.model.gap_parts import describe_cause
+from advisor.model.lists import join_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -8,6 +8,8 @@ import zlib
 from shlex import quote
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
+from advisor.model.lists import join_clauses
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
@@ -148,7 +150,7 @@ def describe_unknown(path: Path) -> str:
     told = [f"{kind.name}{f': {command}' if (command := _fill_command(kind, file)) else ''}" for file, kind in kinds]
     if not told:
         return ""
-    return f"; it {'holds' if path.is_dir() else 'looks like'} {'; '.join(told[:_TOLD])}"
+    return f"; it {'holds' if path.is_dir() else 'looks like'} {join_clauses(told, _TOLD)}"
 
 
 def _fill_command(kind: FileKind, file: Path) -> str:

@@ -15,6 +15,7 @@ import numpy as np
 from advisor.analysis.quality import HIDDEN
 from advisor.formats.chrome_trace.stream import OPEN_ENDED, Event, EventArgs, EventStream
 from advisor.model.errors import InputError
+from advisor.model.lists import join_names
 from advisor.model.records import Note, Processor
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
@@ -145,7 +146,7 @@ def _refuse_programs(path: Path, lanes: _Lanes) -> None:
     names = {"Python" if _PYTHON.fullmatch(name) else name for name in names}
     talk = any(span.name.startswith("MPI_") for spans in lanes.spans.values() for span in spans)
     if len(names) > 1 and not talk:
-        told = ", ".join(sorted(name.strip() or "without a name" for name in names)[:_TOLD])
+        told = join_names(sorted(name.strip() or "without a name" for name in names), _TOLD)
         raise InputError(path, f"holds processes of different programs, not of one parallel run: {told}")
     if names & _BROWSER:
         raise InputError(path, "holds a browser, whose threads serve events: no parallel run")

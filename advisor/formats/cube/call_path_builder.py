@@ -13,6 +13,7 @@ from advisor.formats.cube import anchor as documents
 from advisor.formats.cube import metrics, regions, values
 from advisor.formats.cube.archive import ANCHOR, open_archive
 from advisor.formats.cube.regions import OTHERS
+from advisor.model.lists import join_clauses
 from advisor.model.records import Note
 from advisor.trace.callpaths.records import CallPaths, fold_regions
 from advisor.trace.events import Role
@@ -126,8 +127,7 @@ def build_notes(
 
 def _note_damage(archive: CubeArchive, doubts: Sequence[str]) -> Iterator[Note]:
     if doubts:
-        shown = "; ".join(doubts[:_SHOWN]) + ("; …" if len(doubts) > _SHOWN else "")
-        yield Note("contradictions in the profile", f"{len(doubts)}: {shown}", 0.3)
+        yield Note("contradictions in the profile", f"{len(doubts)}: {join_clauses(doubts, _SHOWN)}", 0.3)
     if archive.damaged_members:
         text = (
             f"{len(archive.damaged_members)} members of the archive have headers with wrong checksums; "

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.model.errors import InputError
+from advisor.model.lists import join_clauses
 from advisor.model.records import Note, Processor
 from advisor.trace.callpaths.records import CallPathNode, CallPaths, fold_regions
 from advisor.trace.events import Role
@@ -108,8 +109,8 @@ def _compute_identity(own: dict[str, FloatArray]) -> str:
 
 def _build_notes(database: Database, folded: int) -> Iterator[Note]:
     if database.doubts:
-        shown = "; ".join(database.doubts[:_SHOWN]) + ("; …" if len(database.doubts) > _SHOWN else "")
-        yield Note("contradictions in the database", f"{len(database.doubts)}: {shown}", 0.3)
+        text = f"{len(database.doubts)}: {join_clauses(database.doubts, _SHOWN)}"
+        yield Note("contradictions in the database", text, 0.3)
     if database.accelerator_streams:
         yield Note("accelerators left out", f"accelerator streams ignored: {database.accelerator_streams:,}")
     if "wall" not in database.inclusive:

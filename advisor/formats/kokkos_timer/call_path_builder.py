@@ -8,6 +8,7 @@ import numpy as np
 
 from advisor.analysis.quality import HIDDEN
 from advisor.model.errors import InputError
+from advisor.model.lists import join_names
 from advisor.model.records import Note, Processor
 from advisor.model.units import format_seconds
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
@@ -65,5 +66,5 @@ def _describe(processes: Sequence[Process]) -> Iterator[Note]:
         yield Note("contradictory times", f"kernels take {format_seconds(over)} longer than the process", 0.3)
     regions = sorted({region.name for process in processes for region in process.regions})
     if regions:
-        shown = ", ".join(regions[:3]) + (f" and {len(regions) - 3} more" if len(regions) > 3 else "")
-        yield Note("regions left out", f"regions contain kernels, and the file does not tell which: {shown}")
+        text = f"regions contain kernels, and the file does not tell which: {join_names(regions, 3)}"
+        yield Note("regions left out", text)

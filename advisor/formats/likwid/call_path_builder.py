@@ -13,6 +13,7 @@ from advisor.formats import rank_numbers
 from advisor.formats.likwid import checks, events
 from advisor.formats.likwid.tables import GroupTable, read_tables
 from advisor.model.errors import InputError
+from advisor.model.lists import join_clauses
 from advisor.model.records import Note, Processor
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.regions import classify_region
@@ -188,8 +189,7 @@ def _build_notes(
     ):
         found = [text for file, mine in zip(files, tables, strict=True) for text in say(file, mine)]
         if found:
-            more = "; …" if len(found) > _SHOWN else ""
-            yield Note(name, f"{len(found)}: {'; '.join(found[:_SHOWN])}{more}", 0.3)
+            yield Note(name, f"{len(found)}: {join_clauses(found, _SHOWN)}", 0.3)
 
 
 def place_columns(files: Sequence[Path], tables: Sequence[Sequence[GroupTable]]) -> Placement:

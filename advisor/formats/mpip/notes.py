@@ -9,6 +9,7 @@ import numpy as np
 
 from advisor.formats.mpip.checks import DIGITS, compute_rounding, find_contradictions
 from advisor.formats.mpip.report import CONCISE, SITES, TIMES
+from advisor.model.lists import join_clauses, join_names
 from advisor.model.records import Note
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def _note_file(report: MpipReport) -> Iterator[Note]:
         str(section.place.line) for section in report.contents.sections if not section.title.startswith(_HEADINGS)
     ]
     if strange:
-        text = f"nothing is known about the sections at lines {', '.join(strange[:_SHOWN])}"
+        text = f"nothing is known about the sections at lines {join_names(strange, _SHOWN)}"
         yield Note("sections not read", text, 0.05)
     wrong = []
     for text in find_contradictions(report):
@@ -56,9 +57,8 @@ def _note_file(report: MpipReport) -> Iterator[Note]:
         if len(wrong) == _COUNTED:
             break
     if wrong:
-        shown = "; ".join(wrong[:_SHOWN]) + ("; …" if len(wrong) > _SHOWN else "")
         many = f"{len(wrong)} or more" if len(wrong) == _COUNTED else f"{len(wrong)}"
-        yield Note("contradictions in the report", f"{many}: {shown}", 0.3)
+        yield Note("contradictions in the report", f"{many}: {join_clauses(wrong, _SHOWN)}", 0.3)
 
 
 def _note_sites(report: MpipReport, found: FitResult) -> Iterator[Note]:

@@ -10,6 +10,7 @@ from advisor.analysis.quality import HIDDEN
 from advisor.formats.perf.events import is_clock
 from advisor.formats.perf.processes import count_samples
 from advisor.formats.perf.sites import MPI_LIBRARY
+from advisor.model.lists import join_names
 from advisor.model.records import Note
 from advisor.model.units import format_count, format_seconds, format_share
 from advisor.trace.events import Role
@@ -90,11 +91,11 @@ def _note_samples(found: SampledRun) -> Iterator[Note]:
     if not found.timing:
         yield _make_note("no times", "no event measures time: record cpu-clock, task-clock or cycles as well")
     if found.truncated_files:
-        names = ", ".join(found.truncated_files[:_NAMED])
+        names = join_names(found.truncated_files, _NAMED)
         yield _make_note("samples missing", f"{names}: the last sample is earlier than the header says")
     cut = [script.path.name for script in found.scripts if script.is_cut]
     if cut and not found.truncated_files:
-        how = f"{', '.join(cut[:_NAMED])}: the file ends within a sample; others may be missing"
+        how = f"{join_names(cut, _NAMED)}: the file ends within a sample; others may be missing"
         yield _make_note("file may be cut off", how)
     if any(script.has_lost_samples for script in found.scripts):
         yield _make_note("samples lost", "perf says that it lost samples", "perf record with a lower frequency (-F)")
@@ -127,10 +128,9 @@ def _note_processes(found: SampledRun) -> Iterator[Note]:
         how = "process ids were not printed: threads with communication are taken for processes, others for threads"
         yield _make_note("threads or processes", how, "perf script -F comm,pid,tid,time,period,event,ip,sym,dso")
     if processes.other_programs:
-        most = sorted(processes.other_programs.items(), key=lambda item: -item[1])[:_NAMED]
-        yield _make_note(
-            "other programs", "left out: " + ", ".join(f"{name} ({count:,} samples)" for name, count in most)
-        )
+        others = sorted(processes.other_programs.items(), key=lambda item: -item[1])
+        names = join_names([f"{name} ({count:,} samples)" for name, count in others], _NAMED)
+        yield _make_note("other programs", f"left out: {names}")
     idle = sum(script.idle_samples for script in found.scripts)
     if idle:
         yield _make_note("idle processors", f"samples of idle processors, left out: {idle:,}")

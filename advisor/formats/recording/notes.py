@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.formats.recording.columns import begin_ns
 from advisor.formats.recording.locks import note_locks, price_locks, select_locks
 from advisor.formats.recording.worlds import split_worlds
+from advisor.model.lists import join_names
 from advisor.model.records import Note
 from advisor.model.units import format_seconds
 from advisor.trace.recordings.families import name_program
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from advisor.formats.recording.contents import Recording
     from advisor.formats.recording.recorded_threads import RecordedThread
+    from advisor.trace.recordings.processes import Process
 
 #: What a sample takes, with the way into the kernel and back, seconds; all else is measured in each process.
 SAMPLE_S: Final = 5e-6
@@ -49,13 +51,15 @@ def trace_notes(recording: Recording) -> tuple[Note, ...]:
     return (*doubts, *reading, *_of_folding(recording), *_of_cost(recording))
 
 
+def _name_process(process: Process) -> str:
+    return f"rank {process.rank}" if process.rank is not None else f"process {process.pid}"
+
+
 def _of_death(recording: Recording) -> Iterator[Note]:
     dead = [process for process in recording.processes if not process.ended]
     if not dead:
         return
-    who = ", ".join(f"rank {process.rank}" if process.rank is not None else f"process {process.pid}"
-                    for process in dead[:_NAMED])  # fmt: skip
-    more = f" and {len(dead) - _NAMED} more" if len(dead) > _NAMED else ""
+    who = join_names([_name_process(process) for process in dead], _NAMED)
     last = {id(process): 0 for process in dead}
     for thread in recording.threads:
         if id(thread.process) in last and len(thread.records):
@@ -63,10 +67,9 @@ def _of_death(recording: Recording) -> Iterator[Note]:
             last[id(thread.process)] = max(last[id(thread.process)], moment)
     first = min(dead, key=lambda process: last[id(process)])
     after = format_seconds((last[id(first)] - begin_ns(recording)) / 1e9)
-    name = f"rank {first.rank}" if first.rank is not None else f"process {first.pid}"
     text = (
-        f"the recording died: {who}{more} of {len(recording.processes)} did not come to their end, {name} first, after "
-        f"{after}; it is read up to there"
+        f"the recording died: {who} of {len(recording.processes)} did not come to their end, {_name_process(first)} "
+        f"first, after {after}; it is read up to there"
     )
     yield Note("recording died", text, 0.3, "run it again, to its end")
 
@@ -107,7 +110,7 @@ def _of_other_programs(recording: Recording) -> Iterator[Note]:
     share = elsewhere_s / (elsewhere_s + used_s)
     busy = sorted(apart, key=lambda one: -one.used_s)
     names = list(dict.fromkeys(name_program(one) for one in busy if one.used_s >= _NAMED_SHARE * elsewhere_s))
-    which = f" ({', '.join(names[:_NAMED])})" if names else ""
+    which = f" ({join_names(names, _NAMED)})" if names else ""
     text = (
         f"{share:.0%} of the CPU time, {format_seconds(elsewhere_s)}, passed in other programs that were started "
         f"beside this one{which}, which are left out"
@@ -138,7 +141,7 @@ def _of_other_runs(recording: Recording) -> Iterator[Note]:
         programs = sorted({PurePath(process.program).name for world in worlds for process in world})
         many = "another run of MPI" if len(worlds) == 1 else f"{len(worlds)} other runs of MPI"
         used = format_seconds(sum(process.used_s for process in recording.others))
-        text = f"{many} ({', '.join(programs[:_NAMED])}) in this recording, {used} of CPU time, left out"
+        text = f"{many} ({join_names(programs, _NAMED)}) in this recording, {used} of CPU time, left out"
         yield Note("other runs", text, 0.05, "record each by itself")
 
 

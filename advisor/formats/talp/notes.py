@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.talp.checks import find_contradictions
+from advisor.model.lists import join_clauses, join_names
 from advisor.model.records import Note
 from advisor.model.units import format_count
 
@@ -36,8 +37,7 @@ def _note_file(recording: TalpRecording) -> Iterator[Note]:
         if len(wrong) == _COUNTED:
             break
     if wrong:
-        shown = "; ".join(wrong[:_SHOWN]) + ("; …" if len(wrong) > _SHOWN else "")
-        yield Note("contradictions in TALP's numbers", f"{len(wrong)}: {shown}", 0.3)
+        yield Note("contradictions in TALP's numbers", f"{len(wrong)}: {join_clauses(wrong, _SHOWN)}", 0.3)
     if recording.earlier_runs:
         text = f"only the last run in the file is read, not the {format_count(recording.earlier_runs, 'run')} before it"
         yield Note("several runs in one file", text, 0.05)
@@ -77,5 +77,4 @@ def _note_efficiency(recording: TalpRecording, division: RegionDivision) -> Iter
 
 
 def _format_names(recording: TalpRecording, regions: tuple[int, ...]) -> str:
-    names = [recording.regions[n][:_NAME] for n in regions[:_SHOWN]]
-    return ", ".join(names) + (f" and {len(regions) - _SHOWN} more" if len(regions) > _SHOWN else "")
+    return join_names([recording.regions[n][:_NAME] for n in regions], _SHOWN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from advisor.model.lists import join_clauses
 from advisor.model.records import Note
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ def note_files(run: TauRun) -> Iterator[Note]:
     """Yield notes about files that could not be read or lack something."""
     if run.damage:
         share = len(run.damage) / len(run.places)
-        shown = "; ".join(str(error) for error in list(run.damage.values())[:_SHOWN])
+        shown = join_clauses([*map(str, run.damage.values())], _SHOWN)
         text = f"{len(run.damage)} of {len(run.places)} threads are left out: {shown}"
         yield Note("damaged profiles", text, 0.1 + 0.5 * share)
     if run.negative:
@@ -32,10 +33,8 @@ def note_contradictions(run: TauRun, found: Sequence[tuple[int, str]]) -> Iterat
     kept = [(number, text) for number, text in found if number not in run.damage]
     if not kept:
         return
-    places = [f"profile.{'.'.join(map(str, run.places[number]))}: {text}" for number, text in kept[:_SHOWN]]
-    more = "; …" if len(kept) > _SHOWN else ""
-    text = f"{len(kept)}: {'; '.join(places)}{more}"
-    yield Note("contradictions in the profile", text, 0.3)
+    places = [f"profile.{'.'.join(map(str, run.places[number]))}: {text}" for number, text in kept]
+    yield Note("contradictions in the profile", f"{len(kept)}: {join_clauses(places, _SHOWN)}", 0.3)
 
 
 def note_names(groups: Sequence[frozenset[str]], names: Sequence[str], folded: int) -> Iterator[Note]:

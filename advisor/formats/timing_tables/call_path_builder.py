@@ -19,6 +19,7 @@ from advisor.formats.timing_tables.row_roles import classify_row
 from advisor.formats.timing_tables.table import NOT_ON_CORE
 from advisor.formats.timing_tables.unknown_balance import NOTHING_KNOWN, OFF_CORE, SHARE_KNOWN
 from advisor.model.errors import InputError
+from advisor.model.lists import join_clauses
 from advisor.model.records import RANKS_ADDED_UP, Note, Processor
 from advisor.model.units import format_seconds, format_share
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
@@ -279,8 +280,7 @@ def _check_times(table: TimingTable) -> Iterator[Note]:
         if seconds > row.mean_s * (1 + _SHARE) + _SLACK_S:
             doubts.append(f"what {row.name} contains takes longer than itself")
     if doubts:
-        more = f" (and {len(doubts) - 1} more)" if len(doubts) > 1 else ""
-        yield Note("contradictory times", f"{doubts[0]}{more}", 0.3, "copy the output of the program again")
+        yield Note("contradictory times", join_clauses(doubts, 1), 0.3, "copy the output of the program again")
 
 
 def parse_start_time(text: str | None) -> str | None:

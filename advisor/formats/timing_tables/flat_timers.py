@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from advisor.model.lists import join_names
 from advisor.model.records import Note
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 #: Times are printed with a few digits.
 _SLACK: Final = 1.01
+#: Timers left out that a note names.
+_NAMED: Final = 3
 
 
 def _shorten_row(row: TimingRow, factor: float) -> TimingRow:
@@ -51,6 +54,6 @@ def nest_timers(
     kept.sort(key=lambda row: order[row.name])
     if not left:
         return wall_s, tuple(kept), ()
-    names = ", ".join(left[-3:]) + (f" and {len(left) - 3} more" if len(left) > 3 else "")
+    names = join_names(left[::-1], _NAMED)
     text = f"the table does not tell which timers contain which; left out, as others seem to be inside: {names}"
     return wall_s, tuple(kept), (Note("timers contain each other", text, 0.1),)

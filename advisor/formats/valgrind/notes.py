@@ -8,6 +8,7 @@ import numpy as np
 
 from advisor.formats.valgrind import counts
 from advisor.formats.valgrind.functions import UNKNOWN
+from advisor.model.lists import join_names
 from advisor.model.records import Note
 from advisor.model.units import format_count, format_share
 
@@ -56,13 +57,13 @@ def _make_note(name: str, text: str, collect: str | None = None) -> Note:
 def _note_damage(dumps: Sequence[ValgrindDump], functions: FunctionList) -> Iterator[Note]:
     off = [dump for dump in dumps if dump.totals_deviation]
     if off:
-        names = ", ".join(dump.path.name for dump in off[:_NAMED])
+        names = join_names([dump.path.name for dump in off], _NAMED)
         yield _make_note(
             "totals disagree",
             f"lines and totals differ by up to {max(d.totals_deviation for d in off):,.0f} in {names}",
         )
     if strange := counts.find_unknown_events(dumps[0].events):
-        yield _make_note("unknown events", f"valgrind is not known to count {', '.join(strange[:_NAMED])}")
+        yield _make_note("unknown events", f"valgrind is not known to count {join_names(strange, _NAMED)}")
     if functions.folded:
         yield _make_note("functions folded", f"the {functions.folded:,} functions with the fewest instructions are one")
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.model.errors import PluginError, UsageError
+from advisor.model.lists import join_names
 from advisor_scaling import collect, equations, study, targets
 from advisor_scaling.linear import derived_counts, expressions, polynomials
 from advisor_scaling.study import MeasuredSeries
@@ -243,7 +244,7 @@ def convert_formulas(formulas: Mapping[str, Any], points: Sequence[Mapping[str, 
     missing = tuple(f"the bytes of {call} are not known; state them in --model" for call in formulas["unknown"])
     data = formulas["data"]
     unsized = (
-        (f"how much data there are is not known: {', '.join(formulas['unsized'][:_SHOWN])}",) if data is None else ()
+        (f"how much data there are is not known: {join_names(formulas['unsized'], _SHOWN)}",) if data is None else ()
     )
     notes = (*notes, *missing, *formulas["uncertain"], *unsized)
     return CountedProgram(parameters, columns, loops, notes, None if data is None else data.subs(table))

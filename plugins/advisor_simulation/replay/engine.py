@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.model.errors import AdvisorError
+from advisor.model.lists import join_clauses, join_names
 from advisor_simulation.replay import kernels
 from advisor_simulation.replay.lowering import lower_program
 from advisor_simulation.replay.numba_compiler import choose_compiled
@@ -37,9 +38,8 @@ class DeadlockError(AdvisorError):
 
     def __init__(self, waiting: tuple[tuple[int, str], ...]) -> None:
         self.waiting = waiting
-        named = "; ".join(f"rank {rank} in {call}" for rank, call in waiting[:NAMED_AT_MOST])
-        more = f"; and {len(waiting) - NAMED_AT_MOST} more" if len(waiting) > NAMED_AT_MOST else ""
-        super().__init__(f"the replay ends in a deadlock: {named}{more}")
+        named = join_clauses([f"rank {rank} in {call}" for rank, call in waiting], NAMED_AT_MOST)
+        super().__init__(f"the replay ends in a deadlock: {named}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,5 +199,4 @@ def build_error(program: Program, places: Sequence[int]) -> DeadlockError:
 
 
 def _format_ranks(ranks: Sequence[int]) -> str:
-    named = ", ".join(map(str, ranks[:NAMED_AT_MOST]))
-    return f"ranks {named}{' …' if len(ranks) > NAMED_AT_MOST else ''}"
+    return f"ranks {join_names([*map(str, ranks)], NAMED_AT_MOST)}"
