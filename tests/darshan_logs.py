@@ -7,12 +7,20 @@ import zlib
 from typing import TYPE_CHECKING
 
 import numpy as np
+from command_line import ROOT
 
+from advisor.advice import facts
+from advisor.analysis import bounds, gaps, soundness
+from advisor.formats import darshan
 from advisor.formats.darshan.logs import DarshanLog, ModuleTable, TracedFile
+from advisor.model.records import Profile
+from advisor.support import contract
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+LOGS = ROOT / "tests" / "profiles" / "darshan"
+IO, CLEAN, BTIO = "faultlab-io256", "faultlab-clean", "npb-btio-full.S.4"
 TIMES = {
     "READ": "READ_TIME",
     "WRITE": "WRITE_TIME",
@@ -107,3 +115,30 @@ def rewritten(content: bytes, number: int, change: Callable[[bytes], bytes]) -> 
     for n in set(range(65)) - set(parts):
         struct.pack_into("<QQ", made, PLACES + 16 * n, 0, 0)
     return bytes(made)
+
+
+def read(case: str) -> Profile:
+    """The profile of a recorded log, whole and sound."""
+    found = darshan.advisor_read(LOGS / case / "log.darshan")
+    contract.check_value(found, Profile)
+    soundness.check_profile(found)
+    return found
+
+
+def values(profile: Profile) -> dict[str, object]:
+    """The facts about the run."""
+    levels = bounds.compute_bounds(profile)
+    sheet = facts.collect_facts(profile, levels, gaps.attribute_gaps(profile, levels))
+    return dict(sheet.sites[0].values)
+
+
+def shared(
+    ranks: int, heat: dict[tuple[str, int], tuple[int, int]] | None = None, **changed: list[float]
+) -> DarshanLog:
+    """A log of one file that all ranks share."""
+    columns: dict[str, list[float]] = {
+        "READS": [0], "WRITES": [8 * ranks], "BYTES_WRITTEN": [800 * ranks], "SIZE_WRITE_0_100": [8 * ranks],
+        "WRITE": [1.0 * ranks], "META": [0.5], "FASTEST_RANK": [1], "SLOWEST_RANK": [2],
+        "FASTEST": [0.25], "SLOWEST": [3.0], "FASTEST_RANK_BYTES": [400], "SLOWEST_RANK_BYTES": [1600],
+    }  # fmt: skip
+    return log({"POSIX": table("POSIX", [-1], None, **(columns | changed))}, ranks, heat=heat or {})

@@ -9,16 +9,20 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from command_line import environment
+from command_line import ROOT, environment
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Awaitable, Callable
     from pathlib import Path
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 
+import anyio
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
+
+RECORDED = ROOT / "examples" / "tutorial" / "recorded"
+FIG4 = ROOT / "tests" / "profiles" / "fig4.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +57,13 @@ async def connect(root: Path, home: Path, *options: str) -> AsyncIterator[Agent]
     parameters = StdioServerParameters(command=sys.executable, args=words, env=environment(home), cwd=home)
     async with Client(parameters) as client:
         yield Agent(client)
+
+
+def run_agent(use: Callable[[Agent], Awaitable[None]], root: Path, home: Path, *options: str) -> None:
+    """Let an agent that may see ``root`` use a server that was started in ``home``."""
+
+    async def session() -> None:
+        async with connect(root, home, *options) as agent:
+            await use(agent)
+
+    anyio.run(session)

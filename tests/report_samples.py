@@ -44,3 +44,14 @@ RISING = HeatMap(
 )
 TABLE = Table("Pairs", (Column("pair"), Column("rate", "B/s")), (("copy, solve", 3.5e9), ("copy, add", None)))
 EVERYTHING = Report("Everything", (Text("Prose."), CODE, TABLE, BARS, SERIES, WAVE, DIVERGING, RISING))
+
+
+def draw_pictures() -> tuple[Bars | Series | HeatMap, ...]:
+    """One picture of each kind, small."""
+    line = Line("one", (1.0, 2.0, 3.0), (1.0, None, 9.0), (0.5, 1.0, 8.0), (1.5, 3.0, 10.0))
+    return (
+        HeatMap("coupling", "", ("a", "b"), ("a", "b"), ((1.0, None), (0.8, 1.2)), neutral=1.0),
+        HeatMap("misses", "share", ("a",), ("b", "c"), ((0.1, 0.4),)),
+        Series("growth", Axis("ranks", scale="log"), Axis("time", "s", "log"), (line,)),
+        Bars("sums", "s", (Bar("measured", 2.0, 1.5, 2.5, "three runs"), Bar("unknown", None))),
+    )

@@ -10,42 +10,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from darshan_logs import log, table
+from darshan_logs import BTIO, IO, LOGS, log, read, shared, table, values
 
-from advisor import pipeline
-from advisor.advice import facts
-from advisor.analysis import bounds, gaps, soundness
-from advisor.extension import host
+from advisor.analysis import soundness
 from advisor.formats import darshan
 from advisor.formats.darshan import cells, logs
 from advisor.formats.darshan.profile import from_log
 from advisor.model.errors import InputError
-from advisor.model.records import CAUSE_CATEGORIES, Finding, Profile
-from advisor.output import terminal
-from advisor.output.page import Page
-from advisor.support import contract
+from advisor.model.records import CAUSE_CATEGORIES, Profile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from advisor.formats.darshan.logs import DarshanLog
 
 pytestmark = pytest.mark.skipif(
     importlib.util.find_spec("darshan") is None,
     reason="needs the package darshan, which has wheels up to Python 3.12: pip install 'gapwatch[cluster]'",
 )
-
-LOGS = Path(__file__).parents[1] / "profiles" / "darshan"
 CASES = sorted(path.parent.name for path in LOGS.glob("*/log.darshan"))
 KINDS = {"READ_TIME": "read", "WRITE_TIME": "write", "META_TIME": "metadata"}
-IO, CLEAN, BTIO = "faultlab-io256", "faultlab-clean", "npb-btio-full.S.4"
-
-
-def read(case: str) -> Profile:
-    found = darshan.advisor_read(LOGS / case / "log.darshan")
-    contract.check_value(found, Profile)
-    soundness.check_profile(found)
-    return found
 
 
 def printed(case: str) -> Iterator[list[str]]:
@@ -61,12 +44,6 @@ def header(case: str, name: str) -> str:
     return next(line.partition(": ")[2] for line in lines if line.startswith(f"# {name}: "))
 
 
-def seconds(profile: Profile, *words: str) -> float:
-    """The I/O seconds of the regions whose names hold all of the words."""
-    rows = [n for n, region in enumerate(profile.regions) if all(word in region.name for word in words)]
-    return float(profile.phases[0].arrays["io_s"][rows].sum())
-
-
 def of_file(profile: Profile, interface: str, kind: str, name: str) -> float:
     """The I/O seconds of a kind of calls of an interface in files of that name."""
     causes = profile.causes
@@ -77,6 +54,12 @@ def of_file(profile: Profile, interface: str, kind: str, name: str) -> float:
     files = [n for n, target in enumerate(causes.targets) if Path(target).name == name]
     rows = np.isin(causes.call, wanted) & np.isin(causes.target, files)
     return float(causes.seconds[rows].sum())
+
+
+def seconds(profile: Profile, *words: str) -> float:
+    """The I/O seconds of the regions whose names hold all of the words."""
+    rows = [n for n, region in enumerate(profile.regions) if all(word in region.name for word in words)]
+    return float(profile.phases[0].arrays["io_s"][rows].sum())
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -185,119 +168,6 @@ def test_of_a_shared_file_the_rank_that_writes_for_all_is_found() -> None:
     assert found.counts["calls"][collective].sum(axis=1).tolist() == [48, 48], "reads and writes"
 
 
-def test_io_has_its_seconds_and_everything_else_is_one_bound() -> None:
-    found = read(IO)
-    levels = bounds.compute_bounds(found)
-    known = {bound.name: bound for bound in levels if bound.seconds is not None}
-    (gap,) = gaps.attribute_gaps(found, levels)
-    mean = float(found.phases[0].arrays["io_s"].sum()) / 2
-    assert list(known) == ["IPC", "actual"]
-    assert known["IPC"].status == "estimated"
-    assert (gap.name, gap.status) == ("O", "measured")
-    assert gap.seconds == pytest.approx(mean)
-    assert known["IPC"].seconds == pytest.approx(found.actual_s - mean)
-    for shares in (gap.regions, gap.processors, gap.iterations, gap.causes):
-        assert sum(share.seconds for share in shares) == pytest.approx(gap.seconds)
-    assert gap.causes[0].name == "POSIX write and sync on /tmp/work/prof/faultlab.0.dat"
-
-
-def values(profile: Profile) -> dict[str, object]:
-    levels = bounds.compute_bounds(profile)
-    sheet = facts.collect_facts(profile, levels, gaps.attribute_gaps(profile, levels))
-    return dict(sheet.sites[0].values)
-
-
-def test_facts_about_io_have_values() -> None:
-    found = values(read(IO))
-    assert found["io.share"] == pytest.approx(0.0539, abs=1e-3)
-    assert found["io.processors_share"] == 1.0
-    assert found["io.small_share"] == 1.0
-    assert found["io.unaligned_share"] == found["io.shared_share"] == 0.0
-    assert found["io.metadata_share"] == pytest.approx(0.16, abs=0.01)
-    assert (found["io.one_processor"], found["io.mpi_io"]) == (False, False)
-    assert "io.fsync_share" not in found, "Darshan adds the seconds of fsync to those of writing"
-    assert found["io.forced_share"] == pytest.approx(0.835, abs=0.01)
-    assert found["io.forced_B"] == pytest.approx(256 * 1024, rel=0.001)
-    collective = values(read(BTIO))
-    assert collective["io.mpi_io"] is True
-    assert collective["io.unaligned_share"] == pytest.approx(20 / 26)
-    assert collective["io.fsync_share"] == 0.0
-
-
-def file_findings(profile: Profile) -> list[Finding]:
-    return [one for one in darshan.advisor_findings(profile) if one.kind.endswith(" file access")]
-
-
-def test_findings_name_the_files_with_counts_bytes_and_seconds() -> None:
-    (small,) = file_findings(read(IO))
-    assert (small.kind, small.subject) == ("small file access", "/tmp/work/prof/faultlab.*.dat")
-    assert small.measures["small_operations"] == small.measures["operations"] == 2560
-    assert small.measures["bytes"] == 10485760
-    assert small.measures["share_of_io"] == pytest.approx(0.99, abs=0.01)
-    assert small.text.startswith("2 files: 2,560 of 2,560 reads and writes move at most 100 KiB, 4 KiB on average; ")
-    kinds = {(one.kind, Path(one.subject).name) for one in darshan.advisor_findings(read(BTIO))}
-    assert ("unaligned file access", "btio.full.out") in kinds
-    both = file_findings(from_log(shared(4), Path("log")))
-    assert [one.kind for one in both] == ["small file access", "shared file access"]
-    assert "(4 ranks)" in both[1].text
-
-
-def test_other_profiles_have_no_findings_here() -> None:
-    from advisor.formats.native import advisor_read
-
-    assert darshan.advisor_findings(advisor_read(LOGS.parent / "fig4.json")) == ()
-
-
-def test_advice_on_a_directory_with_a_log() -> None:
-    advice = pipeline.advise([LOGS / IO], pipeline.Options(), host.load_plugins())
-    assert advice.profile.reader == "darshan"
-    assert [finding.kind for finding in advice.findings] == ["small writes", "metadata", "small file access"]
-    assert advice.verdict == "advice"
-    first = advice.recommendations[0]
-    assert (first.action, first.gaps) == ("G-19", ("O",))
-    assert first.ceiling_s == pytest.approx(advice.gaps[0].seconds)
-
-
-SMALL = {"WRITES": 500, "SIZE_WRITE_100_1K": 500, "BYTES_WRITTEN": 50_000, "WRITE": 1.0}
-
-
-@pytest.mark.parametrize(
-    ("columns", "writers", "ranks", "action"),
-    [(SMALL, 4, 4, "G-17"), (SMALL, 2, 5, "G-18"), ({"OPENS": 500, "META": 1.0}, 4, 4, "G-23")],
-)
-def test_rules_about_io_fire_from_a_log_alone(columns: dict[str, float], writers: int, ranks: int, action: str) -> None:
-    each = {name: [value] * writers for name, value in columns.items()}
-    found = from_log(log({"POSIX": table("POSIX", list(range(writers)), None, **each)}, ranks), Path("log"))
-    advice = pipeline.study_run(found, pipeline.Options(), host.load_plugins()).advice
-    assert [one.action for one in advice.recommendations] == [action]
-
-
-def test_one_rank_that_does_all_io_is_named() -> None:
-    columns = {"WRITES": [9.0], "SIZE_WRITE_1M_4M": [9.0], "BYTES_WRITTEN": [18e6], "WRITE": [4.0]}
-    found = from_log(log({"POSIX": table("POSIX", [0], None, **columns)}, 4), Path("log"))
-    advice = pipeline.study_run(found, pipeline.Options(), host.load_plugins()).advice
-    assert advice.gaps[0].seconds == pytest.approx(1.0)
-    assert [one.action for one in advice.recommendations] == ["G-21"]
-
-
-def test_that_io_is_short_says_nothing_about_the_rest() -> None:
-    advice = pipeline.advise([LOGS / CLEAN], pipeline.Options(), host.load_plugins())
-    assert advice.gaps[0].share < 0.01
-    assert advice.verdict == "nothing significant"
-    page = " ".join(terminal.render_screen(advice, Page(width=100)).split())
-    assert "Nothing significant in input and output, and nothing else was recorded." in page
-
-
-def test_much_io_always_has_an_action() -> None:
-    columns = {"WRITES": [9.0] * 4, "SIZE_WRITE_1M_4M": [9.0] * 4, "BYTES_WRITTEN": [18e6] * 4}
-    verdicts = []
-    for seconds in (0.2, 4.0):
-        posix = table("POSIX", [0, 1, 2, 3], None, WRITE=[seconds] * 4, **columns)
-        found = from_log(log({"POSIX": posix}, 4), Path("log"))
-        verdicts.append(pipeline.study_run(found, pipeline.Options(), host.load_plugins()).advice.verdict)
-    assert verdicts == ["nothing significant", "advice"]
-
-
 def test_traces_cut_short_cost_nothing() -> None:
     posix = table("POSIX", [0], None, READS=[1.0], READ=[1.0])
     found = from_log(log({"POSIX": posix}, partial=("DXT_POSIX",)), Path("log"))
@@ -351,17 +221,6 @@ def test_dxt_tells_forcing_to_storage_from_writing() -> None:
     )
     assert (seconds(found, "POSIX write"), seconds(found, "POSIX sync")) == (0.5, 1.5)
     assert values(found)["io.fsync_share"] == pytest.approx(0.75)
-
-
-def shared(
-    ranks: int, heat: dict[tuple[str, int], tuple[int, int]] | None = None, **changed: list[float]
-) -> DarshanLog:
-    columns: dict[str, list[float]] = {
-        "READS": [0], "WRITES": [8 * ranks], "BYTES_WRITTEN": [800 * ranks], "SIZE_WRITE_0_100": [8 * ranks],
-        "WRITE": [1.0 * ranks], "META": [0.5], "FASTEST_RANK": [1], "SLOWEST_RANK": [2],
-        "FASTEST": [0.25], "SLOWEST": [3.0], "FASTEST_RANK_BYTES": [400], "SLOWEST_RANK_BYTES": [1600],
-    }  # fmt: skip
-    return log({"POSIX": table("POSIX", [-1], None, **(columns | changed))}, ranks, heat=heat or {})
 
 
 def test_a_shared_file_is_divided_as_its_fastest_and_slowest_rank_tell() -> None:

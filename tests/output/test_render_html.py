@@ -8,17 +8,16 @@ import re
 from dataclasses import replace
 from importlib.resources import files
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import advice_samples as samples
 import html5lib
 import numpy as np
 import pytest
-from browsers import start_chromium
 from defusedxml import ElementTree
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from report_samples import EVERYTHING
+from report_samples import EVERYTHING, draw_pictures
 
 from advisor.analysis import run_pictures
 from advisor.history import program_views
@@ -31,11 +30,9 @@ from advisor.output.html.charts import DARK, LIGHT, draw_picture
 from advisor.output.wording import select_command
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
+    from collections.abc import Callable
     from xml.etree.ElementTree import Element
 
-    from selenium.webdriver.chrome.webdriver import WebDriver
 
 HTML = "{http://www.w3.org/1999/xhtml}"
 HOSTILE = ("operator[]", "</script><img src=x onerror=alert(1)>", "[/]", "\x1b[2J", "x" * 5000, "größer→", "$x^2$",
@@ -50,20 +47,10 @@ def parsed(text: str) -> Element:
     return document
 
 
-def parts() -> tuple[Bars | Series | HeatMap, ...]:
-    line = Line("one", (1.0, 2.0, 3.0), (1.0, None, 9.0), (0.5, 1.0, 8.0), (1.5, 3.0, 10.0))
-    return (
-        HeatMap("coupling", "", ("a", "b"), ("a", "b"), ((1.0, None), (0.8, 1.2)), neutral=1.0),
-        HeatMap("misses", "share", ("a",), ("b", "c"), ((0.1, 0.4),)),
-        Series("growth", Axis("ranks", scale="log"), Axis("time", "s", "log"), (line,)),
-        Bars("sums", "s", (Bar("measured", 2.0, 1.5, 2.5, "three runs"), Bar("unknown", None))),
-    )
-
-
 @pytest.mark.parametrize("sample", [samples.full, samples.expected, samples.nothing, samples.insufficient,
                                     samples.without_phases])  # fmt: skip
 def test_every_verdict_is_sound_html(sample: Callable[[], Advice]) -> None:
-    document = parsed(render_advice_page(replace(sample(), pictures=parts())))
+    document = parsed(render_advice_page(replace(sample(), pictures=draw_pictures())))
     assert not document.findall(f".//{HTML}script")
     assert [tag.get("lang") for tag in document.iter(f"{HTML}html")] == ["en"]
 
@@ -82,7 +69,7 @@ def test_golden_pages(golden: Callable[[str, str], None], monkeypatch: pytest.Mo
 
 
 def test_nothing_is_fetched_and_nothing_may_run() -> None:
-    text = render_advice_page(replace(samples.full(), pictures=parts()))
+    text = render_advice_page(replace(samples.full(), pictures=draw_pictures()))
     document = parsed(text)
     (policy,) = [tag.get("content") or "" for tag in document.iter(f"{HTML}meta") if tag.get("http-equiv")]
     style = next(document.iter(f"{HTML}style")).text or ""
@@ -169,7 +156,7 @@ def test_whatever_there_is_to_draw_makes_a_page(part: Bars | Series | HeatMap) -
 
 
 def test_what_has_no_room_is_a_table() -> None:
-    shown = figures.build_figures(parts(), 75_000)
+    shown = figures.build_figures(draw_pictures(), 75_000)
     assert [bool(figure.light) for figure in shown] == [True, True, False, True]
     assert [bool(figure.table.rows) for figure in shown] == [True] * 4
     assert figures.build_figure(HeatMap("", "", ("a",) * 100, ("b",) * 100, ((1.0,) * 100,) * 100)).omitted_rows > 0
@@ -202,7 +189,7 @@ def test_text_and_lines_stand_out_on_light_and_dark_paper() -> None:
 
 
 def test_headings_go_down_one_step_and_everything_that_scrolls_can_be_reached() -> None:
-    document = parsed(render_advice_page(replace(samples.full(), pictures=parts())))
+    document = parsed(render_advice_page(replace(samples.full(), pictures=draw_pictures())))
     levels = [int(tag.tag[-1]) for tag in document.iter() if re.fullmatch(r".*}h[1-6]", tag.tag)]
     assert levels[0] == 1
     assert levels.count(1) == 1
@@ -219,7 +206,7 @@ def test_headings_go_down_one_step_and_everything_that_scrolls_can_be_reached() 
 def test_pictures_of_plugins_stand_on_the_page() -> None:
     advice = samples.full()
     curve = Series("Over P", Axis("P", scale="log"), Axis("seconds", "s", "log"), (Line("L", (1.0, 2.0), (3.0, 4.0)),))
-    found = replace(advice.findings[0], pictures=(curve, parts()[0]))
+    found = replace(advice.findings[0], pictures=(curve, draw_pictures()[0]))
     document = parsed(render_advice_page(replace(advice, findings=(found,))))
     titles = ["".join(tag.itertext()) for tag in document.iter(f"{HTML}h2")]
     assert {"scaling: Over P", "scaling: coupling"} <= set(titles)
@@ -284,94 +271,11 @@ def test_without_its_libraries_the_page_says_what_to_install(monkeypatch: pytest
         render_advice_page(samples.full())
 
 
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebDriver]:
-    """Chromium without a window, whose console and requests are kept."""
-    with start_chromium(tmp_path_factory.mktemp("chromium"), browser="ALL", performance="ALL") as started:
-        yield started
-
-
-@pytest.fixture
-def shown(browser: WebDriver, tmp_path: Path) -> WebDriver:
-    """The page of a run, open in the browser."""
-    (tmp_path / "page.html").write_text(render_advice_page(replace(samples.full(), pictures=parts())), encoding="utf-8")
-    browser.get_log("performance")
-    browser.get((tmp_path / "page.html").as_uri())
-    return browser
-
-
-def test_a_browser_loads_it_without_an_error_or_a_request(shown: WebDriver) -> None:
-    assert [entry["message"] for entry in shown.get_log("browser")] == []
-    sent = [
-        entry["message"] for entry in shown.get_log("performance") if '"Network.requestWillBeSent"' in entry["message"]
-    ]
-    urls = re.findall(r'"url":"([^"]*)"', " ".join(sent))
-    assert {url.partition(":")[0] for url in urls} <= {"file", "data"}
-    assert sum(url.startswith("file:") and url.endswith("page.html") for url in set(urls)) == 1
-
-
-def test_a_click_on_a_gap_shows_its_regions(shown: WebDriver) -> None:
-    rows: list[Any] = shown.find_elements("css selector", "details.row")
-    advice = samples.full()
-    gap = max(advice.gaps, key=lambda gap: len(gap.regions))
-    row = next(row for row in rows if row.get_attribute("data-gap") == gap.name)
-    assert not row.find_element("css selector", "td").is_displayed()
-    row.find_element("css selector", "summary").click()
-    assert row.find_element("css selector", "td").is_displayed()
-    assert gap.regions[0].name in row.text
-
-
-def test_the_keyboard_opens_a_gap_too(shown: WebDriver) -> None:
-    row = shown.find_element("css selector", "details.row[data-gap=L]")
-    row.find_element("css selector", "summary").send_keys("\ue007")  # Enter
-    assert row.find_element("css selector", "td").is_displayed()
-
-
-def test_on_paper_everything_is_unfolded(shown: WebDriver) -> None:
-    heights = "return [...document.querySelectorAll('details.row')].map(row => row.getBoundingClientRect().height)"
-    folded = shown.execute_script(heights)
-    shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
-    unfolded = shown.execute_script(heights)
-    shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
-    tables = [len(row.find_elements("css selector", "table")) for row in shown.find_elements("css selector", ".row")]
-    for before, after, many in zip(folded, unfolded, tables, strict=True):
-        assert after > before + 50 * many
-
-
 def test_the_index_has_no_column_of_changes_where_nothing_was_compared() -> None:
     first = program_views.build_run_overview(samples.full(), (), "run-0001.html")
     page = index.render_index_page(program_views.group_by_program([first]))
     assert ">to do first<" in page
     assert "since the build before" not in page
-
-
-def test_the_index_and_reports_load_as_well(browser: WebDriver, tmp_path: Path) -> None:
-    runs = [
-        program_views.build_run_overview(samples.full(), (), "run-0001.html"),
-        program_views.build_run_overview(samples.nothing(), (), "run-0002.html"),
-    ]
-    texts = {"index.html": index.render_index_page(program_views.group_by_program(runs)),
-    "report.html": report_page.render_report_page(EVERYTHING),
-             "run-0001.html": render_advice_page(samples.full(), home="index.html")}  # fmt: skip
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    browser.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": 360, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    )
-    for name in texts:
-        browser.get((tmp_path / name).as_uri())
-        assert browser.get_log("browser") == []
-        assert browser.execute_script("return document.documentElement.scrollWidth") <= 360
-    browser.find_element("link text", "All programs and builds").click()
-    assert browser.title == "Programs and builds"
-
-
-@pytest.mark.parametrize("width", [360, 800, 1400])
-def test_no_page_is_wider_than_its_window(shown: WebDriver, width: int) -> None:
-    shown.execute_cdp_cmd(
-        "Emulation.setDeviceMetricsOverride", {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    )
-    assert shown.execute_script("return document.documentElement.scrollWidth") <= width
 
 
 def test_the_seventh_line_of_a_picture_is_told_from_the_first() -> None:
