@@ -31,6 +31,7 @@ from advisor.model.records import Note
 from advisor.support.extras import install_line
 from advisor.support.outlined_functions import is_outlined, name_parallel_body
 from advisor.support.system_sources import is_system_source
+from advisor.trace.counts import SPIN_SECONDS
 from advisor.trace.library_functions import COUNTED_KINDS, classify_library_function
 
 if TYPE_CHECKING:
@@ -97,8 +98,7 @@ def describe_code(profile: Profile, program: Path) -> Profile:
         if one.inlined and number in codes
     }
     profile = book_spinning(profile, image, sampled, codes)
-    seconds = compute_region_seconds(profile)
-    assert seconds is not None, "it was known above"
+    seconds = np.maximum(seconds - profile.counts.get(SPIN_SECONDS, 0.0), 0.0)
     counts = _describe_regions(profile, image, compilation, found, codes, seconds)
     if not found and not counts["code.known_s"].any():
         counts = _describe_whole(image, compilation, seconds)
