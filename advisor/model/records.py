@@ -377,3 +377,8 @@ class Advice:
     accounts: tuple[GapAccount, ...] = ()
     timeline: Timeline | None = None
     pictures: tuple[Picture, ...] = ()
+
+    @property
+    def pending(self) -> tuple[Recommendation, ...]:
+        """The recommendations that nobody suppressed, the best first."""
+        return tuple(item for item in self.recommendations if item.state != "suppressed")

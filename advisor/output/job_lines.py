@@ -86,9 +86,7 @@ def render_action_line(advice: Advice, command: str) -> str:
 
     The commands of ``advice`` are filled in.
     """
-    item = next(
-        (recommendation for recommendation in advice.recommendations if recommendation.state != "suppressed"), None
-    )
+    item = next(iter(advice.pending), None)
     if item is None:
         return f"{_describe_nothing(advice)}; {command}"
     place = ""

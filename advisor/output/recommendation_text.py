@@ -34,11 +34,11 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
 def render_next_steps(advice: Advice, page: Page) -> list[Text]:
-    """Return the first recommendations in brief, or all of them in full on a verbose page."""
+    """Return the first recommendations in brief, suppressed ones left out, or all in full on a verbose page."""
     items = advice.recommendations
-    shown = items if page.verbose else items[:FIRST]
+    shown = items if page.verbose else advice.pending[:FIRST]
     if not shown:
-        return []
+        return render_paragraph("All recommendations are suppressed (--verbose lists them).", page) if items else []
     lines = render_heading(
         f"The {COUNTS.get(len(shown), f'{len(shown)} things')} to do next", page, describe_total(advice)
     )
@@ -53,7 +53,7 @@ def render_next_steps(advice: Advice, page: Page) -> list[Text]:
 
 def render_headlines(advice: Advice, page: Page) -> list[Text]:
     """Return the first recommendations in two lines each, suppressed ones left out: what it wins at most, and where."""
-    shown = [item for item in advice.recommendations if item.state != "suppressed"][:FIRST]
+    shown = advice.pending[:FIRST]
     if not shown:
         return []
     lines = render_heading(

@@ -62,9 +62,7 @@ def render_run_line(number: int, advice: Advice, page: Page) -> str:
     profile = advice.profile
     build = f" {page.clean_name(profile.build)}" if profile.build else ""
     elapsed = numbers.format_duration(profile.actual_s) if profile.has_run_time else "no times"
-    first = next(
-        (recommendation for recommendation in advice.recommendations if recommendation.state != "suppressed"), None
-    )
+    first = next(iter(advice.pending), None)
     what = "all recommendations suppressed" if advice.recommendations else str(advice.verdict)
     if first is not None:
         place = f" at {page.clean_name(first.region)}" if first.region else ""

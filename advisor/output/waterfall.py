@@ -94,8 +94,8 @@ def _build_gap_row(gap: Gap, known: dict[str, float], seconds: str, share: str, 
 
 
 def _find_references(advice: Advice, gap: Gap) -> str:
-    """Return the numbers of the recommendations on the screen that aim at this gap."""
-    shown = advice.recommendations[:FIRST]
+    """Return the numbers of the recommendations on a brief screen that aim at this gap."""
+    shown = advice.pending[:FIRST]
     return " ".join(str(item.rank) for item in shown if {gap.name, *gap.members} & {*item.gaps})
 
 

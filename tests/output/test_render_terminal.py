@@ -239,3 +239,15 @@ def test_what_is_not_there_at_all_speaks_last() -> None:
     text = render_screen(replace(samples.full(), recommendations=(item,)), Page(200))
     assert "phase.closed_by = MPI_Barrier)" in text
     assert "io.share" not in text
+
+
+def test_what_is_suppressed_is_only_on_the_verbose_screen_and_no_gap_points_at_it() -> None:
+    first, *others = samples.full().recommendations
+    advice = replace(samples.full(), recommendations=(replace(first, state="suppressed"), *others))
+    screen = render_screen(advice, Page(100))
+    assert re.findall(r"(?m)◂ (\d)$", screen) == ["2", "3", "4"]
+    assert re.findall(r"(?m)^(\d)  ", screen) == ["2", "3", "4"]
+    assert "1 more with --verbose" in screen
+    assert re.findall(r"(?m)^(\d)  ", render_screen(advice, Page(100, verbose=True))) == ["1", "2", "3", "4"]
+    silent = replace(advice, recommendations=tuple(replace(one, state="suppressed") for one in advice.recommendations))
+    assert "All recommendations are suppressed (--verbose lists them)." in render_screen(silent, Page(100))
