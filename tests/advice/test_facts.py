@@ -31,29 +31,29 @@ run.wall_s run.ranks run.threads run.processors run.cores run.oversubscription r
 run.busy_cores run.bound_threads run.iterations run.has_mpi run.has_openmp run.idle_threads_share run.queue_share
 run.disturbance_share run.others_share
 phase.imbalance phase.rank_imbalance phase.thread_imbalance phase.dynamic_ratio phase.slowest_rank_persistence
-phase.slowest_differs phase.iterations phase.share phase.closed_by phase.is_serial phase.phases phase.heaviest_share
-phase.work_s phase.alone_share phase.shareable_s wait.task_share code.interpreted_share omp.task_mean_s omp.tasks
+phase.slowest_differs phase.iterations phase.share phase.closed_by phase.is_serial phase.phases
+phase.work_s phase.alone_share phase.shareable_s wait.task_share code.interpreted_share omp.task_mean_s
 wait.late_sender_share wait.late_receiver_share wait.collective_share wait.barrier_share wait.thread_share
 wait.late_root_share wait.answer_share wait.spin_share
-wait.lock_share wait.notice_share wait.notices wait.hand_overs wait.hand_over_share wait.interpreter_share
+wait.lock_share wait.notices wait.hand_overs wait.hand_over_share wait.interpreter_share
 wait.work_per_hand_over_s code.pickled_share code.keyed_share code.listed_share code.regrown_share
 code.decoded_share code.rowwise_share wait.unmatched_share wait.share
-comm.messages_per_iteration comm.mean_message_B comm.small_message_share comm.seconds_per_message
+comm.messages_per_iteration comm.mean_message_B comm.small_message_share
 comm.point_to_point_share comm.collective_share comm.reductions_per_iteration comm.mean_collective_B
 comm.collectives_per_iteration comm.alltoall_share comm.share comm.relay_share comm.gather_share
 comm.gathers_per_iteration comm.kept_share comm.mean_gather_B
 sync.barriers_per_iteration sync.share sync.work_between_s sync.empty_phases sync.thread_share
 sync.fork_joins_per_iteration sync.threads_created sync.creation_share sync.work_per_thread_s
-io.share io.operations_per_iteration io.mean_operation_B io.small_share io.unaligned_share io.shared_share
+io.share io.operations_per_iteration io.mean_operation_B io.shared_share
 io.forced_share io.forced_B io.processors_share io.fsync_share io.metadata_share
 io.metadata_calls
-io.one_processor io.mpi_io io.data_share io.stdio_share io.small_seconds_share io.operations
+io.one_processor io.data_share io.stdio_share io.small_seconds_share io.operations
 io.unaligned_seconds_share
 io.random_share io.reread_share io.switch_share io.independent_share io.collective_share io.private_share
 io.one_server_share io.text_share io.text_s io.stream_s
 io.files_per_processor io.slowest_excess_s io.imbalance io.bursts
 cache.l1_miss_ratio cache.ll_miss_ratio memory.bandwidth_share processor.vectorized_share
-processor.memory_share processor.dram_share processor.far_cache_share
+processor.dram_share processor.far_cache_share
 processor.false_sharing_share os.share os.sleep_share
 code.known_share code.unoptimized_share code.checked_share code.scalar_share code.overlap_share
 code.order_share code.branch_share code.call_share code.stride_share code.page_share
@@ -145,7 +145,6 @@ def test_loads_of_figure_4() -> None:
     assert first["phase.dynamic_ratio"] == pytest.approx(16 / 15)
     assert first["phase.slowest_rank_persistence"] == 0.5
     assert first["phase.slowest_differs"] is True
-    assert first["phase.heaviest_share"] == pytest.approx(15 / 26)
     assert first["phase.work_s"] == 15
     assert first["sync.work_between_s"] == 8
     assert first["phase.share"] == pytest.approx(16 / 47)

@@ -79,7 +79,6 @@ def _load_expressions(profile: Profile, terms: BoundExpressions, place: tuple[in
         "phase.imbalance": ["/", ["max", total], ["mean", total]],
         "phase.rank_imbalance": ["/", ["max", ["ranks", total]], ["mean", ["ranks", total]]],
         "phase.dynamic_ratio": ["/", peaks, ["max", total]],
-        "phase.heaviest_share": ["/", ["max", total], ["sum", total]],
         "phase.work_s": ["max", total],
         "phase.slowest_differs": ["<", ["at", total, ["argmax", everywhere]], ["*", 1 - NOTICEABLE, ["max", total]]],
     }

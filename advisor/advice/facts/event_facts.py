@@ -13,7 +13,6 @@ import numpy as np
 from advisor.advice.facts import collecting, event_rows
 from advisor.advice.facts.count_facts import sum_counts
 from advisor.advice.facts.source import compute_share
-from advisor.model.records import ALIGNED_FILE, SMALL_IO_B, UNALIGNED_FILE
 from advisor.trace import io_calls
 from advisor.trace.counts import ANSWER_SECONDS, SPIN_SECONDS
 
@@ -194,13 +193,6 @@ def _small_message_share(source: FactSource) -> float | None:
     return source.events.select_rows("transfer", (), event_rows.SENDS).share_up_to(SMALL_MESSAGE_B)
 
 
-def _seconds_per_message(source: FactSource) -> float | None:
-    if source.events is None:
-        return None
-    sent = source.events.select_rows("transfer", (), event_rows.SENDS).count
-    return compute_share(source.events.select_rows("transfer", ("message",)).seconds, sent)
-
-
 def _forcing_share(source: FactSource) -> float | None:
     """Return the share of forcing to storage; not known where its seconds are in those of writing."""
     if source.events is None or source.events.select_rows("io", (), io_calls.BLENDED).seconds > 0:
@@ -235,21 +227,6 @@ def _counted_operations(source: FactSource) -> event_rows.EventRows | None:
     return None if source.events is None else source.events.select_rows("io", (), io_calls.DATA).sized_rows
 
 
-def _small_operation_share(source: FactSource) -> float | None:
-    found = _counted_operations(source)
-    return None if found is None else found.share_up_to(SMALL_IO_B)
-
-
-def _unaligned_share(source: FactSource) -> float | None:
-    """Return the share of unaligned operations; not known where no operation tells its alignment."""
-    found = _counted_operations(source)
-    if found is None:
-        return None
-    unaligned = found.select_rows("io", (UNALIGNED_FILE,)).count
-    known = unaligned + found.select_rows("io", (ALIGNED_FILE,)).count
-    return unaligned / known if known else None if found.count else 0.0
-
-
 def _shared_file_share(source: FactSource) -> float | None:
     found = _counted_operations(source)
     shared = None if found is None else found.in_shared_files
@@ -275,15 +252,10 @@ def _is_io_by_one(source: FactSource) -> bool | None:
     return len(each) > 1 and bool(each.sum() > 0) and bool(each.max() >= ALONE * each.sum())
 
 
-def _uses_mpi_io(source: FactSource) -> bool | None:
-    return None if source.events is None else source.events.select_rows("io", (), io_calls.MPI_IO).count > 0
-
-
 VALUES: Final[dict[str, Compute]] = {
     **{f"wait.{name}_share": partial(_seconds_share, "wait", kinds, None) for name, kinds in WAITING_KINDS.items()},
     "wait.unmatched_share": partial(_message_share, "wait", "unmatched"),
     "wait.lock_share": _lock_share,
-    "wait.notice_share": partial(_seconds_share, "wait", (), event_rows.NOTICES),
     "wait.interpreter_share": partial(_seconds_share, "wait", (), event_rows.INTERPRETER),
     "wait.hand_over_share": partial(_seconds_share, "wait", (), event_rows.HANDS_OVER),
     "wait.hand_overs": _hand_overs,
@@ -299,7 +271,6 @@ VALUES: Final[dict[str, Compute]] = {
     "comm.messages_per_iteration": partial(_per_iteration, "transfer", (), event_rows.SENDS),
     "comm.mean_message_B": partial(_mean_bytes, "transfer", (), event_rows.SENDS),
     "comm.small_message_share": _small_message_share,
-    "comm.seconds_per_message": _seconds_per_message,
     "comm.point_to_point_share": partial(_message_share, "transfer", "message"),
     "comm.collective_share": partial(_seconds_share, "transfer", ("collective",), None),
     "comm.alltoall_share": partial(_seconds_share, "transfer", (), event_rows.ALL_TO_ALL),
@@ -315,8 +286,6 @@ VALUES: Final[dict[str, Compute]] = {
     "io.operations_per_iteration": partial(_per_iteration, "io", (), io_calls.DATA),
     "io.mean_operation_B": partial(_mean_bytes, "io", (), io_calls.DATA),
     "io.processors_share": _io_processors,
-    "io.small_share": _small_operation_share,
-    "io.unaligned_share": _unaligned_share,
     "io.shared_share": _shared_file_share,
     "io.fsync_share": _forcing_share,
     "io.forced_share": _forced_share,
@@ -324,5 +293,4 @@ VALUES: Final[dict[str, Compute]] = {
     "io.metadata_share": partial(_seconds_share, "io", (), io_calls.METADATA),
     "io.metadata_calls": _metadata_calls,
     "io.one_processor": _is_io_by_one,
-    "io.mpi_io": _uses_mpi_io,
 }

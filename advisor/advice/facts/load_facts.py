@@ -85,10 +85,6 @@ def _slowest_differs(source: FactSource) -> bool | None:
     return bool(work[int(everywhere.argmax())] < (1 - NOTICEABLE) * work.max())
 
 
-def _heaviest_share(source: FactSource) -> float | None:
-    return compute_share(float(source.work.max()), float(source.work.sum())) if source.is_work_known else None
-
-
 def _alone_share(source: FactSource) -> float | None:
     """Return which part of the imbalance of ranks, files aside, would go with the regions that one rank does alone."""
     if not source.is_work_known:
@@ -200,7 +196,6 @@ VALUES: Final[dict[str, Compute]] = {
     "phase.closed_by": _closed_by,
     "phase.is_serial": _is_serial,
     "phase.phases": _parallel_phases,
-    "phase.heaviest_share": _heaviest_share,
     "phase.alone_share": _alone_share,
     "phase.work_s": _largest_work,
     "wait.share": partial(_share_of_wall, "wait_s"),

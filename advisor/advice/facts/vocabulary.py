@@ -72,7 +72,6 @@ _LOAD: Final = (
         phase.dynamic_ratio   | ratio | sum over iterations of the max over processors / max over processors of the sum
         phase.slowest_rank_persistence | share | iterations where the rank (or thread) slowest overall is slowest
         phase.slowest_differs | yes/no | here the slowest of all parallel phases is over 2 % faster than the slowest
-        phase.heaviest_share  | share | work of the processor with the most work / work of all
         phase.alone_share     | share | imbalance of ranks that regions make which one of them does (95 %) / all of it
         phase.work_s          | s     | work (wall - wait - sync) of the processor with the most of it
         sync.work_between_s   | s     | median over the iterations of the max over processors of work
@@ -103,7 +102,6 @@ _WAITING: Final = (
         wait.barrier_share       | share | waiting in barriers and at the end of the run / all waiting
         wait.thread_share        | share | waiting of threads, in their barriers, for locks and tasks / all waiting
         wait.lock_share          | share | waiting of threads for locks and critical sections, no notices / all waiting
-        wait.notice_share        | share | threads that wait for a notice of another one (condition variables) / all
         wait.interpreter_share   | share | threads that wait for their turn in the interpreter of Python (GIL) / all
         wait.hand_over_share     | share | threads and processes that wait for locks, notices and pipes / all waiting
         wait.hand_overs          | count | waits for locks, notices and pipes
@@ -120,7 +118,6 @@ _SPINNING: Final = parse_facts("wait_s wait.spin_s", _TRACE, """
 """)
 
 _TASKS: Final = parse_facts("tasks task_s", _TRACE, """
-    omp.tasks       | count | tasks of OpenMP that were run
     omp.task_mean_s | s     | seconds of tasks, without what they wait and the tasks they run meanwhile / tasks
 """)
 
@@ -131,7 +128,6 @@ _COMMUNICATION: Final = (
     """),
     *parse_facts("causes", _TRACE, """
         comm.messages_per_iteration    | count | messages sent / who sends / iterations with work
-        comm.seconds_per_message       | s     | transfer of messages / messages sent
         comm.point_to_point_share      | share | transfer of messages / all transfer
         comm.collective_share          | share | transfer of collectives / all transfer
         comm.alltoall_share            | share | transfer of all-to-all exchanges / all transfer
@@ -167,13 +163,11 @@ _INPUT_OUTPUT: Final = (
         io.operations               | count  | reads and writes / who does them
         io.operations_per_iteration | count  | reads and writes / who does them / iterations with work
         io.mean_operation_B         | B      | bytes / reads and writes whose size is known; 0 without any
-        io.small_share              | share  | reads and writes of at most 100 KiB / those whose size is known
         io.shared_share             | share  | reads and writes in files that several processors access / all
         io.processors_share         | share  | processors that do input or output / all
         io.metadata_share           | share  | seconds in open, close, stat and the like / all input and output
         io.metadata_calls           | count  | calls of open, close, stat and the like / who makes them
         io.one_processor            | yes/no | one of several processors spends at least 90 % of the input and output
-        io.mpi_io                   | yes/no | files are accessed through MPI
         io.data_share               | share  | seconds in reads and writes / all input and output
         io.stdio_share              | share  | seconds in reads and writes of streams (fread, fprintf) / all
         io.small_seconds_share      | share  | seconds in reads and writes of at most 100 KiB, without text / all
@@ -186,7 +180,6 @@ _INPUT_OUTPUT: Final = (
         io.imbalance                | ratio  | most seconds of a processor / mean over the processors
     """),
     *parse_facts("io_s causes", _DARSHAN, """
-        io.unaligned_share | share | reads and writes that begin inside a block of the file system / all
         io.fsync_share     | share | seconds in fsync and the like / all input and output
         io.forced_share    | share | seconds in fsync, and in writing where a tool adds both up / all input and output
         io.forced_B        | B     | bytes written / calls of fsync and the like; 0 without any
@@ -217,7 +210,6 @@ _PROCESSOR: Final = (
     *parse_facts("vectorized_ops compiled_ops.fp_add", _COUNTS,
         "processor.vectorized_share | share | vectorized / all compiled floating-point operations"),
     *parse_facts("topdown.all_s topdown.memory_s", _SLOTS, """
-        processor.memory_share    | share | computation whose issue slots wait for data / computation (top-down)
         processor.dram_share      | share | computation whose issue slots wait for memory / computation
         processor.far_cache_share | share | computation whose issue slots wait for caches beyond the first / computation
     """),
