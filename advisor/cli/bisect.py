@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.cli import mcp, output, report_output, user_folders
+from advisor.cli import option_types, output, report_output, user_folders
 from advisor.model.errors import AdvisorError, UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +43,11 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--gap", metavar="NAME", help="Gap to follow, such as L (default: the run time)")
     parser.add_argument("--runs", metavar="N", type=_parse_runs, default=_RUNS, help=f"Maximum runs (default: {_RUNS})")
     parser.add_argument(
-        "--limit", metavar="TIME", type=mcp.parse_budget, default=_LONGEST_S, help="Time limit per run (default: 1 h)"
+        "--limit",
+        metavar="TIME",
+        type=option_types.parse_budget,
+        default=_LONGEST_S,
+        help="Time limit per run (default: 1 h)",
     )
     output.add_output_arguments(parser, report_output.FORMS)
 

@@ -7,7 +7,7 @@ import shlex
 from functools import partial
 from pathlib import Path
 
-from advisor.cli import history_location, user_folders
+from advisor.cli import history_location, option_types, user_folders
 
 NAME = "mcp"
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: none)",
     )  # fmt: skip
     parser.add_argument(
-        "--budget", metavar="TIME", type=parse_budget, default=_LONGEST_S,
+        "--budget", metavar="TIME", type=option_types.parse_budget, default=_LONGEST_S,
         help="Time limit per measurement (default: 600 s)",
     )  # fmt: skip
     parser.add_argument("--machine", metavar="NAME|FILE", help="Machine model (see gapwatch machines list)")
@@ -42,19 +42,6 @@ def _parse_prefix(text: str) -> tuple[str, ...]:
     if not words or not words[0]:
         raise argparse.ArgumentTypeError("expected the first words of a command, got none")
     return words
-
-
-def parse_budget(text: str) -> float:
-    """Return the seconds of a budget such as ``10 min``; raises ``ArgumentTypeError``."""
-    from advisor.model import units
-
-    try:
-        seconds = units.parse_quantity(text, "time")
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    if not 0 < seconds <= 86400:
-        raise argparse.ArgumentTypeError(f"expected a time up to 24 h, found {text!r}")
-    return seconds
 
 
 def run_command(args: argparse.Namespace) -> int:

@@ -18,3 +18,24 @@ def whole_number(expected: str, least: int = 1, most: int = 10**9 - 1) -> Callab
         return int(text)
 
     return parse_number
+
+
+def quantity(dimension: str, expected: str, least: float, most: float) -> Callable[[str], float]:
+    """Return what reads a quantity with its unit (``10 min``) in the base unit of ``dimension``, between two limits."""
+
+    def parse_number(text: str) -> float:
+        from advisor.model import units
+
+        try:
+            value = units.parse_quantity(text, dimension)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"expected {expected}, found {text!r}")
+        return value
+
+    return parse_number
+
+
+#: Reads the seconds of a budget.
+parse_budget = quantity("time", "a time up to 24 h", 1e-9, 86400.0)

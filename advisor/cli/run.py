@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.cli import advise, history_location, output, supervision, user_folders
+from advisor.cli import advise, history_location, option_types, output, supervision, user_folders
 from advisor.cli.error_messages import run_guarded
 from advisor.cli.next_commands import fill_commands
 from advisor.collect.passes.planning import PASSES
@@ -30,12 +30,8 @@ NAME = "run"
 
 #: Where the ordinary run lies in the directory of all recordings of --deep.
 RECORDING: Final = "recording"
-_SHORTEST_S: Final = 1e-3
-_LONGEST_S: Final = 60.0
 _NAME_LIMIT: Final = 60
 _SIGNALLED: Final = 128
-_LEAST_B: Final = 1 << 20
-_MOST_B: Final = 1 << 40
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -54,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit",
         metavar="SIZE",
-        type=_limit,
+        type=option_types.quantity("size", "a size from 1 MiB to 1 TiB", 1 << 20, 1 << 40),
         default="1 GiB",
         help="Maximum recording per process (default: 1 GiB)",
     )
@@ -68,7 +64,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--yes", action="store_true", help="Run all passes of --deep without asking, even long ones")
     parser.add_argument(
-        "--interval", metavar="TIME", type=_parse_interval, default=0.05, help="Sampling interval (default: 50 ms)"
+        "--interval",
+        metavar="TIME",
+        type=option_types.quantity("time", "a time from 1 ms to 60 s", 1e-3, 60.0),
+        default=0.05,
+        help="Sampling interval (default: 50 ms)",
     )
     advise.add_advice_arguments(parser)
     history_location.add_state_argument(parser)
@@ -76,30 +76,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "command", metavar="CMD", nargs=argparse.REMAINDER,
         help="Program and arguments, preferably after --; a nonzero exit status is passed on",
     )  # fmt: skip
-
-
-def _parse_interval(text: str) -> float:
-    from advisor.model import units
-
-    try:
-        seconds = units.parse_quantity(text, "time")
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    if not _SHORTEST_S <= seconds <= _LONGEST_S:
-        raise argparse.ArgumentTypeError(f"expected a time from 1 ms to 60 s, found {text!r}")
-    return seconds
-
-
-def _limit(text: str) -> int:
-    from advisor.model import units
-
-    try:
-        size = units.parse_quantity(text, "size")
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-    if not _LEAST_B <= size <= _MOST_B:
-        raise argparse.ArgumentTypeError(f"expected a size from 1 MiB to 1 TiB, found {text!r}")
-    return int(size)
 
 
 def run_command(args: argparse.Namespace) -> int:
@@ -136,7 +112,7 @@ def _session(command: Sequence[str], args: argparse.Namespace) -> Session | None
 
     try:
         folder = _folder(command, args.profile)
-        return prepare_session(command, folder / RECORDING if args.deep else folder, args.limit, args.mpi)
+        return prepare_session(command, folder / RECORDING if args.deep else folder, int(args.limit), args.mpi)
     except AdvisorError as error:
         output.write_messages(f"not recorded, only sampled from outside: {error}")
         return None
@@ -208,7 +184,15 @@ def _go_deep(recording: Recording, session: Session, args: argparse.Namespace) -
     services = HostServices(user_folders.load_host())
     make_passes(
         DeepRun(
-            recording.arguments, folder, first, services, args.limit, args.mpi, args.machine, tuple(args.skip), args.yes
+            recording.arguments,
+            folder,
+            first,
+            services,
+            int(args.limit),
+            args.mpi,
+            args.machine,
+            tuple(args.skip),
+            args.yes,
         )
     )
     args.machine = args.machine or (machines.HOST if user_folders.probed_here() else None)

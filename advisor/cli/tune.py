@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.cli import history_location, mcp, output, report_output, user_folders
+from advisor.cli import history_location, option_types, output, report_output, user_folders
 from advisor.model.errors import AdvisorError, UsageError
 from advisor.model.lists import join_names
 
@@ -53,7 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fast-math", action="store_true", help="Also try -ffast-math, which changes results")
     parser.add_argument("--runs", metavar="N", type=_parse_runs, default=_RUNS, help=f"Maximum runs (default: {_RUNS})")
     parser.add_argument(
-        "--budget", metavar="TIME", type=mcp.parse_budget, default=_BUDGET_S, help="Maximum total time (default: 1 h)"
+        "--budget",
+        metavar="TIME",
+        type=option_types.parse_budget,
+        default=_BUDGET_S,
+        help="Maximum total time (default: 1 h)",
     )
     parser.add_argument(
         "--advice", metavar="PATH", type=Path, help="Recorded run that decides what to try (default: record one first)"

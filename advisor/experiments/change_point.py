@@ -85,7 +85,7 @@ def find_change(measure: Measure, last: int, most_runs: int) -> FoundChange:
         if search.broken:
             return FoundChange(None, 0.0, None, (), search.runs, "the first or the last version does not build or run")
         ends = fit_contrasts(drop_disturbed(search.points), "0").get(f"{last}")
-        if ends is not None and ends.is_certain(1):
+        if ends is not None and ends.is_certain:
             break
         if search.runs >= max(4, most_runs // 2):
             return FoundChange(None, 0.0, ends, (), search.runs, "first and last version do not differ beyond noise")
@@ -93,7 +93,7 @@ def find_change(measure: Measure, last: int, most_runs: int) -> FoundChange:
         posterior = compute_posterior(search.points, last)
         version = int(posterior.argmax())
         pair = _fit_pair(search, version)
-        if posterior[version] >= CERTAIN and pair is not None and pair.is_certain(1):
+        if posterior[version] >= CERTAIN and pair is not None and pair.is_certain:
             return FoundChange(version, float(posterior[version]), pair, (version,), search.runs, None)
         target = choose_version(posterior, search.broken)
         if posterior[version] >= CERTAIN and version - 1 not in search.broken:

@@ -83,9 +83,10 @@ class Contrast:
             return math.inf
         return self.error * student_t_quantile(1 - _spend_chance(self.runs) / tests / 2, self.freedom)
 
-    def is_certain(self, tests: int) -> bool:
-        """Return whether the difference is none of noise."""
-        return abs(self.difference) > self.half_width(tests)
+    @property
+    def is_certain(self) -> bool:
+        """Whether the difference is none of noise, as the only one that is looked at."""
+        return abs(self.difference) > self.half_width(1)
 
 
 def fit_contrasts(points: Sequence[Point], reference: str) -> dict[str, Contrast]:

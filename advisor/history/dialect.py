@@ -75,13 +75,13 @@ def decode_path(connection: HistoryConnection, stored: bytes) -> str:
     return os.fsdecode(stored if writer is None else stored.removeprefix(f"{writer}:".encode()))
 
 
-def select_own_folders(connection: HistoryConnection, column: str) -> tuple[str, tuple[bytes, ...]]:
-    """Return the condition that a ``column`` with the number of a folder is of our own, to be put after others."""
+def select_own_folders(connection: HistoryConnection) -> tuple[str, tuple[bytes, ...]]:
+    """Return the condition that the column ``folder`` is one of our own, to be put after others."""
     writer = find_writer_name(connection)
     if writer is None:
         return "", ()
     # Paths are absolute: those of a writer are from "NAME:/" up to "NAME:0", the character after the slash.
-    own = f" AND {column} IN (SELECT id FROM folders WHERE path >= ? AND path < ?)"
+    own = " AND folder IN (SELECT id FROM folders WHERE path >= ? AND path < ?)"
     return own, (f"{writer}:/".encode(), f"{writer}:0".encode())
 
 

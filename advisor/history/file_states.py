@@ -105,7 +105,7 @@ class FileStates:
 
     def retry_refused_files(self, reason: str) -> None:
         """Let our own files in quarantine, and those that are ignored for this reason, wait again."""
-        own, values = dialect.select_own_folders(self._connection, "folder")
+        own, values = dialect.select_own_folders(self._connection)
         self._connection.execute(
             "UPDATE files SET state = 'waiting', reason = NULL "
             f"WHERE (state = 'quarantined' OR (state = 'ignored' AND reason = ?)){own}",

@@ -150,12 +150,12 @@ def _prediction_points(each: ScalingStudy, texts: Sequence[str]) -> FloatArray:
 
 def build_linear_parts(each: ScalingStudy | None, args: Namespace, services: CommandServices) -> list[Part]:
     """Return what T = X beta says: counts from a model or the runs, costs from the runs or from machine models."""
-    from advisor_scaling.linear import counted_operations, setup, surfaces
+    from advisor_scaling.linear import application, counted_operations, setup, surfaces
     from advisor_scaling.linear import linear_sections as linear
 
     given = [services.load_machine(name) for name in args.machine or ()]
     measured = setup.select_measured_times(each) if each is not None else None
-    stated = setup.read_application_model(args.model) if args.model else None
+    stated = application.read_application(args.model) if args.model else None
     parts: list[Part] = []
     if args.count:
         counted = counted_operations.count_operations(args.count, args.command or (), args.at or "", services)

@@ -9,7 +9,7 @@ import sys
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import UsageError
 from advisor.model.reports import Text
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
     from advisor.extension.commands import CommandServices
     from advisor.model.reports import Report
+
+#: Runs of which the quickest counts.
+_TIMED_RUNS: Final = 3
 
 
 def run_parallelism(args: Namespace, services: CommandServices) -> Report:
@@ -105,14 +108,14 @@ def _own_input() -> Path | None:
     return path if path.is_file() else None
 
 
-def measure_cpu_seconds(command: Sequence[str], stdin: Path | None = None, runs: int = 3, fails: bool = False) -> float:
+def measure_cpu_seconds(command: Sequence[str], stdin: Path | None = None, fails: bool = False) -> float:
     """Return the least CPU time of some runs of a command, in seconds, with that of all its children.
 
     Raises ``UsageError`` where a run fails; of a program that ``fails`` anyway, as old ones do whose ``main`` returns
     nothing in particular, where a signal ends it.
     """
     times = []
-    for _ in range(runs):
+    for _ in range(_TIMED_RUNS):
         with (
             (stdin or Path(os.devnull)).open("rb") as file,
             subprocess.Popen(command, stdin=file, stdout=subprocess.DEVNULL) as process,

@@ -39,7 +39,7 @@ def _select_collecting(source: FactSource, events: EventRows, *, sends: bool) ->
         return gathers
     messages = events.select_rows("transfer", ("message",))
     causes, rows = messages.causes, messages.rows
-    sending = events.calls.has[event_rows.SENDS][causes.call[rows]]
+    sending = events.calls[event_rows.SENDS][causes.call[rows]]
     most = profile.counts[TO_FIRST] > _MAIN * profile.counts["messages"]
     mine = sending & most[causes.call[rows], causes.processor[rows]]
     if not sends:

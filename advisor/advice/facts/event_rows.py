@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from advisor.model.records import Causes, Profile
 
+    #: Which regions (regions,) have a trait.
+    CallTraits = dict[str, npt.NDArray[np.bool_]]
+
 
 #: What calls do, told from their canonical names.
 SENDS: Final = "sends"
@@ -83,19 +86,12 @@ def call_traits(name: str) -> frozenset[str]:
     return frozenset(found | (io_calls.find_io_traits(call) if role == Role.IO else set()))
 
 
-@dataclass(frozen=True, slots=True)
-class CallTable:
-    """Traits of regions: ``has[trait]`` (regions,) is true where one does."""
-
-    has: dict[str, npt.NDArray[np.bool_]]
-
-
-def build_call_table(profile: Profile) -> CallTable:
-    """Return the traits of all regions of ``profile``."""
+def find_call_traits(profile: Profile) -> CallTraits:
+    """Return which regions (regions,) have each trait."""
     found = [call_traits(region.name) for region in profile.regions]
     ranks = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, COLLECTS, BROADCASTS, GATHERS, ONE_SIDED, SETS_UP)
     names = (*ranks, NOTICES, INTERPRETER, HANDS_OVER, QUEUES, CREATES_THREADS, CREATES_OR_JOINS, *io_calls.TRAITS)
-    return CallTable({name: np.array([name in each for each in found], dtype=bool) for name in names})
+    return {name: np.array([name in each for each in found], dtype=bool) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +99,7 @@ class EventRows:
     """The rows of a profile's causes in some phases and, after ``select_rows``, of one kind of event."""
 
     causes: Causes
-    calls: CallTable
+    calls: CallTraits
     rows: npt.NDArray[np.int64]
     by_category: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict, compare=False, repr=False)
 
@@ -118,7 +114,7 @@ class EventRows:
             wanted = np.array([name in kinds for name in causes.kinds], dtype=bool)
             rows = rows[wanted[causes.kind[rows]]]
         if trait is not None:
-            rows = rows[self.calls.has[trait][causes.call[rows]]]
+            rows = rows[self.calls[trait][causes.call[rows]]]
         return EventRows(causes, self.calls, rows)
 
     def select_mask(self, chosen: npt.NDArray[np.bool_]) -> EventRows:
@@ -194,6 +190,6 @@ class EventRows:
         return found
 
 
-def select_events(causes: Causes, calls: CallTable, phases: Sequence[int]) -> EventRows:
+def select_events(causes: Causes, calls: CallTraits, phases: Sequence[int]) -> EventRows:
     """Return all rows of the causes that lie in these phases."""
     return EventRows(causes, calls, np.flatnonzero(np.isin(causes.phase, list(phases))))

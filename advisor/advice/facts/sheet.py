@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.advice.facts.event_rows import build_call_table, select_events
+from advisor.advice.facts.event_rows import find_call_traits, select_events
 from advisor.advice.facts.load_facts import NOTICEABLE
 from advisor.advice.facts.places import compute_durations, find_places
 from advisor.advice.facts.source import FactSource, GapSpan, MeasureTotals
@@ -25,7 +25,7 @@ from advisor.model.records import GAP_NAMES, find_adjacent_bounds
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from advisor.advice.facts.event_rows import CallTable
+    from advisor.advice.facts.event_rows import CallTraits
     from advisor.advice.facts.fact_records import Compute, Fact, Value
     from advisor.advice.facts.places import Place
     from advisor.analysis.loads import ProfileLoads
@@ -142,7 +142,7 @@ class _Collector:
         lacking, record = (UNDISTURBED_RUN, "cpu_s") if repeated else (SECOND_RUN, "compiled_ops")
         self.second_run = Need(lacking, recording_command(profile, record))
         self.seconds, self.vocabulary = seconds, vocabulary
-        self.calls: CallTable = build_call_table(profile)
+        self.calls: CallTraits = find_call_traits(profile)
         self.totals = MeasureTotals(profile)
         self.problems: dict[str, None] = {}
         self.needs = {name: Need(name, command_for(profile, fact)) for name, fact in vocabulary.items()}

@@ -16,7 +16,6 @@ from advisor_scaling.linear.linear_sections import MeasuredTimes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     import sympy
 
@@ -26,11 +25,6 @@ if TYPE_CHECKING:
     from advisor_scaling.linear.counted_operations import CountedProgram
     from advisor_scaling.linear.model import LinearModel
     from advisor_scaling.study import ScalingStudy
-
-
-def read_application_model(path: Path) -> ApplicationModel:
-    """Return the application model in the file."""
-    return application.read_application(path)
 
 
 def replace_counts(stated: ApplicationModel | None, counted: CountedProgram, name: str) -> ApplicationModel:

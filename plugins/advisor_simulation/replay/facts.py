@@ -35,11 +35,11 @@ def build_facts() -> tuple[Fact, ...]:
             lambda told: None if told.network is None else told.network.eager_s / told.costs.recorded_s,
         ),
         _make_phase_fact(
-            "network.latency_share", "share", "latencies on the replayed critical path / run time",
+            "network.latency_share", "latencies on the replayed critical path / run time",
             lambda share: share.latency_s,
         ),
         _make_phase_fact(
-            "network.bandwidth_share", "share", "bytes / bandwidth on the replayed critical path / run time",
+            "network.bandwidth_share", "bytes / bandwidth on the replayed critical path / run time",
             lambda share: share.transfer_s,
         ),
         Fact(
@@ -58,7 +58,7 @@ def _make_run_fact(name: str, formula: str, value: Callable[[ReplayDiagnosis], f
     return _make_fact(name, "share", "run", formula, compute_value)
 
 
-def _make_phase_fact(name: str, unit: Unit, formula: str, seconds: Callable[[PathShare], float]) -> Fact:
+def _make_phase_fact(name: str, formula: str, seconds: Callable[[PathShare], float]) -> Fact:
     def compute_share(profile: Profile, trace: Trace, phase: int | None) -> float | None:
         found = _find_diagnosis(trace)
         if found is None or found.network is None or phase is None:
@@ -67,7 +67,7 @@ def _make_phase_fact(name: str, unit: Unit, formula: str, seconds: Callable[[Pat
         total = sum(weight * seconds(share) for weight, share in zip(here, found.network.shares, strict=True))
         return float(total) / found.costs.recorded_s
 
-    return _make_fact(name, unit, "phase", formula, compute_share)
+    return _make_fact(name, "share", "phase", formula, compute_share)
 
 
 def _make_fact(name: str, unit: Unit, scope: str, formula: str, compute: TraceCompute) -> Fact:

@@ -53,11 +53,11 @@ class Network:
     region_ratios: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _check_value(self.latency_s, "the latency", 0.0)
-        _check_value(1.0 / self.bandwidth if self.bandwidth else math.nan, "1 / bandwidth", 0.0)
-        _check_value(self.cpu_ratio, "the CPU ratio", 0.0)
+        _check_value(self.latency_s, "the latency")
+        _check_value(1.0 / self.bandwidth if self.bandwidth else math.nan, "1 / bandwidth")
+        _check_value(self.cpu_ratio, "the CPU ratio")
         if self.intra_latency_s is not None:
-            _check_value(self.intra_latency_s, "the latency within a node", 0.0)
+            _check_value(self.intra_latency_s, "the latency within a node")
 
     @property
     def is_contended(self) -> bool:
@@ -81,9 +81,9 @@ class Network:
         return self.intra_latency_s is None and self.intra_bandwidth is None
 
 
-def _check_value(value: float, what: str, low: float) -> None:
-    if not (math.isfinite(value) and value >= low):
-        raise UsageError(f"{what} must be a number from {low:g} on, not {value:g}")
+def _check_value(value: float, what: str) -> None:
+    if not (math.isfinite(value) and value >= 0):
+        raise UsageError(f"{what} must be a number from 0 on, not {value:g}")
 
 
 #: No latency, and infinite bandwidth.
