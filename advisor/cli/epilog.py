@@ -48,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="File with the address of a chat's webhook, readable by its owner only: post the lines there",
     )  # fmt: skip
     parser.add_argument(
-        "--quiet", action="store_true", help="Say nothing about a job that wrote no profile: for all jobs of a site"
+        "--quiet", action="store_true", help="Print nothing for a job without a profile (for site-wide use)"
     )
     parser.add_argument("-o", dest="output", metavar="FILE", type=Path, help="Write to FILE")
     advise.add_study_arguments(parser)

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--mpi", metavar="MPICC",
-        help="MPI compiler of the programs that the command starts, where it does not show that (make run)",
+        help="MPI compiler of the program, if CMD does not show that it starts MPI (make run)",
     )  # fmt: skip
     parser.add_argument(
         "--limit",

@@ -43,7 +43,7 @@ _ARGUMENTS = (
         metavar="FORMULA",
     ),
     Argument("--offers", "with --model or --count: file of offers with prices, or 'bundled'", metavar="FILE"),
-    Argument("--budget", "with --offers: most dollars that the job may cost", float, metavar="DOLLARS"),
+    Argument("--budget", "with --offers: maximum cost of the job", float, metavar="DOLLARS"),
     Argument(
         "--machine",
         "machine model with costs of operations; a second one to compare",

@@ -33,7 +33,9 @@ def register_command(registry: CommandRegistry) -> None:
             Argument("--run", "recorded run whose program is run again and traced", Path, metavar="PATH"),
             Argument("--source", "directory of the program's sources", Path, metavar="DIR"),
             Argument("--save", "write the model to FILE, and its tables to a directory beside it", Path),
-            Argument("--limit", "most accesses and marks a traced process may write (default: by free memory)", int),
+            Argument(
+                "--limit", "maximum accesses and marks that a traced process may write (default: by free memory)", int
+            ),
             Argument("--unchecked", "skip the comparison with valgrind's cache simulation", bool),
             Argument("command", "command that runs the program to be traced", remainder=True),
         ),
