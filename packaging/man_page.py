@@ -29,8 +29,8 @@ def render_man_page() -> str:
     lines += [".SH EXIT STATUS", _escape(parsers.CODES.removeprefix("Exit codes: "))]
     lines += [
         ".SH ENVIRONMENT",
-        *_render_term("GAPWATCH_STATE", "Directory of the history"),
-        *_render_term("GAPWATCH_BUILD", "Build that new runs are of"),
+        *_render_term("GAPWATCH_STATE", "History: a directory, or the postgresql:// URL of a server"),
+        *_render_term("GAPWATCH_BUILD", "Build of new runs"),
         *_render_term("GAPWATCH_PLUGINS", "Directories of plugin files, separated by colons"),
         *_render_term("NO_COLOR", "No colors"),
         ".SH FILES",

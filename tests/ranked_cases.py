@@ -13,6 +13,7 @@ from advisor.analysis import bounds, gaps
 
 if TYPE_CHECKING:
     from advisor.advice.ranking import Ranking
+    from advisor.advice.ranking.drafts import Draft
     from advisor.model.recommendations import Recommendation
     from advisor.model.records import Gap, Profile
 
@@ -38,6 +39,14 @@ def rank_case(case: str) -> Ranking:
     """The ranking of a case, with the facts that it is given."""
     profile = build_profile(load_cases()[case])
     return ranking.rank_matches(rules.match_rules(BOOK, build_case_sheet(case)), profile, find_gaps(profile))
+
+
+def draft() -> Draft:
+    """The first item of a run, with a score of 10 s * 0.5 * 0.8 / 2 = 2 s."""
+    made = rank_profile(build_profile(load_cases()["skewed-load"])).drafts[0]
+    match = replace(made.match, action=replace(made.match.action, typical_fraction=0.5))
+    item = replace(made.recommendation, ceiling_s=10.0, expected_s=None, basis=None, confidence=0.8, effort=2)
+    return replace(made, match=match, recommendation=item)
 
 
 def first_item_of(case: str) -> Recommendation:

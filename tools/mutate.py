@@ -41,6 +41,7 @@ _REWRITING: Final = "ignore:Module already imported:pytest.PytestAssertRewriteWa
 
 _POLICY: Final = "tests/model/test_policy.py"
 _RANKING: Final = (
+    "scores",
     "order",
     "order_of_parts",
     "drafts",

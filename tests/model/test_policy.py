@@ -1,4 +1,4 @@
-"""Each threshold of the policy at its boundary, in numbers that do not come from it, and what decides the order."""
+"""Each threshold of the policy at its boundary, in numbers that do not come from it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from ranked_cases import draft, rank_profile
 from scipy import stats
 from strategies import build
 
-from advisor.advice import computation, facts, ranking, rules, verdict
+from advisor.advice import computation, verdict
 from advisor.advice.facts.places import is_significant
-from advisor.advice.ranking import ceilings, drafts, effects, explained_drafts, history_gain, judgement, order
+from advisor.advice.ranking import drafts, effects, explained_drafts, history_gain, order
 from advisor.advice.rules.case_profiles import build_profile
 from advisor.advice.rules.cases import load_cases
 from advisor.agents import advice_answers
@@ -154,21 +155,6 @@ def exceeds(seconds: float, actual_s: float) -> bool:
 # The score
 
 
-def ranked(profile: Profile) -> ranking.Ranking:
-    found = bounds.compute_bounds(profile)
-    split = gaps.attribute_gaps(profile, found)
-    matches = rules.match_rules(rules.load_default(), facts.collect_facts(profile, found, split))
-    return ranking.rank_matches(matches, profile, split)
-
-
-def draft() -> Draft:
-    """The first item of a run, with a score of 10 s * 0.5 * 0.8 / 2 = 2 s."""
-    made = ranked(build_profile(load_cases()["skewed-load"])).drafts[0]
-    match = replace(made.match, action=replace(made.match.action, typical_fraction=0.5))
-    item = replace(made.recommendation, ceiling_s=10.0, expected_s=None, basis=None, confidence=0.8, effort=2)
-    return replace(made, match=match, recommendation=item)
-
-
 def two_places(second_s: float) -> list[Draft]:
     """Items of one action at two places, of which the second comes first by its score."""
     one = draft()
@@ -200,7 +186,7 @@ def leads(part: float) -> bool:
     (loop,) = load_cases()["skewed-load"].phases
     less = tuple(tuple(s * part for s in row) for row in loop.work_s)
     case = replace(load_cases()["skewed-load"], phases=(replace(loop, work_s=less), replace(loop, name="update")))
-    found = ranked(build_profile(case))
+    found = rank_profile(build_profile(case))
     return next(item for item in found.recommendations if item.action in ("A-28", "A-34")).phase == "solve"
 
 
@@ -349,80 +335,6 @@ def test_seconds_are_believed_by_their_status() -> None:
     assert dict(policy.STATUS_CERTAINTY) == {"measured": 1.0, "estimated": 0.8, "modelled": 0.7, "unavailable": 0.5}
 
 
-@pytest.mark.parametrize(("span", "members", "certainty"), [((1, 1), 1, 1.0), ((0, 1), 1, 0.5), ((1, 1), 2, 0.5)])
-def test_a_gap_of_which_only_a_limit_is_known_counts_half(
-    span: tuple[float, float], members: int, certainty: float
-) -> None:
-    gap = SimpleNamespace(members=("X",) * members, status="measured")
-    site: Any = SimpleNamespace(gap_span=lambda _: SimpleNamespace(low=span[0], high=span[1]))
-    match: Any = SimpleNamespace(site=site, outcome=SimpleNamespace(surety=1.0))
-    book: Any = SimpleNamespace(gaps={"X": gap}, grade=None, noise_s=0.0)
-    assert ceilings.compute_confidence(book, match, ["X"], 1.0) == certainty
-
-
-def test_confidence_is_the_product_of_its_parts() -> None:
-    site: Any = SimpleNamespace(gap_span=lambda _: SimpleNamespace(low=1.0, high=1.0))
-    match: Any = SimpleNamespace(site=site, outcome=SimpleNamespace(surety=0.75))
-    gaps_of = {
-        name: SimpleNamespace(members=(name,), status=status)
-        for name, status in zip("XY", ("measured", "estimated"), strict=True)
-    }
-    book: Any = SimpleNamespace(gaps=gaps_of, grade=SimpleNamespace(score=0.9), noise_s=1.0)
-    assert ceilings.compute_confidence(book, match, ["X", "Y"], 3.0) == round(0.8 * 0.9 * 0.75 * 3 / 4, 3)
-    book.noise_s = 0.0
-    assert ceilings.compute_confidence(book, match, ["X"], 3.0) == round(0.9 * 0.75, 3)
-
-
 def test_the_interval_of_a_known_gain_holds_nine_in_ten() -> None:
     reach = stats.t.ppf(0.95, 2) * np.sqrt(1 + 1 / 3) * 0.1
     assert upper_gain((0.4, 0.5, 0.6)) == pytest.approx(0.5 + reach)
-
-
-# The order
-
-
-def test_the_score_is_usual_seconds_times_confidence_over_effort() -> None:
-    assert draft().score == pytest.approx(2.0)
-
-
-def changed(**more: object) -> Draft:
-    one = draft()
-    action = {name: more.pop(name) for name in ("typical_fraction",) if name in more}
-    match = replace(one.match, action=replace(one.match.action, **action))
-    return replace(one, match=match, recommendation=replace(one.recommendation, **more))
-
-
-@pytest.mark.parametrize(
-    ("better", "score"),
-    [
-        ({"ceiling_s": 11.0}, 2.2),
-        ({"typical_fraction": 0.6}, 2.4),
-        ({"confidence": 0.9}, 2.25),
-        ({"effort": 1}, 4.0),
-        ({"expected_s": 5.5, "basis": "history"}, 2.2),
-        ({"expected_s": 5.5, "basis": "similar"}, 2.2),
-        ({"expected_s": 5.5, "basis": "calibration"}, 2.2),
-    ],
-)
-def test_each_part_of_the_score_decides(better: dict[str, object], score: float) -> None:
-    one = changed(**better)
-    assert one.score == pytest.approx(score)
-    assert sorted([draft(), one], key=lambda each: each.sort_key) == [one, draft()]
-
-
-def test_what_a_simulation_promises_counts_by_what_is_usual() -> None:
-    assert changed(expected_s=5.5, basis="simulation").score == pytest.approx(1.1)
-
-
-def test_what_no_simulation_could_try_counts_half() -> None:
-    assert judgement._usual_s(draft()) == pytest.approx(10.0 * 0.5 * 0.8 / 2)
-
-
-def test_of_equal_scores_the_more_specific_one_comes_first_then_the_lower_number() -> None:
-    actions = sorted(rules.load_default().actions, key=lambda action: len(action.comparisons))
-    made = []
-    for name, action in (("A-10", actions[0]), ("A-9", actions[0]), ("A-20", actions[-1])):
-        one = changed()
-        action = replace(action, id=name, typical_fraction=0.5)
-        made.append(replace(one, match=replace(one.match, action=action)))
-    assert [each.match.action.id for each in sorted(made, key=lambda each: each.sort_key)] == ["A-20", "A-9", "A-10"]
