@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -51,11 +52,7 @@ def _note_file(report: MpipReport) -> Iterator[Note]:
     if strange:
         text = f"nothing is known about the sections at lines {join_names(strange, _SHOWN)}"
         yield Note("sections not read", text, 0.05)
-    wrong = []
-    for text in find_contradictions(report):
-        wrong.append(text)
-        if len(wrong) == _COUNTED:
-            break
+    wrong = list(islice(find_contradictions(report), _COUNTED))
     if wrong:
         many = f"{len(wrong)} or more" if len(wrong) == _COUNTED else f"{len(wrong)}"
         yield Note("contradictions in the report", f"{many}: {join_clauses(wrong, _SHOWN)}", 0.3)

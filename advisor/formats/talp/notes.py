@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.talp.checks import find_contradictions
@@ -31,11 +32,8 @@ def build_notes(recording: TalpRecording, division: RegionDivision, threads: int
 
 
 def _note_file(recording: TalpRecording) -> Iterator[Note]:
-    wrong = list(recording.contradictions)
-    for text in find_contradictions(recording) if recording.sums is None else ():
-        wrong.append(text)
-        if len(wrong) == _COUNTED:
-            break
+    found = find_contradictions(recording) if recording.sums is None else ()
+    wrong = [*recording.contradictions, *islice(found, _COUNTED)]
     if wrong:
         yield Note("contradictions in TALP's numbers", f"{len(wrong)}: {join_clauses(wrong, _SHOWN)}", 0.3)
     if recording.earlier_runs:
