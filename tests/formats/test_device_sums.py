@@ -83,3 +83,66 @@ def test_a_second_view_counts_once_and_a_second_run_is_refused(tmp_path: Path) -
     (tmp_path / "out.txt").write_text(text + "\n" + other)
     with pytest.raises(InputError, match=r"a second table of 0\.2 s after one of 0\.1 s: give each run a file"):
         nsys.advisor_read(tmp_path / "out.txt")
+
+
+def test_listed_activities_are_a_run_of_the_device() -> None:
+    profile = nsys.advisor_read(HERE / "nvprof-trace.txt")
+    assert profile.actual_s == pytest.approx(0.147812, abs=1e-6)
+    assert profile.devices is not None
+    assert profile.devices.seconds["compute"].sum() == pytest.approx(0.12)
+    assert profile.devices.seconds["copies"].sum() == pytest.approx(0.0276515)
+    assert profile.phases[0].arrays["wall_s"].sum() > 0.147
+
+
+def test_lists_of_nsys_stats_have_links_and_names_with_commas() -> None:
+    profile = nsys.advisor_read(HERE / "nsys-trace.csv")
+    assert profile.actual_s == pytest.approx(0.208)
+    assert "relax(double *, int)" in {region.name for region in profile.regions}
+
+
+COLUMNS = "Start  Duration  Grid Size  Block Size  Device  Context  Stream  Name"
+
+
+def write_list(rows: list[tuple[str, str, str]]) -> str:
+    """A list of kernels: begin, duration, stream."""
+    body = "".join(
+        f"{start}  {length}  (8 1 1)  (32 1 1)  GPU 0  1  {stream}  step(int) [9]\n" for start, length, stream in rows
+    )
+    return f"==7== Profiling result:\n   {COLUMNS}\n{body}\n"
+
+
+def test_a_stream_does_one_thing_after_the_other(tmp_path: Path) -> None:
+    """Of three kernels of 400 us whose beginnings are whole milliseconds the second cannot begin with the first."""
+    path = tmp_path / "out.txt"
+    path.write_text(write_list([("1.000s", "400.00us", "7"), ("1.000s", "400.00us", "7"), ("1.001s", "400.00us", "7")]))
+    profile = nsys.advisor_read(path)
+    assert profile.actual_s == pytest.approx(1.4e-3)
+    assert profile.phases[0].arrays["wall_s"].sum() == pytest.approx(1.2e-3)
+    assert "rounded times" in {note.name for note in profile.notes}
+
+
+def test_calls_listed_between_are_the_hosts(tmp_path: Path) -> None:
+    text = write_list([("1.0000s", "400.00ms", "7")])
+    text = text.replace("   Start", "    Start", 1).rstrip() + "\n1.5000s  1.0000us  -  -  -  -  -  cudaFree\n\n"
+    (tmp_path / "out.txt").write_text(text)
+    assert "cudaFree" in {region.name for region in nsys.advisor_read(tmp_path / "out.txt").regions}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("6.4049ms ", "9.4049ms ", "are not"),
+        ("189.49ms", "109.49ms", "order"),
+        ("14.872ms", "14.872kg", "not a time"),
+        (
+            "==9260== Profiling result:",
+            "==9260== Profiling result:\n   Start  Duration  Name\n\n   Start  Duration  Name\n",
+            "second list",
+        ),
+    ],
+)
+def test_contradicting_activities_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
+    text = (HERE / "nvprof-trace.txt").read_text()
+    (tmp_path / "out.txt").write_text(text.replace(old, new, 1))
+    with pytest.raises(InputError, match=message):
+        nsys.advisor_read(tmp_path / "out.txt")

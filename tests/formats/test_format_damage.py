@@ -38,6 +38,8 @@ SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
     ("call_stacks/threads.pb", call_stacks, 30),
     ("device_sums/nvprof.txt", nsys, 30),
     ("device_sums/nsys-stats.txt", nsys, 30),
+    ("device_sums/nvprof-trace.txt", nsys, 60),
+    ("device_sums/nsys-trace.csv", nsys, 60),
     ("ipm/heat.xml", ipm, 20),
     ("kokkos_timer/ranks/node-25027.json", kokkos_timer, 40),
     ("kokkos_timer/node-25024.dat", kokkos_timer, 60),
@@ -90,6 +92,8 @@ ENDLESS = (
     "timing_tables/ESMF_Profile.summary",
     "call_stacks/raw.folded",
     "call_stacks/line_profiler.txt",
+    "device_sums/nvprof-trace.txt",
+    "device_sums/nsys-trace.csv",
     "kokkos_timer/node-25024.dat",
     "slurm/sacct.txt",
 )

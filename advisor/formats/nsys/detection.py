@@ -1,4 +1,4 @@
-"""What tells sums of device activities by nvprof and ``nsys stats`` from other text."""
+"""What tells sums and lists of device activities by nvprof and ``nsys stats`` from other text."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 _NVPROF: Final = re.compile(
     rb"^[ \t]*\"?(?:Type\"?[, ]+\"?)?Time\(%\)\"?[, ]+\"?Time\"?[, ]+\"?Calls\"?[, ]+\"?Avg\"?", re.M
 )
+_LIST: Final = re.compile(
+    rb'^[ \t]*"?Start(?: ?\((?:ns|sec|s)\))?"?(?:,|  +)"?Duration(?: ?\((?:nsec|ns)\))?"?(?:,|  +)'
+    rb'"?(?:Grid|CorrId|Name)',
+    re.M,
+)
 _NSYS: Final = re.compile(rb"^ *Time ?\(%\)[ ,]+Total Time \(ns\)[ ,]+(?:Instances|Count|Operations)[ ,]", re.M)
 
 
@@ -20,3 +25,8 @@ def is_summary(path: Path) -> bool:
     """Return whether the file holds sums of kernels or copies by nvprof or ``nsys stats``."""
     ends = read_ends(path)
     return _NVPROF.search(ends) is not None or _NSYS.search(ends) is not None
+
+
+def is_activity_list(path: Path) -> bool:
+    """Return whether the file lists single activities of devices, or calls, by nvprof or ``nsys stats``."""
+    return _LIST.search(read_ends(path)) is not None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
 from advisor.formats.nsys.columns import is_report_folder
-from advisor.formats.nsys.detection import is_summary
+from advisor.formats.nsys.detection import is_activity_list, is_summary
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -51,17 +51,22 @@ def advisor_sniff(path: Path) -> float | None:
         return None
     if _is_report(path):
         return 1.0
-    return 0.9 if is_summary(path) else None
+    return 0.9 if is_summary(path) or is_activity_list(path) else None
 
 
 @hookimpl
 def advisor_read(path: Path) -> Profile:
     """Return the run recorded at ``path``, all reports of it; raises ``InputError`` for what is damaged."""
+    from advisor.formats.device_ranks import profile_device_ranks
+
     if path.is_file() and not _is_report(path):
+        if is_activity_list(path):
+            from advisor.formats.nsys.activity_lists import read_device_trace as read_list
+
+            return profile_device_ranks(read_list(path), path, "nsys", [path])
         from advisor.formats.nsys.summary_tables import read_summary
 
         return read_summary(path)
-    from advisor.formats.device_ranks import profile_device_ranks
     from advisor.formats.nsys.report import read_device_trace
 
     files = list_reports(path) if path.is_dir() and not is_report_folder(path) else [path]
