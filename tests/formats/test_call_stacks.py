@@ -43,6 +43,23 @@ def test_files_are_read(name: str) -> None:
     assert {"inner", "solve", "main"} & {region.name.rsplit(".", 1)[-1] for region in profile.regions}
 
 
+def test_calls_at_the_same_time_in_cprofiles_table(tmp_path: Path) -> None:
+    """Of functions that call themselves, or run in several threads, the cumulative time holds one call at a time."""
+    text = """         200 function calls (191 primitive calls) in 3.100 seconds
+
+   ncalls  tottime  percall  cumtime  percall filename:lineno(function)
+    90/81    2.000    0.022    1.500    0.019 {built-in method _winapi.WaitForMultipleObjects}
+     45/0    0.900    0.020    0.000          {method 'control' of 'select.kqueue' objects}
+       65    0.200    0.003    0.200    0.003 run.py:3(work)
+"""
+    (tmp_path / "out.txt").write_text(text)
+    assert own_seconds(call_stacks.advisor_read(tmp_path / "out.txt"))["work"] == pytest.approx(0.2)
+    for once, other in (("90/81", "   90"), ("45/0", "  45")):
+        (tmp_path / "out.txt").write_text(text.replace(once, other))
+        with pytest.raises(InputError, match="line"):
+            call_stacks.advisor_read(tmp_path / "out.txt")
+
+
 def test_own_seconds_of_cprofile() -> None:
     profile = call_stacks.advisor_read(HERE / "cprofile.txt")
     assert profile.actual_s == pytest.approx(2.457)

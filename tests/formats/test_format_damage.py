@@ -33,6 +33,7 @@ SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
     ("call_stacks/speedscope.json", call_stacks, 60),
     ("call_stacks/raw.folded", call_stacks, 100),
     ("call_stacks/line_profiler.txt", call_stacks, 60),
+    ("call_stacks/waves_profiled.py.lprof", call_stacks, 60),
     ("call_stacks/scalene.json", call_stacks, 60),
     ("call_stacks/go.prof", call_stacks, 5),
     ("call_stacks/threads.pb", call_stacks, 30),

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import pickle
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -180,3 +183,73 @@ def test_operations_on_whole_arrays_are_not_the_interpreters(arrays: bool, made:
     counts = build_call_paths(found, HERE / "none").counts
     assert counts["code.interpreted_s"].sum() == interpreted
     assert counts["code.known_s"].sum() == interpreted + 1.0
+
+
+def write_statistics(path: Path, timings: object, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What ``kernprof -l`` writes: an object of line_profiler's class."""
+    module = ModuleType("line_profiler._line_profiler")
+    kept = type("LineStats", (), {"__module__": module.__name__})
+    vars(module)["LineStats"] = kept
+    monkeypatch.setitem(sys.modules, "line_profiler", ModuleType("line_profiler"))
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    statistics = kept()
+    statistics.__dict__.update(timings=timings, unit=1e-6)
+    path.write_bytes(pickle.dumps(statistics))
+    return path
+
+
+def test_statistics_tell_what_the_table_does() -> None:
+    """The table and the statistics of one run; in both ``pluck`` calls ``step``."""
+    table, statistics = (
+        call_stacks.advisor_read(HERE / name) for name in ("line_profiler.txt", "waves_profiled.py.lprof")
+    )
+    assert call_stacks.advisor_sniff(HERE / "waves_profiled.py.lprof") == 1
+    assert statistics.actual_s == pytest.approx(table.actual_s, abs=1e-5)
+    assert {region.line for region in statistics.regions} == {region.line for region in table.regions}
+    for name in ("code.interpreted_s", "code.all_s"):
+        assert statistics.counts[name].sum() == pytest.approx(table.counts[name].sum(), abs=1e-4)
+
+
+@pytest.mark.parametrize(("hits", "left_out", "seconds"), [(7, False, 2.0), (1, True, 2.0)])
+def test_who_calls_whom_follows_from_how_often(
+    hits: int, left_out: bool, seconds: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line that took as long calls a function that was entered as often; else nobody knows."""
+    timings = {
+        ("run.py", 1, "main"): [(2, hits, 1_500_000), (3, 1, 500_000)],
+        ("run.py", 9, "Mesh.cut"): [(10, 7, 1_200_000)],
+    }
+    profile = call_stacks.advisor_read(write_statistics(tmp_path / "run.py.lprof", timings, monkeypatch))
+    assert profile.actual_s == pytest.approx(seconds)
+    assert profile.phases[0].arrays["wall_s"].sum() == pytest.approx(seconds)
+    assert ("functions left out" in {note.name for note in profile.notes}) is left_out
+    assert ("Mesh.cut" in {region.name for region in profile.regions}) is not left_out
+
+
+@pytest.mark.parametrize(
+    ("timings", "message"),
+    [
+        ({}, "was run"),
+        ({("run.py", 1, "main"): []}, "was run"),
+        ({("run.py", 1, "main"): [(3, 1, 5), (2, 1, 5)]}, "order"),
+        ({("run.py", 1, "main"): [(2, 0, 5)]}, "without"),
+        ({"main": [(2, 1, 5)]}, "no function"),
+        ([1], "no statistics"),
+        ({("run.py", 1, "main"): [(2, 1, 5, open)]}, "damaged"),
+    ],
+)
+def test_other_pickles_are_refused(
+    timings: object, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InputError, match=message):
+        call_stacks.advisor_read(write_statistics(tmp_path / "run.py.lprof", timings, monkeypatch))
+
+
+def test_pickles_call_nothing(tmp_path: Path) -> None:
+    """What Python's own reader would run."""
+    made = tmp_path / "made"
+    code = b"\x80\x04\x8c\x1cline_profiler._line_profiler\x8c\x09LineStats\x93c" + b"os\nmkdir\n"
+    (tmp_path / "run.lprof").write_bytes(code + b"\x8c" + bytes([len(str(made))]) + str(made).encode() + b"\x85R.")
+    with pytest.raises(InputError):
+        call_stacks.advisor_read(tmp_path / "run.lprof")
+    assert not made.exists()

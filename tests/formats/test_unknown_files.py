@@ -30,6 +30,11 @@ CONTENTS: dict[str, tuple[bytes, str, str]] = {
     "heat_4p.map": (b"\x01\x02\x00" + bytes(9), "a recording of Linaro MAP", "perf-report"),
     "app.js.map": (b'{"version": 3}\n', "JSON with version", ""),
     "out.prof": (bytes(8) + b"\x03" + bytes(23), "raw data of gperftools", "pprof -proto"),
+    "trace.json": (
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:bee2\nsize 118\n",
+        "a pointer of Git LFS to the file",
+        "git lfs pull",
+    ),
     "x.nc": (b"CDF\x02" + bytes(9), "NetCDF", ""),
     "a.xml": (b'<?xml version="1.0"?>\n<!-- x -->\n<sprites n="1"/>', "XML of sprites", ""),
     "tauprofile.xml": (b"<profile_xml>\n<definitions>", "merged profiles of TAU", "paraprof --pack"),

@@ -70,6 +70,7 @@ _MAGIC: Final = (
     ),
     (b"\xcf\xfa\xed\xfe", FileKind("a Mach-O program or library")),
     (b"MZ", FileKind("a program for Windows")),
+    (b"version https://git-lfs.", FileKind("a pointer of Git LFS to the file", "git lfs pull --include {path}")),
     (b"%PDF-", FileKind("PDF")),
     (b"\x89PNG", FileKind("a picture (PNG)")),
     (b"\xc1\x1f\xfc\xc1", FileKind("a trace in CTF")),

@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
 _HEAD: Final = re.compile(r" *ncalls +tottime +percall +cumtime +percall +filename:lineno\(function\)")
 _TOTAL: Final = re.compile(r" *(\d+) function calls (?:\((\d+) primitive calls\) )?in ([\d.]+) (?:CPU )?seconds")
-#: Seconds per call are left out where there were none.
-_ROW: Final = re.compile(r" *(\d+)(?:/\d+)? +([\d.]+) +(?:[\d.]+ +([\d.]+) +[\d.]+|([\d.]+)) +(\S.*)$")
+#: Seconds per call are left out where there were none, or all were made by others of the same function.
+_ROW: Final = re.compile(
+    r" *(?P<calls>\d+)(?P<first>/\d+)? +(?P<own>[\d.]+) +"
+    r"(?:[\d.]+ +(?P<all>[\d.]+) +[\d.]+|[\d.]+ +(?P<inner>[\d.]+)|(?P<none>[\d.]+)) +(?P<place>\S.*)$"
+)
 _PLACE: Final = re.compile(r"(.*?):(\d{1,9})\((.*)\)$")
 #: Half of the last digit of a line's seconds.
 _HALF_S: Final = 5e-4
@@ -38,15 +41,16 @@ def parse(path: Path) -> StackProfile:
     found = StackProfile("cProfile", "wall_s", {}, wall_s, sampled=False, language="python")
     counted = 0.0
     for line in range(head + 1, len(text.lines)):
-        row = _ROW.match(text.lines[line])
-        if row is None or (row[4] and int(row[1][:18])):
+        row = _match_row(text.lines[line])
+        if row is None:
             if text.lines[line].strip():
                 raise text.make_error(line, "no line of a table of cProfile")
             break
-        calls, own, inclusive = (text.parse_number(number, line) for number in (row[1], row[2], row[3] or row[4]))
-        if own > inclusive + 2 * _HALF_S:
+        inclusive = text.parse_number(row["all"] or row["inner"] or row["none"], line)
+        calls, own = (text.parse_number(row[column], line) for column in ("calls", "own"))
+        if own > inclusive + 2 * _HALF_S and not row["first"]:  # of calls at the same time, the inclusive holds one
             raise text.make_error(line, f"{own:g} s in the function itself, {inclusive:g} s with what it calls")
-        stack = (_parse_place(row[5]),)
+        stack = (_parse_place(row["place"]),)
         counted += calls
         found.add_spent(stack, 0, own)
         found.calls[stack] = found.calls.get(stack, 0.0) + calls
@@ -57,8 +61,18 @@ def parse(path: Path) -> StackProfile:
 
 def _find_longest(text: PlainText, head: int) -> float:
     """Return the seconds of the function with most, callees and all: the run, where its sums were left out."""
-    rows = ((line, _ROW.match(text.lines[line])) for line in range(head + 1, len(text.lines)))
-    return max((text.parse_number(row[3], line) for line, row in rows if row is not None and row[3]), default=0.0)
+    rows = ((line, _match_row(text.lines[line])) for line in range(head + 1, len(text.lines)))
+    return max(
+        (text.parse_number(row["all"], line) for line, row in rows if row is not None and row["all"]), default=0.0
+    )
+
+
+def _match_row(line: str) -> re.Match[str] | None:
+    """Return the cells of a row; None where seconds per call are missing though there were calls."""
+    row = _ROW.match(line)
+    if row is None or (row["inner"] and row["first"] != "/0") or (row["none"] and int(row["calls"][:18])):
+        return None
+    return row
 
 
 def _add_unlisted(found: StackProfile, counted: float, total: float | None) -> StackProfile:

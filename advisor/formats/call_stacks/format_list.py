@@ -25,6 +25,8 @@ _PYINSTRUMENT: Final = (b'"sample_count"', b'"duration"')
 _PYINSTRUMENT_FRAMES: Final = (b'"root_frame"', b'"frame_tree"', b'"frame_records"')
 _SCALENE: Final = (b'"elapsed_time_sec"', b'"files"')
 _LINES: Final = re.compile(rb"^Line # +Hits +Time +Per Hit +% Time +Line Contents", re.M)
+#: A pickle of line_profiler's class.
+_LINE_STATISTICS: Final = re.compile(rb"\x80[\x02-\x05].{0,20}line_profiler[.\w]{0,40}.{0,8}LineStats", re.S)
 _CPROFILE: Final = b"ncalls  tottime  percall  cumtime  percall filename:lineno(function)"
 #: The fields of a profile of pprof and their wire types: numbers, and messages or texts with their length.
 _LENGTH: Final = 2
@@ -112,6 +114,7 @@ FORMATS: Final = (
     StackFormat("pyinstrument", _begins_as_session, 1.0),
     StackFormat("scalene", lambda ends: all(mark in ends for mark in _SCALENE), 1.0),
     StackFormat("line_profiler", lambda ends: _LINES.search(ends) is not None, 0.9),
+    StackFormat("line_statistics", lambda ends: _LINE_STATISTICS.match(ends) is not None, 1.0),
     StackFormat("cprofile_text", lambda ends: _CPROFILE in ends, 0.9),
     StackFormat("pstats", _begins_with_statistics, 0.8),
     StackFormat("pprof", _begins_with_profile, 0.8),

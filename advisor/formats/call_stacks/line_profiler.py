@@ -18,7 +18,7 @@ from advisor.model.errors import InputError
 from advisor.model.records import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from advisor.formats.plain_text import PlainText
@@ -39,7 +39,7 @@ _BRIEF_S: Final = 5e-6
 #: Many such lines make a loop.
 _OFTEN: Final = 1000
 #: Digits of times, shares of the total, and how far the lines may miss the total of their function.
-_SHARE: Final = 0.01
+SHARE: Final = 0.01
 _SLACK_S: Final = 1e-5
 _PARTIAL: Final = Note(
     "profiled functions alone",
@@ -51,7 +51,7 @@ _PARTIAL: Final = Note(
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class TimedLine:
     """A line of a function: how often it ran, its seconds with what it calls, how far these may be off, its text."""
 
     line: int
@@ -62,13 +62,18 @@ class _Line:
 
 
 @dataclass(frozen=True, slots=True)
-class _Function:
+class TimedFunction:
     """A table: the function, its file, its seconds, and its lines that ran."""
 
     name: str
     file: str
     total_s: float
-    lines: tuple[_Line, ...]
+    lines: tuple[TimedLine, ...]
+
+    @property
+    def last_name(self) -> str:
+        """The name by which lines call the function."""
+        return self.name.rsplit(".", 1)[-1]
 
 
 def parse(path: Path) -> StackProfile:
@@ -77,9 +82,23 @@ def parse(path: Path) -> StackProfile:
     functions = list(_parse_functions(text))
     if not functions:
         raise InputError(path, "holds no table of line_profiler")
-    rest, inside = _nest_functions(functions)
+    callers: dict[str, dict[tuple[int, int], None]] = defaultdict(dict)
+    for number, one in enumerate(functions):
+        for row in one.lines:
+            for name in _CALL.findall(row.text):
+                callers[name][number, row.line] = None
+    return build_line_profile(functions, callers)
+
+
+def build_line_profile(
+    functions: list[TimedFunction], callers: Mapping[str, dict[tuple[int, int], None]], notes: tuple[Note, ...] = ()
+) -> StackProfile:
+    """Return the lines of all functions; ``callers`` has the lines (function, line) that call one, by its last name."""
+    rest, inside = _nest_functions(functions, callers)
     whole_s = sum(one.total_s for number, one in enumerate(functions) if number not in inside)
-    found = StackProfile("line_profiler", "wall_s", {}, whole_s, sampled=False, language="python", notes=(_PARTIAL,))
+    found = StackProfile(
+        "line_profiler", "wall_s", {}, whole_s, sampled=False, language="python", notes=(_PARTIAL, *notes)
+    )
     for number, one in enumerate(functions):
         for row in one.lines:
             own_s = rest[number, row.line]
@@ -91,31 +110,29 @@ def parse(path: Path) -> StackProfile:
     return found
 
 
-def _nest_functions(functions: list[_Function]) -> tuple[dict[tuple[int, int], float], set[int]]:
+def _nest_functions(
+    functions: list[TimedFunction], callers: Mapping[str, dict[tuple[int, int], None]]
+) -> tuple[dict[tuple[int, int], float], set[int]]:
     """Return the own seconds of each line (function, line), and the functions that lines of others call.
 
-    Functions of one name are called by all lines whose texts name them, if these took as long: of each the same part.
+    Functions of one name are called by all lines of ``callers``, if these took as long: of each the same part.
     """
     rest = {(number, row.line): row.seconds for number, one in enumerate(functions) for row in one.lines}
-    callers: dict[str, dict[tuple[int, int], None]] = defaultdict(dict)
     named: dict[str, set[int]] = defaultdict(set)
     for number, one in enumerate(functions):
-        named[one.name.rsplit(".", 1)[-1]].add(number)
-        for row in one.lines:
-            for name in _CALL.findall(row.text):
-                callers[name][number, row.line] = None
+        named[one.last_name].add(number)
     inside: set[int] = set()
     for name, callees in named.items():
-        lines = [line for line in callers[name] if line[0] not in callees]
+        lines = [line for line in callers.get(name, ()) if line[0] not in callees]
         room_s, called_s = sum(rest[line] for line in lines), sum(functions[one].total_s for one in callees)
-        if room_s >= called_s * (1 - _SHARE):
+        if lines and room_s >= called_s * (1 - SHARE):
             inside |= callees
             for line in lines:
-                rest[line] *= max(1 - called_s / room_s, 0.0)
+                rest[line] *= max(1 - called_s / room_s, 0.0) if room_s else 0.0
     return rest, inside
 
 
-def _parse_functions(text: PlainText) -> Iterator[_Function]:
+def _parse_functions(text: PlainText) -> Iterator[TimedFunction]:
     """Yield the tables that have lines."""
     unit_s = file = None
     line = 0
@@ -136,12 +153,12 @@ def _parse_functions(text: PlainText) -> Iterator[_Function]:
             lines, line = _parse_lines(text, line + 1, unit_s)
             _check_total(text, line, lines, total_s, found[1])
             if total_s > 0:
-                yield _Function(found[1], file, total_s, tuple(lines))
+                yield TimedFunction(found[1], file, total_s, tuple(lines))
             continue
         line += 1
 
 
-def _parse_lines(text: PlainText, line: int, unit_s: float) -> tuple[list[_Line], int]:
+def _parse_lines(text: PlainText, line: int, unit_s: float) -> tuple[list[TimedLine], int]:
     """Return the lines of a table that ran, and where the table ends."""
     while line < len(text.lines) and not _HEAD.match(text.lines[line]):
         if text.lines[line].strip():
@@ -149,7 +166,7 @@ def _parse_lines(text: PlainText, line: int, unit_s: float) -> tuple[list[_Line]
         line += 1
     if line + 1 >= len(text.lines) or not _RULE.match(text.lines[line + 1]):
         raise text.make_error(min(line, len(text.lines) - 1), "the table of lines has no head: the file is cut off")
-    found: list[_Line] = []
+    found: list[TimedLine] = []
     line += 2
     last = 0
     while line < len(text.lines) and not (_TOTAL.match(text.lines[line]) or _UNIT.match(text.lines[line])):
@@ -159,7 +176,7 @@ def _parse_lines(text: PlainText, line: int, unit_s: float) -> tuple[list[_Line]
             raise text.make_error(line, "the lines of a function are not in order")
         last = number
         if cells is not None:
-            found.append(_Line(number, *_parse_times(text, line, cells, unit_s), cells[6] or ""))
+            found.append(TimedLine(number, *_parse_times(text, line, cells, unit_s), cells[6] or ""))
         line += 1
     return found, line
 
@@ -180,8 +197,8 @@ def _last_digit(number: str) -> float:
     return 10.0 ** (min(int(exponent or 0), 18) - len(digits.partition(".")[2]))
 
 
-def _check_total(text: PlainText, end: int, lines: list[_Line], total_s: float, name: str) -> None:
+def _check_total(text: PlainText, end: int, lines: list[TimedLine], total_s: float, name: str) -> None:
     """Raise ``InputError`` where the lines of a function do not add up to its total."""
     together = sum(one.seconds for one in lines)
-    if abs(together - total_s) > _SHARE * total_s + _SLACK_S + sum(one.error_s for one in lines):
+    if abs(together - total_s) > SHARE * total_s + _SLACK_S + sum(one.error_s for one in lines):
         raise text.make_error(end - 1, f"the lines of {name} add up to {together:g} s, not to {total_s:g} s")
