@@ -120,6 +120,8 @@ _THREAD_CALLS = _split_words(
 )
 #: What recorders call the time in which a thread stood still, though it made no call.
 NO_CORE_NAME, BLOCKED_NAME = "waiting for a core", "blocked in the system"
+#: What CPU clocks leave of wall clocks where nobody recorded what the time was for.
+OFF_CORE_NAME = "not on a core"
 _SLEEP_CALLS = _split_words("sleep usleep nanosleep clock_nanosleep")
 #: Calls in which any process waits, with threads or without.
 _PROCESS_WAITS = _split_words(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,10 @@ from fact_sheets import build_case, case_values, site_values
 
 from advisor.advice.facts.event_rows import call_traits
 from advisor.advice.rules.cases import load_cases
+from advisor.formats import timing_tables
+from advisor.model.records import Phase, Processor, Profile, Region
+
+TABLES = Path(__file__).parents[1] / "profiles" / "timing_tables"
 
 
 def test_messages() -> None:
@@ -185,3 +190,36 @@ def test_waiting_in_loops_is_a_share_of_all_waiting() -> None:
     spun = np.zeros((9, 2))
     spun[0] = (1.0, 0.0)
     assert site_values(replace(profile, counts={"wait.spin_s": spun}))["wait.spin_share"] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("table", "fact", "share"),
+    [
+        ("tiny-profiler.txt", "comm.whole_share", 0.2),
+        ("openfoam.log", "os.untold_share", 0.1),
+        ("rsl.error.0000", "io.untold_share", 0.05),
+    ],
+)
+def test_sums_over_the_run_tell_how_much_and_not_what_for(table: str, fact: str, share: float) -> None:
+    """What rules of last resort ask for; where calls or phases were recorded, others tell more."""
+    found = site_values(timing_tables.advisor_read(TABLES / table))
+    assert isinstance(found[fact], float)
+    assert found[fact] > share
+    assert case_values("io-all")[fact] == 0
+    assert case_values("large-run")[fact] == 0
+
+
+def test_a_call_that_waits_is_known_and_does_not_count_as_untold() -> None:
+    """Off the core are 2 s of a region that computes 8 s, and 5 s of one that only waits."""
+    wall_s, cpu_s = np.array([[[10.0]], [[5.0]]]), np.array([[[8.0]], [[0.0]]])
+    arrays = {"wall_s": wall_s, "cpu_s": cpu_s, "os_s": wall_s - cpu_s} | {
+        name: np.zeros((2, 1, 1)) for name in ("wait_s", "transfer_s", "sync_s", "io_s")
+    }
+    profile = Profile(
+        program="p", run="r", reader="test", actual_s=15.0, processors=(Processor(0),),
+        regions=(Region("solve"), Region("poll")), phases=(Phase("the whole run", "whole", np.arange(2), arrays),),
+        status=dict.fromkeys(arrays, "measured"),
+    )  # fmt: skip
+    assert site_values(profile)["os.untold_share"] == pytest.approx(2 / 15)
+    named = replace(profile, regions=(Region("solve"), Region("not on a core")))
+    assert site_values(named)["os.untold_share"] == pytest.approx(7 / 15)

@@ -60,6 +60,28 @@ def test_calls_at_the_same_time_in_cprofiles_table(tmp_path: Path) -> None:
             call_stacks.advisor_read(tmp_path / "out.txt")
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "{method 'control' of 'select.kqueue' objects}",
+        "<built-in method _winapi.WaitForMultipleObjects>",
+        "{method 'poll' of 'select.poll' objects}",
+    ],
+)
+def test_waits_for_others_are_no_work_and_are_told(name: str, tmp_path: Path) -> None:
+    assert classify_frame(Frame(name, "~")) == Role.OS
+    text = f"""         4 function calls in 3.000 seconds
+
+   ncalls  tottime  percall  cumtime  percall filename:lineno(function)
+        3    2.000    0.667    2.000    0.667 {name}
+        1    1.000    1.000    3.000    3.000 run.py:3(work)
+"""
+    (tmp_path / "out.txt").write_text(text)
+    profile = call_stacks.advisor_read(tmp_path / "out.txt")
+    assert profile.phases[0].arrays["os_s"].sum() == pytest.approx(2)
+    assert "others not recorded" in {note.name for note in profile.notes}
+
+
 def test_own_seconds_of_cprofile() -> None:
     profile = call_stacks.advisor_read(HERE / "cprofile.txt")
     assert profile.actual_s == pytest.approx(2.457)

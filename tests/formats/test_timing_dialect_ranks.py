@@ -85,6 +85,37 @@ def test_threads_of_lammps_that_do_not_run_are_told(tmp_path: Path) -> None:
         assert names & kinds == ({name} if name else set())
 
 
+def test_tasks_that_wait_for_files_or_devices_need_no_core(tmp_path: Path) -> None:
+    text = (HERE / "lammps.log").read_text().replace("0.6%", "50%")
+    assert has_note(tmp_path / "log.lammps", text, "processors share cores")
+    assert not has_note(
+        tmp_path / "log.lammps", f"  will use up to 1 GPU(s) per node\n{text}", "processors share cores"
+    )
+    wall_s = 10.0
+    table = "".join(
+        f"{name:8}| {seconds:<10} | {seconds:<10} | {seconds:<10} |   0.0 | {10 * seconds:5.2f}\n"
+        for name, seconds in (("Pair", 6.3), ("Comm", 0.0), ("Output", 3.6), ("Modify", 0.0), ("Other", 0.1))
+    )
+    alone = f"""LAMMPS (2 Aug 2023)
+Loop time of {wall_s} on 1 procs for 100 steps with 400 atoms
+
+64.0% CPU use with 1 MPI tasks x 1 OpenMP threads
+
+MPI task timing breakdown:
+Section |  min time  |  avg time  |  max time  |%varavg| %total
+---------------------------------------------------------------
+{table.replace("Other   | 0.1        | 0.1        | 0.1       ", "Other   |            | 0.1        |           ")}
+Total wall time: 0:00:10
+"""
+    assert not has_note(tmp_path / "log.lammps", alone, "processors share cores")
+    assert has_note(tmp_path / "log.lammps", alone.replace("64.0%", "30.0%"), "processors share cores")
+
+
+def has_note(path: Path, text: str, name: str) -> bool:
+    path.write_text(text)
+    return name in {note.name for note in timing_tables.advisor_read(path).notes}
+
+
 @pytest.mark.parametrize(
     ("name", "line"),
     [

@@ -12,7 +12,7 @@ from advisor.advice.facts.source import UNOBSERVED, compute_share
 from advisor.analysis.disturbance import undisturbed_seconds
 from advisor.analysis.loads.computation import compute_alone
 from advisor.support.grouping import iterate_groups
-from advisor.trace.regions import is_sleep
+from advisor.trace.regions import OFF_CORE_NAME, is_sleep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -174,6 +174,43 @@ def _os_share(source: FactSource) -> float | None:
     return compute_share(taken, wall)
 
 
+def _untold_io(source: FactSource) -> float | None:
+    """Return the share of input and output of which no call was recorded: nothing where calls were."""
+    return 0.0 if source.events is not None else _share_of_wall("io_s", source)
+
+
+def _is_whole(source: FactSource) -> bool:
+    """Return whether the run was seen as a whole, not as phases."""
+    return all(source.profile.phases[phase].kind == "whole" for phase in source.phases)
+
+
+def _untold_os(source: FactSource) -> float | None:
+    """Return the share without a core of which nobody knows what for: nothing where phases were recorded.
+
+    That is what CPU clocks leave of wall clocks, in a row of its own or in regions that compute as well. A call in
+    which a program waits has a name, and does not compute.
+    """
+    if not _is_whole(source):
+        return 0.0
+    taken = 0.0
+    unnamed = np.array([region.name == OFF_CORE_NAME for region in source.profile.regions])
+    for phase in (source.profile.phases[number] for number in source.phases):
+        if not {"os_s", "wall_s"} <= phase.arrays.keys():
+            return None
+        off_s, wall_s = (phase.arrays[name].sum(axis=(1, 2)) for name in ("os_s", "wall_s"))
+        taken += float(off_s[unnamed[phase.regions] | (off_s < wall_s)].sum())
+    return compute_share(taken, source.sum_measure("wall_s"))
+
+
+def _whole_communication(source: FactSource) -> float | None:
+    """Return the share of communication and of waiting in it where the run was not seen as phases, else 0."""
+    if not _is_whole(source):
+        return 0.0
+    spent = [source.sum_measure(measure) for measure in ("transfer_s", "wait_s", "sync_s")]
+    known = [seconds for seconds in spent if seconds is not None]
+    return compute_share(sum(known), source.sum_measure("wall_s")) if len(known) == len(spent) else None
+
+
 def _sleep_share(source: FactSource) -> float | None:
     sleeping = np.array([is_sleep(region.name) for region in source.profile.regions])
     if not sleeping.any():
@@ -200,10 +237,13 @@ VALUES: Final[dict[str, Compute]] = {
     "phase.work_s": _largest_work,
     "wait.share": partial(_share_of_wall, "wait_s"),
     "comm.share": partial(_share_of_wall, "transfer_s"),
+    "comm.whole_share": _whole_communication,
     "sync.share": partial(_share_of_wall, "sync_s"),
     "sync.work_between_s": _work_between_syncs,
     "sync.empty_phases": _is_empty_phase,
     "io.share": partial(_share_of_wall, "io_s"),
+    "io.untold_share": _untold_io,
     "os.share": _os_share,
+    "os.untold_share": _untold_os,
     "os.sleep_share": _sleep_share,
 }

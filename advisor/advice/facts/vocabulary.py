@@ -123,6 +123,8 @@ _TASKS: Final = parse_facts("tasks task_s", _TRACE, """
 
 _COMMUNICATION: Final = (
     *parse_facts("transfer_s wall_s", _TRACE, "comm.share | share | transfer / wall time of all processors"),
+    *parse_facts("transfer_s wait_s sync_s wall_s", _TRACE,
+        "comm.whole_share | share | communication and waits in it / all wall time; 0 where phases were recorded"),
     *parse_facts("wall_s causes", _TRACE, """
         comm.relay_share | share | gathering at one rank and broadcasting, as often as each other / all wall time
     """),
@@ -158,7 +160,10 @@ _SYNCHRONIZING: Final = (
 )
 
 _INPUT_OUTPUT: Final = (
-    *parse_facts("io_s wall_s", _TRACE, "io.share | share | input and output / wall time of all processors"),
+    *parse_facts("io_s wall_s", _TRACE, """
+        io.share        | share | input and output / wall time of all processors
+        io.untold_share | share | the same where no call of it was recorded, else 0
+    """),
     *parse_facts("io_s causes", _TRACE, """
         io.operations               | count  | reads and writes / who does them
         io.operations_per_iteration | count  | reads and writes / who does them / iterations with work
@@ -217,6 +222,7 @@ _PROCESSOR: Final = (
         "processor.false_sharing_share | share | loads of lines that another core has changed / all loads"),
     *parse_facts("os_s wall_s", _TRACE, """
         os.share       | share | seconds taken by the operating system / wall time of all processors
+        os.untold_share | share | time without a core that no call explains / all; 0 where phases were recorded
         os.sleep_share | share | seconds in calls that put the caller to sleep / wall time of all processors
     """),
 )

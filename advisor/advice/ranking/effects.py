@@ -11,7 +11,7 @@ from advisor.advice.facts.of_code import code_seconds
 from advisor.model import policy
 from advisor.model.recommendations import Effect
 from advisor.support.managed_runtimes import WITHOUT_OPENMP
-from advisor.trace.regions import BLOCKED_NAME, NO_CORE_NAME, is_openmp
+from advisor.trace.regions import BLOCKED_NAME, NO_CORE_NAME, OFF_CORE_NAME, is_openmp
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from advisor.model.records import Gap, Profile, Share
 
 #: Names that are no place in the program, though seconds are spent there.
-NOWHERE: Final = ("in no region", "others", NO_CORE_NAME, BLOCKED_NAME)
+NOWHERE: Final = ("in no region", "others", NO_CORE_NAME, BLOCKED_NAME, OFF_CORE_NAME)
 #: What profiles call the languages of the how-to.
 _LANGUAGES: Final = {"c": "c", "c++": "cxx", "cxx": "cxx", "cpp": "cxx", "fortran": "fortran"}
 #: Calls that create threads of POSIX, of C11, and processes.

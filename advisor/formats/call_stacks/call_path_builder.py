@@ -30,7 +30,10 @@ _IO: Final = frozenset({
     "read", "readinto", "readline", "readlines", "write", "writelines", "flush", "open", "close", "fsync", "fdatasync",
     "recv", "recv_into", "send", "sendall", "connect", "accept", "pread", "pwrite", "stat", "listdir", "scandir",
 })  # fmt: skip
-_POLL: Final = frozenset({"poll", "select", "epoll_wait", "waitpid", "wait4"})
+_POLL: Final = frozenset({
+    "poll", "select", "epoll_wait", "waitpid", "wait4", "select.kqueue.control", "WaitForMultipleObjects",
+    "WaitForSingleObject", "GetQueuedCompletionStatus",
+})  # fmt: skip
 #: Modules of Python's library, and their functions that do nothing but call what waits. Samplers that see no built-in
 #: functions show the waiting as theirs.
 _LIBRARY: Final = re.compile(r".*(?:^|/)python3\.\d+/([\w/]+)\.py$")
@@ -145,11 +148,16 @@ def _describe_cut(nodes: tuple[CallPathNode, ...]) -> Iterator[Note]:
 
 def _describe_locks(found: StackProfile, nodes: tuple[CallPathNode, ...], spent: np.ndarray) -> Iterator[Note]:
     """Yield the doubt of a profile of one thread that waits: what the others did meanwhile is not in it."""
-    waits = np.array([node.role == Role.OMP_LOCK for node in nodes])
+    waits = np.array([node.role == Role.OMP_LOCK or _waits_for_others(node) for node in nodes])
     share = float(spent[waits].sum() / spent.sum())
     if found.threads == 1 and share >= _WAITS:
         text = f"the one thread that was recorded waits {format_share(share)} of its time for threads or processes"
         yield Note("others not recorded", f"{text} that are not in the profile", 0.1, _RECORD_ALL)
+
+
+def _waits_for_others(node: CallPathNode) -> bool:
+    """Return whether a node waits in the system for what another process does, and does not just sleep."""
+    return node.role == Role.OS and node.name != NOT_COMPUTING and not re.search(r"\bsleep\b", node.name)
 
 
 def classify_frame(frame: Frame) -> Role:
@@ -175,6 +183,6 @@ def classify_frame(frame: Frame) -> Role:
         return classify_region(f"MPI_{name}", paradigm="MPI")[1]
     if name in ("acquire", "wait") and (not owner or _LOCK.search(owner)):
         return Role.OMP_LOCK
-    if name in _SLEEP or name in _POLL or name == NOT_COMPUTING:
+    if name in _SLEEP or name in _POLL or f"{owner}.{name}" in _POLL or name == NOT_COMPUTING:
         return Role.OS
     return Role.IO if name in _IO else Role.USER

@@ -35,6 +35,7 @@ _NVPROF_ROW: Final = re.compile(
     r" +(\S.*?)\s*$"
 )
 _API: Final = re.compile(r"==\d+== API calls:")
+_RESULT: Final = re.compile(r"==\d+== Profiling result:")
 _COMMAS: Final = re.compile(r"(?:Time ?\(%\)|[\d.]*),")
 _SPACES: Final = re.compile(r" {2,}")
 _COUNT_COLUMNS: Final = {"Name": ("Instances",), "Operation": ("Count", "Operations")}
@@ -88,6 +89,10 @@ def _parse_nvprof(text: PlainText) -> Iterator[_Activity]:
     for line, row in enumerate(text.lines):
         if _API.match(row):
             on_device = False
+        elif _RESULT.match(row):
+            if rows:
+                raise text.make_error(line, "the result of a second run begins: give each run a file")
+            on_device = True
         cells = _NVPROF_ROW.match(row)
         if cells is None:
             continue

@@ -98,13 +98,17 @@ def build_call_paths(table: TimingTable, path: Path) -> CallPaths:
 
 
 def _build_nodes(table: TimingTable) -> tuple[CallPathNode, ...]:
-    """Return the run, and below it the rows; parents precede their children."""
+    """Return the run, and below it the rows; parents precede their children.
+
+    A rank that is alone has nobody to communicate with: what a program calls so is its own copying then.
+    """
     root = CallPathNode(table.program or "not timed", Role.ROOT)
-    rows = [
-        CallPathNode(row.name, classify_row(row.name) if row.role is None else row.role, parent=row.parent + 1)
-        for row in table.rows
-    ]
-    return root, *rows
+    roles = [classify_row(row.name) if row.role is None else row.role for row in table.rows]
+    if table.ranks == 1 and not table.first_rank:
+        roles = [Role.USER if role in CALLS else role for role in roles]
+    return root, *(
+        CallPathNode(row.name, role, parent=row.parent + 1) for row, role in zip(table.rows, roles, strict=True)
+    )
 
 
 def _collect_extremes(table: TimingTable, nodes: tuple[CallPathNode, ...], ranks: int) -> Extremes:

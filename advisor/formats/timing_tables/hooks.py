@@ -38,7 +38,7 @@ def _read_table(path: Path) -> TimingTable:
         raise InputError(path, "holds no timing table of a library that is known here")
     text = read_plain_text(path)
     table = dialect.parse(text)
-    return replace(table, notes=(*table.notes, *note_unseen_devices(text)))
+    return replace(table, notes=note_unseen_devices(text, table.notes))
 
 
 def read_call_paths(path: Path) -> CallPaths:

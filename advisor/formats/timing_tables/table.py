@@ -7,6 +7,8 @@ import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
+from advisor.trace.regions import OFF_CORE_NAME
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
 
 
 #: The row, of the role OS, of what the CPU times of a program leave of its wall times.
-NOT_ON_CORE: Final = "not on a core"
+NOT_ON_CORE: Final = OFF_CORE_NAME
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,14 +31,19 @@ _MARKS: Final = re.compile(
         )
     )
 )
+_WITHOUT_CORE: Final = "processors share cores"
 _TEXT: Final = (
     "the program computed on GPUs, and what they did is not in its table: time in which the host waits for them counts"
     " as computation"
 )
 
 
-def note_unseen_devices(text: PlainText) -> tuple[Note, ...]:
-    """Return the doubt of an output that says that devices were used; nothing for others."""
+def note_unseen_devices(text: PlainText, notes: tuple[Note, ...]) -> tuple[Note, ...]:
+    """Return ``notes`` with the doubt of an output that says that devices were used.
+
+    A process that waits for its device needs no core: that it had none for long is then no doubt of its own.
+    """
     if not any(_MARKS.search(line) for line in text.lines):
-        return ()
-    return (Note(DEVICES_UNSEEN, _TEXT, 0.3, "nsys profile, rocprofv3"),)
+        return notes
+    others = (note for note in notes if note.name != _WITHOUT_CORE)
+    return (*others, Note(DEVICES_UNSEEN, _TEXT, 0.3, "nsys profile, rocprofv3"))

@@ -82,7 +82,7 @@ def _parse_run(text: PlainText, line: int, end: int, tool: str) -> TimingTable |
         hides_waiting=tool == "SPARTA",  # what ranks wait for each other is in its row Other
         language="cxx",
         parameters=counts,
-        notes=_describe_load(used, asked),
+        notes=_describe_load(used, asked, 100 * sum(row.mean_s for row in rows if row.role == Role.IO) / wall_s),
     )
 
 
@@ -126,9 +126,12 @@ def _check_share(text: PlainText, line: int, mean: float, percent: float, wall_s
         raise text.make_error(line, f"{mean:g} s are not {percent:g} % of the loop time")
 
 
-def _describe_load(percent: float, threads: int) -> tuple[Note, ...]:
-    """Return the note that tasks, or the threads of each, had no core for part of the time."""
-    if percent >= _OVERLOADED * threads:
+def _describe_load(percent: float, threads: int, writing: float) -> tuple[Note, ...]:
+    """Return the note that tasks, or the threads of each, had no core for part of the time.
+
+    A task needs none while it waits for files, which it does for at most ``writing`` per cent of the time.
+    """
+    if percent >= _OVERLOADED * threads or (threads == 1 and percent + writing >= _OVERLOADED):
         return ()
     if threads > 1 and _OVERLOADED <= percent <= _ONE_THREAD:
         text = f"each task was given {threads} threads, and its styles used one"
