@@ -26,6 +26,8 @@ NOTICEABLE: Final = 0.02
 ALONE: Final = 0.95
 #: A site whose slowest processor works less than this share of its time is empty.
 EMPTY: Final = 0.01
+#: What a profile counts where calls that read and write were seen.
+_OPERATIONS: Final = "io_operations"
 
 
 def _rank_work(source: FactSource, statistic: Callable[[FloatArray], float]) -> FloatArray:
@@ -175,8 +177,10 @@ def _os_share(source: FactSource) -> float | None:
 
 
 def _untold_io(source: FactSource) -> float | None:
-    """Return the share of input and output of which no call was recorded: nothing where calls were."""
-    return 0.0 if source.events is not None else _share_of_wall("io_s", source)
+    """Return the share of input and output of which no call was seen: nothing where they were counted or have sizes."""
+    calls = None if source.events is None else source.events.select_rows("io")
+    seen = calls is not None and (_OPERATIONS in source.profile.counts or bool(calls.causes.bytes[calls.rows].any()))
+    return 0.0 if seen else _share_of_wall("io_s", source)
 
 
 def _is_whole(source: FactSource) -> bool:

@@ -162,7 +162,7 @@ _SYNCHRONIZING: Final = (
 _INPUT_OUTPUT: Final = (
     *parse_facts("io_s wall_s", _TRACE, """
         io.share        | share | input and output / wall time of all processors
-        io.untold_share | share | the same where no call of it was recorded, else 0
+        io.untold_share | share | the same where no call of it was counted, else 0
     """),
     *parse_facts("io_s causes", _TRACE, """
         io.operations               | count  | reads and writes / who does them
