@@ -20,7 +20,7 @@ def whole_number(expected: str, least: int = 1, most: int = 10**9 - 1) -> Callab
     return parse_number
 
 
-def quantity(dimension: str, expected: str, least: float, most: float) -> Callable[[str], float]:
+def make_quantity_parser(dimension: str, expected: str, least: float, most: float) -> Callable[[str], float]:
     """Return what reads a quantity with its unit (``10 min``) in the base unit of ``dimension``, between two limits."""
 
     def parse_number(text: str) -> float:
@@ -38,4 +38,4 @@ def quantity(dimension: str, expected: str, least: float, most: float) -> Callab
 
 
 #: Reads the seconds of a budget.
-parse_budget = quantity("time", "a time up to 24 h", 1e-9, 86400.0)
+parse_budget = make_quantity_parser("time", "a time up to 24 h", 1e-9, 86400.0)

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit",
         metavar="SIZE",
-        type=option_types.quantity("size", "a size from 1 MiB to 1 TiB", 1 << 20, 1 << 40),
+        type=option_types.make_quantity_parser("size", "a size from 1 MiB to 1 TiB", 1 << 20, 1 << 40),
         default="1 GiB",
         help="Maximum recording per process (default: 1 GiB)",
     )
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--interval",
         metavar="TIME",
-        type=option_types.quantity("time", "a time from 1 ms to 60 s", 1e-3, 60.0),
+        type=option_types.make_quantity_parser("time", "a time from 1 ms to 60 s", 1e-3, 60.0),
         default=0.05,
         help="Sampling interval (default: 50 ms)",
     )

@@ -4,7 +4,7 @@ import argparse
 
 import pytest
 
-from advisor.cli.option_types import quantity, whole_number
+from advisor.cli.option_types import make_quantity_parser, whole_number
 
 
 @pytest.mark.parametrize(("text", "value"), [("3", 3), ("007", 7), ("9", 9)])
@@ -20,7 +20,7 @@ def test_what_is_none_or_beyond_the_limits_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "value"), [("10 min", 600.0), ("1 ms", 1e-3), ("1 h", 3600.0)])
 def test_a_quantity_is_read_in_its_base_unit(text: str, value: float) -> None:
-    assert quantity("time", "a time up to 1 h", 1e-3, 3600.0)(text) == pytest.approx(value)
+    assert make_quantity_parser("time", "a time up to 1 h", 1e-3, 3600.0)(text) == pytest.approx(value)
 
 
 @pytest.mark.parametrize(
@@ -29,4 +29,4 @@ def test_a_quantity_is_read_in_its_base_unit(text: str, value: float) -> None:
 )
 def test_a_quantity_beyond_its_limits_or_without_unit_is_refused(text: str, words: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match=words):
-        quantity("time", "a time up to 1 h", 1e-3, 3600.0)(text)
+        make_quantity_parser("time", "a time up to 1 h", 1e-3, 3600.0)(text)

@@ -14,6 +14,7 @@ from advisor.formats.call_stacks.line_profiler import SHARE, TimedFunction, Time
 from advisor.formats.call_stacks.pickle_reader import read_pickle
 from advisor.formats.plain_text import read_content
 from advisor.model.errors import InputError
+from advisor.model.lists import join_names
 from advisor.model.records import Note
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def parse(path: Path) -> StackProfile:
 def _describe_left_out(path: Path, names: list[str]) -> tuple[Note, ...]:
     if not names:
         return ()
-    listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    listed = join_names(names, 3)
     text = f"{listed}: lines of other functions may call them, and the file does not tell; they are left out"
     return (Note("functions left out", text, 0.1, f"python -m line_profiler {path.name} > lines.txt"),)
 

@@ -314,8 +314,8 @@ def _take_machine(process: Process, rest: str) -> None:
 
 
 def _take_prices(process: Process, rest: str) -> None:
-    record, reading, state, folded, counted = (int(word) / 1e12 for word in rest.split())
-    process.prices = Prices(record, reading, state, folded, counted)
+    record, reading, state, folded, *counted = (int(word) / 1e12 for word in rest.split())
+    process.prices = Prices(record, reading, state, folded, *(counted or [folded]))
 
 
 def _take_full(process: Process, rest: str) -> None:
