@@ -12,6 +12,7 @@ from advisor.support.grouping import sum_by_group
 from advisor.trace.counts import count_repeats, sum_call_bytes
 from advisor.trace.events import COMMUNICATING, Kind, Role
 from advisor.trace.matching import COLLECTIVE_ROLES
+from advisor.trace.meetings import are_set_up
 from advisor.trace.nesting import are_task_waits, roles_of_regions, select_recorded
 from advisor.trace.waits import KINDS
 
@@ -170,7 +171,7 @@ def _kinds_of_regions(trace: Trace) -> IntArray:
     """Return (sources, regions) why calls of a region spend the seconds of each source; -1 for waiting calls."""
     role = roles_of_regions(trace)
     kinds = dict.fromkeys([measure for _, measure in SOURCES], np.full(len(role), -1))
-    joint = np.isin(role, COLLECTIVE_ROLES)
+    joint = np.isin(role, COLLECTIVE_ROLES) & ~are_set_up(trace)
     kinds["transfer_s"] = np.where(joint, NAMED_KINDS.index("collective"), NAMED_KINDS.index("message"))
     named = {Role.BARRIER: "barrier", Role.OMP_BARRIER: "thread barrier", Role.OMP_LOCK: "lock"}
     synchronizing = np.full(len(role), NAMED_KINDS.index("thread start"))

@@ -32,6 +32,7 @@ class Kind(IntEnum):
     TEAM_BEGIN = 12
     TEAM_END = 13
     IO = 14  # partner = index into files (or -1), size = bytes, tag as of ENTER; at completion
+    ONE_SIDED = 15  # partner, comm, size = bytes written to or read from the partner's memory; at its start
 
 
 #: The tag of an enter whose call goes on with the one before, as a further piece of what that hands over.
@@ -44,7 +45,7 @@ COLUMNS: Final = {
 SENDS = (Kind.SEND, Kind.ISEND)
 RECEIVES = (Kind.RECV, Kind.IRECV)
 #: Events that move bytes between processes.
-COMMUNICATING = (*SENDS, *RECEIVES, Kind.COLLECTIVE)
+COMMUNICATING = (*SENDS, *RECEIVES, Kind.COLLECTIVE, Kind.ONE_SIDED)
 
 
 def are_kinds(kind: npt.NDArray[np.uint8], *wanted: Kind) -> npt.NDArray[np.bool_]:

@@ -36,7 +36,8 @@ _MPI_CALLS = MappingProxyType(
         SCAN="scan exscan",
         SEND="send bsend ssend rsend",
         RECV="recv mrecv",
-        SENDRECV="sendrecv sendrecv_replace",
+        SENDRECV="sendrecv sendrecv_replace neighbor_allgather neighbor_allgatherv neighbor_alltoall "
+        "neighbor_alltoallv neighbor_alltoallw",  # these are several messages, to and from neighbours
         WAIT="wait waitall waitany waitsome test testall testany testsome probe iprobe mprobe improbe parrived",
         POST="isend ibsend issend irsend irecv imrecv isendrecv isendrecv_replace start startall pready pready_range "
         "pready_list ibarrier ibcast iscatter iscatterv igather igatherv ireduce iallreduce iallgather iallgatherv "
@@ -46,9 +47,8 @@ _MPI_CALLS = MappingProxyType(
         RMA="put get accumulate get_accumulate fetch_and_op compare_and_swap rput rget raccumulate rget_accumulate "
         "win_fence win_start win_complete win_post win_wait win_test win_lock win_lock_all win_unlock win_unlock_all "
         "win_flush win_flush_all win_flush_local win_flush_local_all win_sync",
-        COMM_OTHER="neighbor_allgather neighbor_allgatherv neighbor_alltoall neighbor_alltoallv neighbor_alltoallw "
-        "comm_dup comm_dup_with_info comm_split comm_split_type comm_create comm_create_group comm_create_from_group "
-        "comm_free comm_disconnect comm_accept comm_connect comm_join comm_shrink "
+        COMM_OTHER="comm_dup comm_dup_with_info comm_split comm_split_type comm_create comm_create_group "
+        "comm_create_from_group comm_free comm_disconnect comm_accept comm_connect comm_join comm_shrink "
         "comm_agree intercomm_create intercomm_create_from_groups intercomm_merge cart_create cart_sub graph_create "
         "dist_graph_create dist_graph_create_adjacent win_create win_allocate win_allocate_shared win_create_dynamic "
         "win_free",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from recorded_runs import LIBRARIES, compile_program, record_run
 
@@ -43,3 +44,19 @@ def test_epochs_and_partitions(tmp_path: Path, library: str) -> None:
     assert any(name.endswith("onesided.out") for name in trace.files)
     assert {trace.regions[region].role for region in calls.region.tolist()} >= {Role.RMA, Role.IO}
     assert {region.file for region in trace.regions if region.role == Role.RMA} == {"onesided.c"}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_single_elements_are_to_be_fetched_in_blocks(tmp_path: Path, library: str) -> None:
+    compiler, _, launcher, _ = LIBRARIES[library]
+    program = compile_program(tmp_path, (compiler,), "elements.c")
+    folder, out, err = record_run(tmp_path, *launcher, "-n", "2", str(program))
+    assert "recorded into" in err, err
+    trace = recording.read_trace(folder)
+    moved = np.flatnonzero(trace.kind == Kind.ONE_SIDED)
+    assert len(moved) == 2 * int(out.split()[0])
+    assert set(trace.size[moved].tolist()) == {8}
+    half = len(moved) // 2
+    assert trace.partner[moved].tolist() == [1] * half + [0] * half
+    first = (folder.parent / "advice.txt").read_text(encoding="utf-8").split("\n1  ")[1]
+    assert first.startswith("Fetch and update remote data in blocks, not element by element [G-101]")

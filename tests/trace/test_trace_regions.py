@@ -39,7 +39,7 @@ from advisor.trace.regions import classify_region, parse_source_place
         ("MPI_Comm_rank", "MPI_Comm_rank", Role.LOCAL),
         ("MPI_Cart_create", "MPI_Cart_create", Role.COMM_OTHER),
         ("MPI_Cart_coords", "MPI_Cart_coords", Role.LOCAL),
-        ("MPI_Neighbor_alltoall", "MPI_Neighbor_alltoall", Role.COMM_OTHER),
+        ("MPI_Neighbor_alltoall", "MPI_Neighbor_alltoall", Role.SENDRECV),
         ("MPI_Init_thread", "MPI_Init_thread", Role.INIT),
         ("MPI_Initialized", "MPI_Initialized", Role.LOCAL),
         ("MPI_Finalize", "MPI_Finalize", Role.FINALIZE),

@@ -95,6 +95,15 @@ def _message_share(category: str, kind: str, source: FactSource) -> float | None
     return None if whole is None else max(whole - sum(share or 0.0 for share in others), 0.0)
 
 
+def _one_sided_share(source: FactSource) -> float | None:
+    """Return the share of one-sided communication in what is transferred and waited for; fences are no part of it."""
+    if source.events is None:
+        return None
+    mine = (("transfer", ()), ("wait", ("unmatched",)))
+    seconds = sum(source.events.select_rows(each, kinds, event_rows.ONE_SIDED).seconds for each, kinds in mine)
+    return compute_share(seconds, sum(source.events.select_rows(each).seconds for each, _ in mine))
+
+
 def _threads_created(source: FactSource) -> float | None:
     """Return how many threads of POSIX and processes each processor that creates any has created."""
     if source.events is None:
@@ -276,6 +285,11 @@ VALUES: Final[dict[str, Compute]] = {
     "comm.alltoall_share": partial(_seconds_share, "transfer", (), event_rows.ALL_TO_ALL),
     "comm.reductions_per_iteration": partial(_per_iteration, "transfer", (), event_rows.REDUCTIONS),
     "comm.collectives_per_iteration": partial(_per_iteration, "transfer", ("collective",), None),
+    "comm.one_sided_share": _one_sided_share,
+    "comm.one_sided_per_iteration": partial(_per_iteration, "transfer", (), event_rows.MOVES_REMOTE),
+    "comm.mean_one_sided_B": partial(_mean_bytes, "transfer", (), event_rows.MOVES_REMOTE),
+    "comm.setup_share": partial(_seconds_share, "transfer", (), event_rows.SETS_UP),
+    "comm.setups_per_iteration": partial(_per_iteration, "transfer", (), event_rows.SETS_UP),
     "comm.mean_collective_B": partial(_mean_bytes, "transfer", ("collective",), None),
     "sync.barriers_per_iteration": partial(_per_iteration, "sync", (), event_rows.EXPLICIT_BARRIERS),
     "sync.thread_share": partial(_seconds_share, "sync", THREAD_KINDS, None),

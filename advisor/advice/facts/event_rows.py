@@ -35,6 +35,8 @@ BROADCASTS: Final = "broadcasts"
 GATHERS: Final = "gathers"
 #: Writing into or reading from the memory of another rank, and waiting until that has happened.
 ONE_SIDED: Final = "one-sided"
+#: The part of this that names what is moved.
+MOVES_REMOTE: Final = "moves remote data"
 #: Making and freeing communicators and windows.
 SETS_UP: Final = "sets up"
 #: Waiting for a notice of another thread.
@@ -69,8 +71,8 @@ def call_traits(name: str) -> frozenset[str]:
     elif role == Role.ONE_TO_ALL and "bcast" in call:
         found.add(BROADCASTS)
     if role == Role.RMA:
-        found.add(ONE_SIDED)
-    if role == Role.COMM_OTHER and "neighbor" not in call:
+        found |= {ONE_SIDED} if call.startswith("mpi_win_") else {ONE_SIDED, MOVES_REMOTE}
+    if role == Role.COMM_OTHER:
         found.add(SETS_UP)
     if role == Role.BARRIER or (role == Role.OMP_BARRIER and "implicit" not in call) or call == "mpi_ibarrier":
         found.add(EXPLICIT_BARRIERS)
@@ -89,8 +91,10 @@ def call_traits(name: str) -> frozenset[str]:
 def find_call_traits(profile: Profile) -> CallTraits:
     """Return which regions (regions,) have each trait."""
     found = [call_traits(region.name) for region in profile.regions]
-    ranks = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, COLLECTS, BROADCASTS, GATHERS, ONE_SIDED, SETS_UP)
-    names = (*ranks, NOTICES, INTERPRETER, HANDS_OVER, QUEUES, CREATES_THREADS, CREATES_OR_JOINS, *io_calls.TRAITS)
+    ranks = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, COLLECTS, BROADCASTS, GATHERS)
+    remote = (ONE_SIDED, MOVES_REMOTE, SETS_UP)
+    threads = (NOTICES, INTERPRETER, HANDS_OVER, QUEUES, CREATES_THREADS, CREATES_OR_JOINS)
+    names = (*ranks, *remote, *threads, *io_calls.TRAITS)
     return {name: np.array([name in each for each in found], dtype=bool) for name in names}
 
 

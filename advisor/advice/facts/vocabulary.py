@@ -137,12 +137,17 @@ _COMMUNICATION: Final = (
         comm.collectives_per_iteration | count | collectives with data / who takes part / iterations with work
         comm.gathers_per_iteration     | count | gathers, messages to rank 0 / who takes part / iterations with work
         comm.gather_share              | share | transfer of gathers, and of messages of all to rank 0 / all transfer
+        comm.one_sided_share           | share | one-sided communication / all transfer and waiting
+        comm.one_sided_per_iteration   | count | puts, gets and the like / who calls them / iterations with work
+        comm.setup_share               | share | transfer of making communicators and windows / all transfer
+        comm.setups_per_iteration      | count | making communicators / who takes part / iterations with work
         comm.kept_share                | share | bytes gathered so that are not broadcast again / all of them
     """),
     *parse_facts("causes", _TRACE, """
         comm.mean_message_B      | B     | bytes sent / messages whose size is known; 0 without messages
         comm.small_message_share | share | messages of at most 4 KiB / messages whose size is known; 0 without messages
         comm.mean_collective_B   | B     | bytes of collectives / collectives whose size is known; 0 without collectives
+        comm.mean_one_sided_B    | B     | bytes of puts, gets and the like / those of known size; 0 without any
         comm.mean_gather_B       | B     | bytes of these / those of known size; 0 without any
     """),
 )

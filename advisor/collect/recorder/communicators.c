@@ -1,12 +1,16 @@
 /* Communicators by number, part of mpi.c: which ranks of the world are their members. */
 
 /* A communicator's number, which the process file explains; 0 is none. `members` tells member lists apart. */
+struct neighbours {
+  int sources, targets, *source, *target; /* the ranks that a rank receives from in a topology, and those it sends to */
+};
 struct known {
   MPI_Comm comm;
   uint64_t members;
   uint16_t number;
   uint8_t used;
   int size, rank;
+  struct neighbours *around; /* once they were asked for */
 };
 static struct known *comms;
 static size_t comm_room, comm_filled; /* slots, and those that are or were taken since the last rebuild */
@@ -119,6 +123,9 @@ static void forget_comm(MPI_Comm comm) {
   if (!found) return;
   found->used = 2;
   put_spare(found);
+  if (found->around) free(found->around->source);
+  free(found->around);
+  found->around = NULL;
   __atomic_store_n(&comm_age, comm_age + 1, __ATOMIC_RELEASE);
 }
 

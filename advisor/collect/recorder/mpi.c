@@ -92,7 +92,10 @@ static void irecv_event(struct gw_record *r, const MPI_Request *request, int64_t
   posted(request, r);
 }
 
-#define SENDRECV 255 /* a request that is both, beside the kinds of events */
+/* Requests for more than one message, beside the kinds of events. */
+#define SENDRECV 255
+#define EXCHANGE 254
+#include "neighbours.c"
 
 static void isendrecv_event(struct gw_record *r, const MPI_Request *request, int64_t size, int dest, int sendtag,
                             int64_t room, int source, int recvtag, MPI_Comm comm) {
@@ -153,6 +156,10 @@ static void completed(struct gw_record *r, MPI_Request handle, const MPI_Request
   }
   let_go();
   if (!copy.event) return;
+  if (copy.event == EXCHANGE) {
+    end_exchange(r, copy.exchange);
+    return;
+  }
   int cancelled = 0;
   if (copy.cancelled && status) PMPI(MPI_Test_cancelled)(status, &cancelled);
   if (copy.event != GW_IRECV)

@@ -10,7 +10,7 @@
 enum { GW_CALL = 1, GW_MESSAGE = 2, GW_STATE = 3, GW_FORK = 4, GW_JOIN = 5, GW_FOLDED = 6 };
 
 /* What a record tells beside the call: the kinds of events of advisor/trace/events.py. */
-enum { GW_SEND = 3, GW_RECV, GW_ISEND, GW_ISEND_DONE, GW_IRECV_POST, GW_IRECV, GW_COLLECTIVE, GW_IO = 14 };
+enum { GW_SEND = 3, GW_RECV, GW_ISEND, GW_ISEND_DONE, GW_IRECV_POST, GW_IRECV, GW_COLLECTIVE, GW_IO = 14, GW_ONE_SIDED };
 
 /* A partner is a rank of the communicator; GW_NOBODY where there is none. */
 #define GW_NOBODY (-1)

@@ -15,6 +15,7 @@ struct entry {
   uint8_t event, persistent, active, cancelled;
   int32_t partner, tag;
   struct gw_record *post; /* that posted the receive: none of it is left if it is cancelled */
+  struct exchange *exchange; /* of the event EXCHANGE */
 };
 
 struct bucket {

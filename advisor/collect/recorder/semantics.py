@@ -29,6 +29,22 @@ _COLLECTIVES: Final = {
     "Scan": ("2 * bytes($2, $3)", "", 5),
     "Exscan": ("2 * bytes($2, $3)", "", 5),
 }
+#: Collectives among neighbours: what each of those that a rank sends to gets, what each that it receives from sends,
+#: and the position of the communicator.
+_OF_NEIGHBOURS: Final[dict[str, tuple[str, str, int]]] = {
+    "allgather": ("{.count = $1, .type = $2}", "{.count = $4, .type = $5}", 6),
+    "allgatherv": ("{.count = $1, .type = $2}", "{.counts = $4, .wide = WIDE, .type = $6}", 7),
+    "alltoall": ("{.count = $1, .type = $2}", "{.count = $4, .type = $5}", 6),
+    "alltoallv": ("{.counts = $1, .wide = WIDE, .type = $3}", "{.counts = $5, .wide = WIDE, .type = $7}", 8),
+    "alltoallw": ("{.counts = $1, .wide = WIDE, .types = $3}", "{.counts = $5, .wide = WIDE, .types = $7}", 8),
+}
+#: What makes communicators and windows: the position of the communicator whose members do so together.
+_MADE_TOGETHER: Final = {
+    **dict.fromkeys(("Comm_dup", "Comm_dup_with_info", "Comm_split", "Comm_split_type", "Comm_create"), 0),
+    **dict.fromkeys(("Cart_create", "Cart_sub", "Graph_create", "Dist_graph_create"), 0),
+    **dict.fromkeys(("Dist_graph_create_adjacent", "Intercomm_merge"), 0),
+    "Win_create": 4, "Win_allocate": 3, "Win_allocate_shared": 3, "Win_create_dynamic": 1,
+}  # fmt: skip
 #: MPI-IO that moves data: the position of the count, behind which the datatype stands.
 _FILE_COUNTS: Final = {"": 2, "_at": 3, "_all": 2, "_at_all": 3, "_shared": 2, "_ordered": 2}
 
@@ -129,9 +145,15 @@ _MEANINGS: Final = {
     "Comm_idup_with_info": Meaning(after="copied_comm(r, $0, $2);"),
     "Comm_free": Meaning("drop_comm(*$0);"),
     "Comm_disconnect": Meaning("drop_comm(*$0);"),
+    "Win_fence": Meaning("meet_at_window(r, $1);"),
+    "Win_free": Meaning("meet_at_window(r, *$0); new_window(NULL, *$0, MPI_COMM_NULL);"),
     "File_open": Meaning(after="opened_file(r, *$4, $1);"),
-    **{name: Meaning(after="if (r) r->size = bytes($1, $2), r->partner = $3;")
-       for name in ("Put", "Get", "Accumulate", "Rput", "Rget", "Raccumulate")},
+    **{name: Meaning("one_sided(r, $7, $3, bytes($1, $2));") for name in ("Put", "Get", "Rput", "Rget")},
+    **{name: Meaning("one_sided(r, $8, $3, bytes($1, $2));") for name in ("Accumulate", "Raccumulate")},
+    **{name: Meaning("one_sided(r, $11, $6, bytes($1, $2) + bytes($4, $5));")
+       for name in ("Get_accumulate", "Rget_accumulate")},
+    "Fetch_and_op": Meaning("one_sided(r, $6, $3, 2 * bytes(1, $2));"),
+    "Compare_and_swap": Meaning("one_sided(r, $6, $4, 2 * bytes(1, $3));"),
 }  # fmt: skip
 
 
@@ -140,12 +162,19 @@ def meaning_of(name: str, parameters: tuple[str, ...]) -> Meaning:
     short = name.removeprefix("MPI_")
     wide = short.endswith("_c")
     short = short.removesuffix("_c")
-    known = _MEANINGS.get(short) or _of_collective(short, wide) or _of_file(short)
-    if known is not None:
-        return known
+    known = _MEANINGS.get(short) or _of_collective(short, wide) or _of_neighbours(short, wide) or _of_file(short)
+    return _of_making(short, parameters) if known is None else known
+
+
+def _of_making(short: str, parameters: tuple[str, ...]) -> Meaning:
+    """Return what is done beside a call that makes a communicator or a window, in which all members take part."""
+    together = _MADE_TOGETHER.get(short)
+    meets = "" if together is None else f"if (r) nonblocking(r, GW_COLLECTIVE, 0, GW_NOBODY, ${together});"
+    if short in _MADE_TOGETHER and short.startswith("Win_"):
+        return Meaning(meets, f"new_window(r, *${len(parameters) - 1}, ${together});")
     created = [number for number, text in enumerate(parameters) if text.startswith("MPI_Comm *")]
     if created and short != "Comm_get_parent":
-        return Meaning(after=f"new_comm(r, ${created[-1]});")
+        return Meaning(meets, f"new_comm(r, ${created[-1]});")
     return Meaning()
 
 
@@ -159,6 +188,19 @@ def _of_collective(short: str, wide: bool) -> Meaning | None:
     size = size.replace("SELF", f"comm_of(${comm})->rank").replace("SIZE", f"comm_of(${comm})->size")
     size, root = size.replace("WIDE", str(int(wide))), root or "GW_NOBODY"
     return Meaning(f"if (r) nonblocking(r, GW_COLLECTIVE, {size}, {root}, ${comm});")
+
+
+def _of_neighbours(short: str, wide: bool) -> Meaning | None:
+    parts = _OF_NEIGHBOURS.get(short.rpartition("eighbor_")[2])
+    if parts is None or not short.startswith(("Neighbor_", "Ineighbor_")):
+        return None
+    out, into, comm = parts
+    out, into = (f"(struct part){end}".replace("WIDE", str(int(wide))) for end in (out, into))
+    if short.startswith("I"):
+        return Meaning(after=f"start_exchange(r, ${comm + 1}, ${comm}, {out}, {into});")
+    return Meaning(
+        f"struct exchange *exchange = begin_exchange(r, ${comm}, {out}, {into});", "end_exchange(r, exchange);"
+    )
 
 
 def _of_file(short: str) -> Meaning | None:

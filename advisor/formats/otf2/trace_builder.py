@@ -20,7 +20,7 @@ from advisor.formats.otf2.reading import EventReader, RecordedEvents
 from advisor.model.errors import InputError
 from advisor.support.cluster import find_cluster
 from advisor.trace.events import RECEIVES, SENDS, Role, Trace, TraceRegion, are_kinds
-from advisor.trace.fences import meet_at_fences
+from advisor.trace.meetings import meet_in_calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -162,7 +162,7 @@ class TraceBuilder:
             notes=(*build_notes(flaws), *note_unseen_devices(self._definitions)),
             language=self._language,
         )
-        return meet_at_fences(trace)
+        return meet_in_calls(trace)
 
     def _count_copied_files(self, events: RecordedEvents) -> int:
         """Return how many event files are copies of another one: no two locations exchange the same messages.

@@ -13,7 +13,7 @@ from advisor.formats.recording.naming import RegionTable
 from advisor.formats.recording.notes import trace_notes
 from advisor.formats.recording.slots import join_columns
 from advisor.trace.events import COLUMNS, Location, Trace
-from advisor.trace.fences import meet_at_fences
+from advisor.trace.meetings import meet_in_calls
 from advisor.trace.recordings.families import name_program
 
 if TYPE_CHECKING:
@@ -59,4 +59,4 @@ def assemble_trace(recording: Recording) -> Trace:
         notes=trace_notes(recording),
         cpu_timed=True,
     )
-    return meet_at_fences(trace)
+    return meet_in_calls(trace)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 #: Kinds of events that a record may tell (``advisor.trace.events.Kind``); 0 is none.
-_EVENTS: Final = (0, 3, 4, 5, 6, 7, 8, 9, 14)
+_EVENTS: Final = (0, 3, 4, 5, 6, 7, 8, 9, 14, 15)
 #: No clock of a host runs for so long: 100 years.
 _LATEST_NS: Final = 3_200_000_000_000_000_000
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from advisor.trace.events import Kind, Role
+from advisor.trace.meetings import are_set_up
 from advisor_simulation.replay.numba_compiler import choose_compiled, numba_helper
 from advisor_simulation.replay.program import Op
 
@@ -71,7 +72,9 @@ def scan_trace(trace: Trace) -> ScannedRows:
         end_s=np.zeros(room),
     )
     role = np.array([region.role for region in trace.regions] or [Role.USER], dtype=np.int64)
-    masks = RegionMasks(np.isin(role, _MPI), np.isin(role, SETTING_UP), role == SENDRECV, role == Role.LOCAL)
+    is_fixed = np.isin(role, SETTING_UP)
+    is_fixed[: len(trace.regions)] |= are_set_up(trace)
+    masks = RegionMasks(np.isin(role, _MPI), is_fixed, role == SENDRECV, role == Role.LOCAL)
     op_of = np.full(max(Kind) + 1, -1, dtype=np.int64)
     op_of[list(_OPS)] = list(_OPS.values())
     scan = choose_compiled(scan_locations, len(trace.time_s))

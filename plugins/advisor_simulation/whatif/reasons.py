@@ -56,6 +56,8 @@ OF_RUNS: Final[Mapping[Words, str]] = {
     ("cpu", "unchecked"): _COMPILED,
     ("memory", "outside loops"): _COMPILED,
     ("memory", "reused"): _LIBRARIES,
+    ("remote", "grouped"): _LIBRARIES,
+    ("communicators", "kept"): _LIBRARIES,
     ("imports", "later"): _LIBRARIES,
     ("copies", "shallow"): _LIBRARIES,
     ("memory", "fewer bytes"): _CACHES,

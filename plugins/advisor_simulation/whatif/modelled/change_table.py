@@ -32,6 +32,8 @@ OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
     ("ordering", "relaxed"): "simulated processors never wait for their own writes",
     ("sharing", "messages"): "that is another model, of messages: write them as exchanges",
     ("remote", "prefetched"): _MEASURED,
+    ("remote", "grouped"): _MEASURED,
+    ("communicators", "kept"): _MEASURED,
     ("messages", "overlapped"): _MEASURED,
     ("messages", "grouped"): _MEASURED,
     ("messages", "collective"): _MEASURED,

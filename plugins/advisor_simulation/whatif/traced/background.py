@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.trace.events import Role
-from advisor.trace.fences import FENCE
+from advisor.trace.meetings import FENCE
 from advisor_simulation.replay.collectives import short_name
 from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.changes import HIDDEN

@@ -1,4 +1,4 @@
-"""MPI_Win_fence as a meeting of all ranks of a trace."""
+"""Fences, and making communicators, as meetings of all ranks of a trace."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     Spans = Sequence[Sequence[tuple[int, int]]]
 
 
-def read_fences(path: Path, spans: Spans) -> Trace:
+def read_fences(path: Path, spans: Spans, name: str = "MPI_Win_fence") -> Trace:
     with Archive(path, ranks=len(spans)) as archive:
-        main, fence = archive.region("main"), archive.region("MPI_Win_fence", MPI)
+        main, fence = archive.region("main"), archive.region(name, MPI)
         for rank, fences in enumerate(spans):
             events = archive.events(rank)
             events.enter(0, main)
@@ -34,14 +34,41 @@ def read_fences(path: Path, spans: Spans) -> Trace:
     return otf2.read_trace(path / "traces.otf2")
 
 
-def test_fences_that_all_ranks_pass_are_meetings(tmp_path: Path) -> None:
-    trace = read_fences(tmp_path / "t", [[(100, 310), (400, 510)], [(300, 310), (500, 510)]])
+@pytest.mark.parametrize(
+    ("name", "role"),
+    [
+        ("MPI_Win_fence", Role.BARRIER),
+        ("MPI_Comm_dup", Role.ALL_TO_ALL),
+        ("MPI_Comm_split", Role.ALL_TO_ALL),
+        ("MPI_Win_create", Role.ALL_TO_ALL),
+    ],
+)
+def test_calls_that_all_ranks_pass_together_are_meetings(tmp_path: Path, name: str, role: Role) -> None:
+    trace = read_fences(tmp_path / "t", [[(100, 310), (400, 510)], [(300, 310), (500, 510)]], name)
     joins = np.flatnonzero(trace.kind == Kind.COLLECTIVE)
     assert trace.time_s[joins] == pytest.approx([310e-9, 510e-9, 310e-9, 510e-9])
     assert {trace.communicators[number] for number in trace.comm[joins]} == {(0, 1)}
     assert np.diff(trace.first).tolist() == [8, 8]
     assert (trace.kind[joins + 1] == Kind.LEAVE).all()
-    assert next(region.role for region in trace.regions if region.name == "MPI_Win_fence") == Role.BARRIER
+    assert next(region.role for region in trace.regions if region.name == name) == role
+
+
+def test_calls_that_the_trace_has_begun_only_are_left_out(tmp_path: Path) -> None:
+    with Archive(tmp_path / "t", ranks=2) as archive:
+        fence = archive.region("MPI_Win_fence", MPI)
+        for rank, begin in enumerate((100, 300)):
+            events = archive.events(rank)
+            events.enter(begin, fence)
+            events.leave(310, fence)
+            events.enter(400, fence)
+    trace = otf2.read_trace(tmp_path / "t" / "traces.otf2")
+    joins = np.flatnonzero(trace.kind == Kind.COLLECTIVE)
+    assert trace.time_s[joins] == pytest.approx([210e-9, 210e-9])  # since the first event
+
+
+def test_what_makes_communicators_is_no_meeting_where_nobody_waits(tmp_path: Path) -> None:
+    trace = read_fences(tmp_path / "t", [[(100, 110), (400, 410)], [(300, 310), (500, 510)]], "MPI_Comm_dup")
+    assert [region.role for region in trace.regions if region.name == "MPI_Comm_dup"] == [Role.COMM_OTHER]
 
 
 @pytest.mark.parametrize(
