@@ -57,3 +57,19 @@ def test_what_is_sent_back_or_goes_elsewhere_is_not() -> None:
     for lines in (star(back=SIZE), star(back=8, to=1)):
         found = facts_of(*lines)
         assert (found["comm.gather_share"], found["comm.mean_gather_B"]) == (0.0, 0.0)
+
+
+def test_the_first_rank_answers_each_message() -> None:
+    found = facts_of(*star(back=8))
+    assert found["comm.answers"] == ROUNDS
+    assert found["comm.work_per_answer_s"] == pytest.approx(4.0, rel=0.5)
+
+
+def test_a_star_around_another_rank_and_exchanges_of_two_answer_nothing() -> None:
+    two = Line(0).enter(0.0, "main"), Line(1).enter(0.0, "main")
+    for n in range(ROUNDS):
+        at = 4.0 * n + 1.0
+        two[0].send(at, at + 0.2, 1, 8).receive(at + 0.2, at + 0.5, 1, 8)
+        two[1].send(at, at + 0.2, 0, 8).receive(at + 0.2, at + 0.5, 0, 8)
+    for lines in (star(back=8, to=1), two):
+        assert facts_of(*lines)["comm.answers"] == 0

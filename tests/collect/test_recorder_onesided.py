@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from fact_sheets import collect_sheet
 from recorded_runs import LIBRARIES, compile_program, record_run
 
 from advisor.formats import recording
@@ -47,7 +48,7 @@ def test_epochs_and_partitions(tmp_path: Path, library: str) -> None:
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-def test_single_elements_are_to_be_fetched_in_blocks(tmp_path: Path, library: str) -> None:
+def test_single_elements_are_told_by_their_number_and_bytes(tmp_path: Path, library: str) -> None:
     compiler, _, launcher, _ = LIBRARIES[library]
     program = compile_program(tmp_path, (compiler,), "elements.c")
     folder, out, err = record_run(tmp_path, *launcher, "-n", "2", str(program))
@@ -58,5 +59,7 @@ def test_single_elements_are_to_be_fetched_in_blocks(tmp_path: Path, library: st
     assert set(trace.size[moved].tolist()) == {8}
     half = len(moved) // 2
     assert trace.partner[moved].tolist() == [1] * half + [0] * half
-    first = (folder.parent / "advice.txt").read_text(encoding="utf-8").split("\n1  ")[1]
-    assert first.startswith("Fetch and update remote data in blocks, not element by element [G-101]")
+    sheet = collect_sheet(recording.advisor_read(folder))
+    found = max((site.values for site in sheet.sites), key=lambda values: values["comm.one_sided_per_iteration"])
+    assert found["comm.mean_one_sided_B"] == 8
+    assert found["comm.one_sided_per_iteration"] >= int(out.split()[0]) / 5  # unless the loop is one phase

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -85,3 +86,14 @@ def test_a_loop_of_events_is_waited_in_and_its_source_tells_that_it_asks_one_by_
     asked = profile.counts["wait.answer_s"][waiting].sum()
     assert asked >= 20 * 0.02, "each answer takes so long at least"
     assert asked == pytest.approx(profile.counts["wait.answer_s"].sum(), rel=0.2)
+
+
+def test_the_lock_of_a_shared_value_is_a_lock_and_no_packing(tmp_path: Path) -> None:
+    program = str(SOURCES / "shared_value.py")
+    folder, _, err = record_run(tmp_path, sys.executable, program)
+    assert "recorded into" in err, err
+    profile = recording.advisor_read(folder)
+    counts = profile.counts
+    assert counts["code.pickled_s"].sum() == 0
+    worked = next(row for row, region in enumerate(profile.regions) if region.name == "add")
+    assert counts["code.lock_s"][worked].sum() > 0.5 * counts["code.all_s"][worked].sum() > 0

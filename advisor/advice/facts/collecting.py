@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 #: The first rank collects if all others send such a part of the bytes of all messages to it, and get no more than the
 #: rest of that back.
 _MAIN: Final = 0.5
+#: The first rank hands work to the others if such a part of all messages is to it or from it, and it answers so many.
+_ALONE: Final = 0.9
+_ANSWERED: Final = 0.8
 
 
 def _is_collected(profile: Profile) -> bool:
@@ -76,3 +79,34 @@ def kept_share(source: FactSource) -> float | None:
     broadcast = source.events.select_rows("transfer", (), event_rows.BROADCASTS).sized_rows
     whole, back = (float(source.events.causes.bytes[rows.rows].sum()) for rows in (collected, broadcast))
     return compute_share(max(whole - back, 0.0), whole)
+
+
+def count_answers(source: FactSource) -> float | None:
+    """Return how often each rank asks the first one and gets an answer, in the whole run; 0 where others talk as well.
+
+    Of two ranks every exchange looks like that: they count as nothing.
+    """
+    asked = _sum_asked(source.profile)
+    return None if asked is None else asked[0] / asked[1]
+
+
+def work_per_answer(source: FactSource) -> float | None:
+    """Return the computation of those who ask for each answer; None where nobody does."""
+    asked = _sum_asked(source.profile)
+    if asked is None or not asked[0] or not source.is_work_known:
+        return None
+    rank = np.array([one.rank for one in source.profile.processors])
+    return float(source.work[rank > 0].sum()) / asked[0]
+
+
+def _sum_asked(profile: Profile) -> tuple[float, int] | None:
+    """Return how many messages go to the first rank that it answers, and from how many; None without counts."""
+    sent = profile.counts.get("messages")
+    rank = np.array([one.rank for one in profile.processors])
+    others = len(np.unique(rank)) - 1
+    if sent is None or others < 1:
+        return None
+    to_first = profile.counts.get(TO_FIRST, np.zeros_like(sent))
+    asked, answered = float(to_first[:, rank > 0].sum()), float(sent[:, rank == 0].sum())
+    alone = asked + answered >= _ALONE * float(sent.sum()) and min(asked, answered) >= _ANSWERED * max(asked, answered)
+    return (asked if alone and others > 1 else 0.0), others

@@ -276,6 +276,8 @@ VALUES: Final[dict[str, Compute]] = {
     "comm.gather_share": collecting.gather_share,
     "comm.mean_gather_B": collecting.mean_gather_bytes,
     "comm.kept_share": collecting.kept_share,
+    "comm.answers": collecting.count_answers,
+    "comm.work_per_answer_s": collecting.work_per_answer,
     "comm.gathers_per_iteration": _gathers_per_iteration,
     "comm.messages_per_iteration": partial(_per_iteration, "transfer", (), event_rows.SENDS),
     "comm.mean_message_B": partial(_mean_bytes, "transfer", (), event_rows.SENDS),

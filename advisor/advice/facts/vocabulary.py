@@ -128,6 +128,10 @@ _COMMUNICATION: Final = (
     *parse_facts("wall_s causes", _TRACE, """
         comm.relay_share | share | gathering at one rank and broadcasting, as often as each other / all wall time
     """),
+    *parse_facts("messages", _TRACE, """
+        comm.answers           | count | messages that rank 0 answers / who sends them; 0 where others talk as well
+        comm.work_per_answer_s | s     | computation of these ranks / messages that rank 0 answers
+    """),
     *parse_facts("causes", _TRACE, """
         comm.messages_per_iteration    | count | messages sent / who sends / iterations with work
         comm.point_to_point_share      | share | transfer of messages / all transfer

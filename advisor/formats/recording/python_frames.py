@@ -38,6 +38,11 @@ _EVALUATING: Final = (
 _LEAST_EVALUATING: Final = 0.12
 #: From this share of a function's samples in the interpreter on, its calls of compiled code are brief.
 _PER_ELEMENT: Final = 0.15
+#: Library code in which processes take and release locks, the compiled module of it, and what it makes of a template
+#: to read and write a shared value. From this share of a line's samples on the line is about a lock.
+_LOCKING: Final = ("/multiprocessing/synchronize.py", "/multiprocessing/sharedctypes.py", "/_multiprocessing.")
+_LOCKED_VALUE: Final = (("getvalue", "<string>"), ("setvalue", "<string>"))
+_LOCKED: Final = 0.2
 #: Library code by which processes send each other objects.
 _PACKING: Final = ("/multiprocessing/", "/concurrent/futures/process.py", "/loky/", "/cloudpickle/")
 #: Code of the interpreter that turns objects into bytes and back, and which part of a line's samples lie in it where
@@ -83,7 +88,7 @@ _MODULE: Final = "<module>"
 _MAIN: Final = 0.5
 _KEYED: Final = 0.15
 #: Kinds of what Python does, by the names of their seconds (``code.interpreted_s``).
-KINDS: Final = ("interpreted", "pickled", "keyed", "listed", "regrown", "pattern", "decoded", "rowwise")
+KINDS: Final = ("interpreted", "lock", "pickled", "keyed", "listed", "regrown", "pattern", "decoded", "rowwise")
 
 #: Name and file, as of all sampled functions.
 Function = tuple[str, str | None]
@@ -174,8 +179,17 @@ def _find_packing(samples: Counter[_Sampled]) -> dict[tuple[str, int | None], st
     return {line: "pickled" for line, count in packing.items() if count and count >= _PICKLED * everything[line]}
 
 
+def _is_locking(one: _Sampled) -> bool:
+    """Return whether a sample is in what takes and releases locks of processes."""
+    if (one.function[0], one.file) in _LOCKED_VALUE:
+        return True
+    return any(part in one.file or part in one.object for part in _LOCKING)
+
+
 def _group(one: _Sampled) -> str:
     """Return what the code at a sample does for the line that it is at."""
+    if _is_locking(one):
+        return "locks"
     if any(part in one.file for part in _TABLES):
         return "rowwise" if one.interpreter else "tables"
     if one.compiled.startswith(_COMPARING):
@@ -185,6 +199,8 @@ def _group(one: _Sampled) -> str:
 
 def _kind_of_line(asked: LineKind, groups: Counter[str]) -> str | None:
     """Return the kind of all samples at a line, where what it asks for and what the samples lie in agree."""
+    if groups["locks"] >= _LOCKED * groups.total():
+        return "lock"
     most = _MAIN * groups.total()
     if LineKind.SEARCHES in asked and groups["compares"] >= most:
         return "listed"
@@ -199,9 +215,10 @@ def _share(function: Function, samples: Counter[_Sampled], kinds: Mapping[Any, s
     found: Counter[str] = Counter()
     evaluating = called = text = 0
     for one, count in samples.items():
-        if any(part in one.file for part in _PACKING):
+        kind = _kind_of_library(one)
+        if kind != "lock" and any(part in one.file for part in _PACKING):
             return {"pickled": 1.0}
-        kind = kinds[one.line] or _kind_of_library(one)
+        kind = kinds[one.line] or kind
         found[kind or ("interpreted" if one.interpreter else "")] += count
         if one.interpreter and not kind:
             evaluating += count if not one.compiled or one.compiled.startswith(_EVALUATING) else 0
@@ -222,6 +239,8 @@ def _share(function: Function, samples: Counter[_Sampled], kinds: Mapping[Any, s
 
 def _kind_of_library(one: _Sampled) -> str | None:
     """Return the kind of what a library does, by its names."""
+    if _is_locking(one):
+        return "lock"
     if any(part in one.file or part in one.object for part in _DOCUMENTS) or one.compiled.startswith(_DECODING):
         return "decoded"
     return "pattern" if any(part in one.file for part in _PATTERNS) or one.compiled.startswith(_MATCHING) else None

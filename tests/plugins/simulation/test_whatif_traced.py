@@ -83,6 +83,23 @@ def test_messages_of_one_stretch_become_one() -> None:
     assert time_of(fewer) == pytest.approx(21)
 
 
+def test_a_hub_that_gives_more_work_each_time_is_asked_less_often() -> None:
+    """Both others work 2 s for each answer; of 32 messages there and back a sixteenth is left, and all of the work."""
+    hub = [do for turn in range(32) for do in (Do(Op.SEND, 0, 2 * turn), Do(Op.RECV, 0, 2 * turn + 1))]
+    turns = [[do for k in range(32) if k % 2 == which for do in (2 * k, 2 * k + 1)] for which in range(2)]
+    asking = [
+        [do for out, back in zip(links[::2], links[1::2], strict=True)
+         for do in (Do(Op.RECV, 0, out), burst(2), Do(Op.SEND, 0, back))]
+        for links in turns
+    ]  # fmt: skip
+    made = recorded([hub, *asking], [pair for k in range(32) for pair in ((0, 1 + k % 2), (1 + k % 2, 0))])
+    less = messages.hand_out_more(made, everywhere(made))
+    assert less is not None
+    assert len(np.unique(less.link[rows.message_mask(less)])) == 4
+    assert less.seconds[less.op_mask(Op.BURST)].sum() == made.seconds[made.op_mask(Op.BURST)].sum() == 64
+    assert 32 <= time_of(less) < 40 < time_of(made)
+
+
 def test_messages_of_a_wavefront_are_not_grouped() -> None:
     """Rank 1 computes between what it receives; so do the senders: there is nothing to group."""
     first = [do for link in range(3) for do in (burst(5), Do(Op.SEND, 0, link))]

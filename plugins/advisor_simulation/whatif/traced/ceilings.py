@@ -18,7 +18,14 @@ from advisor_simulation.whatif.traced.background import barrier_mask, role_mask
 from advisor_simulation.whatif.traced.noise import IDLE
 from advisor_simulation.whatif.traced.rows import message_mask
 from advisor_simulation.whatif.traced.sharing import ALONE
-from advisor_simulation.whatif.traced.work import NoiseLevels, computing_mask, file_mask, find_hubs, find_units
+from advisor_simulation.whatif.traced.work import (
+    LEAST_PARTNERS,
+    NoiseLevels,
+    computing_mask,
+    file_mask,
+    find_hubs,
+    find_units,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,6 +50,8 @@ def remove_costs(rows: ReplayRows, place: tuple[Numbers, Numbers], chosen: Mask,
     kind = word[0]
     if kind in _MESSAGES:
         return _drop_links(rows, message_mask(rows) & chosen)
+    if kind == "jobs":
+        return _drop_hubs(rows, place[0], chosen, others=2)
     if kind in _MEETINGS:
         return _drop_links(rows, _meetings(rows, kind) & chosen)
     if kind in _WORK:
@@ -93,9 +102,9 @@ def _least_even(seconds: FloatArray) -> FloatArray:
     return least
 
 
-def _drop_hubs(rows: ReplayRows, phase: Numbers, chosen: Mask) -> ReplayRows:
-    """Return the rows without the messages of hubs in the ``chosen`` ones."""
-    hubs = np.isin(phase, list(find_hubs(rows, phase)))
+def _drop_hubs(rows: ReplayRows, phase: Numbers, chosen: Mask, others: int = LEAST_PARTNERS) -> ReplayRows:
+    """Return the rows without the messages of hubs of so many others in the ``chosen`` ones."""
+    hubs = np.isin(phase, list(find_hubs(rows, phase, others)))
     return _drop_links(rows, message_mask(rows) & hubs & chosen)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.trace.events import Role
+from advisor.trace.nesting import count_previous
 from advisor_simulation.replay.program import RECEIVED, SENDING, Op
 from advisor_simulation.whatif.call_grouping import FASTEST
 from advisor_simulation.whatif.changes import PIECES
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 #: The part of the bytes that is left where not all of them are used.
 FEWER: Final = 0.75
+#: So many pieces of work become one: those who ask still come often.
+TOGETHER: Final = 16
 #: How far before a row those are put that come in front of it.
 _BEFORE: Final = 0.25
 _PARTS: Final = (SENDING, (Op.SENT,), RECEIVED, (Op.IRECV,))
@@ -71,6 +74,22 @@ def _merge_groups(rows: ReplayRows, known: IntArray, group: IntArray, count: int
     return replace(rows, seconds=seconds, wait_s=wait_s, value=value).select_rows(
         (of_row < 0) | np.isin(rows.link, head)
     )
+
+
+def hand_out_more(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
+    """Drop all messages of a channel but every ``TOGETHER``-th: who asks a hub gets so much work with each of those.
+
+    The work stays with who did it.
+    """
+    send, receive = find_message_ends(rows)
+    known = np.flatnonzero((send >= 0) & (receive >= 0))
+    known = known[chosen[send[known]]]
+    known = known[np.argsort(send[known], kind="stable")]
+    channel = rows.program.source[known].astype(np.int64) * rows.program.ranks + rows.program.target[known]
+    gone = known[count_previous(channel) % TOGETHER > 0]
+    if not len(gone):
+        return None
+    return rows.select_rows(~(message_mask(rows) & np.isin(rows.link, gone)))
 
 
 def post_early(rows: ReplayRows, chosen: Mask) -> ReplayRows:

@@ -63,6 +63,7 @@ EXPECTED_REPLAYS: Final = 25
 EARLY: Final = ("send", "early")
 FEWER_RANKS: Final = ("ranks", "cores")
 FUSED: Final = ("reductions", "fused")
+HANDED: Final = ("jobs", "larger")
 
 
 def _overlap_messages(these: ReplayRows, chosen: Mask) -> ReplayRows | None:
@@ -75,6 +76,7 @@ REWRITES: Final[Mapping[tuple[str, str], Rewrite]] = {
     ("messages", "grouped"): messages.group_messages,
     ("messages", "collective"): messages.group_messages,
     ("access", "blocks"): messages.group_messages,
+    HANDED: messages.hand_out_more,
     EARLY: messages.send_early,
     ("receive", "early"): messages.post_early,
     ("pipeline", "finer"): pipelines.refine_pipelines,
@@ -149,6 +151,8 @@ class TracedOperations:
             chosen = self._extend_by_exchange(chosen)
             hubs = list(work.find_hubs(self.rows, self._site()[0]))
             chosen = chosen & ~np.isin(self._site()[0], hubs) if hubs else chosen
+        if word == HANDED:
+            chosen = chosen & np.isin(self._site()[0], list(work.find_hubs(self.rows, self._site()[0], others=2)))
         if word == EARLY:
             made = ordering.send_early(self.rows, self._site(), chosen)
         elif rewrite is not None:

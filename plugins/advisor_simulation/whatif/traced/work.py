@@ -238,8 +238,8 @@ def _count_answers(rows: ReplayRows, phase: Numbers, number: int, center: int) -
     return float(sends.sum()) / max(partners, 1)
 
 
-def find_hubs(rows: ReplayRows, phase: Numbers) -> dict[int, int]:
-    """Return the rank that is in all messages of a phase, by phase; with three others at least."""
+def find_hubs(rows: ReplayRows, phase: Numbers, others: int = LEAST_PARTNERS) -> dict[int, int]:
+    """Return the rank that is in all messages of a phase, by phase; with so many others at least."""
     sends = np.flatnonzero(rows.op_mask(*SENDING) & (rows.link >= 0))
     found = {}
     for number in np.unique(phase[sends]).tolist():
@@ -248,7 +248,7 @@ def find_hubs(rows: ReplayRows, phase: Numbers) -> dict[int, int]:
         counted = np.bincount(ends.ravel(), minlength=rows.program.ranks)
         center = int(counted.argmax())
         partners = np.unique(ends[:, (ends == center).any(axis=0)])
-        if number >= 0 and counted[center] == ends.shape[1] and len(partners) > LEAST_PARTNERS:
+        if number >= 0 and counted[center] == ends.shape[1] and len(partners) > others:
             found[number] = center
     return found
 
