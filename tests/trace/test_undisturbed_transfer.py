@@ -21,3 +21,9 @@ def test_calls_of_other_places_and_sizes_are_no_equals_and_few_prove_nothing() -
     assert sum_undisturbed_transfer(cell, size, seconds, 3) == pytest.approx([8e-6 + 8e-3, 0.0, 0.0])
     assert find_quick_seconds(np.zeros(7, dtype=np.int64), seconds[:7]).tolist() == [np.inf]
     assert not len(find_quick_seconds(np.zeros(0, dtype=np.int64), np.zeros(0)))
+
+
+def test_a_hundredth_without_disturbance_is_enough() -> None:
+    seconds = np.r_[np.full(396, 0.002), np.full(4, 40e-6)]
+    found = sum_undisturbed_transfer(np.zeros(400, dtype=np.int64), np.full(400, 1 << 15), seconds, 1)
+    assert found == pytest.approx([400 * 40e-6])

@@ -30,7 +30,7 @@ def drop_delay(rows: ReplayRows, profile: Profile) -> ReplayRows | None:
     """Return the rows without the time that other programs took; None where they took none, or not much is known.
 
     Computation without a core takes no time, and files that much less. Where others held the cores most of the time,
-    calls of one function and size take as long as the quickest fiftieth of their equals on the same rank, at most.
+    calls of one function and size take as long as the quickest 0.5 % of their equals on the same rank, at most.
     """
     if OTHER_PROGRAMS not in profile.outside or not disturbance_seconds(profile):
         return None
