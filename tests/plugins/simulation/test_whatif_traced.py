@@ -83,6 +83,16 @@ def test_messages_of_one_stretch_become_one() -> None:
     assert time_of(fewer) == pytest.approx(21)
 
 
+def test_messages_of_one_collective_among_neighbours_are_not_grouped() -> None:
+    send = [Do(Op.SEND, 0, link) for link in range(3)]
+    receive = [Do(Op.RECV, 0, link) for link in range(3)]
+    made = recorded([[burst(10), *send], [burst(10), *receive]], [(0, 1)] * 3)
+    calls = np.where(rows.message_mask(made), 0, -1)
+    for name, grouped in (("MPI_Neighbor_alltoall", False), ("MPI_Ineighbor_alltoallv", False), ("MPI_Send", True)):
+        these = replace(made, program=replace(made.program, names=(name,)), call=calls)
+        assert (messages.group_messages(these, everywhere(these)) is not None) == grouped
+
+
 def test_a_hub_that_gives_more_work_each_time_is_asked_less_often() -> None:
     """Both others work 2 s for each answer; of 32 messages there and back a sixteenth is left, and all of the work."""
     hub = [do for turn in range(32) for do in (Do(Op.SEND, 0, 2 * turn), Do(Op.RECV, 0, 2 * turn + 1))]

@@ -30,6 +30,7 @@ FEWER: Final = 0.75
 TOGETHER: Final = 16
 #: How far before a row those are put that come in front of it.
 _BEFORE: Final = 0.25
+_OF_NEIGHBOURS: Final = "eighbor_"
 _PARTS: Final = (SENDING, (Op.SENT,), RECEIVED, (Op.IRECV,))
 
 
@@ -37,12 +38,14 @@ def group_messages(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     """Send one message where several go from one stretch of calls of a rank to one of another.
 
     It is sent with the first and received with the first. It takes as long as they do on average, and its
-    additional bytes move at ``FASTEST``. Messages with computation in between, as in a wavefront, stay as they are.
+    additional bytes move at ``FASTEST``. Messages with computation in between, as in a wavefront, stay as they are, and
+    so do those of a collective among neighbours: one call sends them all.
     """
     place = np.stack([find_stretches(rows).number, count_since(rows, (Op.JOIN,))], axis=1)
     send, receive = find_message_ends(rows)
     known = np.flatnonzero((send >= 0) & (receive >= 0))
-    known = known[chosen[send[known]]]
+    made_together = np.array([*(_OF_NEIGHBOURS in name for name in rows.program.names), False])[rows.call]
+    known = known[(chosen & ~made_together)[send[known]]]
     if not len(known):
         return None
     _, group = np.unique(np.hstack([place[send[known]], place[receive[known]]]), axis=0, return_inverse=True)
