@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from advisor.analysis.loads import ProfileLoads
-    from advisor.model.records import Bound, Gap, Profile
+    from advisor.model.records import Bound, FloatArray, Gap, Profile
 
 #: The note of a profile in which waiting counts as work, since processors poll while they wait: what it shows of
 #: imbalance is the least there is, and that it shows nothing means nothing.
@@ -121,6 +121,22 @@ def _check_processors(profile: Profile) -> Iterator[Note]:
         yield _make_note("cores unknown", "the number of cores is not known; oversubscribed cores would go unnoticed")
     elif shared := explain_shared_cores(profile):
         yield _make_note("processors share cores", shared, f"run with at most {cores} processors, each on its own core")
+        yield from _check_cores(profile, cores)
+
+
+def _check_cores(profile: Profile, cores: int) -> Iterator[Note]:
+    """Yield a doubt where the clocks of the processors counted more CPU time than so many cores have."""
+    computed = _sum_by_processor(profile, "cpu_s")
+    if computed is None or profile.status["cpu_s"] != "measured":  # what is derived from wall time needs no core
+        return
+    used, had = float(computed.sum()), cores * profile.actual_s
+    if used > had + cores * policy.TIME_SLACK_S + policy.TIME_SLACK * had + len(computed) * policy.CPU_TICK_S:
+        core = "1 core has" if cores == 1 else f"{cores} cores have"
+        how = f"the processors used {format_seconds(used)} of CPU time, more than the {format_seconds(had)} that {core}"
+        yield _make_note(
+            "CPU time exceeds the cores", f"{how}: one of the numbers is wrong",
+            "state the cores of the run, hardware threads included: --cores N",
+        )  # fmt: skip
 
 
 def _of_ranks(profile: Profile) -> Iterator[Note]:
@@ -134,10 +150,10 @@ def _of_ranks(profile: Profile) -> Iterator[Note]:
             yield _make_note(
                 "partners missing", f"the only rank calls {call}: the ranks it talks to are not here", missing
             )
-    if not profile.has_measure("wall_s"):
+    alive = _sum_by_processor(profile, "wall_s")
+    if alive is None:
         return
-    factor = policy.RANKS_UNLIKE if profile.status.get("wall_s") == "measured" else policy.RANKS_UNLIKE_SAMPLED
-    alive = np.sum([phase.arrays["wall_s"].sum(axis=(0, 2)) for phase in profile.phases], axis=0)
+    factor = policy.RANKS_UNLIKE if profile.status["wall_s"] == "measured" else policy.RANKS_UNLIKE_SAMPLED
     alive = alive + sum((s for name, s in profile.outside.items() if name != UNRECORDED), np.zeros(len(alive)))
     whole = [q for q, one in enumerate(profile.processors) if one.thread == 0 and one.from_s is None is one.to_s]
     if not whole or not (0 < alive[whole].min() * factor < alive[whole].max()):
@@ -174,12 +190,9 @@ def _check_values(profile: Profile, bounds: Sequence[Bound], gaps: Sequence[Gap]
             "negative times", f"{', '.join(negative)} hold times below zero, beyond the clock's resolution"
         )
     slack = policy.TIME_SLACK_S + policy.TIME_SLACK * profile.actual_s
-    beyond = _longest_seconds(profile) - profile.actual_s
     highest = max((bound for bound in bounds if bound.seconds is not None), key=lambda bound: bound.seconds or 0.0)
-    if beyond > slack:
-        yield _make_note(
-            "times exceed the run", f"a processor's times exceed those of the run by {format_seconds(beyond)}"
-        )
+    if excess := _explain_excess(profile, slack):
+        yield _make_note("times exceed the run", excess)
     elif (highest.seconds or 0.0) - profile.actual_s > slack:
         how = f"the bound {highest.name} is {format_seconds(highest.seconds or 0.0)}, more than the run took"
         model = "; the machine model or the counts do not fit" if highest.status == "modelled" else ""
@@ -191,16 +204,25 @@ def _check_values(profile: Profile, bounds: Sequence[Bound], gaps: Sequence[Gap]
         yield _make_note("negative gap", one if len(wrong) == 1 else many)
 
 
-def _longest_seconds(profile: Profile) -> float:
-    """Return the seconds of the processor with the most wall time, inside and outside the phases."""
-    if not profile.has_measure("wall_s"):
-        return 0.0
-    total = np.zeros(len(profile.processors))
-    for phase in profile.phases:
-        total += phase.arrays["wall_s"].sum(axis=2).sum(axis=0)
-    for seconds in profile.outside.values():
-        total += seconds
-    return float(total.max())
+def _explain_excess(profile: Profile, slack: float) -> str | None:
+    """Return which times of a processor are longer than the run by more than ``slack`` (s), None where none are."""
+    present, computed = _sum_by_processor(profile, "wall_s"), _sum_by_processor(profile, "cpu_s")
+    if present is not None:
+        beyond = float(np.sum([present, *profile.outside.values()], axis=0).max()) - profile.actual_s
+        if beyond > slack:
+            return f"a processor's times exceed those of the run by {format_seconds(beyond)}"
+    if computed is not None:
+        beyond = float(computed.max()) - profile.actual_s
+        if beyond > slack + policy.CPU_TICK_S:
+            return f"a processor's CPU time exceeds the run by {format_seconds(beyond)}"
+    return None
+
+
+def _sum_by_processor(profile: Profile, name: str) -> FloatArray | None:
+    """Return the seconds of a measure in all phases by processor, None where it was not measured."""
+    if not profile.has_measure(name):
+        return None
+    return np.sum([phase.arrays[name].sum(axis=(0, 2)) for phase in profile.phases], axis=0)
 
 
 def _check_phases(profile: Profile, loads: ProfileLoads) -> Iterator[Note]:

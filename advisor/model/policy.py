@@ -54,6 +54,7 @@ PENALTIES: Final = {
     "partners missing": 0.5,
     "processors missing": 0.45,
     "processors share cores": 0.3,
+    "CPU time exceeds the cores": 0.3,
     "negative times": 0.3,
     "short phases": 0.2,
     "instances near the clock's resolution": 0.2,
@@ -108,6 +109,8 @@ ONE_REGION: Final = 0.95
 TIME_SLACK_S: Final = 1e-3
 #: … and this share of the run: tools begin and end at different points.
 TIME_SLACK: Final = 0.01
+#: Kernels that account CPU time by ticks may be off by one of each processor (seconds).
+CPU_TICK_S: Final = 0.01
 
 # The verdict (docs/quality.md)
 

@@ -87,6 +87,7 @@ DOUBTS = {
     "partners missing": alone(),
     "processors missing": sound(ranks_expected=3),
     "processors share cores": sound(cores=1),
+    "CPU time exceeds the cores": replace(with_array("cpu_s", 17.0), cores=1),
     "negative times": with_array("io_s", -0.1),
     "short phases": longer(1e-3),
     "instances near the clock's resolution": longer(1e-6),
@@ -114,6 +115,23 @@ def test_a_machine_that_is_too_slow_for_the_run_is_the_wrong_one() -> None:
     assert found.letter == "F"
     assert found.notes[0].text.endswith(
         "M is 41.0 s, more than the run took; the machine model or the counts do not fit"
+    )
+
+
+def test_more_cpu_time_than_the_cores_have_is_a_doubt_with_a_remedy() -> None:
+    busy = with_array("cpu_s", 17.0)  # 8 s of CPU time of two processors, and 16.5 s more, in 20 s
+    assert notes(replace(busy, cores=1)).keys() >= {"CPU time exceeds the cores", "processors share cores"}
+    told = notes(replace(busy, cores=1))["CPU time exceeds the cores"]
+    assert told.text.startswith("the processors used 24.5 s of CPU time, more than the 20.0 s that 1 core has")
+    assert "hardware threads" in (told.collect or "")
+    assert "CPU time exceeds the cores" not in notes(replace(busy, cores=2))
+    estimated = replace(busy, cores=1, status={**busy.status, "cpu_s": "estimated"})
+    assert "CPU time exceeds the cores" not in notes(estimated)
+
+
+def test_a_processor_does_not_compute_longer_than_the_run() -> None:
+    assert notes(with_array("cpu_s", 18.0))["times exceed the run"].text == (
+        "a processor's CPU time exceeds the run by 1.50 s"
     )
 
 

@@ -152,6 +152,16 @@ def exceeds(seconds: float, actual_s: float) -> bool:
     return has_doubt("times exceed the run", busy)
 
 
+def computes_beyond(seconds: float) -> bool:
+    """The first processor computes for ``seconds`` more than the run of 1 s took, the second for none."""
+    wall, computed = np.full((2, 2, 4), 1 / 8), np.zeros((2, 2, 4))
+    computed[:, 0] = (1.0 + seconds) / 8
+    nothing = {name: np.zeros((2, 2, 4)) for name in ("wait_s", "sync_s", "transfer_s", "io_s")}
+    lengths = {"duration_s": np.full(4, 0.25), "start_s": np.arange(4) / 4}
+    busy = with_phase(sound(actual_s=1.0), {**nothing, "cpu_s": computed, "wall_s": wall}, **lengths)
+    return has_doubt("times exceed the run", busy)
+
+
 # The score
 
 
@@ -297,6 +307,7 @@ BOUNDARIES: dict[str, tuple[Callable[[float], object], float, float]] = {
     "CLOCK_ERROR": (lambda x: has_doubt("clock uncertainty", with_waiting(4.0, x)), 0.25, 0.251),
     "ONE_REGION": (lambda x: has_doubt("one region", with_one_region(x)), 0.949, 0.95),
     "TIME_SLACK_S": (lambda x: exceeds(x, 0.1), 1.9e-3, 2.1e-3),
+    "CPU_TICK_S": (computes_beyond, 0.0209, 0.0211),
     "TIME_SLACK": (lambda x: exceeds(x, 20.0), 0.200, 0.202),
     "MERGED_SHARE": (hides_something, 0.0999, 0.1),
     "DOUBTFUL_GAP": (is_no_beginning, 0.5, 0.501),
