@@ -40,16 +40,14 @@ def _export_history(args: argparse.Namespace) -> int:
     """Write the history in a form for other programs; returns the exit code."""
     with history_location.open_runs(args) as runs:
         history_location.require_program(args.program, runs)
-        if args.form == "openmetrics":
-            output.write_output(_render_metrics(runs, args.program), args.output)
-            return 0
-        lines, problems = _render_lines(runs, args.program)
-    output.write_output("".join(lines), args.output, private=True)
+        by_lines = args.form == "jsonl"
+        text, problems = (_render_lines if by_lines else _render_metrics)(runs, args.program)
+    output.write_output(text, args.output, private=by_lines)
     output.write_messages(*problems)
     return 2 if problems else 0
 
 
-def _render_lines(runs: RunStore, program: str | None) -> tuple[list[str], list[str]]:
+def _render_lines(runs: RunStore, program: str | None) -> tuple[str, list[str]]:
     """Return one advice document a line, and what is said of runs that are left out."""
     from advisor.history.dialect import StoreLost
     from advisor.output.advice_document import build_advice_document
@@ -62,16 +60,15 @@ def _render_lines(runs: RunStore, program: str | None) -> tuple[list[str], list[
             raise
         except StoreError as error:
             problems.append(f"{error}; it is left out")
-    return lines, problems
+    return "".join(lines), problems
 
 
-def _render_metrics(runs: RunStore, program: str | None) -> str:
-    """Return the newest run of each program."""
+def _render_metrics(runs: RunStore, program: str | None) -> tuple[str, list[str]]:
+    """Return the newest run of each program, and what is said of runs that are left out."""
     from advisor.output.open_metrics import render_open_metrics
 
-    programs = runs.list_programs() if program is None else (program,)
-    newest = [entry for name in programs for entry in runs.list_entries(name, most=1)]
-    return render_open_metrics([runs.load_advice(entry.number) for entry in newest])
+    found, problems = runs.load_newest(runs.list_programs() if program is None else (program,))
+    return render_open_metrics(found), problems
 
 
 def _add_backup_arguments(parser: argparse.ArgumentParser) -> None:

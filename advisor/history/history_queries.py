@@ -10,7 +10,7 @@ from advisor.advice.earlier_runs import AppliedAction
 from advisor.history import access
 from advisor.history.dialect import StoreLost
 from advisor.history.items import ItemStore
-from advisor.history.runs import RunStore
+from advisor.history.runs import LAST_NUMBER, RunStore
 from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 #: So many runs of a program are looked at, the newest.
 LATEST: Final = 100
-#: The highest number that a run may have.
-_LAST: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +37,7 @@ class StoredHistory:
 
     location: HistoryLocation
     again: tuple[Path, ...] = ()
-    until: int = _LAST
+    until: int = LAST_NUMBER
     held: HistoryConnection | None = field(default=None, compare=False)
     problems: list[str] = field(default_factory=list, compare=False)
 

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 #: Stands in no path: before the number of a run that was read from one at which another run's content lies now.
 _PAST: Final = b"\0"
 _summaries: Final = run_packing.SummaryCache()
+#: Runs have smaller numbers, in any history.
+LAST_NUMBER: Final = 2**63 - 1
 _COLUMNS: Final = "id, program, run, build, started, added, ranks, actual_s, reader, grade, verdict"
 #: What advice on a new run asks of the history; a child that reads asks for nothing else (``child_reads``).
-ENTRIES: Final = f"SELECT {_COLUMNS} FROM runs ORDER BY id DESC LIMIT ?"
-ENTRIES_OF_PROGRAM: Final = f"SELECT {_COLUMNS} FROM runs WHERE program = ? ORDER BY id DESC LIMIT ?"
+ENTRIES: Final = f"SELECT {_COLUMNS} FROM runs WHERE id < ? ORDER BY id DESC LIMIT ?"
+ENTRIES_OF_PROGRAM: Final = f"SELECT {_COLUMNS} FROM runs WHERE program = ? AND id < ? ORDER BY id DESC LIMIT ?"
 LATEST_RUNS: Final = "SELECT id, stamp FROM runs WHERE program = ? AND id <= ? ORDER BY id DESC LIMIT ?"
 ADVICE_OF_RUN: Final = "SELECT advice FROM runs WHERE id = ?"
 STAMP_OF_RUN: Final = "SELECT stamp FROM runs WHERE id = ?"
@@ -195,11 +197,21 @@ class RunStore:
     def _decode(self, path: bytes) -> str:
         return dialect.decode_path(self._connection, path)
 
-    def list_entries(self, program: str | None = None, most: int = 1_000_000) -> tuple[RunEntry, ...]:
-        """Return the newest runs, of one program if given, the oldest first."""
+    def list_entries(
+        self, program: str | None = None, most: int = 1_000_000, before: int = LAST_NUMBER
+    ) -> tuple[RunEntry, ...]:
+        """Return the newest runs ``before`` the one of that number, of one program if given, the oldest first."""
         asked, values = (ENTRIES, ()) if program is None else (ENTRIES_OF_PROGRAM, (program,))
-        rows = self._connection.execute(asked, (*values, most))
+        rows = self._connection.execute(asked, (*values, before, most))
         return tuple(RunEntry(*row) for row in rows.fetchall()[::-1])
+
+    def load_newest(self, programs: Sequence[str]) -> tuple[list[Advice], list[str]]:
+        """Return the advice on the newest run of each of these programs, and what is said of those that can't be read.
+
+        Raises ``StoreLost``.
+        """
+        found = [self.load_latest_advice(program, 1, (), LAST_NUMBER) for program in programs]
+        return [advice for one in found for advice in one.advice], [one.problem for one in found if one.problem]
 
     def list_programs(self) -> tuple[str, ...]:
         """Return the programs of all runs, the one that ran last first."""

@@ -7,8 +7,10 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
@@ -189,6 +191,20 @@ def test_what_is_exported_and_backed_up_is_complete(place: Path, capsys: pytest.
     (place / "state").mkdir()
     (place / "copy.sqlite").rename(place / "state" / "history.sqlite")
     assert json.loads(run(capsys, "history", "--format", "json").out)["parts"][0]["rows"][0][1] == "fig4"
+
+
+@pytest.mark.parametrize(("form", "kept"), [("jsonl", '"program": "other"'), ("openmetrics", 'program="other"')])
+def test_a_damaged_run_is_left_out_of_an_export(
+    place: Path, capsys: pytest.CaptureFixture[str], form: str, kept: str
+) -> None:
+    profile(place / "runs" / "one.json")
+    profile(place / "runs" / "two.json", program="other")
+    once(capsys)
+    with closing(sqlite3.connect(place / "state" / "history.sqlite")) as connection, connection:
+        connection.execute("UPDATE runs SET advice = X'00' WHERE program = 'fig4'")
+    shown = run(capsys, "export", "--format", form)
+    assert (shown.code, kept in shown.out, "fig4" in shown.out) == (2, True, False)
+    assert "left out" in shown.err
 
 
 def test_status_counts_every_file_and_says_what_is_in_the_way(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,9 +6,12 @@ import asyncio
 import base64
 import json
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import quote
 
 import advice_samples as samples
 import html5lib
@@ -101,6 +104,37 @@ def test_documents_say_what_the_history_holds(state: Path) -> None:
     metrics = ask(app, "/metrics")
     assert metrics.headers["content-type"].startswith("application/openmetrics-text")
     assert b"# EOF" in metrics.body
+
+
+def test_runs_come_in_parts(state: Path) -> None:
+    app = build(state)
+
+    def list_runs(query: str) -> tuple[list[int], int | None]:
+        answer = json.loads(ask(app, f"/api/v1/runs?{query}").body)
+        return [one["number"] for one in answer["runs"]], answer["before"]
+
+    assert list_runs("") == ([1, 2, 3], None)
+    assert list_runs("limit=2") == ([2, 3], 2)
+    assert list_runs("limit=2&before=2") == ([1], None)
+    assert list_runs("program=jacobi&limit=1") == ([2], 2)
+    assert list_runs("program=jacobi&limit=1&before=2") == ([1], None)
+    assert list_runs("before=1") == ([], None)
+
+
+@pytest.mark.parametrize("said", ["0", "-1", "1001", "x", "", "9" * 5000, "\N{SUPERSCRIPT TWO}"])
+def test_an_impossible_number_of_runs_is_refused(state: Path, said: str) -> None:
+    answer = ask(build(state), f"/api/v1/runs?limit={quote(said)}")
+    assert (answer.status, answer.body) == (400, b"limit: expected a whole number from 1 to 1000\n")
+
+
+def test_a_damaged_run_takes_its_own_metrics_only(tmp_path: Path) -> None:
+    add_runs(tmp_path, [make_run(), make_run("solver")])
+    with closing(sqlite3.connect(tmp_path / "history.sqlite")) as connection, connection:
+        connection.execute("UPDATE runs SET advice = X'00' WHERE program = 'jacobi'")
+    metrics = ask(build(tmp_path), "/metrics")
+    assert metrics.status == 200
+    assert b'program="solver"' in metrics.body
+    assert b'program="jacobi"' not in metrics.body
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ from advisor.history.access import read_history
 from advisor.history.dialect import StoreLost
 from advisor.history.file_states import FileStates
 from advisor.history.items import ItemStore
-from advisor.history.runs import RunStore
+from advisor.history.runs import LAST_NUMBER, RunStore
 from advisor.model.errors import AdvisorError, StoreError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ HEADERS: Final = (
 #: Of pages, which carry the hashes of their style and script themselves, and of everything else.
 _PAGE_POLICY: Final = b"frame-ancestors 'none'"
 _POLICY: Final = b"default-src 'none'; frame-ancestors 'none'"
-#: Digits of the largest number of a run that a history can hold, 2**63 - 1.
+#: Digits of the largest number of a run that a history can hold.
 _MOST_DIGITS: Final = 19
 #: Runs of a program on the page that lists all, runs in a document, and answers that are kept.
 _RUNS, _ENTRIES, _KEPT = 20, 1_000, 64
@@ -77,7 +77,16 @@ def build_application(answers: HistoryAnswers, token: str | None, hosts: Sequenc
         Route("/runs/{number}", answer_page(lambda request: answers.render_run(_run_number(request)))),
         Route("/metrics", _guard(answer_metrics)),
         Route("/api/v1/programs", answer_document(lambda _: answers.list_programs())),
-        Route("/api/v1/runs", answer_document(lambda request: answers.list_runs(request.query_params.get("program")))),
+        Route(
+            "/api/v1/runs",
+            answer_document(
+                lambda request: answers.list_runs(
+                    request.query_params.get("program"),
+                    _read_number(request, "limit", most=_ENTRIES),
+                    _read_number(request, "before", most=LAST_NUMBER),
+                )
+            ),
+        ),
         Route(
             "/api/v1/runs/{number}",
             answer_document(lambda request: answers.build_run_document(_run_number(request))),
@@ -97,7 +106,16 @@ def _run_number(request: Request) -> int:
     said = str(request.path_params["number"])
     if not (said.isascii() and said.isdigit() and len(said) <= _MOST_DIGITS):
         raise HTTPException(404, f"no run has the number {said[:_MOST_DIGITS]!r}\n")
-    return min(int(said), 2**63 - 1)
+    return min(int(said), LAST_NUMBER)
+
+
+def _read_number(request: Request, name: str, most: int) -> int:
+    """Return a number from 1 to ``most`` that the query gives, ``most`` where it gives none."""
+    said = request.query_params.get(name, str(most))
+    number = int(said) if said.isascii() and said.isdigit() and len(said) <= _MOST_DIGITS else 0
+    if not 1 <= number <= most:
+        raise HTTPException(400, f"{name}: expected a whole number from 1 to {most}\n")
+    return number
 
 
 def _program_name(request: Request) -> str:
@@ -198,12 +216,13 @@ class HistoryAnswers:
             "programs": [{"newest": asdict(one.newest), "new_items": one.new_items} for one in found],
         }
 
-    def list_runs(self, program: str | None) -> dict[str, Any]:
-        """Return the newest runs, of one program if given, the oldest first."""
+    def list_runs(self, program: str | None, limit: int, before: int) -> dict[str, Any]:
+        """Return the newest runs before one, of a program if given, the oldest first, and what leads to older ones."""
         with read_history(self._location) as connection:
-            return {
-                "schema": SCHEMA, "runs": [asdict(one) for one in RunStore(connection).list_entries(program, _ENTRIES)],
-            }  # fmt: skip
+            found = RunStore(connection).list_entries(program, limit + 1, before)
+        shown = found[-limit:]
+        older = shown[0].number if len(found) > limit else None
+        return {"schema": SCHEMA, "runs": [asdict(one) for one in shown], "before": older}
 
     def list_items(self, program: str) -> dict[str, Any]:
         """Return the items of a program with their states."""
@@ -278,5 +297,4 @@ class HistoryAnswers:
 
         with read_history(self._location) as connection:
             runs = RunStore(connection)
-            newest = [runs.list_entries(program, 1)[0] for program in runs.list_programs()]
-            return render_open_metrics([runs.load_advice(entry.number) for entry in newest])
+            return render_open_metrics(runs.load_newest(runs.list_programs())[0])
