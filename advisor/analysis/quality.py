@@ -222,7 +222,8 @@ def _sum_by_processor(profile: Profile, name: str) -> FloatArray | None:
     """Return the seconds of a measure in all phases by processor, None where it was not measured."""
     if not profile.has_measure(name):
         return None
-    return np.sum([phase.arrays[name].sum(axis=(0, 2)) for phase in profile.phases], axis=0)
+    total: FloatArray = np.sum([phase.arrays[name].sum(axis=(0, 2)) for phase in profile.phases], axis=0)
+    return total
 
 
 def _check_phases(profile: Profile, loads: ProfileLoads) -> Iterator[Note]:

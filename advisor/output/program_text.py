@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from advisor.output import numbers
 from advisor.output.details import render_observations
+from advisor.output.no_advice import render_no_advice
 from advisor.output.recommendation_text import render_recommendation
-from advisor.output.sections import render_bullet, render_heading, render_paragraph
+from advisor.output.sections import render_bullet, render_command, render_heading, render_paragraph
 from advisor.output.sparkline import describe_values, draw_sparkline
 from advisor.output.tables import ColumnHead, render_table
 from advisor.output.text_cells import make_line, pad_text, shorten_text
 from advisor.output.watch_screen import render_change_lines
 from advisor.output.waterfall import render_waterfall
-from advisor.output.wording import GAPS
+from advisor.output.wording import GAPS, select_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -83,7 +84,9 @@ def render_program(number: int, advice: Advice, change: Comparison | None, page:
     lines.append(make_line())
     lines += render_waterfall(advice, page) if advice.gaps else []
     if not advice.recommendations:
-        lines += [make_line(), *render_paragraph(advice.verdict, page, "bold")]
+        lines += [make_line(), *render_no_advice(advice, page)]
+        command = select_command(advice) if advice.verdict == "insufficient evidence" else None
+        lines += [render_command("next: ", command, page)] if command else []
     return lines
 
 

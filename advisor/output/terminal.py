@@ -4,27 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from advisor.model.records import OTHER_PROGRAMS, WAITING_UNKNOWN
 from advisor.output import numbers
 from advisor.output.details import render_details
 from advisor.output.explanation_text import render_parts
+from advisor.output.no_advice import render_no_advice
 from advisor.output.page import render_lines
 from advisor.output.recommendation_text import render_next_steps
 from advisor.output.sections import render_bullet, render_command, render_heading, render_paragraph
 from advisor.output.text_cells import make_line, shorten_text, wrap_text
 from advisor.output.waterfall import render_waterfall
 from advisor.output.wording import (
-    describe_bound,
-    describe_gap,
     describe_grade,
-    describe_hot_spots,
     describe_processors,
     group_unavailable_bounds,
     group_unknown_bounds,
-    holds_rest,
-    is_open,
     select_command,
-    sum_edges,
     worst_notes,
 )
 
@@ -33,7 +27,7 @@ if TYPE_CHECKING:
 
     from rich.text import Text
 
-    from advisor.model.records import Advice, Gap
+    from advisor.model.records import Advice
     from advisor.output.page import Page
 
 _NOTES = 2
@@ -89,64 +83,7 @@ def _render_seconds(advice: Advice, page: Page) -> list[Text]:
 
 
 def _render_verdict(advice: Advice, page: Page) -> list[Text]:
-    if advice.verdict == "advice":
-        return render_next_steps(advice, page)
-    if advice.verdict == "nothing significant":
-        return _render_nothing(advice, page)
-    return _render_insufficient(advice, page)
-
-
-def _render_nothing(advice: Advice, page: Page) -> list[Text]:
-    if computation := describe_bound(advice):
-        sentence = f"No gap above the computation is large enough to act on. {computation}"
-        return render_paragraph(page.clean_remark(sentence), page, "bold yellow")
-    if any(note.name == WAITING_UNKNOWN for note in advice.grade.notes):
-        sentence = (
-            f"Nothing significant in input and output, and nothing else was recorded.{_describe_largest_gap(advice)}"
-        )
-    else:
-        sentence = f"Nothing significant: no gap is large enough to act on.{_describe_largest_gap(advice)}"
-    return render_paragraph(page.clean_remark(sentence), page, "bold green")
-
-
-def _describe_largest_gap(advice: Advice) -> str:
-    """Return a sentence about the largest gap, as far as it is the program's own; none where no gap holds any time."""
-    taken = advice.profile.outside.get(OTHER_PROGRAMS)
-    taken_s = 0.0 if taken is None else float(taken.max())
-
-    def own_seconds(gap: Gap) -> float:
-        return gap.seconds - (taken_s if "X" in gap.members else 0.0)
-
-    largest = max(advice.gaps, key=own_seconds, default=None)
-    if largest is None or own_seconds(largest) <= 0:
-        return ""
-    seconds = own_seconds(largest)
-    share = seconds / advice.profile.actual_s if seconds != largest.seconds else largest.share
-    amount = f"{numbers.format_duration(seconds)}, {numbers.format_percentage(share)} of the run"
-    edges = sum_edges(advice.profile)
-    if holds_rest(largest) and edges > largest.seconds / 2:
-        amount += f"; start-up and shutdown take {numbers.format_duration(edges)}, which a longer run makes up for"
-    return f" The largest is {largest.name} ({describe_gap(largest)}) with {amount}."
-
-
-def _render_insufficient(advice: Advice, page: Page) -> list[Text]:
-    bound = describe_bound(advice)
-    if is_open(advice):
-        sentence = "Not enough evidence to choose an action: the facts that would decide were not measured."
-        if any(note.name == OTHER_PROGRAMS for note in advice.grade.notes):
-            sentence = (
-                "Not enough evidence to choose an action: other programs held the cores, and what is certain all the "
-                "same is too little to act on. Run it again, longer or when less else runs (uptime shows the load)."
-            )
-        return render_paragraph(
-            page.clean_remark(sentence + (f" {bound}" if bound else _describe_largest_gap(advice))), page, "bold red"
-        )
-    lines = render_paragraph("Not enough evidence for advice.", page, "bold red")
-    for note in worst_notes(advice):
-        lines += render_bullet(page.clean_remark(note.text), page)
-    if known := describe_hot_spots(advice):
-        lines += render_paragraph(page.clean_remark(f"What is known: {known}"), page)
-    return lines
+    return render_next_steps(advice, page) if advice.verdict == "advice" else render_no_advice(advice, page)
 
 
 def _render_unseen(advice: Advice, page: Page) -> list[Text]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import advice_samples as samples
@@ -287,6 +287,33 @@ def test_a_narrow_screen_shows_the_list_or_the_program(state: Path) -> None:
         await wait_for_text(pilot, "solver", "jacobi v2: 60.3 s")
 
     drive(state, steps, (60, 20))
+
+
+@pytest.mark.parametrize(("columns", "room"), [(60, 25), (80, 45), (120, 13), (200, 24)])
+def test_names_have_the_room_that_the_list_leaves(tmp_path: Path, columns: int, room: int) -> None:
+    name = "a_program_with_quite_a_long_name_of_fifty_letters__"
+    add_runs(tmp_path / "state", [make_run(name)])
+
+    async def steps(pilot: Pilot[None]) -> None:
+        await wait_for(pilot, lambda: [len(row[0]) for row in rows_of(app_of(pilot), "programs")] == [room])
+        (shown,) = (row[0] for row in rows_of(app_of(pilot), "programs"))
+        assert (shown[:5], shown[-5:], "…" in shown) == (name[:5], name[-5:], True)
+
+    drive(tmp_path / "state", steps, (columns, 30))
+
+
+@pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
+def test_why_there_are_no_items_takes_their_place(tmp_path: Path, size: tuple[int, int]) -> None:
+    short = replace(samples.insufficient(), gaps=())
+    add_runs(tmp_path / "state", [short])
+
+    async def steps(pilot: Pilot[None]) -> None:
+        await wait_for_text(pilot, "jacobi")
+        await pilot.press("enter")
+        await wait_for_text(pilot, "2 of 4 ranks are missing", "next: ./jacobi -steps 1000")
+        assert app_of(pilot).focused is app_of(pilot).query_one("#gaps")
+
+    drive(tmp_path / "state", steps, size)
 
 
 def test_the_mouse_chooses_programs_and_tabs(state: Path) -> None:

@@ -146,6 +146,9 @@ def test_a_session_from_the_first_build_to_the_end(tmp_path: Path, golden: Calla
         terminal.until("other", "? no repeat", gone="fig4 v3: 52.0 s")
         terminal.resize(100, 36)
         wait_until(lambda: terminal.text() == wide, lambda: f"{terminal.text()}is not\n{wide}")
+        terminal.resize(120, 40)
+        name = "tmux-beside.txt"
+        golden(terminal.until_same(name, "fig4 v3: 52.0 s", "suppressed    1", "other", "│"), name)
         terminal.press("q")
         terminal.until("ended with status 0")
 

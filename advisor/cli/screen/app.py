@@ -132,7 +132,8 @@ class WatchApp(HistoryScreen):
         """Show one of the parts of the chosen program."""
         self.screen_stack[0].add_class("-detail")
         self.screen_stack[0].query_one("#tabs", TabbedContent).active = f"tab-{name}"
-        part: Widget = self._item_table if name == "gaps" else self._page_view(name)
+        has_items = name == "gaps" and self._item_table.row_count
+        part: Widget = self._item_table if has_items else self._page_view(name)
         if part.region:
             self.screen_stack[0].set_focus(part)
         else:  # it has no place yet

@@ -16,9 +16,8 @@ from textual.containers import Horizontal, Vertical
 from textual.widgets import DataTable, Footer, Input, Static, TabbedContent, TabPane
 from textual.worker import get_current_worker
 
-from advisor.cli.screen import tables
 from advisor.cli.screen.page_view import PageView
-from advisor.cli.screen.tables import ItemTable
+from advisor.cli.screen.tables import ItemTable, ProgramTable, RowTable, trend_key
 from advisor.model.errors import AdvisorError
 from advisor.output import program_text
 from advisor.output.history_series import build_history_series
@@ -73,7 +72,7 @@ class HistoryScreen(App[None]):
         with Horizontal(id="middle"):
             with Vertical(id="programs-side"):
                 yield Input(placeholder="part of a name or build", id="filter")
-                yield tables.RowTable(id="programs", cursor_type="row")
+                yield ProgramTable(id="programs", cursor_type="row")
             with Vertical(id="detail-side"), TabbedContent(id="tabs"):
                 with TabPane("1 Gaps", id="tab-gaps"):
                     yield PageView(self._page, id="gaps")
@@ -89,7 +88,7 @@ class HistoryScreen(App[None]):
     def on_mount(self) -> None:
         """Begin to look."""
         self.theme = "ansi-dark"
-        self._program_table.show_rows((), tables.PROGRAM_COLUMNS)
+        self._program_table.show_programs((), self._page)
         self._program_table.focus()
         self._show_top()
         self.set_interval(_LOOK_S, self.look_again)
@@ -97,8 +96,8 @@ class HistoryScreen(App[None]):
         self._on_ready()
 
     @property
-    def _program_table(self) -> tables.RowTable:
-        return self.screen_stack[0].query_one("#programs", tables.RowTable)
+    def _program_table(self) -> ProgramTable:
+        return self.screen_stack[0].query_one("#programs", ProgramTable)
 
     @property
     def _item_table(self) -> ItemTable:
@@ -155,7 +154,7 @@ class HistoryScreen(App[None]):
             self.call_from_thread(self._show_programs)
             self.call_from_thread(self._load_chosen)
             for one in self._programs:
-                key = tables.trend_key(one)
+                key = trend_key(one)
                 if worker.is_cancelled:
                     return
                 if key not in self._trends:
@@ -183,18 +182,19 @@ class HistoryScreen(App[None]):
     # What is shown.
 
     def _show_programs(self) -> None:
-        """Show the list as far as the filter lets it through; the cursor stays on its program."""
-        wanted = self.screen_stack[0].query_one("#filter", Input).value.casefold()
-        shown = [one for one in self._programs if wanted in f"{one.program} {one.newest.build or ''}".casefold()]
-        rows = tuple(
-            tables.build_program_row(one, self._trends.get(tables.trend_key(one)), self._page) for one in shown
-        )
-        self._program_table.show_rows(rows)
+        """Show the list, or that there is nothing to list yet."""
+        self._fill_list()
         self._choose_cursor()
         self._show_top()
         if not self._programs:
             text = f"Waiting for the first profile in {self._roots}"
             self._page_view("gaps").show_lines(lambda page: [make_line((page.clean_remark(text), "bold"))])
+
+    def _fill_list(self) -> None:
+        """List the programs that the filter lets through; the cursor stays on its program."""
+        wanted = self.screen_stack[0].query_one("#filter", Input).value.casefold()
+        shown = [one for one in self._programs if wanted in f"{one.program} {one.newest.build or ''}".casefold()]
+        self._program_table.show_programs([(one, self._trends.get(trend_key(one))) for one in shown], self._page)
 
     def _show_program(self, view: ProgramView) -> None:
         self._view = view
@@ -209,12 +209,15 @@ class HistoryScreen(App[None]):
 
     def _show_items(self) -> None:
         if self._view is not None:
-            self._item_table.show_items(self._view, self._page)
+            table = self._item_table
+            table.show_items(self._view, self._page)
+            self.screen_stack[0].set_class(not table.row_count, "-no-items")
 
-    @on(ItemTable.Resized)
-    def draw_items_again(self) -> None:
-        """Choose the columns of items anew for another width; a last message comes when the screen has ended."""
+    @on(RowTable.Resized)
+    def draw_tables_again(self) -> None:
+        """Choose the columns of tables anew for another width; a last message comes when the screen has ended."""
         if self.screen_stack:
+            self._fill_list()
             self._show_items()
 
     def _show_files(self) -> None:

@@ -17,7 +17,7 @@ from advisor.output.sparkline import draw_sparkline
 from advisor.output.text_cells import make_line, pad_text, shorten_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from textual.binding import BindingType
     from textual.events import Resize
@@ -29,8 +29,9 @@ if TYPE_CHECKING:
     from advisor.output.program_text import Trend
 
 
-#: Names and widths of the columns, in cells.
-PROGRAM_COLUMNS: Final = (("program", 13), ("trend", 11), ("run time", 8), ("runs", 6))
+#: Names and widths of the columns beside the names of programs, and what a name has at least (cells).
+_PROGRAM_COLUMNS: Final = (("trend", 11), ("run time", 8), ("runs", 6))
+_SHORTEST_NAME: Final = 13
 #: The columns beside the words, and the widths from which on there is room for what is expected, and where (cells).
 _STATE, _TIME, _PADDING = 12, 9, 2
 _WITH_EXPECTED, _WITH_PLACE = 75, 90
@@ -55,6 +56,13 @@ class RowTable(DataTable[Text]):
         Binding("end", "scroll_bottom", show=False),
     ]
     _shown: tuple[Row, ...] = ()
+
+    class Resized(Message):
+        """The table has another width."""
+
+    def on_resize(self, event: Resize) -> None:
+        """Say that the columns must be chosen anew."""
+        self.post_message(self.Resized())
 
     @property
     def chosen_key(self) -> str | None:
@@ -91,28 +99,40 @@ def trend_key(one: ProgramSummary) -> tuple[str, int, str]:
     return one.program, one.newest.number, one.newest.added
 
 
-def build_program_row(one: ProgramSummary, trend: Trend | None, page: Page) -> Row:
-    """Return the row of a program; its trend may not be known yet."""
-    widths = dict(PROGRAM_COLUMNS)
+class ProgramTable(RowTable):
+    """Programs, each with its trend and its newest run times; names have the room that the others leave."""
+
+    _columns: tuple[tuple[str, int], ...] = ()
+
+    def show_programs(self, programs: Sequence[tuple[ProgramSummary, Trend | None]], page: Page) -> None:
+        """Show these programs; the trend of some may not be known yet."""
+        columns = choose_program_columns(self.size.width)
+        rows = [_build_program_row(one, trend, dict(columns), page) for one, trend in programs]
+        changed = columns != self._columns
+        self._columns = columns
+        self.show_rows(rows, columns if changed else None)
+
+
+def choose_program_columns(width: int) -> tuple[tuple[str, int], ...]:
+    """Return names and widths of the columns of a list of programs that is so wide, in cells."""
+    others = sum(each for _, each in _PROGRAM_COLUMNS) + (len(_PROGRAM_COLUMNS) + 1) * _PADDING + _SCROLLBAR
+    return ("program", max(_SHORTEST_NAME, width - others)), *_PROGRAM_COLUMNS
+
+
+def _build_program_row(one: ProgramSummary, trend: Trend | None, widths: Mapping[str, int], page: Page) -> Row:
     name = page.clean_name(one.program if one.program.strip() else repr(one.program))
     many = f"{len(one.run_times)}{'+' if len(one.run_times) == MOST_RUN_TIMES else ''}"
     drawn = many if page.lists else draw_sparkline(one.run_times, widths["runs"], page)
     time = numbers.format_duration(one.newest.actual_s) if one.newest.actual_s is not None else "no time"
     moved = (format_trend(trend, page), trend.style) if trend else (page.signs.ellipsis, "dim")
-    return Row(
-        one.program,
-        (
-            make_line(
-                (
-                    shorten_text(name, widths["program"], page.signs.ellipsis),
-                    "bold" if one.new_items else "",
-                )
-            ),
-            make_line(moved),
-            make_line(pad_text(time, widths["run time"], "right")),
-            make_line((drawn, "cyan")),
-        ),
+    shown = shorten_text(name, widths["program"], page.signs.ellipsis)
+    cells = (
+        make_line((shown, "bold" if one.new_items else "")),
+        make_line(moved),
+        make_line(pad_text(time, widths["run time"], "right")),
+        make_line((drawn, "cyan")),
     )
+    return Row(one.program, cells)
 
 
 class ItemColumns(NamedTuple):
@@ -135,13 +155,6 @@ def choose_item_columns(width: int) -> ItemColumns:
 
 class ItemTable(RowTable):
     """Items with their states, what they win at most, and where they are."""
-
-    class Resized(Message):
-        """The table has another width."""
-
-    def on_resize(self, event: Resize) -> None:
-        """Say that the columns must be chosen anew."""
-        self.post_message(self.Resized())
 
     def show_items(self, view: ProgramView, page: Page) -> None:
         """Show the items of a program: those of its newest run in their order, then those that are gone."""
