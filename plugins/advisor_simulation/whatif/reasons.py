@@ -16,6 +16,7 @@ _CACHES: Final = "the order of references within a loop, which this changes, sta
 _NODES: Final = "nodes to map to have to be named (--ranks-per-node, with a trace); a model can tell, too"
 
 _FILES: Final = "how long a file system takes for other requests than those recorded stands in no recording"
+_SUMS: Final = "sums over the run do not tell when and for whom it happens; record the run (gapwatch run)"
 _DEVICES: Final = "device runs have their own replay: the expected gain of the item comes from it"
 
 #: Changes that recorded runs say nothing about.
@@ -67,6 +68,9 @@ OF_RUNS: Final[Mapping[Words, str]] = {
     ("placement", "pinned"): "what migration between cores has cost was not recorded",
     ("startup", "shorter"): "nothing tells by how much it can be shorter",
     ("shutdown", "shorter"): "nothing tells by how much it can be shorter",
+    ("division", "ranks and threads"): _SUMS,
+    ("output", "rarer"): _SUMS,
+    ("cores", "exclusive"): _SUMS,
     ("io", "aligned"): _FILES,
     ("io", "balanced"): _FILES,
     ("io", "in order"): _FILES,
