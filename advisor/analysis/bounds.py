@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.analysis.device_ladder import compute_device_bounds
-from advisor.analysis.disturbance import BUSY
+from advisor.analysis.disturbance import has_free_cores
 from advisor.analysis.loads import summarize_loads
 from advisor.analysis.machine_bounds import COUNTS, compute_machine_bound
 from advisor.analysis.measures import join_reasons, missing_quantity, recording_command, worst_status
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 AVERAGES: Final = ("I", "IP", "IPC", "IPCO")
 #: Bounds that exist only where synchronizations divide the run.
 NEED_PHASES: Final = ("IP", "IPCOLM", "IPCOLMD", "IPCOLMDS", "IPCOLMDSW")
-#: Cores are shared where all of them are busy for so much of the run.
-_CROWDED: Final = 0.75
 #: Bounds whose seconds cannot be told apart when processors share cores.
 NEED_OWN_CORES: Final = ("IPC", "IPCOLMDS")
 
@@ -134,11 +132,9 @@ def _add_reasons(bound: Bound, profile: Profile, needs: list[Quantity]) -> Bound
 def explain_shared_cores(profile: Profile) -> str | None:
     """Return why transfer, waiting and system time cannot be distinguished, if processors share cores.
 
-    Processors that are known to sleep for most of the time, as those of runtimes that keep many, take no core.
+    Processors that sleep for most of the time, as those of runtimes that keep many, take no core.
     """
-    if profile.cores is None or len(profile.processors) <= profile.cores:
-        return None
-    if BUSY in profile.counts and profile.counts[BUSY].sum() < _CROWDED * profile.cores * profile.actual_s:
+    if profile.cores is None or len(profile.processors) <= profile.cores or has_free_cores(profile):
         return None
     cores = "1 core" if profile.cores == 1 else f"{profile.cores} cores"
     return (

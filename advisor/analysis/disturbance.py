@@ -37,8 +37,23 @@ UNEVEN_GAPS: Final = frozenset({"L", "M'", "D", "W"})
 #: By so much of the computation equal work may differ from one run to the next, the slowest processor from the mean
 #: (docs/recording.md).
 SPEED_SHARE: Final = 0.1
+#: Where no more is known than sums over the run, its processors crowd the cores that are busy for so much of it.
+_CROWDED: Final = 0.75
 #: Less of the run does not matter.
 _LEAST_SHARE: Final = 0.01
+
+
+def has_free_cores(profile: Profile) -> bool:
+    """Return whether it was seen that hardly more processors want a core at a time than there are cores.
+
+    A recording tells this from what its threads did at each time: their delays are other programs' doing then.
+    """
+    if LONGEST_DELAY in profile.counts:
+        return True
+    return (
+        BUSY in profile.counts
+        and float(profile.counts[BUSY].sum()) < _CROWDED * (profile.cores or 0) * profile.actual_s
+    )
 
 
 def disturbance_seconds(profile: Profile) -> float:

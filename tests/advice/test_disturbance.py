@@ -67,6 +67,16 @@ def test_input_and_output_are_known_down_to_what_delayed_their_calls() -> None:
         assert (span.low, span.high) == pytest.approx((low, 1.0)), f"{delay_s} s: less than 1 % of the run is nothing"
 
 
+def test_processors_that_were_seen_to_want_few_cores_share_none() -> None:
+    """Two processors and one core, which is too little unless a recording told that others caused all delays."""
+    profile = replace(unbalanced(2.0), cores=1)
+    assert sheet_of(profile).run.values["run.oversubscription"] == 1
+    assert bounds.explain_shared_cores(profile) is None
+    profile = replace(profile, counts={})
+    assert sheet_of(profile).run.values["run.oversubscription"] == 2
+    assert bounds.explain_shared_cores(profile) is not None
+
+
 def test_a_gap_is_known_down_to_what_others_cannot_have_made() -> None:
     for longest_s, low in ((0.0, 5.0), (2.0, 3.0), (7.0, 0.0)):
         span = sheet_of(unbalanced(longest_s)).run.gap_span("L")

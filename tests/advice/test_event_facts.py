@@ -115,7 +115,7 @@ def test_operating_system() -> None:
         ("MPI_Reduce", {"reductions", "collects"}),
         ("MPI_Gatherv", {"collects", "gathers"}),
         ("MPI_Comm_dup", {"sets up"}),
-        ("MPI_Neighbor_alltoall", {"all to all"}),
+        ("MPI_Neighbor_alltoall", {"sends"}),
         ("MPI_Bcast", {"broadcasts"}),
         ("MPI_Scatter", set()),
         ("pthread_cond_wait", {"notices", "hands over", "waits at a queue"}),

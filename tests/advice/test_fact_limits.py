@@ -128,6 +128,21 @@ def is_collected(kept: float = 1.0, of_all: float = 1.0) -> bool:
     return collecting._is_collected(profile)
 
 
+def is_answered(answers: float = 5.0, to_others: float = 0.0) -> bool:
+    """Two ranks send the first one 5 messages, which answers so many, and so many to others."""
+    sent = np.array([[answers, 5.0 + to_others, 0.0]])
+    counts = {"messages": sent, collecting.TO_FIRST: np.array([[0.0, 5.0, 0.0]])}
+    profile: Any = SimpleNamespace(counts=counts, processors=[SimpleNamespace(rank=n) for n in range(3)])
+    asked = collecting._sum_asked(profile)
+    return asked is not None and asked[0] > 0
+
+
+def has_free_cores(busy: float) -> bool:
+    counts = {disturbance.BUSY: np.array([[busy * 40.0]])}
+    profile: Any = SimpleNamespace(counts=counts, cores=2, actual_s=20.0)
+    return disturbance.has_free_cores(profile)
+
+
 def is_disturbed(share: float) -> bool:
     profile: Any = SimpleNamespace(counts={}, outside={OTHER_PROGRAMS: np.array([share * 20.0])}, actual_s=20.0)
     return disturbance.disturbance_seconds(profile) > 0
@@ -154,7 +169,10 @@ BOUNDARIES: dict[str, tuple[Callable[[float], object], float, float]] = {
     "of_code._KNOWN": (lambda x: code_share("scalar", x, 0.1) is not None, 0.499, 0.5),
     "of_code._CERTAIN": (lambda x: code_share("math", 0.3, x) is not None, 0.199, 0.2),
     "collecting._MAIN": (lambda x: is_collected(kept=x), 0.499, 0.5),
+    "collecting._ALONE": (lambda x: is_answered(to_others=10.0 / x - 10.0), 0.899, 0.9),
+    "collecting._ANSWERED": (lambda x: is_answered(answers=5.0 * x), 0.799, 0.8),
     "disturbance._LEAST_SHARE": (is_disturbed, 0.00999, 0.01),
+    "disturbance._CROWDED": (has_free_cores, 0.75, 0.749),
 }
 #: Those whose boundary is tested elsewhere: of messages in ``test_facts.py``, of computation that CPU clocks prove in
 #: ``test_proven_imbalance.py``.

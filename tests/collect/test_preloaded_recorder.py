@@ -111,7 +111,7 @@ def test_a_killed_rank_leaves_what_it_did(tmp_path: Path, library: str) -> None:
     assert (tmp_path / "home" / "advice.txt").read_text("utf-8").index("died") < 600  # at the top
     advice = " ".join((tmp_path / "home" / "advice.txt").read_text("utf-8").split())
     assert "Evidence" in advice
-    assert "the recording died: rank 0, rank 1" in advice
+    assert "the recording died: rank 0 and rank 1" in advice
 
 
 def test_a_limit_stops_all_ranks_at_the_same_time(tmp_path: Path) -> None:

@@ -94,6 +94,6 @@ def test_the_lock_of_a_shared_value_is_a_lock_and_no_packing(tmp_path: Path) -> 
     assert "recorded into" in err, err
     profile = recording.advisor_read(folder)
     counts = profile.counts
-    assert counts["code.pickled_s"].sum() == 0
+    assert counts["code.pickled_s"].sum() < 0.05 * counts["code.all_s"].sum(), "to start a process takes some"
     worked = next(row for row, region in enumerate(profile.regions) if region.name == "add")
     assert counts["code.lock_s"][worked].sum() > 0.5 * counts["code.all_s"][worked].sum() > 0

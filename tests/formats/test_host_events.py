@@ -81,7 +81,7 @@ def test_what_is_odd_is_noted(tmp_path: Path) -> None:
 
 def test_programs_beside_each_other_are_no_run(tmp_path: Path) -> None:
     names = [{"ph": "M", "name": "process_name", "pid": n, "args": {"name": name}} for n, name in enumerate("ab")]
-    with pytest.raises(InputError, match="different programs, not of one parallel run: a, b"):
+    with pytest.raises(InputError, match="different programs, not of one parallel run: a and b"):
         read_events(tmp_path / "t.json", *names, *(lasting("work", 0, 1e6, pid=pid) for pid in (0, 1)))
     with pytest.raises(InputError, match="no events of threads"):
         read_events(tmp_path / "t.json", {"ph": "i", "ts": 1, "name": "mark"})

@@ -143,6 +143,7 @@ static void beyond(int *in, int *out) {
   MPI_File_close(&file);
   MPI_Cart_create(ring, 1, &dims, &periods, 0, &grid);
   MPI_Neighbor_allgather(out, 5, MPI_INT, in, 5, MPI_INT, grid);
+  sent += 2;
   MPI_Comm_free(&grid);
   MPI_Comm_split(ring, rank % 2, rank, &half);
   MPI_Allreduce(out, in, 10, MPI_INT, MPI_SUM, half);

@@ -103,7 +103,7 @@ def _sum_asked(profile: Profile) -> tuple[float, int] | None:
     """Return how many messages go to the first rank that it answers, and from how many; None without counts."""
     sent = profile.counts.get("messages")
     rank = np.array([one.rank for one in profile.processors])
-    others = len(np.unique(rank)) - 1
+    others = len(set(rank.tolist())) - 1
     if sent is None or others < 1:
         return None
     to_first = profile.counts.get(TO_FIRST, np.zeros_like(sent))

@@ -64,7 +64,7 @@ def call_traits(name: str) -> frozenset[str]:
     if call.startswith("mpi_") and not call.startswith("mpi_file_"):
         if any(word in call for word in _REDUCING) and role != Role.LOCAL:
             found.add(REDUCTIONS)
-        if "alltoall" in call:
+        if "alltoall" in call and "neighbor" not in call:
             found.add(ALL_TO_ALL)
     if role == Role.ALL_TO_ONE:
         found |= {COLLECTS} if any(word in call for word in _REDUCING) else {COLLECTS, GATHERS}

@@ -9,7 +9,7 @@ import numpy as np
 
 from advisor.advice.facts.event_rows import HANDS_OVER, INTERPRETER
 from advisor.advice.facts.source import UNOBSERVED, compute_share
-from advisor.analysis.disturbance import BOUND_CORES, BUSY, QUEUE_DELAY, TAKEN, disturbance_seconds
+from advisor.analysis.disturbance import BOUND_CORES, BUSY, QUEUE_DELAY, TAKEN, disturbance_seconds, has_free_cores
 from advisor.model.records import OTHER_PROGRAMS
 
 if TYPE_CHECKING:
@@ -47,10 +47,15 @@ def _count_threads(source: FactSource) -> float:
 
 
 def _compute_oversubscription(source: FactSource) -> float | None:
-    """Return the processors for each core, less the time in which they wait for work of others or for a turn."""
+    """Return the processors for each core, less the time in which they wait for work of others or for a turn.
+
+    At most one where they were seen to want no more cores than there are.
+    """
     cores, processors = source.profile.cores, float(len(source.profile.processors))
     if not cores:
         return None
+    if has_free_cores(source.profile):
+        processors = min(processors, float(cores))
     everything = float(source.seconds.sum())
     if source.events is not None and everything > 0:
         for trait in (HANDS_OVER, INTERPRETER):

@@ -41,7 +41,7 @@ _RUN: Final = (
     """),
     *parse_facts("cores", _CORES, """
         run.cores            | count | cores that the run may use
-        run.oversubscription | ratio | processors, less their waits for turns and notices of each other / cores
+        run.oversubscription | ratio | processors, less their waits for turns / cores; at most 1 if seen free
         run.busy_cores       | share | CPU and run-queue seconds / (time in phases * cores), at most 1; 1 if not known
     """),
     *parse_facts("cores.bound", _TRACE,
