@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 HTML = "{http://www.w3.org/1999/xhtml}"
 HOSTILE = ("operator[]", "</script><img src=x onerror=alert(1)>", "[/]", "\x1b[2J", "x" * 5000, "größer→", "$x^2$",
            "{{ 7 * 7 }}", "'\"><svg onload=alert(1)>", "javascript:alert(1)")  # fmt: skip
-SIZE_LIMIT = 2_000_000
+SIZE_LIMIT = 1_000_000
 
 
 def parsed(text: str) -> Element:
