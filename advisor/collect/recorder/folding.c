@@ -27,6 +27,13 @@ static int are_equal(const struct gw_record *a, const struct gw_record *b) {
          a->request == b->request;
 }
 
+/* The slot of the record that a call joins; none is the first free one. */
+static unsigned find_slot(const struct gw_thread *t, const struct gw_record *call) {
+  unsigned slot = 0;
+  while (slot < t->slots_used && !are_equal(t->slots[slot], call)) slot++;
+  return slot;
+}
+
 /* Lengthen the record in a slot, and push those behind it. */
 static void lengthen(struct gw_thread *t, unsigned slot, uint64_t took) {
   uint64_t begins[GW_SLOTS], end = t->slots[slot]->end_ns + took;
@@ -62,9 +69,9 @@ static void add_call(struct gw_record *to, int64_t size, uint64_t took) {
 struct gw_record *gw_fold(struct gw_thread *t, struct gw_record *record, uint64_t now) {
   if (t->slots_used && now - t->slots[0]->start_ns > WINDOW_NS) t->slots_used = 0;
   if (!t->slots_used && is_allowed(t, now)) return NULL;
-  for (unsigned slot = 0; slot < t->slots_used; slot++) {
+  unsigned slot = find_slot(t, record);
+  if (slot < t->slots_used) {
     struct gw_record *to = t->slots[slot];
-    if (!are_equal(to, record)) continue;
     uint64_t took = now - record->start_ns;
     add_call(to, record->size, took);
     lengthen(t, slot, took);
@@ -87,24 +94,21 @@ struct gw_record *gw_fold(struct gw_thread *t, struct gw_record *record, uint64_
 int gw_count(unsigned function, const void *caller, unsigned request) {
   struct gw_thread *t = gw_self;
   if (!t || !gw_on || gw_depth || t->tick_ns <= 0) return 0;
-  for (unsigned slot = 0; slot < t->slots_used; slot++) {
-    const struct gw_record *like = t->slots[slot];
-    if (like->function != function || like->request != request || like->tag < GW_COUNTED ||
-        like->caller != ((uint64_t)(uintptr_t)caller & 0xffffffffffffu) || like->partner != GW_NOBODY || like->event)
-      continue;
-    t->counted.since = gw_ticks();
-    if (t->counted.since > t->folded_until) return 0;
-    t->counted.like = like;
-    t->counted.slot = slot;
-    return gw_depth = 1;
-  }
-  return 0;
+  const struct gw_record call = {.function = (uint16_t)function, .caller = GW_CALLER(caller), .request = request,
+                                 .partner = GW_NOBODY};
+  unsigned slot = find_slot(t, &call);
+  if (slot == t->slots_used || t->slots[slot]->tag < GW_COUNTED) return 0;
+  t->counted.since = gw_ticks();
+  if (t->counted.since > t->folded_until) return 0;
+  t->counted.like = t->slots[slot];
+  t->counted.slot = slot;
+  return gw_depth = 1;
 }
 
 struct gw_record *gw_counted(uint64_t ticks) {
   struct gw_thread *t = gw_self;
   unsigned slot = t->counted.slot;
-  uint64_t took = (uint64_t)((double)(ticks - t->counted.since) * t->tick_ns);
+  uint64_t took = gw_ticked_ns(t, t->counted.since, ticks);
   int is_open = slot < t->slots_used && t->slots[slot] == t->counted.like;
   gw_depth = 0;
   if (!is_open || took > GW_LONG_CALL_NS) return gw_record_returned(t->counted.like, took);

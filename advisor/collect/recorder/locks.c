@@ -60,7 +60,7 @@ void gw_lock_given(const void *lock) {
   while (at && t->held[at - 1].lock != lock) at--;
   if (!at) return;
   uint64_t since = t->held[at - 1].since;
-  uint64_t held = t->held[at - 1].in_ticks ? (uint64_t)((double)(gw_ticks() - since) * t->tick_ns) : gw_now() - since;
+  uint64_t held = t->held[at - 1].in_ticks ? gw_ticked_ns(t, since, gw_ticks()) : gw_now() - since;
   struct gw_record *record = t->held[at - 1].acquired;
   if (held > LONG_NS) {
     uint64_t lost = gw_lost(t, gw_now());

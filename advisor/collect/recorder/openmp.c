@@ -39,7 +39,7 @@ static void fork_event(unsigned threads, const void *caller) {
   struct gw_record *r = gw_note(GW_FORK, 0);
   if (!r) return;
   r->size = threads;
-  r->caller = (uint64_t)(uintptr_t)caller & 0xffffffffffffu;
+  r->caller = GW_CALLER(caller);
 }
 
 static void join_event(void) { gw_note(GW_JOIN, 0); }
@@ -236,7 +236,7 @@ static void task_create(union data *parent, const void *frame, union data *task,
   if (taskloop) caller = taskloop;
   else if (task_depth > 0 && task_depth < DEEPEST && (!caller || base_of(caller) == runtime_base))
     caller = tasks[task_depth - 1].caller; /* a task of the runtime's own, which makes some of the taskloop's */
-  task->value = EXPLICIT | ((uint64_t)(uintptr_t)caller & 0xffffffffffffu);
+  task->value = EXPLICIT | GW_CALLER(caller);
 }
 
 static void task_schedule(union data *before, int status, union data *next) {

@@ -15,6 +15,9 @@ enum { GW_SEND = 3, GW_RECV, GW_ISEND, GW_ISEND_DONE, GW_IRECV_POST, GW_IRECV, G
 /* A partner is a rank of the communicator; GW_NOBODY where there is none. */
 #define GW_NOBODY (-1)
 
+/* A caller as records hold it. */
+#define GW_CALLER(address) ((uint64_t)(uintptr_t)(address) & 0xffffffffffffu)
+
 /* One call, message or state: 64 bytes, zero where nothing was written. A call that never returned has no end. Of several
    folded calls `cpu_start_ns` is how long the shortest took and, times 2^32, the longest (ns). */
 struct gw_record {
@@ -165,7 +168,7 @@ struct gw_record *gw_enter_brief_at(unsigned function, const void *caller, const
 #define gw_enter_brief(function, caller) gw_enter_brief_at(function, caller, __builtin_frame_address(0))
 struct gw_record *gw_leave_brief(struct gw_record *record);
 struct gw_record *gw_fold(struct gw_thread *t, struct gw_record *record, uint64_t now_ns);
-/* The same at a fifth of the price, for calls that are made all the time: whether the call is like those that a record
+/* The same at a third of the price, for calls that are made all the time: whether the call is like those that a record
    holds already, so that the processor's counter alone has to time it. Returns 0 where it needs a record to begin with. */
 int gw_count(unsigned function, const void *caller, unsigned request);
 /* The counted call has returned; the record that it is part of. `ticks` is when that was. */
@@ -215,6 +218,11 @@ static inline uint64_t gw_ticks(void) {
 #else
   return 0;
 #endif
+}
+
+/* How long ago that was, by the counter. */
+static inline uint64_t gw_ticked_ns(const struct gw_thread *t, uint64_t since, uint64_t ticks) {
+  return (uint64_t)((double)(ticks - since) * t->tick_ns);
 }
 
 #endif

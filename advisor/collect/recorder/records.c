@@ -113,6 +113,16 @@ void gw_state(struct gw_thread *t, uint64_t now) {
   t->previous = NULL;
 }
 
+/* Write down a call in a new record, all of which is zero; when it is readable it is a whole one. */
+static inline void describe_call(struct gw_record *record, unsigned function, uint64_t caller, uint64_t start) {
+  record->start_ns = start;
+  record->size = -1;
+  record->partner = GW_NOBODY;
+  record->function = (uint16_t)function;
+  record->caller = caller;
+  __atomic_store_n((unsigned char *)record + 22, GW_CALL, __ATOMIC_RELEASE);
+}
+
 /* Begin a record; a `brief` one may leave those open into which others like it are folded. */
 static inline struct gw_record *begin(unsigned function, const void *caller, int brief) {
   struct gw_thread *t = gw_self;
@@ -124,14 +134,9 @@ static inline struct gw_record *begin(unsigned function, const void *caller, int
   struct gw_record *record = gw_append(t);
   if (!record) return NULL;
   if (brief) t->slots_used = slots;
-  record->start_ns = now;
   record->cpu_start_ns = cpu;
-  record->size = -1;
-  record->partner = GW_NOBODY;
-  record->function = (uint16_t)function;
   uint64_t python = gw_python(NULL, 0);
-  record->caller = python ? python : (uint64_t)(uintptr_t)caller & 0xffffffffffffu;
-  __atomic_store_n((unsigned char *)record + 22, GW_CALL, __ATOMIC_RELEASE);
+  describe_call(record, function, python ? python : GW_CALLER(caller), now);
   return record;
 }
 
@@ -220,13 +225,8 @@ struct gw_record *gw_record_returned(const struct gw_record *like, uint64_t took
   uint64_t earliest = t->last_ns + 1, now = rising(t);
   struct gw_record *record = gw_append(t);
   if (!record) return NULL;
-  record->start_ns = now - earliest > took ? now - took : earliest;
-  record->size = -1;
-  record->partner = GW_NOBODY;
-  record->function = like->function;
-  record->caller = like->caller;
   record->request = like->request;
-  __atomic_store_n((unsigned char *)record + 22, GW_CALL, __ATOMIC_RELEASE);
+  describe_call(record, like->function, like->caller, now - earliest > took ? now - took : earliest);
   end(record, record->start_ns, now);
   return record;
 }
