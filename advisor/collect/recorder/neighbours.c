@@ -135,22 +135,30 @@ static struct {
 } windows[256];
 #define WINDOWS (sizeof windows / sizeof *windows)
 
+/* Where a window is, or the first free place if it is not there. */
+static size_t place_of_window(MPI_Win window) {
+  size_t place = WINDOWS;
+  for (size_t i = 0; i < WINDOWS; i++) {
+    if (windows[i].comm && windows[i].window == window) return i;
+    if (!windows[i].comm && place == WINDOWS) place = i;
+  }
+  return place;
+}
+
 static void new_window(struct gw_record *r, MPI_Win window, MPI_Comm comm) {
   uint16_t number = r ? COMM(comm) : 0;
   hold();
-  for (size_t i = 0; i < WINDOWS; i++)
-    if (!windows[i].comm || windows[i].window == window) {
-      windows[i].window = window;
-      windows[i].comm = number;
-      break;
-    }
+  size_t place = place_of_window(window);
+  if (place < WINDOWS) {
+    windows[place].window = window;
+    windows[place].comm = number;
+  }
   let_go();
 }
 
 static uint16_t comm_of_window(MPI_Win window) {
-  for (size_t i = 0; i < WINDOWS; i++)
-    if (windows[i].comm && windows[i].window == window) return windows[i].comm;
-  return 0;
+  size_t place = place_of_window(window);
+  return place < WINDOWS ? windows[place].comm : 0;
 }
 
 /* All ranks of a window are in a call. */

@@ -170,7 +170,7 @@ def _of_making(short: str, parameters: tuple[str, ...]) -> Meaning:
     """Return what is done beside a call that makes a communicator or a window, in which all members take part."""
     together = _MADE_TOGETHER.get(short)
     meets = "" if together is None else f"if (r) nonblocking(r, GW_COLLECTIVE, 0, GW_NOBODY, ${together});"
-    if short in _MADE_TOGETHER and short.startswith("Win_"):
+    if together is not None and short.startswith("Win_"):
         return Meaning(meets, f"new_window(r, *${len(parameters) - 1}, ${together});")
     created = [number for number, text in enumerate(parameters) if text.startswith("MPI_Comm *")]
     if created and short != "Comm_get_parent":
