@@ -209,7 +209,7 @@ class _ListReader:
         exponent = value.as_tuple().exponent
         if not isinstance(exponent, int) or value > 1e18:
             raise self._text.make_error(line, f"{cell.strip()[:40]!r} is impossible here")
-        return round(value), max(round(Decimal(scale).scaleb(Decimal(found[1]).as_tuple().exponent)), 1)  # type: ignore[arg-type]
+        return round(value), max(round(Decimal(scale).scaleb(exponent)), 1)
 
     def describe_rounding(self) -> list[Note]:
         """Return the doubt of a list in so few digits that its pauses are not known."""

@@ -76,10 +76,6 @@ class Prices(NamedTuple):
     counted_s: float = 0.0
 
 
-#: Of a recording that does not say.
-_FREE: Final = Prices()
-
-
 @dataclass(slots=True)
 class Process:
     """One process of a recording; numbers of functions, files and communicators are its own.
@@ -121,7 +117,7 @@ class Process:
     children_s: float = 0.0
     forked_ns: int | None = None
     samples_per_s: int = 0
-    prices: Prices = _FREE
+    prices: Prices = field(default_factory=Prices)
     full: tuple[str, int] | None = None
     ended: bool = False
 
