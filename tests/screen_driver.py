@@ -47,6 +47,12 @@ async def wait_for_text(pilot: Pilot[None], *texts: str) -> str:
     return screen_text(app)
 
 
+def app_of(pilot: Pilot[None]) -> WatchApp:
+    """The screen that a pilot drives."""
+    assert isinstance(pilot.app, WatchApp)
+    return pilot.app
+
+
 def rows_of(app: WatchApp, table: str) -> list[list[str]]:
     """The cells of a table."""
     found = app.screen_stack[0].query_one(f"#{table}", DataTable)

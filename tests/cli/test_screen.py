@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 
 import advice_samples as samples
 import pytest
-from run_history import NOW, add_runs, make_run
-from screen_driver import drive, rows_of, screen_text, wait_for, wait_for_text
-from stored_runs import unit
+from run_history import add_runs, make_run
+from screen_driver import app_of, drive, rows_of, screen_text, wait_for, wait_for_text
 
 from advisor.cli.screen.actions import ScreenActions
-from advisor.cli.screen.app import DaemonSpoke, WatchApp
+from advisor.cli.screen.app import DaemonSpoke
 from advisor.cli.screen.dialogs import find_day_problem
 from advisor.history.access import read_history
-from advisor.history.database import HistoryWriter
 from advisor.history.items import ItemStore
 from advisor.model.errors import AdvisorError
 
@@ -39,11 +37,6 @@ NEWEST = 8
 def state(tmp_path: Path) -> Path:
     add_runs(tmp_path / "state", HISTORY)
     return tmp_path / "state"
-
-
-def app_of(pilot: Pilot[None]) -> WatchApp:
-    assert isinstance(pilot.app, WatchApp)
-    return pilot.app
 
 
 def items(state: Path, program: str = "jacobi") -> dict[str, Item]:
@@ -247,15 +240,6 @@ def test_why_nothing_can_be_compared_is_said(tmp_path: Path, build: str | None, 
     drive(tmp_path / "state", steps)
 
 
-def test_a_program_without_a_visible_name_is_listed(tmp_path: Path) -> None:
-    add_runs(tmp_path / "state", [make_run(" ")])
-
-    async def steps(pilot: Pilot[None]) -> None:
-        await wait_for(pilot, lambda: [row[0] for row in rows_of(app_of(pilot), "programs")] == ["' '"])
-
-    drive(tmp_path / "state", steps)
-
-
 def test_text_takes_the_place_of_bars(state: Path) -> None:
     async def steps(pilot: Pilot[None]) -> None:
         await wait_for_text(pilot, "solver v1: 47.0 s", "█")
@@ -287,19 +271,6 @@ def test_a_narrow_screen_shows_the_list_or_the_program(state: Path) -> None:
         await wait_for_text(pilot, "solver", "jacobi v2: 60.3 s")
 
     drive(state, steps, (60, 20))
-
-
-@pytest.mark.parametrize(("columns", "room"), [(60, 25), (80, 45), (120, 13), (200, 24)])
-def test_names_have_the_room_that_the_list_leaves(tmp_path: Path, columns: int, room: int) -> None:
-    name = "a_program_with_quite_a_long_name_of_fifty_letters__"
-    add_runs(tmp_path / "state", [make_run(name)])
-
-    async def steps(pilot: Pilot[None]) -> None:
-        await wait_for(pilot, lambda: [len(row[0]) for row in rows_of(app_of(pilot), "programs")] == [room])
-        (shown,) = (row[0] for row in rows_of(app_of(pilot), "programs"))
-        assert (shown[:5], shown[-5:], "…" in shown) == (name[:5], name[-5:], True)
-
-    drive(tmp_path / "state", steps, (columns, 30))
 
 
 @pytest.mark.parametrize("size", [(60, 20), (80, 24), (120, 40)])
@@ -336,21 +307,6 @@ def test_runs_that_come_are_shown(state: Path) -> None:
     drive(state, steps)
 
 
-def test_fifty_programs_scroll(tmp_path: Path) -> None:
-    add_runs(tmp_path / "state", [make_run(f"program{number:02}") for number in range(50)])
-
-    async def steps(pilot: Pilot[None]) -> None:
-        await wait_for_text(pilot, "program49")
-        assert "program00" not in screen_text(app_of(pilot))
-        await pilot.press("end")
-        await wait_for_text(pilot, "program00 v1: 47.0 s")
-        await wait_for(pilot, lambda: "program49" not in screen_text(app_of(pilot)))
-        await pilot.press(*"kkk")
-        await wait_for_text(pilot, "program03 v1: 47.0 s")
-
-    drive(tmp_path / "state", steps, (130, 30))
-
-
 def test_an_empty_history_waits(tmp_path: Path) -> None:
     async def steps(pilot: Pilot[None]) -> None:
         await wait_for_text(pilot, "Waiting for the first profile in runs")
@@ -369,34 +325,6 @@ def test_what_the_daemon_says_stands_below(state: Path) -> None:
         await wait_for_text(pilot, "! another process writes")
 
     drive(state, steps)
-
-
-@pytest.mark.parametrize("text", ["[red]x[/]", "[/]", "\x1b[2J", "größer→", "x" * 3000, "[@click=app.exit]y", "{}%s"])
-def test_names_are_never_markup(text: str, tmp_path: Path) -> None:
-    advice = samples.hostile(text)
-    writer = HistoryWriter(tmp_path / "state")
-    from advisor.history.run_storage import store_run
-
-    with writer.transaction() as connection:
-        store_run(connection, advice, [unit("one")], NOW)
-    writer.close()
-
-    async def steps(pilot: Pilot[None]) -> None:
-        app = app_of(pilot)
-        await wait_for_text(pilot, "47.0 s", "Self-sch")
-        shown = screen_text(app)
-        assert "\x1b" not in shown
-        if len(text) < 12 and text.isprintable():
-            assert text in shown
-        await pilot.press("2", "3", "4", "1")
-        await pilot.pause()
-        await pilot.press("enter")
-        await wait_for_text(pilot, "1  Self-scheduling [A-29]")
-        if len(text) < 12 and text.isprintable():
-            assert text in screen_text(app)
-        await pilot.press("escape", "c")
-
-    drive(tmp_path / "state", steps)
 
 
 def test_days_are_checked() -> None:
