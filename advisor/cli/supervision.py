@@ -151,8 +151,8 @@ def run_supervised(task: Callable[[], int], *, offline: bool = False, confines: 
         except ChildLost as lost:
             if lost.delivering or not suspects.record_loss(lost.plugin, lost.asked, lost.reason):
                 raise
-            when = "when" if lost.plugin else "after"
             for name in suspects.left_out - reasons.keys():
+                when = "when" if name == lost.plugin else "after"
                 reasons[name] = f"left out: the process {lost.reason} {when} it was asked"
 
 

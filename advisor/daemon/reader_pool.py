@@ -141,7 +141,7 @@ class ReaderPool:
                 if not failed.at and not failed.fresh:
                     continue
                 retry = suspects.record_loss(failed.at, failed.asked, failed.reason, late=failed.late)
-                losses[failed.at or ""] = failed
+                losses[failed.at or ""] = losses[""] = failed
                 if not retry:
                     self._record_deaths(suspects, losses)
                     raise

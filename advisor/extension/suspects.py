@@ -1,76 +1,90 @@
 """Which plugins the next child leaves out after a loss, so that a plugin costs only its own result.
 
 Whoever was asked then did it, as a rule. But one that had answered before may have left a thread, a signal or a changed
-library behind, which ends the child while another one is asked: where a second child ends in the same way, whoever was
-left out since the first is let in again, and is guilty if a child ends over it once more. Where nobody was asked,
-everybody who had answered is suspect: each is left out in turn, the last one first, and only where none of them did it
-alone, all are. Where a task took too long there is no second look, and all are left out at once: each further try would
-take as long.
+library behind, which ends the child while another one is asked, or nobody. So of the children that were lost in the
+same way, the next one leaves out the fewest plugins of which one had been asked in each: where several would do,
+whoever was asked just then, otherwise the last one asked. Where it takes more than one and nobody was asked just then,
+or too many children were lost, all who may have done it are left out. Where a task took too long there is no second
+look: each further try would take as long.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections import defaultdict
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-#: So many are tried one at a time.
+#: After so many losses of one kind nobody is tried alone any more.
 _TRIED: Final = 8
 
 
-class Suspects:
-    """The plugins that are left out: the ``guilty``, the accused, and ``tried``, without whom it is tried just now."""
+class _Loss(NamedTuple):
+    """A child that was lost while calling ``plugin`` (None: nobody), having asked all of ``asked`` in this order."""
 
-    def __init__(self, guilty: Iterable[str] = ()) -> None:
-        self.guilty = set(guilty)
-        self.tried: frozenset[str] = frozenset()
-        self._accused: dict[str, str] = {}  # once, others having been asked before; with the reason of the loss
-        self._seen_twice: set[str] = set()  # guilty since two children ended over them
-        self._known = frozenset(self.guilty)
-        self._earlier: set[str] = set()  # accused at any time
-        self._trials: list[frozenset[str]] | None = None
+    plugin: str | None
+    asked: tuple[str, ...]
+
+
+class Suspects:
+    """The plugins that the next child leaves out (``left_out``), those ``known`` before among them."""
+
+    def __init__(self, known: Iterable[str] = ()) -> None:
+        self._known = frozenset(known)
+        self._guilty: set[str] = set()  # of a child that was lost for its time
+        self._together: set[str] = set()  # one of these, or several
+        self._accused: set[str] = set()
+        self._losses: defaultdict[str, list[_Loss]] = defaultdict(list)  # by the reason
 
     @property
     def left_out(self) -> frozenset[str]:
         """All that the next child does without."""
-        return self.tried | self.guilty | self._accused.keys()
+        return self._known.union(self._guilty, self._accused, self._together)
 
     @property
     def killers(self) -> frozenset[str]:
         """Those who ended a child, as far as one plugin alone can be named."""
-        return (self.left_out if len(self.tried) < 2 else self.left_out - self.tried) - self._known
+        return frozenset((self._guilty | self._accused) - self._known)
 
     def record_loss(self, plugin: str | None, asked: Sequence[str], reason: str = "", *, late: bool = False) -> bool:
         """Record that a child was lost while calling ``plugin``, or after calling some; return whether to retry.
 
         ``asked`` are all that it had called, ``plugin`` among them; ``late``: because its task took too long.
         """
-        if not plugin:
-            return self._try_next(asked, late=late)
-        if plugin in self.left_out:
+        left_out = self.left_out
+        suspects = dict.fromkeys((*asked, plugin) if plugin else asked)
+        loss = _Loss(plugin or None, tuple(one for one in suspects if one not in left_out))
+        if plugin in left_out or not loss.asked:
             return False
-        if plugin in self._earlier:
-            self.guilty.add(plugin)
-            self._seen_twice.add(plugin)
-        elif late or self._trials is not None or set(asked) <= {plugin}:
-            self.guilty.add(plugin)
+        if late and (plugin or len(loss.asked) == 1):
+            self._guilty.add(plugin or loss.asked[0])
+        elif late:
+            self._together.update(loss.asked)
         else:
-            self.guilty.update(name for name, other in self._accused.items() if other != reason)
-            self._accused = {plugin: reason}
-        self._earlier.add(plugin)
+            self._losses[reason].append(loss)
+            self._accuse()
         return True
 
-    def _try_next(self, asked: Sequence[str], *, late: bool) -> bool:
-        if self._trials is None:
-            several = [one for one in reversed(dict.fromkeys(asked)) if one not in self.left_out]
-            single = [frozenset((one,)) for one in several[:_TRIED]]
-            together = [frozenset(several)] if late or len(several) > 1 else []
-            self._trials = [*([] if late else single), *together] if several else []
-            if not late:  # it may have been one of these each time
-                self.guilty -= self._seen_twice
-                self._accused = {}
-        if not self._trials:
-            return False
-        self.tried = self._trials.pop(0)
-        return True
+    def _accuse(self) -> None:
+        self._accused = set()
+        for losses in self._losses.values():
+            fewest = _choose_fewest(losses)
+            unnamed = [one for one in losses if not one.plugin]
+            if len(losses) > _TRIED or (unnamed and len(fewest) > 1):
+                self._accused.update(one.plugin for one in losses if one.plugin)
+                self._together.update(*(one.asked for one in unnamed))
+            else:
+                self._accused.update(fewest)
+
+
+def _choose_fewest(losses: Sequence[_Loss]) -> set[str]:
+    """Return few plugins of which one had been asked in each of the losses: those without whom it is sure, then the one
+    that explains most of the rest, and so on.
+    """
+    chosen = {one.asked[0] for one in losses if len(one.asked) == 1}
+    while rest := [one for one in losses if chosen.isdisjoint(one.asked)]:
+        candidates = [name for one in rest for name in one.asked]
+        named = [one.plugin for one in rest]
+        chosen.add(max(reversed(rest[-1].asked), key=lambda name: (candidates.count(name), named.count(name))))
+    return chosen

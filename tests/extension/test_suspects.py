@@ -35,6 +35,19 @@ def test_one_whose_timer_ends_children_over_others_costs_no_other() -> None:
         assert suspects.killers == {"timer"}
 
 
+@given(st.data())
+def test_one_that_ends_children_at_any_time_after_it_was_asked_costs_no_other(data: st.DataObject) -> None:
+    suspects, plugins, lost = Suspects(), "abcdefg", 0
+    killer = data.draw(st.sampled_from(plugins))
+    while killer not in suspects.left_out:
+        asked = [one for one in plugins if one not in suspects.left_out]
+        last = data.draw(st.integers(asked.index(killer), len(asked) - 1))
+        assert suspects.record_loss(asked[last], asked[: last + 1], "exited")
+        lost += 1
+    assert suspects.left_out == suspects.killers == {killer}
+    assert lost <= len(plugins)
+
+
 @given(st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from(["exited", "was killed"]), max_size=8))
 def test_those_that_end_children_are_found_and_nobody_else(killers: dict[str, str]) -> None:
     suspects = Suspects()
