@@ -66,12 +66,15 @@ class ItemCommand:
         """
         from advisor.history.access import open_transaction
         from advisor.history.items import ItemStore
+        from advisor.model.errors import UsageError
         from advisor.output import numbers
         from advisor.output.clean import clean_text
 
         with open_transaction(place) as connection:
             items = ItemStore(connection)
             item = items.find_item(program, name, region)
+            if (self.state, item.state) == ("acknowledged", "resolved"):
+                raise UsageError(f"{item.action} is resolved: the latest run no longer shows it")
             won_s = (
                 _require_won_seconds(connection, item) if self.state == "applied" and item.state == "resolved" else None
             )

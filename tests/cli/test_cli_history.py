@@ -117,6 +117,7 @@ def test_without_builds_nobody_knows_what_a_resolved_item_won(user: User) -> Non
         (user.runs / name / "gapwatch.json").unlink()
         user.watches()
     assert "its gain is unknown" in user.asks("applied", "A-28", code=2)
+    assert "A-28 is resolved: the latest run no longer shows it" in user.asks("ack", "A-28", code=2)
 
 
 def test_items_are_named_with_their_program_and_the_search_that_found_none(user: User) -> None:

@@ -287,6 +287,18 @@ def test_why_there_are_no_items_takes_their_place(tmp_path: Path, size: tuple[in
     drive(tmp_path / "state", steps, size)
 
 
+def test_items_of_one_action_are_told_apart_where_places_have_no_column(state: Path) -> None:
+    async def steps(pilot: Pilot[None]) -> None:
+        await wait_for_text(pilot, "jacobi")
+        await pilot.press("down", "enter")
+        await wait_for_text(pilot, "Self-scheduling")
+        words = {row[1][2:] for row in rows_of(app_of(pilot), "items") if "Self-sch" in row[1]}
+        places = {item.region or item.phase for item in items(state).values() if item.title == "Self-scheduling"}
+        assert len(words) == len(places) > 1
+
+    drive(state, steps, (80, 24))
+
+
 def test_the_mouse_chooses_programs_and_tabs(state: Path) -> None:
     async def steps(pilot: Pilot[None]) -> None:
         await wait_for_text(pilot, "solver v1: 47.0 s", "jacobi")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
+from rich.cells import cell_len
 from rich.text import Text
 from textual.binding import Binding
 from textual.coordinate import Coordinate
@@ -11,10 +13,11 @@ from textual.message import Message
 from textual.widgets import DataTable
 
 from advisor.history.program_views import MOST_RUN_TIMES
+from advisor.model.recommendations import Recommendation
 from advisor.output import numbers
 from advisor.output.program_text import format_trend
 from advisor.output.sparkline import draw_sparkline
-from advisor.output.text_cells import make_line, pad_text, shorten_text
+from advisor.output.text_cells import make_line, pad_text, shorten_all, shorten_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +27,6 @@ if TYPE_CHECKING:
 
     from advisor.history.items import Item
     from advisor.history.program_views import ProgramSummary, ProgramView
-    from advisor.model.recommendations import Recommendation
     from advisor.output.page import Page
     from advisor.output.program_text import Trend
 
@@ -36,6 +38,8 @@ _SHORTEST_NAME: Final = 13
 _STATE, _TIME, _PADDING = 12, 9, 2
 _WITH_EXPECTED, _WITH_PLACE = 75, 90
 _SCROLLBAR: Final = 2
+#: What a place keeps behind the words, where it has no column and tells items of one action apart (cells).
+_SHORTEST_PLACE: Final = 9
 #: The share of the title in the room for words, where the place has a column too.
 _TITLE_SHARE: Final = 0.6
 _STYLES: Final = {"new": "bold yellow", "back": "bold yellow", "suppressed": "dim", "resolved": "green"}
@@ -164,19 +168,40 @@ class ItemTable(RowTable):
         shown = view.advice.recommendations
         known = {item.fingerprint for item in shown}
         gone = [item for item in view.items if item.fingerprint not in known]
-        rows = [_build_row(item, f"{item.rank} ", item.expected_s, columns, page) for item in shown]
-        rows += [_build_row(item, "", None, columns, page) for item in gone]
+        items: list[Recommendation | Item] = [*shown, *gone]
+        words = _describe_items(items, columns, page)
+        rows = [_build_row(item, text, columns, page) for item, text in zip(items, words, strict=True)]
         self.show_rows(rows, [(name, width) for name, width in heads if width])
 
 
-def _build_row(
-    item: Recommendation | Item, head: str, expected_s: float | None, columns: ItemColumns, page: Page
-) -> Row:
-    words = f"{head}{page.clean_prose(item.title)} {page.clean_name(f'[{item.action}]')}"
-    place = page.clean_name(item.region or item.phase or "the whole run")
+def _describe_items(items: Sequence[Recommendation | Item], columns: ItemColumns, page: Page) -> list[str]:
+    """Return rank, title and action of each in the room there is, and the place of those that share their action
+    where places have no column.
+    """
+    heads = [f"{item.rank} " if isinstance(item, Recommendation) else "" for item in items]
+    room, ellipsis = columns.title - max(map(len, heads), default=0), page.signs.ellipsis
+    words = [f"{page.clean_prose(item.title)} {page.clean_name(f'[{item.action}]')}" for item in items]
+    short = [shorten_text(text, room, ellipsis, keep=0.7) for text in words]
+    for action, count in Counter(item.action for item in items).items():
+        if count > 1 and not columns.place:
+            alike = [at for at, item in enumerate(items) if item.action == action]
+            kept = max(_SHORTEST_PLACE, room - max(cell_len(words[at]) for at in alike) - 1)
+            places = shorten_all([_name_place(items[at], page) for at in alike], kept, ellipsis)
+            for at, place in zip(alike, places, strict=True):
+                short[at] = f"{shorten_text(words[at], room - cell_len(place) - 1, ellipsis, keep=0.7)} {place}"
+    return [head + text for head, text in zip(heads, short, strict=True)]
+
+
+def _name_place(item: Recommendation | Item, page: Page) -> str:
+    return page.clean_name(item.region or item.phase or "the whole run")
+
+
+def _build_row(item: Recommendation | Item, words: str, columns: ItemColumns, page: Page) -> Row:
+    expected_s = item.expected_s if isinstance(item, Recommendation) else None
+    place = _name_place(item, page)
     cells = [
         make_line((item.state, _STYLES.get(item.state, ""))),
-        make_line(shorten_text(words, columns.title, page.signs.ellipsis, keep=0.7)),
+        make_line(words),
         make_line(pad_text(numbers.format_duration(item.ceiling_s), _TIME, "right")),
     ]
     cells += [make_line(pad_text(numbers.format_duration(expected_s), _TIME, "right"))] if columns.expected else []
