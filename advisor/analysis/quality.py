@@ -15,7 +15,7 @@ from advisor.analysis.device_ladder import find_device_doubts
 from advisor.analysis.loads import summarize_loads
 from advisor.analysis.measures import recording_command
 from advisor.model import policy
-from advisor.model.records import WAITING_UNKNOWN, Grade, Note
+from advisor.model.records import SHARED_CORES, WAITING_UNKNOWN, Grade, Note
 from advisor.model.units import format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -120,8 +120,19 @@ def _check_processors(profile: Profile) -> Iterator[Note]:
     if cores is None:
         yield _make_note("cores unknown", "the number of cores is not known; oversubscribed cores would go unnoticed")
     elif shared := explain_shared_cores(profile):
-        yield _make_note("processors share cores", shared, f"run with at most {cores} processors, each on its own core")
+        yield _make_note(SHARED_CORES, shared, _suggest_fewer(profile, cores))
         yield from _check_cores(profile, cores)
+
+
+def _suggest_fewer(profile: Profile, cores: int) -> str:
+    """Return the command that records no more processors than cores, or what to do where that takes other settings.
+
+    A number of ranks that divides the one there was fits most programs.
+    """
+    if cores < 2 or "mpi" not in profile.paradigms or profile.ranks < len(profile.processors):
+        return f"run with at most {cores} processors, each on its own core"
+    fewer = max((count for count in range(2, cores + 1) if profile.ranks % count == 0), default=cores)
+    return f"gapwatch run -- mpirun -n {fewer} ./PROGRAM"
 
 
 def _check_cores(profile: Profile, cores: int) -> Iterator[Note]:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.cli import user_folders
 from advisor.support.extras import install_line
+from advisor.support.launchers import find_rank_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from advisor.model.records import Advice, Profile
 
 _LAUNCH: Final = re.compile(r"mpirun -n \d+ (?=\S*PROGRAM|valgrind|perf|eztrace|tau_exec|env|likwid)")
-_RECORDED: Final = re.compile(r"(gapwatch run(?: --deep| --from-outside)? -- )(?:mpirun -n \d+ )?\./PROGRAM\b")
+_RECORDED: Final = re.compile(r"(gapwatch run(?: --deep| --from-outside)? -- )(?:mpirun -n (\d+) )?\./PROGRAM\b")
 _CORES: Final = re.compile(r"--cores N\b")
 _PATH: Final = re.compile(r"(?<![\w$/=.-])(?:PATH|DIRECTORY)\b")
 _NAME: Final = re.compile(r"(?<![\w./])PROGRAM\b")
@@ -70,7 +71,7 @@ def _filler(profile: Profile, paths: Sequence[Path]) -> Callable[[str], str]:
     def fill_command(command: str) -> str:
         runs = "./PROGRAM" in command
         if words:
-            command = _RECORDED.sub(lambda found: found[1] + shlex.join(words), command)
+            command = _RECORDED.sub(lambda found: found[1] + shlex.join(_with_ranks(words, found[2])), command)
         if "SOURCE" not in command:
             if launch is not None:
                 command = _LAUNCH.sub(lambda _: launch, command)
@@ -91,9 +92,23 @@ def _filler(profile: Profile, paths: Sequence[Path]) -> Callable[[str], str]:
         parts = commands.split("; ")
         if any(part.startswith(_DEEP) for part in parts):  # which measures the machine as well
             parts = [part for part in parts if not part.startswith(_WITH_MACHINE)]
-        return "; ".join(fill_command(part) for part in parts if not part.startswith(made))
+        return "; ".join(
+            fill_command(part) for part in parts if not part.startswith(made) or _is_other_run(part, profile)
+        )
 
     return fill_chain
+
+
+def _with_ranks(words: Sequence[str], ranks: str | None) -> Sequence[str]:
+    """Return the user's command with another number of ranks, where one is asked for."""
+    option = find_rank_option(words) if ranks else None
+    return words if option is None or not ranks else option.replace_ranks(words, int(ranks))
+
+
+def _is_other_run(command: str, profile: Profile) -> bool:
+    """Return whether a command records the program with another number of ranks."""
+    found = _RECORDED.match(command)
+    return found is not None and found[2] is not None and int(found[2]) != profile.ranks
 
 
 def _commands_made(profile: Profile) -> tuple[str, ...]:

@@ -100,15 +100,17 @@ class Recommendation:
 
 @dataclass(frozen=True, slots=True)
 class Dismissed:
-    """A change that could be made and would not help: what it would have won at one place, seconds.
+    """A change that could be made and would not help, or not for certain: what it would have won at one place, seconds.
 
-    ``gain_s`` is None for one that was not simulated, since the others took all the work that a run may cost.
+    ``gain_s`` is None for one that was not simulated, since the others took all the work that a run may cost;
+    ``interval_s`` is what it may be, where it would be worth the change and the run does not prove it.
     """
 
     action: str
     title: str
     phase: str | None
     gain_s: float | None
+    interval_s: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

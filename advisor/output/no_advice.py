@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from advisor.model.records import OTHER_PROGRAMS, WAITING_UNKNOWN
+from advisor.model.records import OTHER_PROGRAMS, SHARED_CORES, WAITING_UNKNOWN
 from advisor.output import numbers
 from advisor.output.sections import render_bullet, render_paragraph
 from advisor.output.wording import (
@@ -72,6 +72,11 @@ def _render_insufficient(advice: Advice, page: Page) -> list[Text]:
             sentence = (
                 "Not enough evidence to choose an action: other programs held the cores, and what is certain all the "
                 "same is too little to act on. Run it again, longer or when less else runs (uptime shows the load)."
+            )
+        elif any(note.name == SHARED_CORES for note in advice.grade.notes):
+            sentence = (
+                "Not enough evidence to choose an action: ranks and threads took turns on the cores, and whoever seems "
+                "to wait for another one may have waited for a core. Start no more of them than there are cores."
             )
         return render_paragraph(
             page.clean_remark(sentence + (f" {bound}" if bound else _describe_largest_gap(advice))), page, "bold red"

@@ -23,6 +23,9 @@ _EDGES = ("start-up", "shutdown")
 _OPEN: Final = re.compile(
     r"…|\b(?:PROGRAM|SOURCES?|PATH|DIR|DIRECTORY|RANKS|COMMAND|RUN-1|P=1024)\b|(?:-n|--cores) N\b"
 )
+#: A doubt that costs so much of the grade is to be settled first; what records the program anew.
+_GRAVE: Final = 0.3
+_RECORDS: Final = re.compile(r"\bgapwatch run\b")
 #: What the run would take if only this were left: the bar that the gaps stand on.
 BOUNDS = {
     "M": "all operations at the machine's peak",
@@ -179,11 +182,19 @@ def is_open(advice: Advice) -> bool:
 
 
 def select_command(advice: Advice) -> str | None:
-    """Return the command to run next: against doubts first, then for what rules need, then for unknown bounds."""
+    """Return the command to run next: against doubts first, then for what rules need, then for unknown bounds.
+
+    Where gaps are known and no action matches them, only grave doubts, against which there is a command, come first.
+    """
     doubts = [note.collect for note in worst_notes(advice)]
+    grave = [
+        note.collect for note in worst_notes(advice) if note.penalty >= _GRAVE and _RECORDS.search(note.collect or "")
+    ]
     needs = [need.command for need in advice.needs]
     bounds = [bound.collect for bound in advice.bounds if bound.seconds is None]
     doubtful = advice.verdict == "insufficient evidence" and not is_open(advice)
     order = [*doubts, *needs, *bounds] if doubtful else [*needs, *bounds, *doubts]
+    if is_open(advice):
+        order = [*grave, *order]
     known = [command for command in order if command]
     return next((command for command in known if not _OPEN.search(command)), next(iter(known), None))

@@ -14,7 +14,7 @@ from strategies import build, phase
 from advisor.analysis import bounds, gaps, quality
 from advisor.formats import native
 from advisor.model import policy
-from advisor.model.records import Grade, Note, Phase, Profile, Region
+from advisor.model.records import SHARED_CORES, Grade, Note, Phase, Profile, Region
 
 ROOT = Path(__file__).parents[2]
 
@@ -116,6 +116,17 @@ def test_a_machine_that_is_too_slow_for_the_run_is_the_wrong_one() -> None:
     assert found.notes[0].text.endswith(
         "M is 41.0 s, more than the run took; the machine model or the counts do not fit"
     )
+
+
+@pytest.mark.parametrize(("ranks", "cores", "fewer"), [(4, 2, 2), (6, 4, 3), (5, 4, 4), (8, 6, 4)])
+def test_ranks_that_share_cores_are_recorded_again_with_as_many_as_fit(ranks: int, cores: int, fewer: int) -> None:
+    arrays = {"wall_s": np.full((2, ranks, 4), 2.5)}
+    lengths = {"start_s": np.arange(4.0) * 5, "duration_s": np.full(4, 5.0)}
+    phases = [Phase("phase", "parallel", np.array([0, 1]), arrays, **lengths)]
+    profile = build(phases, actual_s=20.0, cores=cores, paradigms=frozenset({"mpi"}))
+    assert notes(profile)[SHARED_CORES].collect == f"gapwatch run -- mpirun -n {fewer} ./PROGRAM"
+    threads = notes(replace(profile, paradigms=frozenset({"openmp"})))[SHARED_CORES].collect
+    assert threads == f"run with at most {cores} processors, each on its own core"
 
 
 def test_more_cpu_time_than_the_cores_have_is_a_doubt_with_a_remedy() -> None:

@@ -111,3 +111,13 @@ def test_what_was_just_run_is_not_proposed() -> None:
     assert next_commands._filler(profile, [])("gapwatch run --deep -- ./PROGRAM")
     counted = replace(profile, reader="recording+incore+count")
     assert not next_commands._filler(counted, [])("gapwatch run --deep -- ./PROGRAM")
+
+
+def test_a_recording_with_fewer_ranks_is_the_user_s_command_with_that_number() -> None:
+    fewer, ranks = "gapwatch run -- mpirun -n {} ./PROGRAM", full().profile.ranks
+    for reader in ("otf2", "recording"):
+        known = {"command": f"mpirun -np {ranks} --bind-to none ./app x"}
+        profile = replace(full().profile, program="app", executable=None, reader=reader, parameters=known)
+        fill = next_commands._filler(profile, [])
+        assert fill(fewer.format(ranks - 1)) == f"gapwatch run -- mpirun -np {ranks - 1} --bind-to none ./app x"
+        assert bool(fill(fewer.format(ranks))) == (reader != "recording")

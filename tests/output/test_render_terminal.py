@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from advisor.model.recommendations import Dismissed
+from advisor.model.records import SHARED_CORES, Grade, Note
 from advisor.output.clean import clean_text
 from advisor.output.page import Page
 from advisor.output.terminal import render_screen
@@ -127,6 +129,27 @@ def test_what_is_not_decided_is_said_with_the_largest_gap_and_what_would_decide(
     largest = max(undecided.gaps, key=lambda gap: gap.seconds)
     assert f"the facts that would decide were not measured. The largest is {largest.name} (" in text
     assert f"next: {undecided.needs[0].command}" in text
+
+
+def test_where_ranks_took_turns_on_cores_the_run_with_fewer_comes_first() -> None:
+    fewer = Note(SHARED_CORES, "4 processors share 2 cores", 0.3, "gapwatch run -- mpirun -n 2 ./app")
+    undecided = replace(samples.nothing(), verdict="insufficient evidence", needs=samples.full().needs)
+    advice = replace(undecided, grade=Grade("B", 0.7, (fewer,)))
+    text = " ".join(render_screen(advice, Page(120)).split())
+    assert "may have waited for a core. Start no more of them than there are cores." in text
+    assert f"next: {fewer.collect}" in text
+
+
+def test_changes_that_the_run_does_not_prove_stand_apart_from_those_that_would_not_help() -> None:
+    changes = (
+        Dismissed("G-24", "Start fewer ranks", None, 6.5, (-0.7, 13.8)),
+        Dismissed("A-28", "Balance", None, 1e-3),
+    )
+    text = render_screen(replace(samples.full(), dismissed=changes), Page(120, verbose=True))
+    no_help, _, may_help = text.partition("Changes that may help")
+    assert "this run does not prove it" in may_help
+    assert "- Start fewer ranks [G-24]: 6.50 s (-700 ms to 13.8 s)" in may_help
+    assert "- Balance [A-28]: 1.00 ms" in no_help.partition("Changes that would not help")[2]
 
 
 def test_without_gaps_nothing_is_drawn() -> None:

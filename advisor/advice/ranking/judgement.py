@@ -72,7 +72,7 @@ def judge_drafts(matches: RuleMatches, profile: Profile, book: GapBudget, judge:
             for other in same:
                 chosen[number] = _add_alternative(chosen[number], other)
         if won is not None and won.order < 0 and won.instead_of < 0:
-            dismissed.append(_dismiss_draft(draft, won))
+            dismissed.append(_dismiss_draft(draft, won, profile))
     for number, won in enumerate(found):
         if won is not None and won.instead_of in chosen:
             chosen[won.instead_of] = _add_alternative(chosen[won.instead_of], made[number][0])
@@ -179,9 +179,12 @@ def _add_alternative(draft: Draft, other: Draft) -> Draft:
     return replace(draft, recommendation=replace(made, alternatives=(*made.alternatives, action)))
 
 
-def _dismiss_draft(draft: Draft, won: Counterfactual) -> Dismissed:
+def _dismiss_draft(draft: Draft, won: Counterfactual, profile: Profile) -> Dismissed:
     made = draft.recommendation
-    return Dismissed(made.action, made.title, made.phase, won.gain_s if won.simulated else None)
+    if not won.simulated:
+        return Dismissed(made.action, made.title, made.phase, None)
+    is_large = is_significant(won.gain_s, undisturbed_seconds(profile), simulated=profile.is_simulated)
+    return Dismissed(made.action, made.title, made.phase, won.gain_s, (won.low_s, won.high_s) if is_large else None)
 
 
 def order_judgement(found: Judgement, profile: Profile, outlook: Outlook) -> list[Draft]:

@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from advisor.analysis.quality import DEVICES_UNSEEN
-from advisor.model.records import Note
+from advisor.model.records import SHARED_CORES, Note
 
 if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
@@ -31,7 +31,6 @@ _MARKS: Final = re.compile(
         )
     )
 )
-_WITHOUT_CORE: Final = "processors share cores"
 _TEXT: Final = (
     "the program computed on GPUs, and what they did is not in its table: time in which the host waits for them counts"
     " as computation"
@@ -45,5 +44,5 @@ def note_unseen_devices(text: PlainText, notes: tuple[Note, ...]) -> tuple[Note,
     """
     if not any(_MARKS.search(line) for line in text.lines):
         return notes
-    others = (note for note in notes if note.name != _WITHOUT_CORE)
+    others = (note for note in notes if note.name != SHARED_CORES)
     return (*others, Note(DEVICES_UNSEEN, _TEXT, 0.3, "nsys profile, rocprofv3"))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.formats.timing_tables.table import TimingRow, TimingTable
 from advisor.model.errors import InputError
-from advisor.model.records import Note
+from advisor.model.records import SHARED_CORES, Note
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
@@ -141,4 +141,4 @@ def _describe_load(percent: float, threads: int, writing: float) -> tuple[Note, 
         text = f"{running}: the others waited, or had no core"
         return (Note("threads idle", text, 0.1, "OMP_NUM_THREADS=… with fewer, and compare the loop times"),)
     text = f"the tasks had a core for {percent:g} % of the time only: they shared cores, or slept"
-    return (Note("processors share cores", text, 0.3, "run with at most as many tasks as cores, each on its own"),)
+    return (Note(SHARED_CORES, text, 0.3, "run with at most as many tasks as cores, each on its own"),)
