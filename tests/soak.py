@@ -19,8 +19,9 @@ from stored_runs import kill_repeatedly
 from test_crashing_daemon import crash_daemons
 
 if __name__ == "__main__":
-    deeds = Path(__file__).parent / "extension" / "test_single_misbehaviours.py"
-    command = [sys.executable, "-m", "pytest", "-q", str(deeds)]
+    folder = Path(__file__).parent / "extension"
+    deeds = [str(folder / f"test_{name}.py") for name in ("misbehaving_plugins", "single_misbehaviours")]
+    command = [sys.executable, "-m", "pytest", "-q", *deeds]
     subprocess.run(command, env={**os.environ, "GAPWATCH_DEEDS": "all"}, check=True)
     for seed in itertools.count(int(os.environ.get("SEED", "0"))):
         with tempfile.TemporaryDirectory() as name:

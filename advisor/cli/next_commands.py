@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.cli import user_folders
 from advisor.support.extras import install_line
-from advisor.support.launchers import find_rank_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -101,8 +100,12 @@ def _filler(profile: Profile, paths: Sequence[Path]) -> Callable[[str], str]:
 
 def _with_ranks(words: Sequence[str], ranks: str | None) -> Sequence[str]:
     """Return the user's command with another number of ranks, where one is asked for."""
-    option = find_rank_option(words) if ranks else None
-    return words if option is None or not ranks else option.replace_ranks(words, int(ranks))
+    if not ranks:
+        return words
+    from advisor.support.launchers import find_rank_option
+
+    option = find_rank_option(words)
+    return words if option is None else option.replace_ranks(words, int(ranks))
 
 
 def _is_other_run(command: str, profile: Profile) -> bool:

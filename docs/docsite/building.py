@@ -22,7 +22,7 @@ def build(source: Path, folder: Path) -> int:
     from sphinx.cmd.build import main as sphinx
 
     with TemporaryDirectory() as doctrees:
-        strict = ["-W", "--keep-going", "-q", "-d", doctrees]
+        strict = ["-W", "--keep-going", "-q", "-j", "auto", "-d", doctrees]
         failed = sphinx(["-b", "html", "-c", str(Path(__file__).parent), *strict, str(source), str(folder)])
     outside = list(from_elsewhere(folder))
     for complaint in outside:

@@ -179,12 +179,14 @@ def _describe_items(items: Sequence[Recommendation | Item], columns: ItemColumns
     where places have no column.
     """
     heads = [f"{item.rank} " if isinstance(item, Recommendation) else "" for item in items]
-    room, ellipsis = columns.title - max(map(len, heads), default=0), page.signs.ellipsis
+    ellipsis = page.signs.ellipsis
     words = [f"{page.clean_prose(item.title)} {page.clean_name(f'[{item.action}]')}" for item in items]
-    short = [shorten_text(text, room, ellipsis, keep=0.7) for text in words]
+    rooms = [columns.title - len(head) for head in heads]
+    short = [shorten_text(text, room, ellipsis, keep=0.7) for text, room in zip(words, rooms, strict=True)]
     for action, count in Counter(item.action for item in items).items():
         if count > 1 and not columns.place:
             alike = [at for at, item in enumerate(items) if item.action == action]
+            room = min(rooms[at] for at in alike)
             kept = max(_SHORTEST_PLACE, room - max(cell_len(words[at]) for at in alike) - 1)
             places = shorten_all([_name_place(items[at], page) for at in alike], kept, ellipsis)
             for at, place in zip(alike, places, strict=True):
