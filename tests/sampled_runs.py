@@ -8,7 +8,7 @@ from advisor.collect.procfs import IoCounters
 from advisor.collect.records import BlockedCall, Process, Recording, Thread
 
 _PIDS = count(1000)
-NO_FILES = IoCounters(0, 0, 0, 0, 0, 0)
+NO_FILES = IoCounters(0, 0, 0, 0)
 
 
 def thread(

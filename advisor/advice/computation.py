@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.advice.facts.of_code import COUNTED_IF_ANY, code_seconds
+from advisor.advice.facts.code_facts import COUNTED_IF_ANY, code_seconds
 from advisor.analysis.disturbance import undisturbed_seconds
 from advisor.analysis.measures import recording_command
 from advisor.analysis.quality import DEVICES_UNSEEN, HIDDEN

@@ -111,7 +111,7 @@ class EarlierRuns:
         runs = {(one.build, one.actual_s) for one in (*known, self._profile) if one.build is not None}
         stored = self._ask_past(lambda past: past.load_run_times(self._profile.program, ranks)) or ()
         same_ranks = [one.profile for one in self.earlier_summaries() if one.profile.ranks == ranks]
-        elsewhere = {(one.build, one.actual_s) for one in same_ranks if not self._profile.is_at_point_of(one)}
+        elsewhere = {(one.build, one.actual_s) for one in same_ranks if not self._profile.has_same_parameters(one)}
         return pooled_deviation_s((runs | set(stored)) - elsewhere)
 
     def applied_actions(self) -> tuple[AppliedAction, ...]:
@@ -159,7 +159,7 @@ def is_of_same_study(one: Profile, other: Profile) -> bool:
 
     Runs of unknown builds are taken to be of one, as in ``gapwatch scale``.
     """
-    return one.program == other.program and one.build == other.build and not one.is_at_point_of(other)
+    return one.program == other.program and one.build == other.build and not one.has_same_parameters(other)
 
 
 def _is_later(one: Profile, other: Profile) -> bool:
@@ -223,7 +223,7 @@ def _group_by_build(runs: Sequence[Advice], like: Profile) -> dict[str, list[Adv
     """Return by build the runs of the program at the same point of which the wall time is known."""
     builds: dict[str, list[Advice]] = {}
     for one in runs:
-        alike = one.profile.program == like.program and like.is_at_point_of(one.profile)
+        alike = one.profile.program == like.program and like.has_same_parameters(one.profile)
         if one.profile.build is not None and alike and one.profile.has_run_time:
             builds.setdefault(one.profile.build, []).append(one)
     return builds

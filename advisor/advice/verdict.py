@@ -36,7 +36,7 @@ def decide_verdict(
     hidden |= _disturbed_share(profile, found) > MERGED_SHARE
     merged = _merged_share(profile, found) >= MERGED_SHARE
     merged |= profile.devices is not None and max((gap.share for gap in found), default=0.0) > MERGED_SHARE
-    known = found and grade.letter != "F" and not (matches.leaves_open or hidden or merged)
+    known = found and grade.letter != "F" and not (matches.has_undecided_gap or hidden or merged)
     return "nothing significant" if known else "insufficient evidence"
 
 

@@ -87,7 +87,7 @@ def _describe_plan(passes: Sequence[Pass], run: DeepRun) -> list[str]:
     lines = ["Further passes over the program (--skip PASS skips one, --yes runs all without asking):"]
     width = max(len(one.name) for one in passes)
     for one in passes:
-        left_out = planning.why_left_out(one, run.skipped, agreed=run.agreed)
+        left_out = planning.explain_skipped_pass(one, run.skipped, agreed=run.agreed)
         what = f"about {format_seconds(one.seconds)}" if left_out is None else f"left out: {left_out}"
         lines.append(f"  {one.name:{width}}  {one.tells}, {one.worth:.0%} of the run; {what}")
     return lines
@@ -120,7 +120,7 @@ def _needs(run: DeepRun, place: int | None) -> planning.PassNeeds:
         lacking[planning.INSTRUCTIONS] = "needs valgrind (apt install valgrind)"
     if profile.ranks > 1 and (place is None or find_rank_option(run.words, place) is None):
         lacking[planning.ONE] = "the launcher's number of ranks is not seen in the command"
-    return planning.PassNeeds(lacking, run.machine is not None or user_folders.probed_here() is not None)
+    return planning.PassNeeds(lacking, run.machine is not None or user_folders.find_probed_model() is not None)
 
 
 def _probe_machine(run: DeepRun, one: Pass, place: int) -> None:
@@ -217,7 +217,7 @@ def _run_alone(run: DeepRun, one: Pass, place: int) -> None:
     alone = _record(run, one, words, {"OMP_NUM_THREADS": "1"})
     if len(alone.processors) != 1:
         raise AdvisorError(f"it ran on {len(alone.processors)} processors again")
-    run.notes.append(conclusions.compare_with_one(run.profile, alone))
+    run.notes.append(conclusions.compare_with_single(run.profile, alone))
 
 
 def _record(run: DeepRun, one: Pass, words: list[str], variables: dict[str, str]) -> Profile:
@@ -236,7 +236,7 @@ def _run_pass(run: DeepRun, one: Pass, words: list[str], variables: dict[str, st
     """Run a command; raises ``AdvisorError`` where it does not end as the ordinary run did."""
     log = run.recording / f"{one.name}.log"
     limit_s = max(_PATIENCE * one.seconds, _LEAST_PATIENCE_S)
-    result = programs.run_again(words, log, variables, limit_s)
+    result = programs.rerun_program(words, log, variables, limit_s)
     if result.code:
         how = f"signal {-result.code}" if result.code < 0 else f"exit status {result.code}"
         said = "; ".join(result.said.splitlines()[-_LINES_SHOWN:])

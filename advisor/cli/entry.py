@@ -69,7 +69,7 @@ def _run_arguments(arguments: list[str]) -> int:
         parsed = parsers.build_command_parser(COMMANDS[name]).parse_args(rest)
         if getattr(parsed, "cluster", None) is None:  # workers are reached by the network
             supervision.confine_process(
-                lambda: history_location.open_history_ahead(parsed), lambda: _find_result_places(parsed)
+                lambda: history_location.connect_history_early(parsed), lambda: _find_result_places(parsed)
             )
         return COMMANDS[name].run_command(parsed)
     wants_help = "--help" in arguments or "-h" in arguments

@@ -87,12 +87,12 @@ def _find_configured() -> HistoryLocation | None:
     return config.read_config(own).state
 
 
-def open_history_ahead(args: argparse.Namespace) -> None:
+def connect_history_early(args: argparse.Namespace) -> None:
     """Connect to the server of the history while the network can be reached; those in a directory need nothing."""
     if hasattr(args, "state") and not isinstance(place := locate_history(args), Path):
         from advisor.history import access
 
-        access.open_ahead(place)
+        access.connect_early(place)
 
 
 def open_history(args: argparse.Namespace) -> RunHistory | None:

@@ -63,7 +63,7 @@ def _filler(profile: Profile, paths: Sequence[Path]) -> Callable[[str], str]:
     launch, program = split_command(profile)
     name = PurePath(profile.executable or profile.program).name
     here = {processor.host for processor in profile.processors} == {os.uname().nodename}
-    probed = user_folders.probed_here() is not None
+    probed = user_folders.find_probed_model() is not None
     elsewhere = _elsewhere(profile)
     made = _commands_made(profile)
 

@@ -126,10 +126,10 @@ def write_output(text: str, file: Path | None = None, encoding: str | None = Non
         return
     if sys.stdout is None:
         raise AdvisorError("standard output is closed: cannot write the result")
-    from advisor.output.ci_log import defuse_commands
+    from advisor.output.ci_log import escape_ci_commands
 
     try:
-        _write_stream(defuse_commands(text, os.environ), sys.stdout, encoding)
+        _write_stream(escape_ci_commands(text, os.environ), sys.stdout, encoding)
     except BrokenPipeError:
         _discard_buffer(sys.stdout)
     except OSError as error:
@@ -180,13 +180,13 @@ def write_messages(*messages: str) -> None:
 
     Where they can't be written, nothing is kept: Python would try again when it ends, and change the exit code.
     """
-    from advisor.output.ci_log import defuse_commands
+    from advisor.output.ci_log import escape_ci_commands
     from advisor.output.clean import clean_text
 
     encoding = stream_encoding(sys.stderr, os.environ)
     with suppress(ValueError, AttributeError):
         try:
-            lines = (defuse_commands(clean_text(message, encoding), os.environ) for message in messages)
+            lines = (escape_ci_commands(clean_text(message, encoding), os.environ) for message in messages)
             sys.stderr.write("".join(f"gapwatch: {line}\n" for line in lines))
             sys.stderr.flush()
         except OSError:

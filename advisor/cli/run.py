@@ -101,7 +101,7 @@ def run_command(args: argparse.Namespace) -> int:
     if recording.code:
         output.write_messages(notes.describe_exit_status(recording.code))
     status = recording.code if recording.code >= 0 else _SIGNALLED - recording.code
-    history_location.open_history_ahead(args)
+    history_location.connect_history_early(args)
     code = supervision.run_part(lambda: run_guarded(lambda: _advise_recording(recording, session, args)))
     return status or code
 
@@ -195,7 +195,7 @@ def _go_deep(recording: Recording, session: Session, args: argparse.Namespace) -
             args.yes,
         )
     )
-    args.machine = args.machine or (machines.HOST if user_folders.probed_here() else None)
+    args.machine = args.machine or (machines.HOST if user_folders.find_probed_model() else None)
     return folder
 
 

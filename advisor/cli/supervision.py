@@ -213,7 +213,7 @@ def _run_child(task: Callable[[], int], state: _ChildState) -> NoReturn:
         from advisor.support import containment
 
         os.setsid()
-        containment.tie_to_parent()
+        containment.die_with_parent()
         if state.offline and not state.confines:
             containment.deny_network()
         _state = state

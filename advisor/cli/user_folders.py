@@ -69,13 +69,13 @@ def resolve_machine(name: str | None) -> str | None:
 
     ``host`` is the probed model from the time on when this machine was probed.
     """
-    if name == "host" and (probed := probed_here()):
+    if name == "host" and (probed := find_probed_model()):
         return str(probed)
     files = [folder / f"{name}.yaml" for folder in machine_folders()]
     return next((str(file) for file in files if name and file.is_file()), name)
 
 
-def probed_here() -> Path | None:
+def find_probed_model() -> Path | None:
     """Return the model that ``gapwatch machines probe`` made of this machine; None before, and of another one.
 
     Home directories are shared by different machines: sockets, cores, vectors and memory have to be those found here.

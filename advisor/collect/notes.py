@@ -80,7 +80,7 @@ def _describe_displacement(run: SampledRun) -> Iterator[Note]:
     """Yield whether other programs were in the way."""
     life_s = sum(one.life_s for one in run.thread_times)
     share = sum(one.delay_s for one in run.thread_times) / life_s if life_s > 0 else 0.0
-    if run.is_displaced and share >= DISPLACED:
+    if run.is_preempted and share >= DISPLACED:
         text = f"other programs held the processors for {format_share(share)} of the time"
         yield _make_note("other programs", text, "run it again on a machine that does nothing else")
 

@@ -42,14 +42,12 @@ class ProcessStat(NamedTuple):
 
 
 class IoCounters(NamedTuple):
-    """Of ``/proc/PID/io``: bytes and calls of reading and writing, and bytes that went to or came from storage."""
+    """Of ``/proc/PID/io``: bytes and calls of reading and writing."""
 
     read_B: int
     written_B: int
     reads: int
     writes: int
-    storage_read_B: int
-    storage_written_B: int
 
 
 def _read_file(path: str) -> bytes | None:
@@ -109,7 +107,7 @@ def read_io_counters(pid: int) -> IoCounters | None:
     """Return what a process has read and written so far; None where that may not be read."""
     content = _read_file(f"/proc/{pid}/io")
     rows = dict(row.split(b": ") for row in content.splitlines()) if content else {}
-    keys = (b"rchar", b"wchar", b"syscr", b"syscw", b"read_bytes", b"write_bytes")
+    keys = (b"rchar", b"wchar", b"syscr", b"syscw")
     return IoCounters(*(int(rows[key]) for key in keys)) if all(key in rows for key in keys) else None
 
 

@@ -104,7 +104,7 @@ def _compute_outside(run: SampledRun) -> dict[str, FloatArray]:
         "shutdown": (wall_s - last) * each,
         "not running": np.maximum(last - first - there, 0.0),
     }
-    if run.is_displaced:
+    if run.is_preempted:
         parts[DISPLACED] = np.zeros(len(run.processors))
         np.add.at(parts[DISPLACED], list(run.processor), [one.delay_s for one in run.thread_times])
     return parts
@@ -134,7 +134,7 @@ class _ProfileTable:
         own = {name: self._make_zeros() for name in ("wall_s", "cpu_s", "work_s", "io_s", "wait_s", "os_s")}
         for lane, one, q in zip(self.run.lanes, self.run.thread_times, self.run.processor, strict=True):
             row = self.programs.index(lane.process.name)
-            delay_s = 0.0 if self.run.is_displaced else one.delay_s
+            delay_s = 0.0 if self.run.is_preempted else one.delay_s
             own["wall_s"][row, q] += one.cpu_s + one.wait_s + delay_s
             own["cpu_s"][row, q] += one.cpu_s
             own["work_s"][row, q] += one.cpu_s + delay_s
@@ -156,7 +156,7 @@ class _ProfileTable:
         seen: set[int] = set()
         for lane, one, q in zip(self.run.lanes, self.run.thread_times, self.run.processor, strict=True):
             at = self.programs.index(lane.process.name), q
-            found[BUSY][at] += one.cpu_s + (0.0 if self.run.is_displaced else one.delay_s)
+            found[BUSY][at] += one.cpu_s + (0.0 if self.run.is_preempted else one.delay_s)
             found["switches.voluntary"][at] += lane.thread.switches[0]
             found["switches.involuntary"][at] += lane.thread.switches[1]
             if id(lane.process) in seen:

@@ -40,7 +40,7 @@ class SampledRun:
         return len(frozenset().union(*(lane.process.affinity for lane in self.lanes)))
 
     @property
-    def is_displaced(self) -> bool:
+    def is_preempted(self) -> bool:
         """Whether it was mostly other programs that kept this one from its cores.
 
         Its own threads keep each other from them only while all cores compute for them, (threads - cores) at a time.

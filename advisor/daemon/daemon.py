@@ -20,7 +20,7 @@ from advisor.daemon.events import Backlog, FileSettled, Remark, RunIngested
 from advisor.daemon.inotify_events import InotifyEvents
 from advisor.daemon.reader_pool import UNKNOWN, ReaderPool
 from advisor.daemon.retention import HistoryRetention
-from advisor.daemon.root_scanner import RootScanner, scanned_identities
+from advisor.daemon.root_scanner import RootScanner, list_scanned_identities
 from advisor.extension.host.discovery import plugin_versions
 from advisor.history import access
 from advisor.history.file_states import FileStates
@@ -141,7 +141,7 @@ class Daemon:
             root: RootScanner(root, self._writer, self._settling, without, self._wake.set) for root in roots
         }
         self._due = dict.fromkeys(roots, 0.0)
-        self._announced.watch_roots(scanned_identities(self._lookers))
+        self._announced.watch_roots(list_scanned_identities(self._lookers))
         for root, why in self._announced.silent.items():
             self._publish_remark(f"{root} is scanned every {self._config.poll_s:g} s: {why}")
 
@@ -228,14 +228,14 @@ class Daemon:
                 self._due[root] = max(
                     looker.next_scan_s(least, hears=hears), monotonic() + (_TURN_S if looker.busy_s else 0.0)
                 )
-            looker.request_look(
+            looker.request_folder_scan(
                 [folder for folder in changes.folders if self._find_root(folder) == root],
                 {folder: names for folder, names in changes.files.items() if self._find_root(folder) == root},
                 [(folder, name) for folder, name in changes.closed if self._find_root(folder) == root],
             )
             if not once:
                 looker.request_root_check()
-        self._anew = self._announced.watch_roots(scanned_identities(self._lookers))
+        self._anew = self._announced.watch_roots(list_scanned_identities(self._lookers))
 
     def _report_missing_roots(self, once: bool) -> None:
         """Tell of roots that went, or came back."""
@@ -354,7 +354,7 @@ class Daemon:
             return
         if outcome.changed and unit.root in self._lookers:
             names = {folder: set(files) for folder, files in unit.files.items()}
-            self._lookers[unit.root].request_look((), names, ())
+            self._lookers[unit.root].request_folder_scan((), names, ())
         for folder, files in unit.files.items():
             self._postpone_files(folder, files, reason, once and not outcome.reachable)
 

@@ -83,7 +83,7 @@ class InotifyEvents:
         self.silent = {
             root: f"{filesystems.filesystem_type(root)} announces no changes"
             for root in present
-            if not filesystems.announces_changes(root)
+            if not filesystems.supports_inotify(root)
         }
         try:
             self._observer = self._start_observer([root for root in present if root not in self.silent])

@@ -263,7 +263,7 @@ def _find_duplicate(runs: RunStore, mine: ProfileUnit) -> UnitOutcome | None:
 
 def _is_unchanged(unit: UnitCandidate) -> bool:
     """Return whether the files of a unit are unchanged since they settled."""
-    return all(scan.look_at_names(folder, files.keys()).files == dict(files) for folder, files in unit.files.items())
+    return all(scan.list_named_files(folder, files.keys()).files == dict(files) for folder, files in unit.files.items())
 
 
 def _request_digest(unit: UnitCandidate, ask: Ask) -> str:

@@ -73,7 +73,7 @@ class RootScanner:
             self._due, self._begun = True, monotonic()
             self._told.notify()
 
-    def request_look(
+    def request_folder_scan(
         self, folders: Iterable[Path], files: Mapping[Path, set[bytes]], closed: Iterable[tuple[Path, bytes]]
     ) -> None:
         """Have a look soon at directories, and at files by directory; some were ``closed`` by their writers."""
@@ -177,7 +177,7 @@ class RootScanner:
         for folder, names in files.items():
             if self._is_left_out(folder) or folder in folders or any(above in folders for above in folder.parents):
                 continue
-            found = scan.look_at_names(folder, names) if len(names) <= _MANY else scan.look_at_folder(folder)
+            found = scan.list_named_files(folder, names) if len(names) <= _MANY else scan.list_folder_files(folder)
             if not found.closed:
                 self._record_folder(found, names if len(names) <= _MANY else None)
 
@@ -252,6 +252,6 @@ class RootScanner:
         return True
 
 
-def scanned_identities(lookers: Mapping[Path, RootScanner]) -> dict[Path, tuple[int, int]]:
+def list_scanned_identities(lookers: Mapping[Path, RootScanner]) -> dict[Path, tuple[int, int]]:
     """Return what lay at each root at its last look, without those where nothing did."""
     return {root: looker.identity for root, looker in lookers.items() if looker.identity is not None}

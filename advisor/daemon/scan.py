@@ -64,7 +64,7 @@ def walk_folders(root: Path, without: Collection[Path] = ()) -> Iterator[FolderS
         rest += sorted(inside, reverse=True)
 
 
-def look_at_folder(path: Path) -> FolderScan:
+def list_folder_files(path: Path) -> FolderScan:
     """Return the files of a directory, without those in directories in it; one that is not there is ``closed``, too."""
     try:
         return _scan_folder(path)[0]
@@ -72,8 +72,8 @@ def look_at_folder(path: Path) -> FolderScan:
         return FolderScan(path, closed=True)
 
 
-def look_at_names(path: Path, names: Collection[bytes]) -> FolderScan:
-    """Return the files of these names in a directory, as ``look_at_folder`` does; nothing else is examined."""
+def list_named_files(path: Path, names: Collection[bytes]) -> FolderScan:
+    """Return the files of these names in a directory, as ``list_folder_files`` does; nothing else is examined."""
     folder = FolderScan(path, closed=not path.is_dir())
     for name in () if folder.closed else names:
         if name.startswith(b"."):

@@ -74,16 +74,16 @@ def open_read_only(location: HistoryLocation) -> HistoryConnection:
     return connection
 
 
-def open_ahead(location: HistoryLocation) -> None:
+def connect_early(location: HistoryLocation) -> None:
     """Connect to a server now, for all that reads in this process later, when it may reach no network any more."""
     if isinstance(location, HistoryServer):
         try:
-            _opened_ahead[location] = _KeptOpen(open_read_only(location))
+            _opened_ahead[location] = _EarlyConnection(open_read_only(location))
         except StoreError as error:
             _opened_ahead[location] = error
 
 
-class _KeptOpen:
+class _EarlyConnection:
     """A connection that stays open when its user closes it, and is used again."""
 
     def __init__(self, connection: HistoryConnection) -> None:

@@ -62,7 +62,7 @@ def _select_point(
 
 
 def _at_point(runs: tuple[Advice, ...], like: Profile) -> tuple[Advice, ...]:
-    return tuple(run for run in runs if run.profile.is_at_point_of(like))
+    return tuple(run for run in runs if run.profile.has_same_parameters(like))
 
 
 def _are_repeats(before: Sequence[Advice], after: Sequence[Advice]) -> bool:

@@ -38,7 +38,7 @@ def is_network(path: Path, mounts: str = MOUNTS) -> bool:
     return filesystem_type(path, mounts) in NETWORK
 
 
-def announces_changes(path: Path, mounts: str = MOUNTS) -> bool:
+def supports_inotify(path: Path, mounts: str = MOUNTS) -> bool:
     """Return whether the system announces all changes below ``path``."""
     return filesystem_type(path, mounts) not in SILENT
 

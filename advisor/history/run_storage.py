@@ -58,7 +58,7 @@ def _update_items(
     def is_same_point(other: int) -> bool:
         """Return whether an earlier run was at the same point; one that is gone counts as if it were."""
         try:
-            return runs.load_summary(other).profile.is_at_point_of(advice.profile)
+            return runs.load_summary(other).profile.has_same_parameters(advice.profile)
         except StoreLost:
             raise
         except StoreError:

@@ -241,7 +241,7 @@ class Profile:
         """Whether the wall time of the run was recorded."""
         return not math.isnan(self.actual_s)
 
-    def is_at_point_of(self, other: Profile) -> bool:
+    def has_same_parameters(self, other: Profile) -> bool:
         """Return whether this run can repeat another: as many ranks, and no parameter that both state differs.
 
         Runs of one build at several points are a study of it.

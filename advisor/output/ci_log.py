@@ -19,7 +19,7 @@ _LINE_COMMAND: Final = re.compile(r"^(\s*):(?=:[A-Za-z][A-Za-z-]*(?:\s[^\n]*?)?:
 _INNER_COMMAND: Final = re.compile(r"#(?=#(?:\w*\[))")
 
 
-def defuse_commands(text: str, environ: Mapping[str, str]) -> str:
+def escape_ci_commands(text: str, environ: Mapping[str, str]) -> str:
     """Return ``text`` without workflow commands of CI runners; unchanged outside CI.
 
     In JSON the first ``#`` becomes an escape of the same meaning; elsewhere a space is put behind the first sign.

@@ -12,9 +12,9 @@ from advisor.output.wording import (
     describe_gap,
     describe_grade,
     describe_processors,
-    holds_rest,
+    includes_outside_time,
     select_command,
-    sum_edges,
+    sum_start_and_shutdown,
 )
 
 if TYPE_CHECKING:
@@ -64,12 +64,14 @@ def _describe_losses(advice: Advice) -> list[str]:
     if largest is None or largest.seconds <= 0:
         return []
     words = [f"most is lost to {_describe_loss(largest)}"]
-    if not holds_rest(largest):
+    if not includes_outside_time(largest):
         return words
-    edges = sum_edges(advice.profile)
+    edges = sum_start_and_shutdown(advice.profile)
     if edges > largest.seconds / 2:
         words[0] += f", of which a longer run makes up for {numbers.format_duration(edges)}"
-    inner = max((gap for gap in advice.gaps if not holds_rest(gap)), key=lambda gap: gap.seconds, default=None)
+    inner = max(
+        (gap for gap in advice.gaps if not includes_outside_time(gap)), key=lambda gap: gap.seconds, default=None
+    )
     if inner is not None and inner.seconds > 0:
         words.append(f"then to {_describe_loss(inner)}")
     return words

@@ -11,9 +11,9 @@ from advisor.output.wording import (
     describe_bound,
     describe_gap,
     describe_hot_spots,
-    holds_rest,
+    includes_outside_time,
     is_open,
-    sum_edges,
+    sum_start_and_shutdown,
     worst_notes,
 )
 
@@ -58,8 +58,8 @@ def _describe_largest_gap(advice: Advice) -> str:
     seconds = own_seconds(largest)
     share = seconds / advice.profile.actual_s if seconds != largest.seconds else largest.share
     amount = f"{numbers.format_duration(seconds)}, {numbers.format_percentage(share)} of the run"
-    edges = sum_edges(advice.profile)
-    if holds_rest(largest) and edges > largest.seconds / 2:
+    edges = sum_start_and_shutdown(advice.profile)
+    if includes_outside_time(largest) and edges > largest.seconds / 2:
         amount += f"; start-up and shutdown take {numbers.format_duration(edges)}, which a longer run makes up for"
     return f" The largest is {largest.name} ({describe_gap(largest)}) with {amount}."
 

@@ -93,12 +93,12 @@ def describe_gap(gap: Gap) -> str:
     return words[0] if len(words) == 1 else f"together: {', '.join(words)}"
 
 
-def holds_rest(gap: Gap) -> bool:
+def includes_outside_time(gap: Gap) -> bool:
     """Return whether a gap holds what lies outside of all phases: start-up, shutdown and the rest."""
     return "X" in (gap.name, *gap.members)
 
 
-def sum_edges(profile: Profile) -> float:
+def sum_start_and_shutdown(profile: Profile) -> float:
     """Return the mean seconds of start-up and shutdown; 0 if they were not distinguished."""
     return sum(float(profile.outside[name].mean()) for name in _EDGES if name in profile.outside)
 

@@ -50,7 +50,7 @@ _RECOUNT_S: Final = 5.0
 _PATIENCE_S: Final = 30.0
 
 
-def tie_to_parent() -> None:
+def die_with_parent() -> None:
     """End when the parent dies, be the first to go when memory runs out, and adopt what own children leave behind."""
     parent = os.getppid()
     _control_process(_PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -170,7 +170,7 @@ def kill_tree(top: int) -> None:
 
 
 def kill_descendants() -> None:
-    """Kill all that this process started, also what left its session: it adopts its orphans (``tie_to_parent``)."""
+    """Kill all that this process started, also what left its session: it adopts its orphans (``die_with_parent``)."""
     _kill_below(os.getpid())
 
 

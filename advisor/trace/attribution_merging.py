@@ -105,7 +105,7 @@ class _Merger:
         cells = {}
         for measure, array in block.items():
             some = array.any(axis=(1, 2))
-            cells[measure] = _StoredRows(rows[some], self._store.put_away(array[some]))
+            cells[measure] = _StoredRows(rows[some], self._store.spill_array(array[some]))
         return _WindowCells(rows, next(iter(block.values())).shape[2], cells)
 
     def _merge_causes(self) -> None:

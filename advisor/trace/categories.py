@@ -108,11 +108,11 @@ def _split_by_loop(
     trace: Trace, calls: Calls, by_call_s: FloatArray, wait_s: FloatArray, division: RunDivision
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Return what ``_split_calls`` does, by a compiled loop."""
-    from advisor.trace import compiled_booking_loops
+    from advisor.trace import compiled_attribution_loops
 
     role = roles_of_regions(trace)[calls.region]
     places, seconds = np.empty((2, len(role)), dtype=np.int64), np.empty((7, len(role)))
-    count = compiled_booking_loops.split_calls(
+    count = compiled_attribution_loops.split_calls(
         by_call_s, (role, calls.location, calls.start_s), wait_s, division.leaves_s, places, seconds
     )
     call, instance = places[:, :count]

@@ -133,10 +133,10 @@ def _count_columns(trace: Trace, calls: Calls, cell_of_call: IntArray, cells: in
 
 def _count_by_loop(trace: Trace, calls: Calls, cell_of_call: IntArray, cells: int) -> dict[str, FloatArray]:
     """Return what ``_count_columns`` does, by a compiled loop."""
-    from advisor.trace import compiled_booking_loops
+    from advisor.trace import compiled_attribution_loops
 
     names = [name for count, amount, _ in COUNTED for name in (count, amount) if name]
     counts, occurring = np.zeros((len(names), cells)), np.zeros(len(names), dtype=np.bool_)
     inner = calls.inner_events, calls.inner_kind, calls.inner_call
-    compiled_booking_loops.count_events(inner, (trace.size, trace.tag), cell_of_call, counts, occurring)
+    compiled_attribution_loops.count_events(inner, (trace.size, trace.tag), cell_of_call, counts, occurring)
     return {name: values for name, values, occurs in zip(names, counts, occurring, strict=True) if occurs}

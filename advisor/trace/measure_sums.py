@@ -59,15 +59,17 @@ def _book_by_loop(
     calls: Calls, pieces: TimePieces, place: IntArray, split: CategorySeconds, table: CellLayout, names: Sequence[str]
 ) -> tuple[FloatArray, Sequence[FloatArray]]:
     """Return what ``_book_columns`` does, by compiled loops."""
-    from advisor.trace import compiled_booking_loops
+    from advisor.trace import compiled_attribution_loops
 
     base = table.base[:-1] - table.first_of
     layout = table.present, table.find_starts(), base, table.phase_of, table.iteration_of, table.iterations
     size = len(table.rows), table.locations
     wall, booked = np.zeros(table.size), np.zeros((len(names), table.size))
-    compiled_booking_loops.book_pieces(place, pieces.location, pieces.instance, pieces.seconds, layout, size, wall)
+    compiled_attribution_loops.add_piece_seconds(
+        place, pieces.location, pieces.instance, pieces.seconds, layout, size, wall
+    )
     seconds = split.wait_s, split.sync_s, split.transfer_s, split.io_s, split.os_s
-    compiled_booking_loops.book_calls(
+    compiled_attribution_loops.add_call_seconds(
         (split.call, split.instance), (table.row_of_call, calls.location), seconds, layout, size, booked
     )
     return wall, list(booked)

@@ -8,12 +8,12 @@ the times tell.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from advisor.model.mpi_calls import CONSTRUCTORS
 from advisor.trace.events import COLUMNS, Kind, Role, are_kinds
 from advisor.trace.locations import ranks_of_locations
 from advisor.trace.nesting import count_previous
@@ -28,10 +28,7 @@ if TYPE_CHECKING:
 #: The call; also which barriers of a replay are fences.
 FENCE: Final = "MPI_Win_fence"
 #: What members do together to have a communicator or a window, or to get rid of a window.
-_MADE_TOGETHER: Final = re.compile(
-    r"MPI_(Comm_(dup|dup_with_info|split|split_type|create)|Cart_(create|sub)|Graph_create|Dist_graph_create(_adjacent)?"
-    r"|Intercomm_merge|Win_(create|create_dynamic|allocate|allocate_shared|free))"
-)
+_SYNCHRONIZING: Final = frozenset({FENCE, *CONSTRUCTORS, "MPI_Win_free"})
 #: The part of the calls that nobody leaves before all have come.
 MET_SHARE: Final = 0.9
 
@@ -56,9 +53,7 @@ def meet_in_calls(trace: Trace) -> Trace:
 
     It is as it was where they don't: what makes a communicator keeps the role ``COMM_OTHER``.
     """
-    for name in sorted({region.name for region in trace.regions}):
-        if name != FENCE and not _MADE_TOGETHER.fullmatch(name):
-            continue
+    for name in sorted({region.name for region in trace.regions} & _SYNCHRONIZING):
         found = _find_calls(trace, [number for number, region in enumerate(trace.regions) if region.name == name])
         meetings = _name_members(trace, found)
         if meetings is None or not _do_members_meet(trace, meetings):

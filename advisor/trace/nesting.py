@@ -191,7 +191,7 @@ def update_call_times(calls: Calls, trace: Trace) -> Calls:
     return replace(calls, start_s=trace.time_s[calls.enter], end_s=trace.time_s[ends])
 
 
-def claiming_calls(calls: Calls, call: IntArray) -> IntArray:
+def find_anchor_calls(calls: Calls, call: IntArray) -> IntArray:
     """Return for each call the one that claims its time: its anchor, or itself."""
     anchor = calls.anchor[call]
     return np.where(anchor >= 0, anchor, call)

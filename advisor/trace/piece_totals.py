@@ -49,13 +49,13 @@ def sum_pieces(
     """Return the sums; ``row_of_call`` are ``rows`` different ones, ``phase_of`` (instances,) their phases."""
     if not compiled:
         return _sum_columns(trace, calls, pieces, row_of_call, rows, phase_of)
-    from advisor.trace import compiled_booking_loops
+    from advisor.trace import compiled_attribution_loops
 
     by_call, outside = np.zeros((3, len(calls.region))), np.zeros((len(OUTSIDE), len(trace.locations)))
     place = np.empty(len(pieces.call), dtype=np.int64)
     role = roles_of_regions(trace)[calls.region]
     columns = pieces.location, pieces.call, pieces.instance, pieces.seconds, pieces.before_s, pieces.after_s
-    compiled_booking_loops.sum_pieces(
+    compiled_attribution_loops.sum_pieces(
         columns, (role, calls.anchor, row_of_call), are_first_threads(trace), phase_of, rows, by_call, outside, place
     )
     return PieceTotals(by_call, outside, place)

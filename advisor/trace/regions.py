@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from types import MappingProxyType
 
+from advisor.model.mpi_calls import CONSTRUCTORS
 from advisor.trace.events import Role
 
 _MPI = re.compile(r"p?mpi_([a-z0-9_]+?)(_f08)?_{0,2}(\(\))?", re.IGNORECASE)
@@ -47,11 +48,9 @@ _MPI_CALLS = MappingProxyType(
         RMA="put get accumulate get_accumulate fetch_and_op compare_and_swap rput rget raccumulate rget_accumulate "
         "win_fence win_start win_complete win_post win_wait win_test win_lock win_lock_all win_unlock win_unlock_all "
         "win_flush win_flush_all win_flush_local win_flush_local_all win_sync",
-        COMM_OTHER="comm_dup comm_dup_with_info comm_split comm_split_type comm_create comm_create_group "
-        "comm_create_from_group comm_free comm_disconnect comm_accept comm_connect comm_join comm_shrink "
-        "comm_agree intercomm_create intercomm_create_from_groups intercomm_merge cart_create cart_sub graph_create "
-        "dist_graph_create dist_graph_create_adjacent win_create win_allocate win_allocate_shared win_create_dynamic "
-        "win_free",
+        COMM_OTHER=" ".join(name.removeprefix("MPI_").lower() for name in CONSTRUCTORS)
+        + " comm_create_group comm_create_from_group comm_free comm_disconnect comm_accept comm_connect comm_join "
+        "comm_shrink comm_agree intercomm_create intercomm_create_from_groups win_free",
         OS="comm_spawn comm_spawn_multiple",  # the system starts processes; nothing is sent meanwhile
         LOCAL="wtime wtick initialized finalized abi pcontrol cancel buffer_attach buffer_detach buffer_flush "
         "dims_create get_count get_elements get_elements_x get_processor_name get_version get_library_version "

@@ -13,7 +13,7 @@ from advisor.trace.events import RECEIVES, SENDS, Kind, Role, are_kinds
 from advisor.trace.locations import first_locations, ranks_of_locations
 from advisor.trace.nesting import roles_of_regions
 from advisor.trace.spool import release_memory
-from advisor.trace.spreading import spread_here
+from advisor.trace.spreading import run_locally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -42,7 +42,7 @@ def find_cut_points(trace: Trace, spread: Spread | None = None, *, compiled: boo
 
     ``spread`` says who looks at the locations: this process, if nobody else.
     """
-    spread = spread or partial(spread_here, trace)
+    spread = spread or partial(run_locally, trace)
     master = first_locations(trace)
     every = np.arange(len(master))
     waited_for = _has_role(trace, (Role.BARRIER, Role.ALL_TO_ALL))

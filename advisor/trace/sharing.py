@@ -59,10 +59,10 @@ class SharedWork:
 
     def __call__(self, work: Callable[..., Result], tasks: Iterable[tuple[Any, ...]]) -> Iterator[Result]:
         """Yield what ``work`` makes of the trace and each of the tasks, in their order."""
-        return self.cluster.map_tasks(work_on_trace, ((self._held, work, *task) for task in tasks))
+        return self.cluster.map_tasks(run_trace_task, ((self._held, work, *task) for task in tasks))
 
 
-def work_on_trace(shared: SharedTrace, work: Callable[..., Result], *task: Any) -> Result:  # noqa: ANN401
+def run_trace_task(shared: SharedTrace, work: Callable[..., Result], *task: Any) -> Result:  # noqa: ANN401
     """Do a task on a worker."""
     return work(shared.open_trace(), *task)
 

@@ -114,7 +114,7 @@ class ArrayStore:
             self._number = file.fileno()
             weakref.finalize(self, file.close)
 
-    def put_away(self, array: npt.NDArray[Number]) -> Callable[[], npt.NDArray[Number]]:
+    def spill_array(self, array: npt.NDArray[Number]) -> Callable[[], npt.NDArray[Number]]:
         """Return what gives ``array`` back."""
         kind, shape = array.dtype, array.shape
         narrow = array.astype(np.int32) if kind == np.int64 else array

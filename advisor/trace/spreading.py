@@ -21,6 +21,6 @@ class Spread(Protocol):
     def __call__(self, work: Callable[..., Result], tasks: Iterable[tuple[Any, ...]]) -> Iterator[Result]: ...  # noqa: D102
 
 
-def spread_here(trace: Trace, work: Callable[..., Result], tasks: Iterable[tuple[Any, ...]]) -> Iterator[Result]:
+def run_locally(trace: Trace, work: Callable[..., Result], tasks: Iterable[tuple[Any, ...]]) -> Iterator[Result]:
     """Do the work in this process, one task after the other."""
     return (work(trace, *task) for task in tasks)

@@ -45,7 +45,7 @@ def find_teams(trace: Trace, calls: Calls) -> ThreadTeams:
     return ThreadTeams(region_of, last_end, *_group_barriers(trace, calls, region_of))
 
 
-def adopt_callers(trace: Trace, calls: Calls, teams: ThreadTeams) -> Calls:
+def assign_team_callers(trace: Trace, calls: Calls, teams: ThreadTeams) -> Calls:
     """Return ``calls`` in which the parts of all threads have the caller that the first thread's part has."""
     first_thread = are_first_threads(trace)[calls.location]
     part = np.flatnonzero(teams.region_of >= 0)

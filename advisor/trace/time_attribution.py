@@ -81,7 +81,7 @@ def attribute_window(found: MatchedWindow, plan: RunPlan, before: int, *, last: 
     calls = found.calls if trace.time_s is window.trace.time_s else nesting.update_call_times(found.calls, trace)
     stopping = phases.find_stopping_calls(trace, calls, nesting.roles_of_regions(trace)[calls.region])
     ended = time_pieces.extend_shutdown_calls(calls, stopping, plan.division.edges_s[-1])
-    calls = teams.adopt_callers(trace, ended, found.teams)
+    calls = teams.assign_team_callers(trace, ended, found.teams)
     waiting = waits.split_waits(trace, calls, found.collectives, found.messages, found.teams, stopping, plan.shortest)
     begin, end = (_window_edge_times(window, plan, time_s) for time_s in (window.begin_s, window.end_s))
     pieces = time_pieces.split_time_lines(trace, calls, plan.division, (stopping, begin, end), compiled=window.compiled)

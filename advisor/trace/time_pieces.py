@@ -13,7 +13,7 @@ import numpy as np
 
 from advisor.trace.events import Kind, Role, are_kinds
 from advisor.trace.locations import are_first_threads
-from advisor.trace.nesting import claiming_calls, groups_of_locations, have_roles, roles_of_regions
+from advisor.trace.nesting import find_anchor_calls, groups_of_locations, have_roles, roles_of_regions
 from advisor.trace.phases import instances_at
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def _split_group(trace: Trace, calls: Calls, division: RunDivision, spans: _Span
     last = np.r_[np.diff(where) != 0, True][: len(moves)]
     end = np.where(last, end_s[where], np.r_[start[1:], 0.0][: len(moves)])
     call = calls.open_after[base:finish][moves]
-    call = np.where(call >= 0, claiming_calls(calls, np.maximum(call, 0)), -1)
+    call = np.where(call >= 0, find_anchor_calls(calls, np.maximum(call, 0)), -1)
     closer = stopping[where]
     call = np.where((closer >= 0) & (last | (start >= calls.start_s[closer])), closer, call)
     idle = ~are_first_threads(trace)[where] & (

@@ -16,7 +16,7 @@ import numpy as np
 from advisor.trace.counts import sum_call_bytes
 from advisor.trace.events import COMMUNICATING, Role
 from advisor.trace.locations import ranks_of_locations
-from advisor.trace.nesting import are_task_waits, claiming_calls, have_roles, roles_of_regions
+from advisor.trace.nesting import are_task_waits, find_anchor_calls, have_roles, roles_of_regions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -251,7 +251,7 @@ def _wait_for_guessed_senders(
         here = waits[rank[calls.location[waits]] == receiver]
         behind = np.searchsorted(calls.enter[here], mine)
         if len(mine) == len(theirs) and (behind < len(here)).all():
-            found.append((here[behind], claiming_calls(calls, calls.open_after[theirs])))
+            found.append((here[behind], find_anchor_calls(calls, calls.open_after[theirs])))
     call = np.concatenate([np.zeros(0, dtype=np.int64), *(pair[0] for pair in found)])
     send = np.concatenate([np.zeros(0, dtype=np.int64), *(pair[1] for pair in found)])
     kind = np.full(len(call), KINDS.index("late sender"))

@@ -145,7 +145,7 @@ def _put_away(store: ArrayStore, joint: Collectives, messages: Messages) -> Call
 
 def _store_record(store: ArrayStore, record: Record) -> Callable[[], Record]:
     columns: dict[str, Any] = {field.name: getattr(record, field.name) for field in fields(record)}
-    stored = {name: store.put_away(column) for name, column in columns.items() if isinstance(column, np.ndarray)}
+    stored = {name: store.spill_array(column) for name, column in columns.items() if isinstance(column, np.ndarray)}
     empty: dict[str, Any] = dict.fromkeys(stored, np.zeros(0, dtype=np.int64))
     rest: Record = replace(record, **empty)
 

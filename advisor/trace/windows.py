@@ -19,7 +19,7 @@ from advisor.trace import segmentation
 from advisor.trace.events import COLUMNS, Kind
 from advisor.trace.locations import first_locations
 from advisor.trace.spool import release_memory
-from advisor.trace.spreading import spread_here
+from advisor.trace.spreading import run_locally
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +87,7 @@ class TraceWindows:
     ) -> None:
         self.trace = trace
         self.compiled = compiled
-        self.edges = _window_edges(trace, events, cutting or partial(spread_here, trace), compiled=compiled)
+        self.edges = _window_edges(trace, events, cutting or partial(run_locally, trace), compiled=compiled)
 
     def __len__(self) -> int:
         return len(self.edges) - 1

@@ -186,7 +186,7 @@ def named(found: dict[str, list[Advice]]) -> dict[str, tuple[str | None, str | N
 def table(found: dict[str, list[Advice]]) -> str:
     """Return what is said of all builds, as Markdown."""
     said = named(found)
-    rows = ["| fault | gap | named rightly | else |", "|---|---|---|---|"]
+    rows = ["| fault | gap | named correctly | otherwise |", "|---|---|---|---|"]
     for fault in FAULTS:
         mine = [said[f"{fault.name} {number}"] for number in range(TRIALS)]
         others = ", ".join(f"{gap} in {place}" if gap else "nothing" for gap, place, right in mine if not right)

@@ -239,7 +239,7 @@ def table(cases: list[Judged]) -> str:
         f"{len(cases)} cases: median error {statistics.median(one.error for one in cases):.1%}, rank correlation "
         f"{correlation(cases):.3f}, interval holds in {held} ({held / len(cases):.0%})."
     )
-    head = "| case | fault removed | remedy | expected, ms | 80 % interval, ms | really won, ms | error | holds |"
+    head = "| case | fault removed | remedy | expected, ms | 80 % interval, ms | measured gain, ms | error | holds |"
     return "\n".join([summary, "", head, "|---|---|---|---|---|---|---|---|", *(one.row for one in cases)])
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from advisor.advice import facts
-from advisor.advice.facts import collecting, event_facts, load_facts, of_code, run_facts, sheet
+from advisor.advice.facts import code_facts, collecting, event_facts, load_facts, run_facts, sheet
 from advisor.analysis import disturbance
 from advisor.model.records import OTHER_PROGRAMS
 from advisor.trace.counts import BYTES_TO_FIRST
@@ -115,7 +115,7 @@ def code_share(kind: str, known: float, share: float) -> float | None:
     counts = {f"code.{name}_s": np.array([[part]]) for name, part in seconds.items()}
     phases = [SimpleNamespace(regions=np.array([0]))]
     source: Any = SimpleNamespace(phases=(0,), profile=SimpleNamespace(counts=counts, phases=phases))
-    return of_code._share(kind, source)
+    return code_facts._share(kind, source)
 
 
 def is_collected(kept: float = 1.0, of_all: float = 1.0) -> bool:
@@ -166,8 +166,8 @@ BOUNDARIES: dict[str, tuple[Callable[[float], object], float, float]] = {
     "sheet._NEAR_WORST": (lambda x: is_named(x, 1.0), 0.499, 0.501),
     "sheet._NAMED_PROCESSORS": (lambda x: count_named(int(x)) < x, 3, 4),
     "run_facts.SLEEPING_PER_S": (sleeps, 49.9, 50.0),
-    "of_code._KNOWN": (lambda x: code_share("scalar", x, 0.1) is not None, 0.499, 0.5),
-    "of_code._CERTAIN": (lambda x: code_share("math", 0.3, x) is not None, 0.199, 0.2),
+    "code_facts._KNOWN": (lambda x: code_share("scalar", x, 0.1) is not None, 0.499, 0.5),
+    "code_facts._CERTAIN": (lambda x: code_share("math", 0.3, x) is not None, 0.199, 0.2),
     "collecting._MAIN": (lambda x: is_collected(kept=x), 0.499, 0.5),
     "collecting._ALONE": (lambda x: is_answered(to_others=10.0 / x - 10.0), 0.899, 0.9),
     "collecting._ANSWERED": (lambda x: is_answered(answers=5.0 * x), 0.799, 0.8),

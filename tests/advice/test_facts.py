@@ -105,6 +105,9 @@ def test_fact_explains_itself(fact: Fact) -> None:
 def test_page_is_what_the_code_says() -> None:
     page = (ROOT / "docs" / "facts.md").read_text()
     assert page == render_facts_page(), "run: python -m advisor.advice.facts > docs/facts.md"
+    unused = page.partition("No rule in `rules/` uses ")[2].partition(": they are")[0]
+    assert {"`run.wall_s`", "`device.kernels`"} <= set(unused.replace(",", "").split())
+    assert not {"`phase.imbalance`", "`code.math_share`", "`phase.share`"} & set(unused.replace(",", "").split())
 
 
 def test_units_of_facts_are_dimensions() -> None:

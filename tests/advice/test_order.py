@@ -56,7 +56,7 @@ def budget(seconds: Mapping[int, float]) -> Any:  # noqa: ANN401
         gap_seconds=lambda _: sum(seconds.values()),
         part_seconds=lambda _, site: seconds.get(site, 0.0),
         imbalance_s=lambda _: 0.0,
-        gap_holding=lambda letter: letter,
+        find_gap_with=lambda letter: letter,
     )  # fmt: skip
 
 

@@ -41,7 +41,7 @@ def test_passes_that_tell_of_most_seconds_come_first() -> None:
 def test_a_pass_is_left_out_with_its_reason() -> None:
     needs = planning.PassNeeds({"source": "its sources are not found (compile with -g)"}, machine_known=True)
     passes = {one.name: one for one in planning.plan_passes(advice(9.9, 0.0), needs)}
-    why = {name: planning.why_left_out(one, ("one",), agreed=False) for name, one in passes.items()}
+    why = {name: planning.explain_skipped_pass(one, ("one",), agreed=False) for name, one in passes.items()}
     assert why == {
         "instructions": "takes long: --yes agrees to it", "source": "its sources are not found (compile with -g)",
         "one": "refused", "again": "would change nothing", "machine": "would change nothing",
@@ -67,9 +67,9 @@ def test_the_program_of_a_command_is_put_under_callgrind(tmp_path: Path) -> None
 
 
 def test_a_pass_ends_in_time_and_keeps_what_it_wrote(tmp_path: Path) -> None:
-    done = programs.run_again(["sh", "-c", "echo $WHO; exit 3"], tmp_path / "log", {"WHO": "me"})
+    done = programs.rerun_program(["sh", "-c", "echo $WHO; exit 3"], tmp_path / "log", {"WHO": "me"})
     assert (done.code, done.said) == (3, "me")
-    late = programs.run_again(["sh", "-c", "sleep 60 & sleep 60"], tmp_path / "log", limit_s=0.1)
+    late = programs.rerun_program(["sh", "-c", "sleep 60 & sleep 60"], tmp_path / "log", limit_s=0.1)
     assert late.code < 0
 
 
@@ -130,9 +130,9 @@ def test_what_comes_back_on_the_same_processors_is_structure() -> None:
 
 def test_one_processor_tells_what_side_by_side_costs() -> None:
     alone = run([4.0])
-    assert "+30%: caches, memory and doubled work" in conclusions.compare_with_one(run([1.3] * 4), alone).text
-    assert "work grows with their number" in conclusions.compare_with_one(run([4.4] * 4), alone).text
-    assert "is not compared" in conclusions.compare_with_one(run([0.1] * 4), alone).text
+    assert "+30%: caches, memory and doubled work" in conclusions.compare_with_single(run([1.3] * 4), alone).text
+    assert "work grows with their number" in conclusions.compare_with_single(run([4.4] * 4), alone).text
+    assert "is not compared" in conclusions.compare_with_single(run([0.1] * 4), alone).text
 
 
 def test_what_passes_showed_is_kept(tmp_path: Path) -> None:

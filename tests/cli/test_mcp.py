@@ -161,7 +161,7 @@ def test_an_explanation_holds_threshold_and_notes(tmp_path: Path) -> None:
 def test_an_action_shown_alone_keeps_its_caveats(tmp_path: Path, home: Path) -> None:
     async def use(agent: Agent) -> None:
         shown = (await agent.call("show_action", action="G-35")).value
-        assert shown["why"].endswith("is not enough.")
+        assert shown["why"].endswith("is not accurate enough.")
 
     run_agent(use, tmp_path, home)
 

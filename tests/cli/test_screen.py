@@ -11,7 +11,7 @@ from run_history import add_runs, make_run
 from screen_driver import app_of, drive, rows_of, screen_text, wait_for, wait_for_text
 
 from advisor.cli.screen.actions import ScreenActions
-from advisor.cli.screen.app import DaemonSpoke
+from advisor.cli.screen.app import DaemonMessage
 from advisor.cli.screen.dialogs import find_day_problem
 from advisor.history.access import read_history
 from advisor.history.items import ItemStore
@@ -331,9 +331,9 @@ def test_an_empty_history_waits(tmp_path: Path) -> None:
 
 def test_what_the_daemon_says_stands_below(state: Path) -> None:
     async def steps(pilot: Pilot[None]) -> None:
-        app_of(pilot).post_message(DaemonSpoke("set aside: half.json: [red]cut off"))
+        app_of(pilot).post_message(DaemonMessage("set aside: half.json: [red]cut off"))
         await wait_for_text(pilot, "set aside: half.json: [red]cut off")
-        app_of(pilot).post_message(DaemonSpoke("another process writes", ended=True))
+        app_of(pilot).post_message(DaemonMessage("another process writes", ended=True))
         await wait_for_text(pilot, "! another process writes")
 
     drive(state, steps)

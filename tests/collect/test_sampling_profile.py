@@ -84,8 +84,8 @@ def test_unknown_calls_alone_have_a_name_all_the_same() -> None:
 
 
 def test_system_time_counts_as_reading_and_writing_as_far_as_the_calls_explain_it() -> None:
-    many = IoCounters(0, 100_000_000, 0, 20_000, 0, 0)
-    few = IoCounters(1000, 0, 20, 0, 0, 0)
+    many = IoCounters(0, 100_000_000, 0, 20_000)
+    few = IoCounters(1000, 0, 20, 0)
     busy = made(recording(process("app", 0, 10, 10.0, system=0.5, counters=many)))
     assert total(busy, "io_s") == pytest.approx(0.5)
     assert total(busy, "cpu_s") == pytest.approx(9.5)
@@ -93,8 +93,8 @@ def test_system_time_counts_as_reading_and_writing_as_far_as_the_calls_explain_i
 
 
 def test_what_children_read_is_not_counted_twice() -> None:
-    child = process("zip", 0, 5, 4.0, counters=IoCounters(0, 9000, 0, 90, 0, 0))
-    parent = process("app", 0, 10, 9.0, counters=IoCounters(0, 10_000, 0, 100, 0, 0))
+    child = process("zip", 0, 5, 4.0, counters=IoCounters(0, 9000, 0, 90))
+    parent = process("app", 0, 10, 9.0, counters=IoCounters(0, 10_000, 0, 100))
     child.parent = parent.pid
     counts = made(recording(parent, child)).counts["files.written_B"]
     assert counts.sum() == 10_000
@@ -260,7 +260,7 @@ def test_the_parts_of_every_processor_add_up_to_its_time(values: list[tuple[floa
                 system=min(system, cpu),
                 delay=delay,
                 blocked={FSYNC: weight, SLEEP: 1.0},
-                counters=IoCounters(10**6, 10**7, 100, 1000, 0, 0),
+                counters=IoCounters(10**6, 10**7, 100, 1000),
             )
         )
     profile = made(recording(*processes, wall=10.0))

@@ -299,8 +299,8 @@ def _list_replacements(machine: Machine) -> list[tuple[Any, str, Any]]:
         (root_scanner, "thread_time", lambda: 0.0),
         *((module, "monotonic", clock) for module in (daemon, reader_pool, root_scanner)),
         (scan, "walk_folders", lambda *_, **__: _walk(machine)),
-        (scan, "look_at_names", lambda path, names: _look(machine, path, names)),
-        (scan, "look_at_folder", lambda path: _look(machine, path, None)),
+        (scan, "list_named_files", lambda path, names: _look(machine, path, names)),
+        (scan, "list_folder_files", lambda path: _look(machine, path, None)),
         (intake.record_json, "unpack_record", lambda _, document: document),
         (run_packing, "pack_advice", lambda advice: (advice.profile.run.encode(), b"")),
     ]  # fmt: skip

@@ -94,9 +94,9 @@ def test_readers_are_asked_about_a_large_directory_once(tmp_path: Path) -> None:
 
 
 def test_of_a_directory_that_is_not_there_nothing_is_told(tmp_path: Path) -> None:
-    assert scan.look_at_names(tmp_path / "gone", [b"a"]).closed
-    assert scan.look_at_folder(tmp_path / "gone").closed
-    found = scan.look_at_names(tmp_path, [b"gone", b".hidden"])
+    assert scan.list_named_files(tmp_path / "gone", [b"a"]).closed
+    assert scan.list_folder_files(tmp_path / "gone").closed
+    found = scan.list_named_files(tmp_path, [b"gone", b".hidden"])
     assert (found.files, found.special, found.unclear, found.closed) == ({}, {}, set(), False)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 from advisor.daemon import config
@@ -20,6 +21,7 @@ def test_the_configuration_on_the_page_is_one(tmp_path: Path) -> None:
     assert found.quiet_s == config.DaemonConfig().quiet_s
     assert found.memory_B == config.DaemonConfig().memory_B
     assert found.roots == (Path("~/runs").expanduser(),)
+    assert set(tomllib.loads(block)) == config.format_settings(found).keys()
 
 
 def test_every_test_that_is_named_exists() -> None:

@@ -281,7 +281,7 @@ def test_file_systems_are_told_by_their_mounts(
     mounts.write_text(MOUNTS)
     assert filesystems.filesystem_type(Path(path), str(mounts)) == kind
     assert filesystems.is_network(Path(path), str(mounts)) is network
-    assert filesystems.announces_changes(Path(path), str(mounts)) is announced
+    assert filesystems.supports_inotify(Path(path), str(mounts)) is announced
 
 
 def test_without_the_list_of_mounts_nothing_is_known(tmp_path: Path) -> None:

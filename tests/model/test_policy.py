@@ -253,7 +253,7 @@ def hides_something(share: float) -> bool:
     """A gap of 1 s merges imbalance and waiting of a share of the run, and no rule decides."""
     gap: Any = SimpleNamespace(seconds=1.0, members=("D", "S'", "W"), share=share)
     profile = replace(sound(), actual_s=1.0 / share)
-    matches: Any = SimpleNamespace(leaves_open=False)
+    matches: Any = SimpleNamespace(has_undecided_gap=False)
     grade: Any = SimpleNamespace(letter="A", notes=())
     nothing: Any = SimpleNamespace(recommendations=())
     return verdict.decide_verdict(profile, grade, [gap], matches, nothing) == "insufficient evidence"

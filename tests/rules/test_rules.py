@@ -10,7 +10,7 @@ import pytest
 from advisor.advice import facts, rules
 from advisor.advice.rules.cases import build_case_sheet, run_examples, try_example
 from advisor.advice.rules.lint import check_rule_file, lint_book
-from advisor.advice.rules.matching import is_about_run, match_action
+from advisor.advice.rules.matching import is_run_wide, match_action
 from advisor.advice.rules.rule_loader import list_action_files
 from advisor.model.errors import DocumentError
 from advisor.model.recommendations import Need
@@ -343,7 +343,7 @@ def test_rules_for_other_models_are_not_asked() -> None:
 
 def test_rules_about_the_run_are_asked_once() -> None:
     vocabulary = build_case_sheet("clean").run.vocabulary
-    about_run = {action.id for action in rules.load_default().actions if is_about_run(action, vocabulary)}
+    about_run = {action.id for action in rules.load_default().actions if is_run_wide(action, vocabulary)}
     assert {"G-24", "G-27", "G-28"} <= about_run
     assert not {"A-28", "A-16", "A-27"} & about_run
     (match,) = match_action(bundled("G-27"), build_case_sheet("slow-start"))

@@ -16,7 +16,7 @@ from advisor.support import containment
 PAIRS = f"""
 import os, time
 from advisor.support import containment
-containment.tie_to_parent()
+containment.die_with_parent()
 end = time.monotonic() + {PATIENCE_S}
 for pair in range(10):
     if os.fork() == 0:

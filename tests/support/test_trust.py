@@ -12,7 +12,7 @@ from command_line import run
 from daemon_runs import Watch, profile
 from native_documents import PROFILES
 
-from advisor.output.ci_log import defuse_commands
+from advisor.output.ci_log import escape_ci_commands
 from advisor.support import disk_cache
 
 if TYPE_CHECKING:
@@ -116,6 +116,6 @@ def test_a_name_forges_no_annotation(tmp_path: Path, name: str) -> None:
 
 def test_names_of_c_plus_plus_stay_as_they_are() -> None:
     text = "::operator new(unsigned long)\n  ::std::sort(int*, int*)\nvoid f<##>()\n"
-    assert defuse_commands(text, {}) == text
-    assert defuse_commands(text, GITHUB).count("\n") == 3
-    assert defuse_commands("::operator new(unsigned long)", GITHUB) == "::operator new(unsigned long)"
+    assert escape_ci_commands(text, {}) == text
+    assert escape_ci_commands(text, GITHUB).count("\n") == 3
+    assert escape_ci_commands("::operator new(unsigned long)", GITHUB) == "::operator new(unsigned long)"

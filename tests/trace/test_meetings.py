@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 from otf2_archives import MPI, Archive
 
+from advisor.collect.recorder.semantics import meaning_of
 from advisor.formats import otf2
+from advisor.model.mpi_calls import CONSTRUCTORS
 from advisor.trace.events import Kind, Role
+from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,3 +87,10 @@ def test_fences_at_which_nobody_waits_for_all_are_as_recorded(tmp_path: Path, sp
     trace = read_fences(tmp_path / "t", spans)
     assert not (trace.kind == Kind.COLLECTIVE).any()
     assert all(region.role != Role.BARRIER for region in trace.regions)
+
+
+@pytest.mark.parametrize(("name", "communicator"), CONSTRUCTORS.items())
+def test_constructors_are_known_to_the_recorder_and_to_traces(name: str, communicator: int) -> None:
+    """One list: what the recorder wraps as a collective is no data transfer, and a meeting, in traces of any tool."""
+    assert f"GW_COLLECTIVE, 0, GW_NOBODY, ${communicator}" in meaning_of(name, ("MPI_Comm *newcomm",)).before
+    assert classify_region(name)[1] == Role.COMM_OTHER

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from trace_builder import NUMBER, REGIONS, Line, build
 
 from advisor.trace.events import Kind
-from advisor.trace.nesting import WORKING_ROLES, claiming_calls, count_previous, pair_calls
+from advisor.trace.nesting import WORKING_ROLES, count_previous, find_anchor_calls, pair_calls
 
 NAMES = ("main", "work", "more", "MPI_Barrier", "write", "parallel")
 
@@ -68,7 +68,7 @@ def test_the_anchor_is_the_outermost_call_that_is_no_work(line: Line) -> None:
             call = int(calls.parent[call])
         claims = [c for c in chain if REGIONS[calls.region[c]].role not in WORKING_ROLES]
         assert calls.anchor[number] == (claims[-1] if claims else -1)
-        assert claiming_calls(calls, np.array([number]))[0] == (claims[-1] if claims else number)
+        assert find_anchor_calls(calls, np.array([number]))[0] == (claims[-1] if claims else number)
         assert calls.threaded[number] == any(calls.region[c] == NUMBER["parallel"] for c in chain)
 
 

@@ -224,7 +224,7 @@ def test_numbers_put_away_come_back(room: bool, monkeypatch: pytest.MonkeyPatch)
     store = spool.ArrayStore()
     several = [np.array(numbers, dtype=np.int64) for numbers in ([1, -1, 2**31 - 1], [], [2**31, -(2**40)], [7])]
     seconds = [np.array([[[0.1, -2.5]], [[1e300, 0.0]]]), np.zeros((0, 3, 2)), np.arange(6.0).reshape(2, 3).T]
-    for array, take in [(array, store.put_away(array)) for array in (*several, *seconds)]:
+    for array, take in [(array, store.spill_array(array)) for array in (*several, *seconds)]:
         np.testing.assert_array_equal(take(), array, strict=True)
 
 

@@ -45,17 +45,21 @@ _EXPECTED: Final = {
 
 
 def explain_recommendation(
-    draft: Draft, made: Recommendation, book: GapBudget, won: Mapping[str, Sequence[float]], terms: BoundExpressions
+    draft: Draft,
+    recommendation: Recommendation,
+    budget: GapBudget,
+    won: Mapping[str, Sequence[float]],
+    terms: BoundExpressions,
 ) -> Iterator[ExplainedNumber]:
     """Yield the numbers of one recommendation: what speaks for it, then its seconds, then its place in the order."""
-    about = f"{made.rank} {made.action} {made.phase or 'the whole run'}"
+    about = f"{recommendation.rank} {recommendation.action} {recommendation.phase or 'the whole run'}"
     for piece in draft.match.outcome.evidence:
-        yield _explain_evidence(piece, draft.match.site, book.sheet, terms, about, draft.match.action.place)
-    yield _explain_ceiling(draft, made, book, about, terms)
-    if made.expected_s is not None:
-        yield _explain_expected_gain(draft, made, won, about)
-    yield _explain_confidence(draft, made, book, about)
-    yield _explain_order(draft, made, about)
+        yield _explain_evidence(piece, draft.match.site, budget.sheet, terms, about, draft.match.action.place)
+    yield _explain_ceiling(draft, recommendation, budget, about, terms)
+    if recommendation.expected_s is not None:
+        yield _explain_expected_gain(draft, recommendation, won, about)
+    yield _explain_confidence(draft, recommendation, budget, about)
+    yield _explain_order(draft, recommendation, about)
 
 
 def _explain_evidence(
@@ -111,50 +115,54 @@ def _span_expression(piece: Evidence, low: float, high: float, actual_s: float) 
 
 
 def _explain_ceiling(
-    draft: Draft, made: Recommendation, book: GapBudget, about: str, terms: BoundExpressions
+    draft: Draft, recommendation: Recommendation, budget: GapBudget, about: str, terms: BoundExpressions
 ) -> ExplainedNumber:
     if draft.part is not None:
-        return _explain_part_ceiling(draft.part, made, about, draft.match.action.place)
+        return _explain_part_ceiling(draft.part, recommendation, about, draft.match.action.place)
     uneven = dict.fromkeys(site for site, name in draft.claims if site >= 0 and name in IMBALANCE)
     others = [claim for claim in dict.fromkeys(draft.claims) if claim[0] not in uneven or claim[1] not in IMBALANCE]
     names = dict.fromkeys(name for _, name in draft.claims)
     inputs = [
-        *(NumberInput(_site_label(book, site), book.imbalance_s(site), "s", "B + D of its phases",
-        _imbalance_expression(book, site, terms))
+        *(NumberInput(_site_label(budget, site), budget.imbalance_s(site), "s", "B + D of its phases",
+        _imbalance_expression(budget, site, terms))
           for site in uneven),
-        *(NumberInput(f"{n} in {_site_label(book, at)}", book.part_seconds(n, at), "s", f"part of gap {n}",
-        _part_expression(book, at, n, terms))
+        *(NumberInput(f"{n} in {_site_label(budget, at)}", budget.part_seconds(n, at), "s", f"part of gap {n}",
+        _part_expression(budget, at, n, terms))
           for at, n in others),
-        *(NumberInput(f"gap {n}", book.gap_seconds(n), "s", "the whole gap: no action wins more of it",
-        _total_expression(book, n, terms))
+        *(NumberInput(f"gap {n}", budget.gap_seconds(n), "s", "the whole gap: no action wins more of it",
+        _total_expression(budget, n, terms))
           for n in names),
     ]  # fmt: skip
     formula, expression = _CEILING, _ceiling_expression([name for _, name in others], len(uneven), list(names))
-    share = _explain_share(draft, made, compute_ceiling(book, draft.claims))
+    share = _explain_share(draft, recommendation, compute_ceiling(budget, draft.claims))
     if share is not None:
         formula, expression = f"{_CEILING}; of that, the share below", ["*", expression, ["input", len(inputs)]]
         inputs.append(share)
     return ExplainedNumber(
-        "ceiling", "at most", "upper limit of the saving", made.ceiling_s, "s", "estimated", formula, tuple(inputs),
-        about=about, place=draft.match.action.place, expression=expression,
+        "ceiling", "at most", "upper limit of the saving", recommendation.ceiling_s, "s", "estimated", formula,
+        tuple(inputs), about=about, place=draft.match.action.place, expression=expression,
     )  # fmt: skip
 
 
-def _explain_share(draft: Draft, made: Recommendation, whole_s: float) -> NumberInput | None:
+def _explain_share(draft: Draft, recommendation: Recommendation, whole_s: float) -> NumberInput | None:
     """Return how much of the ``whole_s`` seconds at its places an action is about; None where it is about all."""
-    if made.ceiling_s == whole_s or whole_s <= 0.0:
+    if recommendation.ceiling_s == whole_s or whole_s <= 0.0:
         return None
     calibration = draft.match.action.gain
     if calibration is not None and calibration.of.startswith("code."):
         source = f"what {calibration.of} says, on the processor that spends most in such code"
-    elif calibration is not None and made.ceiling_s < whole_s:
+    elif calibration is not None and recommendation.ceiling_s < whole_s:
         source = f"what {calibration.of} says"
     else:
-        source = "a replay shows that the waits of others vanish as well" if made.ceiling_s > whole_s else "its places"
-    return NumberInput("share", made.ceiling_s / whole_s, "share", source)
+        source = (
+            "a replay shows that the waits of others vanish as well"
+            if recommendation.ceiling_s > whole_s
+            else "its places"
+        )
+    return NumberInput("share", recommendation.ceiling_s / whole_s, "share", source)
 
 
-def _explain_part_ceiling(part: GapPart, made: Recommendation, about: str, place: str) -> ExplainedNumber:
+def _explain_part_ceiling(part: GapPart, recommendation: Recommendation, about: str, place: str) -> ExplainedNumber:
     """Return the ceiling of an action against a part of a gap: the upper end of the part, within the gap."""
     low, high = part.interval_s or (part.seconds, part.seconds)
     inputs = (
@@ -163,7 +171,7 @@ def _explain_part_ceiling(part: GapPart, made: Recommendation, about: str, place
         NumberInput("highest", high, "s", "upper end of its interval"),
     )
     return ExplainedNumber(
-        "ceiling", "at most", "upper limit of the saving", made.ceiling_s, "s", part.basis,
+        "ceiling", "at most", "upper limit of the saving", recommendation.ceiling_s, "s", part.basis,
         f"the most that the part of {part.gap} is, as a finding tells it, and never more than the gap", inputs,
         about=about, place=place,
     )  # fmt: skip
@@ -182,94 +190,99 @@ def _ceiling_expression(parts: Sequence[str], uneven: int, names: Sequence[str])
     return ["+", *terms]
 
 
-def _imbalance_expression(book: GapBudget, site: int, terms: BoundExpressions) -> Expression | None:
-    place = book.sheet.sites[site].place
+def _imbalance_expression(budget: GapBudget, site: int, terms: BoundExpressions) -> Expression | None:
+    place = budget.sheet.sites[site].place
     return ["+", terms.steady_term(place.phases), terms.dynamic_term(place.phases)] if place else None
 
 
-def _part_expression(book: GapBudget, site: int, name: str, terms: BoundExpressions) -> Expression | None:
-    span = book.sheet.sites[site].gap_span(name.split("+")[0]) if site >= 0 else None
-    exact = span is not None and span.low == span.high and "+" not in name and not book.explained.get(name)
-    part = _gap_at_site(name, book.sheet.sites[site], terms) if exact else None
+def _part_expression(budget: GapBudget, site: int, name: str, terms: BoundExpressions) -> Expression | None:
+    span = budget.sheet.sites[site].gap_span(name.split("+")[0]) if site >= 0 else None
+    exact = span is not None and span.low == span.high and "+" not in name and not budget.explained.get(name)
+    part = _gap_at_site(name, budget.sheet.sites[site], terms) if exact else None
     return None if part is None else ["most", 0.0, part]
 
 
-def _total_expression(book: GapBudget, name: str, terms: BoundExpressions) -> Expression | None:
-    known = book.gaps.get(name) if not book.explained.get(name) else None
+def _total_expression(budget: GapBudget, name: str, terms: BoundExpressions) -> Expression | None:
+    known = budget.gaps.get(name) if not budget.explained.get(name) else None
     gap = terms.gap_expression(known.lower, known.upper) if known else None
     return None if gap is None else ["most", 0.0, gap]
 
 
-def _site_label(book: GapBudget, site: int) -> str:
-    place = book.sheet.sites[site].place if site >= 0 else None
+def _site_label(budget: GapBudget, site: int) -> str:
+    place = budget.sheet.sites[site].place if site >= 0 else None
     return "no phase" if place is None else f"phase {place.name}"
 
 
 def _explain_expected_gain(
-    draft: Draft, made: Recommendation, won: Mapping[str, Sequence[float]], about: str
+    draft: Draft, recommendation: Recommendation, won: Mapping[str, Sequence[float]], about: str
 ) -> ExplainedNumber:
-    low, high = made.interval_s or (None, None)
+    low, high = recommendation.interval_s or (None, None)
     inputs = [
         NumberInput("lowest", low, "s", "lower end of the interval"),
         NumberInput("highest", high, "s", "upper end of it"),
     ]
-    corrected = made.basis == "history" and draft.said_s is not None and made.ceiling_s > 0.0
+    corrected = recommendation.basis == "history" and draft.said_s is not None and recommendation.ceiling_s > 0.0
     if corrected:
         inputs.append(
-            NumberInput("simulated", (draft.said_s or 0.0) / made.ceiling_s, "share", "by a plugin / ceiling")
+            NumberInput("simulated", (draft.said_s or 0.0) / recommendation.ceiling_s, "share", "by a plugin / ceiling")
         )
-    if made.basis == "history":
+    if recommendation.basis == "history":
         inputs += [
             NumberInput(f"share {number}", share, "share", "seconds won / ceiling, from the history")
-            for number, share in enumerate(won.get(made.action, ()), 1)
+            for number, share in enumerate(won.get(recommendation.action, ()), 1)
         ]
-    formula = _CORRECTED if corrected else _EXPECTED[made.basis or "simulation"]
-    inputs.append(NumberInput("ceiling", made.ceiling_s, "s", "at most, above"))
+    formula = _CORRECTED if corrected else _EXPECTED[recommendation.basis or "simulation"]
+    inputs.append(NumberInput("ceiling", recommendation.ceiling_s, "s", "at most, above"))
     return ExplainedNumber(
-        "expected", "expected", "gain", made.expected_s, "s", "modelled", formula, tuple(inputs), about=about,
-        expression=_history_gain_expression(made, len(inputs)),
+        "expected", "expected", "gain", recommendation.expected_s, "s", "modelled", formula, tuple(inputs), about=about,
+        expression=_history_gain_expression(recommendation, len(inputs)),
     )  # fmt: skip
 
 
-def _history_gain_expression(made: Recommendation, inputs: int) -> Expression | None:
+def _history_gain_expression(recommendation: Recommendation, inputs: int) -> Expression | None:
     """Return the gain expected from history as an expression of its inputs: lowest, highest, shares, ceiling."""
     shares = [["input", at] for at in range(2, inputs - 1)]
-    return ["/", ["*", ["+", *shares], ["input", inputs - 1]], len(shares)] if made.basis == "history" else None
+    return (
+        ["/", ["*", ["+", *shares], ["input", inputs - 1]], len(shares)] if recommendation.basis == "history" else None
+    )
 
 
-def _explain_confidence(draft: Draft, made: Recommendation, book: GapBudget, about: str) -> ExplainedNumber:
-    names = [name for name in made.gaps if name in book.gaps] or list(made.gaps)
-    statuses = [f"{name} is {book.gaps[name].status}" for name in names if name in book.gaps]
+def _explain_confidence(draft: Draft, recommendation: Recommendation, budget: GapBudget, about: str) -> ExplainedNumber:
+    names = [name for name in recommendation.gaps if name in budget.gaps] or list(recommendation.gaps)
+    statuses = [f"{name} is {budget.gaps[name].status}" for name in names if name in budget.gaps]
     if draft.part is not None:
         statuses = [f"the part of {draft.part.gap} is {draft.part.basis}"]
-    grade = book.grade.score if book.grade else 1.0
+    grade = budget.grade.score if budget.grade else 1.0
     surety = draft.match.outcome.surety
-    noise = made.ceiling_s / (made.ceiling_s + book.noise_s) if book.noise_s > 0 else 1.0
+    noise = recommendation.ceiling_s / (recommendation.ceiling_s + budget.noise_s) if budget.noise_s > 0 else 1.0
     rest = grade * surety * noise
     inputs = (
         NumberInput(
-            "status", made.confidence / rest if rest else 0.0, "", "; ".join(statuses) or "only a limit is known"
+            "status",
+            recommendation.confidence / rest if rest else 0.0,
+            "",
+            "; ".join(statuses) or "only a limit is known",
         ),
         NumberInput("grade", grade, "", "score of the profile"),
         NumberInput("clearness", surety, "", "0.5 at a threshold, 1 from twice its size on"),
         NumberInput(
-            "noise", noise, "", f"ceiling / (ceiling + {book.noise_s:.3g} s by which runs of one build differ)"
+            "noise", noise, "", f"ceiling / (ceiling + {budget.noise_s:.3g} s by which runs of one build differ)"
         ),
     )
     return ExplainedNumber(
-        "confidence", "confidence", "0 to 1", made.confidence, "", "estimated",
+        "confidence", "confidence", "0 to 1", recommendation.confidence, "", "estimated",
         "status of the least sure gap × grade × clearness × noise, to three digits (docs/rules.md)", inputs,
         about=about, expression=["round", ["*", *(["input", at] for at in range(len(inputs)))], 3],
     )  # fmt: skip
 
 
-def _explain_order(draft: Draft, made: Recommendation, about: str) -> ExplainedNumber:
-    stated = f"stated by the rule {made.rule_place}"
-    if made.expected_s is None:
-        inputs = [NumberInput("ceiling", made.ceiling_s, "s", "at most, above")]
+def _explain_order(draft: Draft, recommendation: Recommendation, about: str) -> ExplainedNumber:
+    stated = f"stated by the rule {recommendation.rule_place}"
+    if recommendation.expected_s is None:
+        inputs = [NumberInput("ceiling", recommendation.ceiling_s, "s", "at most, above")]
     else:
-        inputs = [NumberInput("expected", made.expected_s, "s", f"above, from {made.basis}")]
-    if made.basis in (None, "simulation"):
+        inputs = [NumberInput("expected", recommendation.expected_s, "s", f"above, from {recommendation.basis}")]
+    if recommendation.basis in (None, "simulation"):
         inputs.append(
             NumberInput(
                 "typical fraction",
@@ -278,19 +291,23 @@ def _explain_order(draft: Draft, made: Recommendation, about: str) -> ExplainedN
                 f"what of that usually comes true, {stated}",
             )
         )
-    inputs.append(NumberInput("confidence", made.confidence, "", "above"))
-    inputs.append(NumberInput("1 / effort", 1 / made.effort, "", f"effort {made.effort} of 1 to 5, {stated}"))
+    inputs.append(NumberInput("confidence", recommendation.confidence, "", "above"))
+    inputs.append(
+        NumberInput("1 / effort", 1 / recommendation.effort, "", f"effort {recommendation.effort} of 1 to 5, {stated}")
+    )
     return ExplainedNumber(
         "order", "score", "the largest comes first", draft.score, "s", "estimated",
         "seconds expected from history or an experiment, or typical fraction × those of a simulation, "
         "or those expected from similar programs, or "
         "typical fraction × ceiling; × confidence / effort",
-        tuple(inputs), about=about, place=made.rule_place,
+        tuple(inputs), about=about, place=recommendation.rule_place,
         expression=["*", *(["input", at] for at in range(len(inputs)))],
     )  # fmt: skip
 
 
-def explain_silence(action: Action, sheet: FactSheet, terms: BoundExpressions) -> Iterator[ExplainedNumber]:
+def explain_missing_recommendation(
+    action: Action, sheet: FactSheet, terms: BoundExpressions
+) -> Iterator[ExplainedNumber]:
     """Yield why an action is not recommended: at each place the comparisons that decide, or what is not known."""
     found = False
     for match in match_action(action, sheet):
@@ -305,9 +322,9 @@ def explain_silence(action: Action, sheet: FactSheet, terms: BoundExpressions) -
                     place=action.place, notes=(note,),
                 )  # fmt: skip
         for piece in match.outcome.evidence:
-            made = _explain_evidence(piece, match.site, sheet, terms, about, action.place)
+            recommendation = _explain_evidence(piece, match.site, sheet, terms, about, action.place)
             verdict = "so the rule fires here" if match.outcome.truth else "so the rule is silent here"
-            yield replace(made, notes=(verdict,))
+            yield replace(recommendation, notes=(verdict,))
     if not found:
         yield ExplainedNumber(
             "evidence", "applies_to", "programming model", sheet.model, "", "measured",

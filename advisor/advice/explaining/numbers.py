@@ -90,7 +90,7 @@ def _explain_action(study: Study, what: str) -> Iterator[ExplainedNumber]:
     if not recommended and study.matches is not None:
         terms = BoundExpressions(study.advice.profile, study.loads)
         told: list[ExplainedNumber] = []  # phases may share a name, and what is not known is the same in all of them
-        for reason in action_explanations.explain_silence(action, study.matches.sheet, terms):
+        for reason in action_explanations.explain_missing_recommendation(action, study.matches.sheet, terms):
             if reason not in told:
                 told.append(reason)
         yield from told

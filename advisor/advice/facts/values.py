@@ -9,12 +9,12 @@ import math
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.facts import (
+    code_facts,
     count_facts,
     device_facts,
     event_facts,
     io_facts,
     load_facts,
-    of_code,
     run_facts,
 )
 from advisor.model.errors import PluginError
@@ -30,7 +30,7 @@ VALUES: Final[dict[str, Compute]] = {
     **event_facts.VALUES,
     **io_facts.VALUES,
     **count_facts.VALUES,
-    **of_code.VALUES,
+    **code_facts.VALUES,
     **device_facts.VALUES,
 }
 

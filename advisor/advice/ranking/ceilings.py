@@ -34,7 +34,7 @@ class GapBudget:
     noise_s: float
     explained: Mapping[str, float] = field(default_factory=dict)
 
-    def gap_holding(self, letter: str) -> str:
+    def find_gap_with(self, letter: str) -> str:
         """Return the name of the gap that holds a letter; letters below the lowest bound known are one gap."""
         held = {member for gap in self.gaps.values() for member in gap.members}
         ladder = [name for name in GAP_NAMES if (name in DEVICE_GAPS) == (letter in DEVICE_GAPS)]
@@ -90,20 +90,20 @@ def find_gap_letters(match: RuleMatch) -> tuple[str, ...]:
     return tuple(dict.fromkeys([gap for gap in held if gap in met] or held))
 
 
-def compute_ceiling(book: GapBudget, claims: Iterable[tuple[int, str]]) -> float:
+def compute_ceiling(budget: GapBudget, claims: Iterable[tuple[int, str]]) -> float:
     """Return the most that fixing these (site, gap) can win in seconds; never more than the gaps hold.
 
     Of L, M' and D a site yields B_r + D_r together, however they share it out; of other gaps what lies at the site.
     """
     pairs = tuple(dict.fromkeys(claims))
     uneven = [(site, name) for site, name in pairs if site >= 0 and name in IMBALANCE]
-    most = sum(book.imbalance_s(site) for site in {site for site, _ in uneven})
-    found = min(most, sum(book.gap_seconds(name) for name in {name for _, name in uneven}))
+    most = sum(budget.imbalance_s(site) for site in {site for site, _ in uneven})
+    found = min(most, sum(budget.gap_seconds(name) for name in {name for _, name in uneven}))
     others: dict[str, float] = {}
     for site, name in pairs:
         if (site, name) not in uneven:
-            others[name] = others.get(name, 0.0) + book.part_seconds(name, site)
-    return found + sum(min(seconds, book.gap_seconds(name)) for name, seconds in others.items())
+            others[name] = others.get(name, 0.0) + budget.part_seconds(name, site)
+    return found + sum(min(seconds, budget.gap_seconds(name)) for name, seconds in others.items())
 
 
 def restrict_ceiling(match: RuleMatch, ceiling_s: float) -> float:
@@ -118,7 +118,7 @@ def restrict_ceiling(match: RuleMatch, ceiling_s: float) -> float:
 
 
 def compute_confidence(
-    book: GapBudget, match: RuleMatch, names: Iterable[str], ceiling_s: float, certainty: float | None = None
+    budget: GapBudget, match: RuleMatch, names: Iterable[str], ceiling_s: float, certainty: float | None = None
 ) -> float:
     """Return how sure a promise is (0 to 1).
 
@@ -128,14 +128,14 @@ def compute_confidence(
     """
     status = certainty
     if status is None:
-        status = min((_status_certainty(book, match.site, name) for name in names), default=policy.LIMIT_CERTAINTY)
-    grade = book.grade.score if book.grade else 1.0
-    noise = ceiling_s / (ceiling_s + book.noise_s) if book.noise_s > 0 else 1.0
+        status = min((_status_certainty(budget, match.site, name) for name in names), default=policy.LIMIT_CERTAINTY)
+    grade = budget.grade.score if budget.grade else 1.0
+    noise = ceiling_s / (ceiling_s + budget.noise_s) if budget.noise_s > 0 else 1.0
     return round(status * grade * match.outcome.surety * noise, 3)
 
 
-def _status_certainty(book: GapBudget, site: Site, name: str) -> float:
-    gap = book.gaps.get(name)
+def _status_certainty(budget: GapBudget, site: Site, name: str) -> float:
+    gap = budget.gaps.get(name)
     if gap is None or len(gap.members) > 1:
         return policy.LIMIT_CERTAINTY
     span = site.gap_span(name)

@@ -7,12 +7,12 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from advisor.advice.facts.of_code import compute_code_stretch
+from advisor.advice.facts.code_facts import compute_code_imbalance
 from advisor.advice.facts.places import family_name
 from advisor.advice.facts.sheet import find_slowest_processors
 from advisor.advice.ranking.ceilings import compute_ceiling, compute_confidence, find_gap_letters, restrict_ceiling
 from advisor.advice.ranking.effects import find_effects, find_spot, select_instructions, spot_code
-from advisor.advice.ranking.gains import fit_below
+from advisor.advice.ranking.gains import cap_gain
 from advisor.analysis.loads.computation import find_sequential_regions
 from advisor.model import policy
 from advisor.model.recommendations import Recommendation
@@ -98,7 +98,7 @@ def _split_number(action: str) -> tuple[str, int]:
     return (action[: found.start()], int(found[0])) if found else (action, 0)
 
 
-def build_drafts(matches: RuleMatches, profile: Profile, book: GapBudget) -> Iterator[Draft]:
+def build_drafts(matches: RuleMatches, profile: Profile, budget: GapBudget) -> Iterator[Draft]:
     """Yield a draft for each action and cause.
 
     What fires in phases of one family is one; so is what changes the program as a whole, or is about M' alone.
@@ -111,10 +111,10 @@ def build_drafts(matches: RuleMatches, profile: Profile, book: GapBudget) -> Ite
         groups.setdefault((match.action.id, letters, family), []).append(match)
     conflicting = {match.action.id for match in matches.fired}
     for (_, letters, _), group in groups.items():
-        held = tuple(dict.fromkeys(book.gap_holding(letter) for letter in letters))
-        names = tuple(name for name in held if book.gap_seconds(name) > 0) or held
-        draft = _build_draft(matches, group, names, profile, book, conflicting)
-        shown = names if all(name in book.gaps for name in names) else letters
+        held = tuple(dict.fromkeys(budget.find_gap_with(letter) for letter in letters))
+        names = tuple(name for name in held if budget.gap_seconds(name) > 0) or held
+        draft = _build_draft(matches, group, names, profile, budget, conflicting)
+        shown = names if all(name in budget.gaps for name in names) else letters
         yield replace(draft, recommendation=replace(draft.recommendation, gaps=shown))
 
 
@@ -141,25 +141,25 @@ def _build_draft(
     group: list[RuleMatch],
     names: tuple[str, ...],
     profile: Profile,
-    book: GapBudget,
+    budget: GapBudget,
     fired: Collection[str],
 ) -> Draft:
     claims = tuple(claim for match in group for claim in _claims_of(matches, match, names))
-    main = _select_leading(matches, group, names, book)
+    main = _select_leading(matches, group, names, budget)
     whole = _is_about_program(main, names)
     shown = [main] if whole and not _is_about_build(main) else group
     phases = sorted({p for match in shown if match.site.place for p in match.site.place.phases})
     without = _find_unfit_regions(profile, main.action.change)
-    held = [book.gaps[name] for name in names if name in book.gaps]
+    held = [budget.gaps[name] for name in names if name in budget.gaps]
     where = find_spot(held, {profile.phases[p].name for p in phases}, without)
-    action, most = main.action, restrict_ceiling(main, compute_ceiling(book, claims))
+    action, most = main.action, restrict_ceiling(main, compute_ceiling(budget, claims))
     if _is_about_build(main):
-        most = sum(restrict_ceiling(each, compute_ceiling(book, _claims_of(matches, each, names))) for each in group)
+        most = sum(restrict_ceiling(each, compute_ceiling(budget, _claims_of(matches, each, names))) for each in group)
     if action.gain is not None and action.gain.of.startswith("code."):
         where = spot_code(profile, action.gain.of, phases)
         every = phases or range(len(profile.phases))
-        most = min(most * compute_code_stretch(profile, action.gain.of, every), profile.actual_s)
-    gain, loss = find_effects(matches.book, action, names, book)
+        most = min(most * compute_code_imbalance(profile, action.gain.of, every), profile.actual_s)
+    gain, loss = find_effects(matches.book, action, names, budget)
     told = all(note.name != RANKS_ADDED_UP for note in profile.notes)
     blamed = find_slowest_processors(matches.sheet, main.site) if told and set(names) & set(_BLAMED) else ()
     made = Recommendation(
@@ -178,7 +178,7 @@ def _build_draft(
         expected_s=None,
         interval_s=None,
         basis=None,
-        confidence=compute_confidence(book, main, names, most),
+        confidence=compute_confidence(budget, main, names, most),
         effort=action.effort,
         may_help=gain,
         may_hurt=loss,
@@ -189,20 +189,20 @@ def _build_draft(
         evidence=main.outcome.evidence,
         fingerprint=_compute_fingerprint(profile, main, where, whole=whole),
         rule_place=action.place,
-        more_phases=_more_phases(main, claims, book),
+        more_phases=_more_phases(main, claims, budget),
     )
     sites = tuple(match.site.place.phases for match in group if match.site.place)
     return Draft(main, claims, made, sites, whole or not sites)
 
 
-def _more_phases(main: RuleMatch, claims: tuple[Claim, ...], book: GapBudget) -> tuple[str, ...]:
+def _more_phases(main: RuleMatch, claims: tuple[Claim, ...], budget: GapBudget) -> tuple[str, ...]:
     """Return the other phases in which an action at one phase wins a share worth naming, the largest first."""
     place, seconds = main.site.place, dict[str, float]()
     for site, gap in claims if place else ():
-        here = book.sheet.sites[site].place if site >= 0 else None
+        here = budget.sheet.sites[site].place if site >= 0 else None
         if here and here.name and here != place:
-            seconds[here.name] = seconds.get(here.name, 0.0) + book.part_seconds(gap, site)
-    least = policy.NAMED_PHASE * compute_ceiling(book, claims)
+            seconds[here.name] = seconds.get(here.name, 0.0) + budget.part_seconds(gap, site)
+    least = policy.NAMED_PHASE * compute_ceiling(budget, claims)
     return tuple(sorted((name for name in seconds if seconds[name] >= least), key=lambda name: -seconds[name]))
 
 
@@ -213,9 +213,13 @@ def find_near_largest(seconds: Sequence[float]) -> int:
     return next(place for place, own in enumerate(seconds) if own >= least)
 
 
-def _select_leading(matches: RuleMatches, group: list[RuleMatch], names: tuple[str, ...], book: GapBudget) -> RuleMatch:
+def _select_leading(
+    matches: RuleMatches, group: list[RuleMatch], names: tuple[str, ...], budget: GapBudget
+) -> RuleMatch:
     """Return the match that is shown: the first that comes near the largest, so that noise does not choose."""
-    seconds = [compute_ceiling(book, ((s, n) for s in _site_numbers(matches, match) for n in names)) for match in group]
+    seconds = [
+        compute_ceiling(budget, ((s, n) for s in _site_numbers(matches, match) for n in names)) for match in group
+    ]
     return group[find_near_largest(seconds)]
 
 
@@ -230,18 +234,18 @@ def _site_numbers(matches: RuleMatches, match: RuleMatch) -> tuple[int, ...]:
     return tuple(number for number, site in enumerate(matches.sheet.sites) if site.place == match.site.place)
 
 
-def restrict_draft(draft: Draft, claims: tuple[Claim, ...], book: GapBudget) -> Draft:
+def restrict_draft(draft: Draft, claims: tuple[Claim, ...], budget: GapBudget) -> Draft:
     """Return the draft about some of its claims only."""
     made, names = draft.recommendation, tuple(dict.fromkeys(name for _, name in claims))
-    most = restrict_ceiling(draft.match, compute_ceiling(book, claims))
-    phases = _more_phases(draft.match, claims, book)
+    most = restrict_ceiling(draft.match, compute_ceiling(budget, claims))
+    phases = _more_phases(draft.match, claims, budget)
     made = replace(
-        made, ceiling_s=most, confidence=compute_confidence(book, draft.match, names, most), more_phases=phases
+        made, ceiling_s=most, confidence=compute_confidence(budget, draft.match, names, most), more_phases=phases
     )
-    if all(name in book.gaps for name in names):
+    if all(name in budget.gaps for name in names):
         made = replace(made, gaps=names)
     if made.expected_s is not None and made.interval_s is not None:
-        expected_s, interval_s = fit_below(made.expected_s, *made.interval_s, most)
+        expected_s, interval_s = cap_gain(made.expected_s, *made.interval_s, most)
         made = replace(made, expected_s=expected_s, interval_s=interval_s)
     return replace(draft, claims=claims, recommendation=made)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.advice.facts.of_code import code_seconds
+from advisor.advice.facts.code_facts import code_seconds
 from advisor.model import policy
 from advisor.model.recommendations import Effect
 from advisor.support.managed_runtimes import WITHOUT_OPENMP
@@ -43,25 +43,25 @@ class SourceSpot:
 
 
 def find_effects(
-    book: RuleBook, action: Action, own: Collection[str], seconds: GapBudget
+    rules: RuleBook, action: Action, own: Collection[str], budget: GapBudget
 ) -> tuple[tuple[Effect, ...], tuple[Effect, ...]]:
     """Return the gaps that an action may shrink besides its ``own`` and those it may grow, with their present seconds.
 
     Issues are turned into gaps by ``RuleBook.gaps_of_issue``. A gap that the action moves without a word on the
     direction may grow.
     """
-    helped = {gap for issue in action.helps for gap in book.gaps_of_issue(issue)} - set(own) - set(action.targets)
-    hurt = {gap for issue in action.hurts for gap in book.gaps_of_issue(issue)}
+    helped = {gap for issue in action.helps for gap in rules.gaps_of_issue(issue)} - set(own) - set(action.targets)
+    hurt = {gap for issue in action.hurts for gap in rules.gaps_of_issue(issue)}
     moved = set(map(str, action.affects)) - {"M"}
     hurt = (hurt | (moved - helped)) - set(own) - set(action.targets)
-    gain = tuple(effect for effect in _list_effects(helped - hurt, seconds) if effect.seconds > 0)
-    return gain, _list_effects(hurt, seconds)
+    gain = tuple(effect for effect in _list_effects(helped - hurt, budget) if effect.seconds > 0)
+    return gain, _list_effects(hurt, budget)
 
 
-def _list_effects(letters: Iterable[str], seconds: GapBudget) -> tuple[Effect, ...]:
+def _list_effects(letters: Iterable[str], budget: GapBudget) -> tuple[Effect, ...]:
     """Return the known gaps that hold these letters, in the order of the hierarchy."""
-    names = {seconds.gap_holding(letter) for letter in letters}
-    return tuple(Effect(name, gap.seconds) for name, gap in seconds.gaps.items() if name in names)
+    names = {budget.find_gap_with(letter) for letter in letters}
+    return tuple(Effect(name, gap.seconds) for name, gap in budget.gaps.items() if name in names)
 
 
 def find_spot(gaps: Sequence[Gap], phases: Collection[str], without: Collection[str] = ()) -> SourceSpot:

@@ -28,31 +28,31 @@ _OPTIMIZED: Final = "optimized"
 _SIZES: Final = frozenset({"phase.share"})
 
 
-def sum_explained(matches: RuleMatches, accounts: Iterable[GapAccount], book: GapBudget) -> Mapping[str, float]:
+def sum_explained(matches: RuleMatches, accounts: Iterable[GapAccount], budget: GapBudget) -> Mapping[str, float]:
     """Return the seconds of each gap that findings put down to causes against which an action fires."""
     fired = {match.action.id for match in matches.fired}
     found: dict[str, float] = {}
     for part in (part for account in accounts for part in account.parts):
         if not part.general and not fired.isdisjoint(part.actions):
-            name = book.gap_holding(part.gap)
+            name = budget.find_gap_with(part.gap)
             found[name] = found.get(name, 0.0) + part.seconds
     return found
 
 
 def explain_drafts(
-    drafts: Iterable[Draft], accounts: Sequence[GapAccount], profile: Profile, book: GapBudget
+    drafts: Iterable[Draft], accounts: Sequence[GapAccount], profile: Profile, budget: GapBudget
 ) -> Iterator[Draft]:
     """Yield the drafts; of an action that specific parts of gaps name, one for each of these parts."""
     parts = [(account, part) for account in accounts for part in account.parts if not part.general]
     for draft in drafts:
         mine = [(account, part) for account, part in parts if draft.match.action.id in part.actions]
         for account, part in mine:
-            yield _explain_draft(draft, account, part, profile, book)
+            yield _explain_draft(draft, account, part, profile, budget)
         if not mine:
             yield draft
 
 
-def _explain_draft(draft: Draft, account: GapAccount, part: GapPart, profile: Profile, book: GapBudget) -> Draft:
+def _explain_draft(draft: Draft, account: GapAccount, part: GapPart, profile: Profile, budget: GapBudget) -> Draft:
     """Return the draft about one part: its regions are the place, its seconds the ceiling."""
     made, high = draft.recommendation, part.interval_s[1] if part.interval_s else part.seconds
     place = next((region for region in profile.regions if region.name in part.regions), None)
@@ -65,7 +65,7 @@ def _explain_draft(draft: Draft, account: GapAccount, part: GapPart, profile: Pr
         file=place.file if place else None,
         line=place.line if place else None,
         ceiling_s=most,
-        confidence=compute_confidence(book, draft.match, (), most, policy.STATUS_CERTAINTY[part.basis]),
+        confidence=compute_confidence(budget, draft.match, (), most, policy.STATUS_CERTAINTY[part.basis]),
         why=f"{describe_part(part)} {made.why}",
         fingerprint=compute_digest(made.fingerprint, part.cause, *part.regions),
     )

@@ -14,7 +14,7 @@ from advisor.advice.counterfactuals import Candidate
 from advisor.advice.facts.places import is_significant
 from advisor.advice.ranking.drafts import build_drafts
 from advisor.advice.ranking.effects import NOWHERE
-from advisor.advice.ranking.outlook import matters_later
+from advisor.advice.ranking.outlook import matters_at_target
 from advisor.advice.rules.matching import find_possible
 from advisor.analysis.disturbance import undisturbed_seconds
 from advisor.model import policy
@@ -51,10 +51,10 @@ class Judgement:
     dismissed: tuple[Dismissed, ...]
 
 
-def judge_drafts(matches: RuleMatches, profile: Profile, book: GapBudget, judge: Judge) -> Judgement | None:
+def judge_drafts(matches: RuleMatches, profile: Profile, budget: GapBudget, judge: Judge) -> Judgement | None:
     """Return what a simulation says of all remedies that could apply; None where none can be simulated."""
     fired = {(one.action.id, id(one.site)) for one in matches.fired}
-    candidates = _PossibleChanges(matches, profile, book, fired)
+    candidates = _PossibleChanges(matches, profile, budget, fired)
     found = judge(candidates)
     if found is None:
         return None
@@ -84,15 +84,15 @@ class _PossibleChanges(Sequence[Candidate]):
     """The changes that could be made, which are looked for once somebody asks: most runs can't be simulated."""
 
     def __init__(
-        self, matches: RuleMatches, profile: Profile, book: GapBudget, fired: Collection[tuple[str, int]]
+        self, matches: RuleMatches, profile: Profile, budget: GapBudget, fired: Collection[tuple[str, int]]
     ) -> None:
-        self._matches, self._profile, self._book, self._fired = matches, profile, book, fired
+        self._matches, self._profile, self._budget, self._fired = matches, profile, budget, fired
 
     @cached_property
     def drafts(self) -> list[tuple[Draft, list[Draft]]]:
         """A draft for each change in each place, with the others that make the same change there."""
         everything = replace(self._matches, fired=find_possible(self._matches))
-        return _group_by_change(build_drafts(everything, self._profile, self._book), self._fired)
+        return _group_by_change(build_drafts(everything, self._profile, self._budget), self._fired)
 
     @cached_property
     def _candidates(self) -> tuple[Candidate, ...]:
@@ -193,7 +193,7 @@ def order_judgement(found: Judgement, profile: Profile, outlook: Outlook) -> lis
         draft
         for draft in found.others
         if is_significant(_typical_s(draft), undisturbed_seconds(profile), simulated=profile.is_simulated)
-        or matters_later(draft, outlook)
+        or matters_at_target(draft, outlook)
     ]
     left = sorted(worth, key=lambda draft: draft.sort_key)
     result: list[Draft] = []

@@ -16,9 +16,9 @@ from advisor.advice.ranking.explained_drafts import (
     put_measured_first,
     sum_explained,
 )
-from advisor.advice.ranking.gains import ExpectedGain, fit_below
+from advisor.advice.ranking.gains import ExpectedGain, cap_gain
 from advisor.advice.ranking.judgement import judge_drafts, order_judgement
-from advisor.advice.ranking.outlook import Outlook, add_outlook, matters_later, sort_by_target
+from advisor.advice.ranking.outlook import Outlook, add_outlook, matters_at_target, sort_by_target
 from advisor.analysis.disturbance import undisturbed_seconds
 from advisor.model import policy
 from advisor.model.recommendations import Total
@@ -72,26 +72,26 @@ def rank_matches(
     hold what findings explain of the gaps: actions against that are about these seconds, and no others are.
     """
     words = outlook or Outlook()
-    book = build_gap_budget(matches.sheet, gaps, grade, noise_s)
-    book = replace(book, explained=sum_explained(matches, accounts, book))
-    simulated = judge_drafts(matches, profile, book, judge)
+    budget = build_gap_budget(matches.sheet, gaps, grade, noise_s)
+    budget = replace(budget, explained=sum_explained(matches, accounts, budget))
+    simulated = judge_drafts(matches, profile, budget, judge)
     if simulated is not None:
-        others = tuple(explain_drafts(simulated.others, accounts, profile, book))
+        others = tuple(explain_drafts(simulated.others, accounts, profile, budget))
         simulated = replace(simulated, others=others)
-        return _by_simulation(simulated, matches, profile, gaps, book, gain, words, order)
-    drafts = explain_drafts(build_drafts(matches, profile, book), accounts, profile, book)
+        return _by_simulation(simulated, matches, profile, gaps, budget, gain, words, order)
+    drafts = explain_drafts(build_drafts(matches, profile, budget), accounts, profile, budget)
     found = [_add_expected_gain(draft, gain) for draft in drafts]
-    worth = (draft for draft in found if _is_worth_it(draft, profile) or matters_later(draft, words))
+    worth = (draft for draft in found if _is_worth_it(draft, profile) or matters_at_target(draft, words))
     by_score = sorted(worth, key=lambda draft: draft.sort_key)
     ordered = put_builds_first(put_general_last(put_measured_first(by_score)))
-    found = _sort_near_equals(_select_one_per_cause(ordered, profile, book))
-    chosen = sort_by_target([add_outlook(draft, words, book) for draft in found], words, noise_s)
+    found = _sort_near_equals(_select_one_per_cause(ordered, profile, budget))
+    chosen = sort_by_target([add_outlook(draft, words, budget) for draft in found], words, noise_s)
     if order == "steps":
-        kept = [d for d in chosen if matters_later(d, words) or _has_gap(d, matches.book, profile, book)]
+        kept = [d for d in chosen if matters_at_target(d, words) or _has_gap(d, matches.book, profile, budget)]
         chosen = sorted(kept, key=lambda draft: draft.recommendation.step)
     recommendations = _number_recommendations(chosen)
     revisit = _steps_to_revisit(matches.book, chosen)
-    return Ranking(recommendations, _compute_total(chosen, gaps, profile, book), revisit, tuple(chosen))
+    return Ranking(recommendations, _compute_total(chosen, gaps, profile, budget), revisit, tuple(chosen))
 
 
 def _by_simulation(
@@ -99,7 +99,7 @@ def _by_simulation(
     matches: RuleMatches,
     profile: Profile,
     gaps: Sequence[Gap],
-    book: GapBudget,
+    budget: GapBudget,
     gain: Callable[[Recommendation], ExpectedGain | None],
     words: Outlook,
     order: Literal["seconds", "steps"],
@@ -109,13 +109,13 @@ def _by_simulation(
     others = tuple(_add_expected_gain(draft, gain) for draft in found.others)
     judged = order_judgement(replace(found, items=items, others=others), profile, words)
     ordered = put_builds_first(put_general_last(judged))
-    selected = _select_one_per_cause(ordered, profile, book, tried=True)
-    chosen = sort_by_target([add_outlook(draft, words, book) for draft in selected], words, book.noise_s)
+    selected = _select_one_per_cause(ordered, profile, budget, tried=True)
+    chosen = sort_by_target([add_outlook(draft, words, budget) for draft in selected], words, budget.noise_s)
     if order == "steps":
         chosen = sorted(chosen, key=lambda draft: draft.recommendation.step)
     recommendations = _number_recommendations(chosen)
     revisit = _steps_to_revisit(matches.book, chosen)
-    total = _compute_total(chosen, gaps, profile, book)
+    total = _compute_total(chosen, gaps, profile, budget)
     return Ranking(recommendations, total, revisit, tuple(chosen), found.dismissed)
 
 
@@ -142,7 +142,7 @@ def _add_expected_gain(draft: Draft, gain: Callable[[Recommendation], ExpectedGa
         return draft
     replayed = found.basis == "simulation" and "devices" in draft.match.action.change
     most = max(made.ceiling_s, found.high_s) if replayed else made.ceiling_s
-    expected_s, interval_s = fit_below(found.expected_s, found.low_s, found.high_s, most)
+    expected_s, interval_s = cap_gain(found.expected_s, found.low_s, found.high_s, most)
     better = replace(made, expected_s=expected_s, interval_s=interval_s, basis=found.basis, ceiling_s=most)
     return replace(draft, recommendation=better)
 
@@ -176,7 +176,7 @@ def _sort_near_equals(ordered: Sequence[Draft]) -> list[Draft]:
 
 
 def _select_one_per_cause(
-    ordered: Iterable[Draft], profile: Profile, book: GapBudget, *, tried: bool = False
+    ordered: Iterable[Draft], profile: Profile, budget: GapBudget, *, tried: bool = False
 ) -> list[Draft]:
     """Return the drafts whose seconds no better one is about, with the others as alternatives of those.
 
@@ -203,21 +203,21 @@ def _select_one_per_cause(
         taken: dict[int, float] = {}
         for claim in draft.claims:
             if claim in owner:
-                taken[owner[claim]] = taken.get(owner[claim], 0.0) + book.part_seconds(claim[1], claim[0])
-        left = sum(book.part_seconds(name, site) for site, name in free)
-        little = left < sum(taken.values()) or not _is_enough(compute_ceiling(book, free), profile)
-        if taken and (tried or little or _is_place_taken(draft, owner, book)):
+                taken[owner[claim]] = taken.get(owner[claim], 0.0) + budget.part_seconds(claim[1], claim[0])
+        left = sum(budget.part_seconds(name, site) for site, name in free)
+        little = left < sum(taken.values()) or not _is_enough(compute_ceiling(budget, free), profile)
+        if taken and (tried or little or _is_place_taken(draft, owner, budget)):
             most = max(taken, key=lambda number: (taken[number], -number))
             chosen[most] = _add_alternative(chosen[most], draft.match.action.id)
             continue
         owner |= dict.fromkeys(free, len(chosen))
-        chosen.append(draft if not taken else restrict_draft(draft, free, book))
+        chosen.append(draft if not taken else restrict_draft(draft, free, budget))
     return chosen
 
 
-def _is_place_taken(draft: Draft, owner: Collection[Claim], book: GapBudget) -> bool:
+def _is_place_taken(draft: Draft, owner: Collection[Claim], budget: GapBudget) -> bool:
     """Return whether a better draft is about all that this one is about at the place that it would show."""
-    place, sites = draft.match.site.place, book.sheet.sites
+    place, sites = draft.match.site.place, budget.sheet.sites
     here = [claim for claim in draft.claims if claim[0] >= 0 and sites[claim[0]].place == place]
     return bool(here) and all(claim in owner for claim in here)
 
@@ -244,12 +244,12 @@ def _is_worth_it(draft: Draft, profile: Profile) -> bool:
     return _is_enough(draft.recommendation.ceiling_s, profile)
 
 
-def _has_gap(draft: Draft, book: RuleBook, profile: Profile, seconds: GapBudget) -> bool:
+def _has_gap(draft: Draft, rules: RuleBook, profile: Profile, budget: GapBudget) -> bool:
     """Return whether a gap of the draft's step is significant; else the step is skipped (source, section 3.2.2)."""
     step = draft.recommendation.step
-    listed = next((entry.gaps for entry in book.steps if entry.id == step), ())
+    listed = next((entry.gaps for entry in rules.steps if entry.id == step), ())
     letters = (*listed, *draft.recommendation.gaps)
-    return any(_is_enough(seconds.gap_seconds(seconds.gap_holding(letter)), profile) for letter in letters)
+    return any(_is_enough(budget.gap_seconds(budget.find_gap_with(letter)), profile) for letter in letters)
 
 
 def _number_recommendations(chosen: Iterable[Draft]) -> tuple[Recommendation, ...]:
@@ -270,13 +270,13 @@ def _alternate_fingerprint(one: Recommendation) -> str:
     return compute_digest(one.fingerprint, one.action, one.phase or "")
 
 
-def _compute_total(chosen: Sequence[Draft], gaps: Sequence[Gap], profile: Profile, book: GapBudget) -> Total:
+def _compute_total(chosen: Sequence[Draft], gaps: Sequence[Gap], profile: Profile, budget: GapBudget) -> Total:
     """Return what all of them win together: each second of a gap counts once, and nothing below the lowest bound."""
     claims = [claim for draft in chosen for claim in draft.claims]
     made = [draft.recommendation for draft in chosen]
     apart = sum((one.ceiling_s for one in made), 0.0)
     explained = sum((draft.recommendation.ceiling_s for draft in chosen if draft.part is not None), 0.0)
-    others = compute_ceiling(book, [claim for draft in chosen if draft.part is None for claim in draft.claims])
+    others = compute_ceiling(budget, [claim for draft in chosen if draft.part is None for claim in draft.claims])
     largest = max((one.ceiling_s for one in made), default=0.0)  # that of code is what the slowest processor takes
     most = min(apart, max(others + explained, largest), _seconds_above_lowest(claims, gaps, profile))
     expected = [_apart_s(draft) for draft in chosen if draft.recommendation.expected_s is not None]
@@ -301,9 +301,9 @@ def _seconds_above_lowest(claims: Iterable[Claim], gaps: Sequence[Gap], profile:
     return max(sum(gap.seconds for gap in gaps[lowest:]), 0.0)
 
 
-def _steps_to_revisit(book: RuleBook, chosen: Iterable[Draft]) -> tuple[int, ...]:
+def _steps_to_revisit(rules: RuleBook, chosen: Iterable[Draft]) -> tuple[int, ...]:
     """Return the steps that arrows lead to from those of the recommendations (Hung and Davidson, figure 6)."""
     touched = {draft.recommendation.step for draft in chosen}
-    reached = {arrow.to for arrow in book.arrows if arrow.from_ in touched}
-    reached |= {arrow.from_ for arrow in book.arrows if arrow.kind == "conflict" and arrow.to in touched}
+    reached = {arrow.to for arrow in rules.arrows if arrow.from_ in touched}
+    reached |= {arrow.from_ for arrow in rules.arrows if arrow.kind == "conflict" and arrow.to in touched}
     return tuple(sorted(reached))

@@ -65,36 +65,38 @@ def _find_largest_region(finding: Finding) -> str | None:
     return max(known, key=known.__getitem__).removeprefix(_IN_REGION) if known else None
 
 
-def matters_later(draft: Draft, outlook: Outlook) -> bool:
+def matters_at_target(draft: Draft, outlook: Outlook) -> bool:
     """Return whether a draft is about gaps that will matter at the scale a program is meant for."""
     return not outlook.words.keys().isdisjoint(draft.recommendation.gaps)
 
 
-def add_outlook(draft: Draft, outlook: Outlook, book: GapBudget) -> Draft:
+def add_outlook(draft: Draft, outlook: Outlook, budget: GapBudget) -> Draft:
     """Return the draft with what its gaps will be at the scale the program is meant for: in its reasons, and seconds.
 
     What it can win there is the same part of its gaps as what it can win today.
     """
-    made = draft.recommendation
-    said = [outlook.words[name] for name in made.gaps if name in outlook.words]
-    made = _move_to_later_place(replace(made, why=" ".join([made.why, *said])), outlook, book)
-    known = [name for name in made.gaps if name in outlook.seconds and name in book.gaps]
+    recommendation = draft.recommendation
+    said = [outlook.words[name] for name in recommendation.gaps if name in outlook.words]
+    recommendation = _move_to_later_place(
+        replace(recommendation, why=" ".join([recommendation.why, *said])), outlook, budget
+    )
+    known = [name for name in recommendation.gaps if name in outlook.seconds and name in budget.gaps]
     if known:
-        today = sum(book.gap_seconds(name) for name in known)
-        part = min(made.ceiling_s / today, 1.0) if today > 0.0 else 1.0
+        today = sum(budget.gap_seconds(name) for name in known)
+        part = min(recommendation.ceiling_s / today, 1.0) if today > 0.0 else 1.0
         there = sum(outlook.seconds[name] for name in known)
-        made = replace(made, target=TargetSeconds(outlook.point, part * there))
-    return replace(draft, recommendation=made)
+        recommendation = replace(recommendation, target=TargetSeconds(outlook.point, part * there))
+    return replace(draft, recommendation=recommendation)
 
 
-def _move_to_later_place(made: Recommendation, outlook: Outlook, book: GapBudget) -> Recommendation:
+def _move_to_later_place(recommendation: Recommendation, outlook: Outlook, budget: GapBudget) -> Recommendation:
     """Return advice on a gap as it will be with the region that will have most of it, not the one that has it today."""
-    gap = next((name for name in made.gaps if name in outlook.places), None)
-    if gap is None or gap not in book.gaps or not any(one.fact.startswith(_FACTS) for one in made.evidence):
-        return made
+    gap = next((name for name in recommendation.gaps if name in outlook.places), None)
+    if gap is None or gap not in budget.gaps or not any(one.fact.startswith(_FACTS) for one in recommendation.evidence):
+        return recommendation
     region = outlook.places[gap]
-    spot = next((part for part in book.gaps[gap].regions if part.name == region), None)
-    return replace(made, region=region, file=spot.file, line=spot.line) if spot else made
+    spot = next((part for part in budget.gaps[gap].regions if part.name == region), None)
+    return replace(recommendation, region=region, file=spot.file, line=spot.line) if spot else recommendation
 
 
 def sort_by_target(chosen: Sequence[Draft], outlook: Outlook, noise_s: float) -> list[Draft]:
@@ -107,10 +109,14 @@ def sort_by_target(chosen: Sequence[Draft], outlook: Outlook, noise_s: float) ->
         return list(chosen)
 
     def compute_score(draft: Draft) -> float:
-        made = draft.recommendation
-        if made.target is None or not made.ceiling_s > 0.0:
-            return draft.score if made.target is None else made.target.seconds * draft.match.action.typical_fraction
-        doubt = (made.ceiling_s + noise_s) / (made.target.seconds + noise_s)
-        return draft.score * (made.target.seconds / made.ceiling_s) ** 2 * doubt
+        recommendation = draft.recommendation
+        if recommendation.target is None or not recommendation.ceiling_s > 0.0:
+            return (
+                draft.score
+                if recommendation.target is None
+                else recommendation.target.seconds * draft.match.action.typical_fraction
+            )
+        doubt = (recommendation.ceiling_s + noise_s) / (recommendation.target.seconds + noise_s)
+        return draft.score * (recommendation.target.seconds / recommendation.ceiling_s) ** 2 * doubt
 
     return sorted(chosen, key=lambda draft: -float(f"{compute_score(draft):.9g}"))

@@ -51,7 +51,7 @@ class ThresholdComparison:
             return first if low == high or not inside else None
         return first if first == second else None
 
-    def compute_clearness(self, value: Value, origin: float = 0.0) -> float:
+    def compute_margin(self, value: Value, origin: float = 0.0) -> float:
         """How clearly ``value`` lies on its side, 0.5 to 1: at the threshold 0.5, twice as far from ``origin`` 1."""
         if isinstance(self.threshold, str | bool) or isinstance(value, str | bool) or self.op in ("==", "!="):
             return 1.0

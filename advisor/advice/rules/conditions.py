@@ -224,7 +224,7 @@ def _compute_clearness(test: ThresholdComparison, fact: Fact, value: Value) -> f
     """Return how clear a comparison is; whole numbers and what is known of the run are exact, ratios begin at 1."""
     whole = fact.unit == "count" and isinstance(value, float) and value.is_integer()
     exact = whole or (fact.scope == "run" and fact.unit in ("count", "ratio"))
-    return 1.0 if exact else test.compute_clearness(value, 1.0 if fact.unit == "ratio" else 0.0)
+    return 1.0 if exact else test.compute_margin(value, 1.0 if fact.unit == "ratio" else 0.0)
 
 
 def _gap_limits(when: GapShare | GapSeconds, place: SiteFacts) -> tuple[ThresholdComparison, float, float, GapSpan]:
@@ -241,10 +241,10 @@ def _evaluate_gap(when: GapShare | GapSeconds, place: SiteFacts) -> Outcome:
     holds = test.is_met_between(low, high)
     if holds is None:
         return Outcome(None, needs=(span.need,) if span.need else ())
-    nearest = min((low, high), key=lambda value: test.compute_clearness(value))
+    nearest = min((low, high), key=lambda value: test.compute_margin(value))
     of_share = isinstance(when, GapShare)
     text = when.share if isinstance(when, GapShare) else when.seconds
     formula = f"({span.formula}) / run time" if of_share else span.formula
     relation: Literal["=", ">=", "<="] = "=" if low == high else ">=" if nearest == low else "<="
     evidence = Evidence(when.gap, nearest, "share" if of_share else "s", text, formula, relation)
-    return Outcome(holds, (evidence,), (), test.compute_clearness(nearest))
+    return Outcome(holds, (evidence,), (), test.compute_margin(nearest))

@@ -82,7 +82,7 @@ class RuleMatches:
         return tuple(sorted(worth, key=lambda need: (*(-seconds for seconds in stakes[need]), need.fact)))
 
     @property
-    def leaves_open(self) -> bool:
+    def has_undecided_gap(self) -> bool:
         """Whether a gap is known to be significant where something unknown keeps an action for it undecided."""
         return any(is_significant(match.known_s, self.sheet.run.run_s) for match in self.undecided)
 
@@ -167,10 +167,10 @@ def _sites_of_action(action: Action, sheet: FactSheet) -> Sequence[Site]:
         return ()
     if sheet.model == "device":
         return (sheet.run,)
-    return (sheet.run,) if is_about_run(action, sheet.run.vocabulary) else sheet.sites
+    return (sheet.run,) if is_run_wide(action, sheet.run.vocabulary) else sheet.sites
 
 
-def is_about_run(action: Action, vocabulary: Mapping[str, Fact]) -> bool:
+def is_run_wide(action: Action, vocabulary: Mapping[str, Fact]) -> bool:
     """Return whether an action is asked once, of the run: it names only facts of the run, or targets X alone."""
     scopes = {vocabulary[leaf.fact].scope for leaf in action.comparisons if isinstance(leaf, FactIs)}
     return scopes == {"run"} or tuple(action.targets) == ("X",)

@@ -50,7 +50,7 @@ _FIELDS: Final[dict[type[Any], tuple[str, ...]]] = {
 _PLAIN: Final = frozenset({str, int, float, bool, type(None)})
 
 
-def stamp_file(file: Path) -> Stamped:
+def read_file_stamp(file: Path) -> Stamped:
     """Return a file with what tells whether it is still the same; with nothing, if it can't be asked."""
     try:
         status = os.stat(file)
@@ -84,7 +84,7 @@ def _list_program_files() -> tuple[Stamped, ...]:
     packages = ("advice/rules", "advice/facts", "support/documents")
     modules = (path for name in packages for path in (top / name).glob("*.py"))
     records = (top / "model" / f"{name}.py" for name in ("recommendations", "records", "units"))
-    return tuple(map(stamp_file, sorted((*modules, *records))))
+    return tuple(map(read_file_stamp, sorted((*modules, *records))))
 
 
 def to_plain(value: object) -> object:

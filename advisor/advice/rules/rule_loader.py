@@ -73,7 +73,7 @@ def load_default(user_files: Iterable[Path] = (), facts: Iterable[Fact] = (), *,
     again when they changed.
     """
     words = tuple(replace(fact, compute=None, of_trace=None) for fact in facts)
-    return _merge_files(tuple(map(rule_cache.stamp_file, user_files)), words, examples)
+    return _merge_files(tuple(map(rule_cache.read_file_stamp, user_files)), words, examples)
 
 
 @lru_cache(maxsize=8)
@@ -116,7 +116,7 @@ def _read_bundled(shorten: Callable[[bytes], bytes] | None = None) -> RuleBook:
 
 @cache
 def _list_bundled_files() -> tuple[Stamped, ...]:
-    return tuple(map(rule_cache.stamp_file, bundled.list_documents("rules")))
+    return tuple(map(rule_cache.read_file_stamp, bundled.list_documents("rules")))
 
 
 def _strip_examples(text: bytes) -> bytes:

@@ -69,7 +69,7 @@ def find_computing_measures(arrays: Collection[str]) -> tuple[str, tuple[str, ..
     return None if base is None else (base, tuple(name for name in _MEASURES[base] if name in arrays))
 
 
-def compute_stretch(profile: Profile, shares: FloatArray, phases: Collection[int]) -> float:
+def compute_imbalance_factor(profile: Profile, shares: FloatArray, phases: Collection[int]) -> float:
     """Return how many times longer a share of the computation takes on the slowest processors than on average.
 
     ``shares`` (R, Q) are parts of one of what each region computes on each processor. The slowest one is that of each

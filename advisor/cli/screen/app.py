@@ -53,7 +53,7 @@ _KEYS: Final = (
 )
 
 
-class DaemonSpoke(Message):
+class DaemonMessage(Message):
     """A line that the daemon wrote, or its last one when it ended for a reason."""
 
     def __init__(self, text: str, *, ended: bool = False) -> None:
@@ -92,8 +92,8 @@ class WatchApp(HistoryScreen):
         super().__init__(views, page, roots, lambda: on_ready(self))
         self._actions = actions
 
-    @on(DaemonSpoke)
-    def show_daemon_line(self, event: DaemonSpoke) -> None:
+    @on(DaemonMessage)
+    def show_daemon_line(self, event: DaemonMessage) -> None:
         """Show what the daemon says; the last words of one that ended stay."""
         self._show_line(f"! {event.text}" if event.ended else event.text)
         self.look_again()

@@ -15,9 +15,9 @@ from threading import Thread
 from typing import TYPE_CHECKING, Final
 
 from advisor.cli.screen.actions import ScreenActions
-from advisor.cli.screen.app import DaemonSpoke, WatchApp
+from advisor.cli.screen.app import DaemonMessage, WatchApp
 from advisor.history.program_views import HistoryViews
-from advisor.support.containment import tie_to_parent
+from advisor.support.containment import die_with_parent
 
 if TYPE_CHECKING:
     import argparse
@@ -71,7 +71,7 @@ class _DaemonProcess:
         self._process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             encoding="utf-8", errors="replace", env=os.environ | {"PYTHONIOENCODING": "utf-8"},
-            start_new_session=True, preexec_fn=tie_to_parent,
+            start_new_session=True, preexec_fn=die_with_parent,
         )  # fmt: skip
         self._stopping = False
         self._thread: Thread | None = None
@@ -86,11 +86,11 @@ class _DaemonProcess:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             last = line.strip().removeprefix("gapwatch: ") or last
-            app.post_message(DaemonSpoke(last))
+            app.post_message(DaemonMessage(last))
         code = self._process.wait()
         if not self._stopping:
             reason = last or f"it ended with status {code}"
-            app.post_message(DaemonSpoke(f"this gapwatch reads nothing: {reason}; shown is the history", ended=True))
+            app.post_message(DaemonMessage(f"this gapwatch reads nothing: {reason}; shown is the history", ended=True))
 
     def stop(self) -> None:
         """Ask the daemon to end, and wait."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, get_args
 
-from advisor.collect.binaries.carried_values import share_of_carrying_pieces
 from advisor.collect.binaries.disassembly import disassemble
 from advisor.collect.binaries.float_arithmetic import count_arithmetic, is_extended
 from advisor.collect.binaries.inner_loops import find_inner_loops
+from advisor.collect.binaries.live_in_registers import share_of_live_in_pieces
 from advisor.collect.binaries.loop_records import ScalarReason
 from advisor.collect.binaries.memory_accesses import is_on_stack
 from advisor.collect.binaries.registers import free_frame_pointer
@@ -56,10 +56,10 @@ class FunctionCode:
 
     ``on_stack`` are the instructions that access its own frame, ``in_memory`` all that access memory; of the loops
     where it has any. ``carrying`` is the share of the pieces of its code that find values in registers
-    (``carried_values``). ``calling_math`` and ``calling_checks`` are the beginnings of loops that call functions of the
-    math library, and those that report failed assertions, bounds and the like. ``baseline``: it has no instructions of
-    AVX or later. ``computes``: it has no loops, and does little else than floating-point arithmetic.
-    ``samples`` say where in it the time was spent, None where too few are known.
+    (``live_in_registers``). ``calling_math`` and ``calling_checks`` are the beginnings of loops that call functions of
+    the math library, and those that report failed assertions, bounds and the like. ``baseline``: it has no instructions
+    of AVX or later. ``computes``: it has no loops, and does little else than floating-point arithmetic. ``samples`` say
+    where in it the time was spent, None where too few are known.
     """
 
     symbol: Symbol
@@ -271,7 +271,7 @@ def analyze_function(
         on_stack=sum(map(is_on_stack, inside)),
         in_memory=sum(one.memory is not None for one in inside),
         instructions=len(inside),
-        carrying=share_of_carrying_pieces(code),
+        carrying=share_of_live_in_pieces(code),
         scalar=scalar,
         packed=packed,
         calling_math=frozenset(loop.begin for loop in loops if _calls_kind(image, loop, "math")),

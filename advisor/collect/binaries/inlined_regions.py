@@ -44,7 +44,7 @@ def find_line_spans(image: ElfImage, regions: Mapping[int, Region]) -> dict[int,
     return spans
 
 
-def find_holder(spans: Iterable[Span], image: ElfImage) -> Symbol | None:
+def find_enclosing_function(spans: Iterable[Span], image: ElfImage) -> Symbol | None:
     """Return the function that holds most of the code of a region, None where no symbol does.
 
     The body of a parallel region comes before the function that starts it, whose call has the same line.

@@ -14,7 +14,7 @@ from advisor.collect.binaries.float_arithmetic import count_arithmetic, divides_
 from advisor.collect.binaries.float_chains import count_ordered_sums, has_recurrence
 from advisor.collect.binaries.integer_loops import find_packed_integers, find_scalar_integers, has_integer_recurrence
 from advisor.collect.binaries.load_chains import find_load_chain
-from advisor.collect.binaries.loop_accesses import count_accesses, find_accesses, find_walking, transposes_operand
+from advisor.collect.binaries.loop_accesses import count_accesses, find_accesses, find_unit_strides, transposes_operand
 from advisor.collect.binaries.loop_nests import LoopNest
 from advisor.collect.binaries.loop_records import InnerLoop
 from advisor.collect.binaries.memory_accesses import is_on_stack, step_of
@@ -121,10 +121,10 @@ def _describe_loop(
     for at, access in accesses.items():
         step = step_of(access.terms, derive_steps(body, at, steps, writes, constants), writes)
         groups.setdefault((access.terms, step), []).append(access)
-    rows = {each.terms for at, each in accesses.items() if nest is not None and nest.walks_down_rows(at, each)}
+    rows = {each.terms for at, each in accesses.items() if nest is not None and nest.strides_across_rows(at, each)}
     counts = count_accesses(groups, rows, (coded, writes))
     floating = tuple(one.address for one in body if is_arithmetic(one))
-    integers = () if floating else find_scalar_integers(body, find_walking(body, steps, writes))
+    integers = () if floating else find_scalar_integers(body, find_unit_strides(body, steps, writes))
     recurs = counts.reads_back or has_recurrence(body) or (bool(scalar or integers) and has_integer_recurrence(body))
     packed_integers = () if floating else find_packed_integers(body)
     jumps = [one for one in body[:-1] if one.jumps and one.mnemonic != "jmp"]

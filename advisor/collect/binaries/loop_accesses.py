@@ -92,7 +92,7 @@ def transposes_operand(nest: LoopNest, operands: Iterable[Terms], rows: Collecti
     return is_transposition(inside, outside)
 
 
-def find_walking(
+def find_unit_strides(
     body: Sequence[Instruction], steps: Mapping[str, int | str], writes: Mapping[str, int]
 ) -> frozenset[int]:
     """Return the addresses of instructions that access the next small number of an array in each iteration."""

@@ -45,7 +45,7 @@ class LoopNest:
         """Return by how much the address that the inner loop begins with advances in the outer loop."""
         return add_steps(*(multiply_step(self._trace(register, 0), factor) for register, factor in terms))
 
-    def walks_down_rows(self, at: int, access: Access) -> bool:
+    def strides_across_rows(self, at: int, access: Access) -> bool:
         """Return whether the access of instruction ``at`` of the inner loop takes one number of each row.
 
         Where an array of pointers holds the rows, the address of each row is loaded, and the place in it stays the same

@@ -23,9 +23,9 @@ from advisor.collect.binaries.disassembly import X86_64, can_disassemble
 from advisor.collect.binaries.dwarf_units import DAMAGE
 from advisor.collect.binaries.elf_files import find_debug_file, read_elf
 from advisor.collect.binaries.hot_functions import analyze_function
-from advisor.collect.binaries.inlined_regions import find_holder, find_line_spans, restrict_loops
+from advisor.collect.binaries.inlined_regions import find_enclosing_function, find_line_spans, restrict_loops
 from advisor.collect.binaries.located_samples import locate_samples
-from advisor.collect.binaries.spinning import book_spinning
+from advisor.collect.binaries.spinning import reclassify_spinning
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.support.extras import install_line
@@ -97,7 +97,7 @@ def describe_code(profile: Profile, program: Path) -> Profile:
         for number, one in sampled.items()
         if one.inlined and number in codes
     }
-    profile = book_spinning(profile, image, sampled, codes)
+    profile = reclassify_spinning(profile, image, sampled, codes)
     seconds = np.maximum(seconds - profile.counts.get(SPIN_SECONDS, 0.0), 0.0)
     counts = _describe_regions(profile, image, compilation, found, codes, seconds)
     if not found and not counts["code.known_s"].any():
@@ -151,7 +151,7 @@ def _find_inlined(
         spans = _keep_inlined(debug, unknown, find_line_spans(debug, unknown))
     except DAMAGE:
         return {}
-    holders = {number: find_holder(pieces, image) for number, pieces in spans.items()}
+    holders = {number: find_enclosing_function(pieces, image) for number, pieces in spans.items()}
     return {
         number: (symbol, [] if is_outlined(symbol.name) and unknown[number].name.startswith(_BODY) else spans[number])
         for number, symbol in holders.items()

@@ -15,8 +15,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from advisor.collect.binaries.float_arithmetic import is_slow
-from advisor.collect.binaries.guessed_branches import find_guessed
 from advisor.collect.binaries.load_chains import address_registers, find_load_chain
+from advisor.collect.binaries.mispredicted_branches import find_mispredicted
 from advisor.collect.binaries.registers import find_steps, find_writes, whole_register
 from advisor.collect.binaries.sampled_addresses import estimate_reach_B, find_addresses
 
@@ -96,7 +96,7 @@ def read_samples(
     waited = _find_waited_for(code, spans, found)
     near = _find_near(code, waited, registers)
     late = {address for address, (before, _) in waited.items() if before not in near}
-    guessed = find_guessed(code, spans, found, late)
+    guessed = find_mispredicted(code, spans, found, late)
     waits: dict[int, WaitKind] = dict.fromkeys(guessed, "guess")
     for address, (before, kind) in waited.items():
         here = before in near and kind not in _ALWAYS_LONG

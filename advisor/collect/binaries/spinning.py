@@ -24,7 +24,7 @@ NOTE: Final = "spinning"
 _LEAST: Final = 0.01
 
 
-def book_spinning(
+def reclassify_spinning(
     profile: Profile, image: ElfImage, sampled: Mapping[int, SampledFunction], codes: Mapping[int, FunctionCode]
 ) -> Profile:
     """Return the profile with the time in loops that spin as ``wait_s`` instead of ``cpu_s``, and as a count.

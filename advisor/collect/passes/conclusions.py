@@ -49,7 +49,7 @@ def compare_runs(first: Profile, second: Profile) -> tuple[Note, float | None]:
     return Note(REPEATED, f"{times}; {both}{where}: what did not come back is noise", _PENALTY), lost_s
 
 
-def compare_with_one(many: Profile, one: Profile) -> Note:
+def compare_with_single(many: Profile, one: Profile) -> Note:
     """Return what the computation of one processor says about that of many: what side by side costs.
 
     Where neither the sum of the work nor the work of each is that of one processor alone, nothing is compared.

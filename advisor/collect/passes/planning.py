@@ -75,11 +75,11 @@ def select_passes(passes: Sequence[Pass], skipped: Sequence[str], *, agreed: boo
     That are those that can be made, are about enough of the run, were not refused, and, unless all were ``agreed`` to,
     don't take too long.
     """
-    chosen = [each for each in passes if why_left_out(each, skipped, agreed=agreed) is None]
+    chosen = [each for each in passes if explain_skipped_pass(each, skipped, agreed=agreed) is None]
     return tuple(sorted(chosen, key=lambda each: PASSES.index(each.name)))
 
 
-def why_left_out(one: Pass, skipped: Sequence[str], *, agreed: bool) -> str | None:
+def explain_skipped_pass(one: Pass, skipped: Sequence[str], *, agreed: bool) -> str | None:
     """Return why a pass is not made, None for one that is."""
     if one.lacks:
         return one.lacks

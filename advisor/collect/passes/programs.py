@@ -37,7 +37,7 @@ class PassResult:
     said: str
 
 
-def run_again(
+def rerun_program(
     words: Sequence[str], log: Path, variables: Mapping[str, str] | None = None, limit_s: float | None = None
 ) -> PassResult:
     """Run a command with its output in ``log``; a standard input that is a file is read from its beginning.

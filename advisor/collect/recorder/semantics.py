@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from advisor.model.mpi_calls import CONSTRUCTORS
+
 #: Collectives by name: bytes that a rank sends and receives, root, position of the communicator. ``SELF`` and ``SIZE``
 #: are the rank in the communicator and its size, ``WIDE`` whether counts are of the type ``MPI_Count``.
 _COLLECTIVES: Final = {
@@ -38,13 +40,6 @@ _OF_NEIGHBOURS: Final[dict[str, tuple[str, str, int]]] = {
     "alltoallv": ("{.counts = $1, .wide = WIDE, .type = $3}", "{.counts = $5, .wide = WIDE, .type = $7}", 8),
     "alltoallw": ("{.counts = $1, .wide = WIDE, .types = $3}", "{.counts = $5, .wide = WIDE, .types = $7}", 8),
 }
-#: What makes communicators and windows: the position of the communicator whose members do so together.
-_MADE_TOGETHER: Final = {
-    **dict.fromkeys(("Comm_dup", "Comm_dup_with_info", "Comm_split", "Comm_split_type", "Comm_create"), 0),
-    **dict.fromkeys(("Cart_create", "Cart_sub", "Graph_create", "Dist_graph_create"), 0),
-    **dict.fromkeys(("Dist_graph_create_adjacent", "Intercomm_merge"), 0),
-    "Win_create": 4, "Win_allocate": 3, "Win_allocate_shared": 3, "Win_create_dynamic": 1,
-}  # fmt: skip
 #: MPI-IO that moves data: the position of the count, behind which the datatype stands.
 _FILE_COUNTS: Final = {"": 2, "_at": 3, "_all": 2, "_at_all": 3, "_shared": 2, "_ordered": 2}
 
@@ -163,12 +158,12 @@ def meaning_of(name: str, parameters: tuple[str, ...]) -> Meaning:
     wide = short.endswith("_c")
     short = short.removesuffix("_c")
     known = _MEANINGS.get(short) or _of_collective(short, wide) or _of_neighbours(short, wide) or _of_file(short)
-    return _of_making(short, parameters) if known is None else known
+    return _of_constructor(short, parameters) if known is None else known
 
 
-def _of_making(short: str, parameters: tuple[str, ...]) -> Meaning:
+def _of_constructor(short: str, parameters: tuple[str, ...]) -> Meaning:
     """Return what is done beside a call that makes a communicator or a window, in which all members take part."""
-    together = _MADE_TOGETHER.get(short)
+    together = CONSTRUCTORS.get(f"MPI_{short}")
     meets = "" if together is None else f"if (r) nonblocking(r, GW_COLLECTIVE, 0, GW_NOBODY, ${together});"
     if together is not None and short.startswith("Win_"):
         return Meaning(meets, f"new_window(r, *${len(parameters) - 1}, ${together});")

@@ -41,7 +41,7 @@ def main(name: str, memory_B: int, cpu_s: int, places: Sequence[Path] = ()) -> N
     tasks, answers = os.dup(0), os.dup(1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    containment.tie_to_parent()
+    containment.die_with_parent()
     module = import_module(name)
     module.prepare()
     containment.deny_network(local=False)

@@ -53,11 +53,11 @@ class FrameError(Exception):
     """What came through the pipe is no frame."""
 
 
-class LateError(FrameError):
+class FrameTimeoutError(FrameError):
     """No frame came in time."""
 
 
-class EndedError(FrameError):
+class PeerExitedError(FrameError):
     """The other end is gone."""
 
 
@@ -88,10 +88,10 @@ def _read_bytes(descriptor: int, size: int, end: float | None) -> bytes:
     parts = bytearray()
     while len(parts) < size:
         if end is not None and not has_input(descriptor, end - monotonic()):
-            raise LateError("no answer in time")
+            raise FrameTimeoutError("no answer in time")
         part = os.read(descriptor, min(size - len(parts), 1 << 16))
         if not part:
-            raise EndedError("the process ended without an answer")
+            raise PeerExitedError("the process ended without an answer")
         parts += part
     return bytes(parts)
 
@@ -173,9 +173,9 @@ class Worker:
         try:
             send_frame(_file_descriptor(child.stdin), task)
             answer = self._receive_answer(child, monotonic() + self._limits.wall_s, answer_question)
-        except LateError as error:
+        except FrameTimeoutError as error:
             raise self._fail_task(f"took more than {self._allowed_s:g} s", late=True) from error
-        except (EndedError, OSError) as error:
+        except (PeerExitedError, OSError) as error:
             raise self._fail_task(_describe_exit(child) or str(error)) from error
         except FrameError as error:
             raise self._fail_task(str(error)) from error

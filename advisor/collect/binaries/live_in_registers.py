@@ -26,7 +26,7 @@ _SETS: Final = re.compile(r"v?mov(?!s[ds]$).*|v?movs[ds]|lea|set\w+|v?cvt.*|pop|
 _CLEARS: Final = frozenset({"xor", "pxor", "xorps", "xorpd", "sub"})
 
 
-def share_of_carrying_pieces(code: Sequence[Instruction]) -> float:
+def share_of_live_in_pieces(code: Sequence[Instruction]) -> float:
     """Return the share of the pieces behind labels and jumps that read a register before they set it.
 
     ``code`` is one function; its first piece, which reads parameters, does not count. Code in one piece is told by the

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from compiled_programs import compile_program
 
-from advisor.collect.binaries.carried_values import share_of_carrying_pieces
 from advisor.collect.binaries.disassembly import Instruction, disassemble
 from advisor.collect.binaries.elf_files import read_elf
 from advisor.collect.binaries.hot_functions import analyze_function
+from advisor.collect.binaries.live_in_registers import share_of_live_in_pieces
 from advisor.collect.binaries.registers import free_frame_pointer, has_frame_pointer
 from advisor.trace.library_functions import classify_library_function
 
@@ -52,7 +52,7 @@ def test_code_without_jumps_is_told_by_its_frame(tmp_path: Path) -> None:
     for level in ("-O0", "-O2"):
         image = read_elf(compile_program(tmp_path, "gcc", source, level, "-fno-inline", "-fcf-protection=none"))
         symbol = next(one for one in image.functions if one.name == "twice")
-        shares[level] = share_of_carrying_pieces(disassemble(image, symbol.begin, symbol.end))
+        shares[level] = share_of_live_in_pieces(disassemble(image, symbol.begin, symbol.end))
     assert shares == {"-O0": 0.0, "-O2": 1.0}
 
 

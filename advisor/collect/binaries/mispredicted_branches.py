@@ -22,7 +22,7 @@ _STANDS_OUT: Final = 1.5
 _SECOND: Final = 0.3
 
 
-def find_guessed(
+def find_mispredicted(
     code: Sequence[Instruction], spans: Sequence[tuple[int, int]], sampled: Mapping[int, int], late: Set[int]
 ) -> set[int]:
     """Return the places with samples that follow a branch guessed wrong.

@@ -107,7 +107,7 @@ def split_calls(
 
 
 @_lent
-def book_pieces(
+def add_piece_seconds(
     keys: IntArray,
     location: IntArray,
     instance: IntArray,
@@ -123,7 +123,7 @@ def book_pieces(
 
 
 @_lent
-def book_calls(
+def add_call_seconds(
     places: tuple[IntArray, IntArray],
     calls: tuple[IntArray, IntArray],
     seconds: tuple[FloatArray, ...],

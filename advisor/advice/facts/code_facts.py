@@ -10,7 +10,7 @@ import numpy as np
 from advisor.advice.facts.count_facts import sum_counts
 from advisor.advice.facts.source import compute_share
 from advisor.analysis.disturbance import disturbance_seconds
-from advisor.analysis.loads.computation import compute_stretch
+from advisor.analysis.loads.computation import compute_imbalance_factor
 from advisor.analysis.proven_imbalance import RECORDING_SECONDS, predict_handovers, prove_lock_waiting
 from advisor.trace.library_functions import COUNTED_KINDS
 
@@ -99,7 +99,7 @@ def code_seconds(profile: Profile, fact: str) -> FloatArray | None:
     return None if table is None else np.asarray(table.sum(axis=1))
 
 
-def compute_code_stretch(profile: Profile, fact: str, phases: Collection[int]) -> float:
+def compute_code_imbalance(profile: Profile, fact: str, phases: Collection[int]) -> float:
     """Return how many times longer the slowest processors compute in code of a kind than all do on average.
 
     Others wait for them: who computes alone makes the run longer by all of it, not by its share of the processors. It
@@ -115,7 +115,7 @@ def compute_code_stretch(profile: Profile, fact: str, phases: Collection[int]) -
         shares[rows] = np.divide(mine.sum(axis=0), computed, out=np.zeros(len(computed)), where=computed > 0)
     else:
         np.divide(mine, everything, out=shares, where=everything > 0)
-    return compute_stretch(profile, np.minimum(shares, 1.0), phases)
+    return compute_imbalance_factor(profile, np.minimum(shares, 1.0), phases)
 
 
 def _known_share(source: FactSource) -> float | None:
