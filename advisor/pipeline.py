@@ -20,7 +20,7 @@ from advisor.collect.binaries.executables import attach_executable
 from advisor.extension.run_events import RunEvents
 from advisor.model.errors import DocumentError, InputError
 from advisor.model.recommendations import Total
-from advisor.model.records import Advice
+from advisor.model.records import DEVICES_UNSEEN, Advice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -384,5 +384,5 @@ def _select_needs(profile: Profile, grade: Grade, wanted: Sequence[Need | None])
     """Return what should be measured: nothing more of an untrustworthy profile, devices only where one was seen."""
     if grade.letter == "F":
         return ()
-    seen = profile.devices is not None or any(note.name == quality.DEVICES_UNSEEN for note in grade.notes)
+    seen = profile.devices is not None or any(note.name == DEVICES_UNSEEN for note in grade.notes)
     return tuple(need for need in wanted if need and (seen or not need.fact.startswith("device.")))

@@ -8,6 +8,7 @@ from advisor.analysis import quality
 from advisor.analysis.disturbance import DISTURBED_GAPS, disturbance_seconds
 from advisor.analysis.measures import derive_quantities
 from advisor.model.policy import MERGED_SHARE
+from advisor.model.records import DEVICES_UNSEEN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,7 @@ def decide_verdict(
     if ranked.recommendations:
         return "advice"
     io_alone = derive_quantities(profile).all_but_io
-    unseen = (quality.HIDDEN, quality.DEVICES_UNSEEN)
+    unseen = (quality.HIDDEN, DEVICES_UNSEEN)
     doubts = unseen if io_alone else (*unseen, quality.UNTOLD)
     hidden = any(note.name in doubts for note in grade.notes)
     hidden |= io_alone and max((gap.share for gap in found), default=0.0) > MERGED_SHARE

@@ -105,7 +105,8 @@ def _build_nodes(table: TimingTable) -> tuple[CallPathNode, ...]:
     root = CallPathNode(table.program or "not timed", Role.ROOT)
     roles = [classify_row(row.name) if row.role is None else row.role for row in table.rows]
     if table.ranks == 1 and not table.first_rank:
-        roles = [Role.USER if role in CALLS else role for role in roles]
+        alone = (role in CALLS and not row.for_device for row, role in zip(table.rows, roles, strict=True))
+        roles = [Role.USER if copies else role for role, copies in zip(roles, alone, strict=True)]
     return root, *(
         CallPathNode(row.name, role, parent=row.parent + 1) for row, role in zip(table.rows, roles, strict=True)
     )
@@ -159,8 +160,12 @@ def _find_cpu_seconds(table: TimingTable, wall: FloatArray) -> FloatArray | None
 
 
 def _collect_waits(table: TimingTable, wall: FloatArray) -> dict[str, FloatArray]:
-    """Return the seconds (nodes, ranks) that the library itself measured as waiting, by kind; empty without any."""
-    only_waits = np.array([False, *(row.only_waits for row in table.rows)])
+    """Return the seconds (nodes, ranks) that the library itself measured as waiting, by kind; empty without any.
+
+    Of several ranks waiting for devices is not set apart: what else they wait for each other would then count as none.
+    """
+    alone = table.ranks == 1
+    only_waits = np.array([False, *(row.only_waits or (alone and row.for_device) for row in table.rows)])
     return {"collective": np.where(only_waits[:, None], wall, 0.0)} if only_waits.any() else {}
 
 

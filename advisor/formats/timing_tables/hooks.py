@@ -38,7 +38,7 @@ def _read_table(path: Path) -> TimingTable:
         raise InputError(path, "holds no timing table of a library that is known here")
     text = read_plain_text(path)
     table = dialect.parse(text)
-    return replace(table, notes=note_unseen_devices(text, table.notes))
+    return replace(table, notes=note_unseen_devices(text, table))
 
 
 def read_call_paths(path: Path) -> CallPaths:

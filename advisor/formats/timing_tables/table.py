@@ -29,7 +29,8 @@ class TimingRow:
     (-1: the run). ``role`` says what the row does where the library says so; without it the name tells. ``calls`` is
     the number of calls of a rank, NaN where it is not known; ``counts`` holds other counts of all ranks together, by
     the names of ``Profile.counts``. ``ranks_s`` are the seconds of each rank where the table holds them. ``only_waits``
-    is whether the library measured the row as waiting for other ranks and nothing else.
+    is whether the library measured the row as waiting for other ranks and nothing else, ``for_device`` whether for a
+    device of the rank's own.
     """
 
     name: str
@@ -44,6 +45,7 @@ class TimingRow:
     counts: Mapping[str, float] = field(default_factory=dict)
     ranks_s: tuple[float, ...] = ()
     only_waits: bool = False
+    for_device: bool = False
 
     @property
     def is_spread_known(self) -> bool:
