@@ -223,7 +223,7 @@ def study_run(
     options.stage(f"asking plugins about {profile.program}")
     findings = _collect_findings(profile, levels, found, host, known)
     computation = describe_computation(profile, levels)
-    findings = (*findings, *([computation] if computation else []), *_list_hot_spots(profile, grade))
+    findings = (*findings, *([computation] if computation else []), *_list_hot_spots(profile, grade, levels))
     accounts = gaps.build_accounts(found, levels, findings)
     extra = facts.add_finding_values(host.collect_facts(known.events), findings)
     sheet = facts.collect_facts(profile, levels, found, machine, summary, extra)
@@ -270,7 +270,7 @@ class _RunContext:
 def _without_times(profile: Profile, levels: tuple[Bound, ...], host: PluginHost, known: _RunContext) -> Advice:
     """Return what can be said about a run of which only counts or CPU times are known: nothing has a share of it."""
     grade = quality.grade_profile(profile, levels, ())
-    findings = (*_collect_findings(profile, levels, (), host, known), *_list_hot_spots(profile, grade))
+    findings = (*_collect_findings(profile, levels, (), host, known), *_list_hot_spots(profile, grade, levels))
     return Advice(
         profile, known.events.add_note(grade), levels, (), add_modelled_efficiencies(compute_efficiencies(profile),
         findings), findings, (),
@@ -278,9 +278,9 @@ def _without_times(profile: Profile, levels: tuple[Bound, ...], host: PluginHost
     )  # fmt: skip
 
 
-def _list_hot_spots(profile: Profile, grade: Grade) -> list[Finding]:
-    """Return where most was counted, for a run of which no more can be said."""
-    if grade.letter != "F":
+def _list_hot_spots(profile: Profile, grade: Grade, levels: tuple[Bound, ...]) -> list[Finding]:
+    """Return where most was counted, for a run of which no more can be said: its computation is not known apart."""
+    if grade.letter != "F" and any(bound.name == "I" and bound.seconds is not None for bound in levels):
         return []
     from advisor.advice.hot_spots import describe_hot_spots
 

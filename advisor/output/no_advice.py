@@ -38,6 +38,7 @@ def _render_nothing(advice: Advice, page: Page) -> list[Text]:
     if any(note.name == WAITING_UNKNOWN for note in advice.grade.notes):
         sentence = (
             f"Nothing significant in input and output, and nothing else was recorded.{_describe_largest_gap(advice)}"
+            f"{_describe_known(advice)}"
         )
     else:
         sentence = f"Nothing significant: no gap is large enough to act on.{_describe_largest_gap(advice)}"
@@ -73,12 +74,17 @@ def _render_insufficient(advice: Advice, page: Page) -> list[Text]:
                 "Not enough evidence to choose an action: other programs held the cores, and what is certain all the "
                 "same is too little to act on. Run it again, longer or when less else runs (uptime shows the load)."
             )
-        return render_paragraph(
-            page.clean_remark(sentence + (f" {bound}" if bound else _describe_largest_gap(advice))), page, "bold red"
-        )
+        known = f" {bound}" if bound else _describe_largest_gap(advice) + _describe_known(advice)
+        return render_paragraph(page.clean_remark(sentence + known), page, "bold red")
     lines = render_paragraph("Not enough evidence for advice.", page, "bold red")
     for note in worst_notes(advice):
         lines += render_bullet(page.clean_remark(note.text), page)
-    if known := describe_hot_spots(advice):
-        lines += render_paragraph(page.clean_remark(f"What is known: {known}"), page)
+    if known := _describe_known(advice):
+        lines += render_paragraph(page.clean_remark(known.strip()), page)
     return lines
+
+
+def _describe_known(advice: Advice) -> str:
+    """Return a sentence on where the time goes, of a run whose computation is not known apart; else nothing."""
+    known = describe_hot_spots(advice)
+    return f" What is known: {known}" if known else ""

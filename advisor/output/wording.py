@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
-from advisor.model.records import ALL_LEVELS, COMPUTATION, DEVICES_UNSEEN, HOT_SPOTS
+from advisor.model.records import ALL_LEVELS, COMPUTATION, DEVICES_UNSEEN, HOT_SPOTS, OTHERS_UNRECORDED
 from advisor.model.units import format_count
 
 if TYPE_CHECKING:
@@ -181,14 +181,13 @@ def is_open(advice: Advice) -> bool:
 def select_command(advice: Advice) -> str | None:
     """Return the command to run next: against doubts first, then for what rules need, then for unknown bounds.
 
-    Where devices were not recorded, nothing else tells what the run does.
+    Where devices were not recorded, or what the one recorded thread waits for, nothing else tells what the run does.
     """
     doubts = [note.collect for note in worst_notes(advice)]
-    devices = [note.collect for note in advice.grade.notes if note.name == DEVICES_UNSEEN]
+    unseen = [note.collect for note in advice.grade.notes if note.name in (DEVICES_UNSEEN, OTHERS_UNRECORDED)]
     needs = [need.command for need in advice.needs]
     bounds = [bound.collect for bound in advice.bounds if bound.seconds is None]
     doubtful = advice.verdict == "insufficient evidence" and not is_open(advice)
     order = [*doubts, *needs, *bounds] if doubtful else [*needs, *bounds, *doubts]
-    order = order if advice.verdict == "advice" else [*devices, *order]
-    known = [command for command in order if command]
+    known = [command for command in (*unseen, *order) if command]
     return next((command for command in known if not _OPEN.search(command)), next(iter(known), None))
