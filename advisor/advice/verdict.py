@@ -43,9 +43,8 @@ def decide_verdict(
 
 def _merged_share(profile: Profile, found: Sequence[Gap]) -> float:
     """Return the largest share of the run in a gap that merges what ranks lose, start-up and shutdown aside."""
-    edges = sum(float(seconds.mean()) for name, seconds in profile.outside.items() if name in ("start-up", "shutdown"))
     shares = [
-        (gap.seconds - (edges if "X" in gap.members else 0.0)) / profile.actual_s
+        (gap.seconds - (profile.edges_s if "X" in gap.members else 0.0)) / profile.actual_s
         for gap in found
         if len(gap.members) > 1 and not {"M", "A", "C", "S"} & set(gap.members)
     ]

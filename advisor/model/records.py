@@ -243,6 +243,11 @@ class Profile:
         """Whether the wall time of the run was recorded."""
         return not math.isnan(self.actual_s)
 
+    @property
+    def edges_s(self) -> float:
+        """The mean seconds of start-up and shutdown; 0 if they were not distinguished."""
+        return sum(float(self.outside[name].mean()) for name in ("start-up", "shutdown") if name in self.outside)
+
     def is_at_point_of(self, other: Profile) -> bool:
         """Return whether this run can repeat another: as many ranks, and no parameter that both state differs.
 

@@ -14,7 +14,6 @@ from advisor.output.wording import (
     describe_processors,
     holds_rest,
     select_command,
-    sum_edges,
 )
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def _describe_losses(advice: Advice) -> list[str]:
     words = [f"most is lost to {_describe_loss(largest)}"]
     if not holds_rest(largest):
         return words
-    edges = sum_edges(advice.profile)
+    edges = advice.profile.edges_s
     if edges > largest.seconds / 2:
         words[0] += f", of which a longer run makes up for {numbers.format_duration(edges)}"
     inner = max((gap for gap in advice.gaps if not holds_rest(gap)), key=lambda gap: gap.seconds, default=None)

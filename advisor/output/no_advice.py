@@ -13,7 +13,6 @@ from advisor.output.wording import (
     describe_hot_spots,
     holds_rest,
     is_open,
-    sum_edges,
     worst_notes,
 )
 
@@ -59,7 +58,7 @@ def _describe_largest_gap(advice: Advice) -> str:
     seconds = own_seconds(largest)
     share = seconds / advice.profile.actual_s if seconds != largest.seconds else largest.share
     amount = f"{numbers.format_duration(seconds)}, {numbers.format_percentage(share)} of the run"
-    edges = sum_edges(advice.profile)
+    edges = advice.profile.edges_s
     if holds_rest(largest) and edges > largest.seconds / 2:
         amount += f"; start-up and shutdown take {numbers.format_duration(edges)}, which a longer run makes up for"
     return f" The largest is {largest.name} ({describe_gap(largest)}) with {amount}."

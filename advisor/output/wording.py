@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 #: What each gap costs, by its name.
 GAPS = {level.gap: level.adds for level in ALL_LEVELS if level.gap} | {"M": "machine peak"}
-#: What of the seconds outside of phases a longer run makes up for.
-_EDGES = ("start-up", "shutdown")
 #: What has to be filled in before a command can be run.
 _OPEN: Final = re.compile(
     r"…|\b(?:PROGRAM|SOURCES?|PATH|DIR|DIRECTORY|RANKS|COMMAND|RUN-1|P=1024)\b|(?:-n|--cores) N\b"
@@ -93,11 +91,6 @@ def describe_gap(gap: Gap) -> str:
 def holds_rest(gap: Gap) -> bool:
     """Return whether a gap holds what lies outside of all phases: start-up, shutdown and the rest."""
     return "X" in (gap.name, *gap.members)
-
-
-def sum_edges(profile: Profile) -> float:
-    """Return the mean seconds of start-up and shutdown; 0 if they were not distinguished."""
-    return sum(float(profile.outside[name].mean()) for name in _EDGES if name in profile.outside)
 
 
 def describe_grade(grade: Grade) -> str:
