@@ -20,7 +20,7 @@ from advisor.collect.binaries.executables import attach_executable
 from advisor.extension.run_events import RunEvents
 from advisor.model.errors import DocumentError, InputError
 from advisor.model.recommendations import Total
-from advisor.model.records import DEVICES_UNSEEN, Advice
+from advisor.model.records import DEVICES_UNSEEN, RANKS_ADDED_UP, Advice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -279,8 +279,10 @@ def _without_times(profile: Profile, levels: tuple[Bound, ...], host: PluginHost
 
 
 def _list_hot_spots(profile: Profile, grade: Grade, levels: tuple[Bound, ...]) -> list[Finding]:
-    """Return where most was counted, for a run of which no more can be said: its computation is not known apart."""
-    if grade.letter != "F" and any(bound.name == "I" and bound.seconds is not None for bound in levels):
+    """Return where most was counted, for a run of which no more can be said: nothing tells its ranks' computation."""
+    computes = any(bound.name == "I" and bound.seconds is not None for bound in levels)
+    one_rank = not computes and any(note.name == RANKS_ADDED_UP for note in grade.notes)
+    if grade.letter != "F" and not one_rank:
         return []
     from advisor.advice.hot_spots import describe_hot_spots
 

@@ -138,6 +138,12 @@ def test_a_first_rank_that_had_a_core_did_not_wait_for_disks(tmp_path: Path) -> 
     assert "had a core all the time" in note.text
 
 
+def test_an_output_that_ends_early_says_how_to_know_its_times(tmp_path: Path) -> None:
+    (tmp_path / "OUTCAR").write_text(_VASP.format(cpu="9.990").replace("Voluntary", "Forced"))
+    with pytest.raises(InputError, match=r"the run did not get there; .*: gapwatch run -- mpirun -n RANKS "):
+        timing_tables.advisor_read(tmp_path / "OUTCAR")
+
+
 def test_what_is_known_of_one_rank_is_told_and_left_open(tmp_path: Path) -> None:
     (tmp_path / "OUTCAR").write_text(_VASP.format(cpu="9.990"))
     run = gapwatch.load(tmp_path / "OUTCAR")
