@@ -138,6 +138,16 @@ def test_a_first_rank_that_had_a_core_did_not_wait_for_disks(tmp_path: Path) -> 
     assert "had a core all the time" in note.text
 
 
+def test_a_clock_of_whole_seconds_does_not_stretch_a_short_run(tmp_path: Path) -> None:
+    steps = "".join(f"ExecutionTime = {0.02 * step:g} s  ClockTime = {step // 11} s\n\n" for step in range(1, 12))
+    profile = read_text(f"Exec   : foamRun\nnProcs : 1\n{steps}End\n", tmp_path)
+    assert profile.actual_s == pytest.approx(0.22)
+    profile = read_text(
+        f"Exec   : foamRun\nnProcs : 1\n{steps.replace('ClockTime = 1', 'ClockTime = 3')}End\n", tmp_path
+    )
+    assert profile.actual_s == pytest.approx(3), "that much is no matter of rounding"
+
+
 def test_an_output_that_ends_early_says_how_to_know_its_times(tmp_path: Path) -> None:
     (tmp_path / "OUTCAR").write_text(_VASP.format(cpu="9.990").replace("Voluntary", "Forced"))
     with pytest.raises(InputError, match=r"the run did not get there; .*: gapwatch run -- mpirun -n RANKS "):
