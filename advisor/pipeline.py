@@ -20,7 +20,7 @@ from advisor.collect.binaries.executables import attach_executable
 from advisor.extension.run_events import RunEvents
 from advisor.model.errors import DocumentError, InputError
 from advisor.model.recommendations import Total
-from advisor.model.records import Advice
+from advisor.model.records import DEVICES_UNSEEN, RANKS_ADDED_UP, Advice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -223,7 +223,7 @@ def study_run(
     options.stage(f"asking plugins about {profile.program}")
     findings = _collect_findings(profile, levels, found, host, known)
     computation = describe_computation(profile, levels)
-    findings = (*findings, *([computation] if computation else []), *_list_hot_spots(profile, grade))
+    findings = (*findings, *([computation] if computation else []), *_list_hot_spots(profile, grade, levels))
     accounts = gaps.build_accounts(found, levels, findings)
     extra = facts.add_finding_values(host.collect_facts(known.events), findings)
     sheet = facts.collect_facts(profile, levels, found, machine, summary, extra)
@@ -270,7 +270,7 @@ class _RunContext:
 def _without_times(profile: Profile, levels: tuple[Bound, ...], host: PluginHost, known: _RunContext) -> Advice:
     """Return what can be said about a run of which only counts or CPU times are known: nothing has a share of it."""
     grade = quality.grade_profile(profile, levels, ())
-    findings = (*_collect_findings(profile, levels, (), host, known), *_list_hot_spots(profile, grade))
+    findings = (*_collect_findings(profile, levels, (), host, known), *_list_hot_spots(profile, grade, levels))
     return Advice(
         profile, known.events.add_note(grade), levels, (), add_modelled_efficiencies(compute_efficiencies(profile),
         findings), findings, (),
@@ -278,9 +278,11 @@ def _without_times(profile: Profile, levels: tuple[Bound, ...], host: PluginHost
     )  # fmt: skip
 
 
-def _list_hot_spots(profile: Profile, grade: Grade) -> list[Finding]:
-    """Return where most was counted, for a run of which no more can be said."""
-    if grade.letter != "F":
+def _list_hot_spots(profile: Profile, grade: Grade, levels: tuple[Bound, ...]) -> list[Finding]:
+    """Return where most was counted, for a run of which no more can be said: nothing tells its ranks' computation."""
+    computes = any(bound.name == "I" and bound.seconds is not None for bound in levels)
+    one_rank = not computes and any(note.name == RANKS_ADDED_UP for note in grade.notes)
+    if grade.letter != "F" and not one_rank:
         return []
     from advisor.advice.hot_spots import describe_hot_spots
 
@@ -384,5 +386,5 @@ def _select_needs(profile: Profile, grade: Grade, wanted: Sequence[Need | None])
     """Return what should be measured: nothing more of an untrustworthy profile, devices only where one was seen."""
     if grade.letter == "F":
         return ()
-    seen = profile.devices is not None or any(note.name == quality.DEVICES_UNSEEN for note in grade.notes)
+    seen = profile.devices is not None or any(note.name == DEVICES_UNSEEN for note in grade.notes)
     return tuple(need for need in wanted if need and (seen or not need.fact.startswith("device.")))

@@ -9,11 +9,11 @@ import numpy as np
 from advisor.advice.facts.code_facts import COUNTED_IF_ANY, code_seconds
 from advisor.analysis.disturbance import undisturbed_seconds
 from advisor.analysis.measures import recording_command
-from advisor.analysis.quality import DEVICES_UNSEEN, HIDDEN
+from advisor.analysis.quality import HIDDEN
 from advisor.model import policy
 from advisor.model.gap_parts import GapPart
 from advisor.model.recommendations import Need
-from advisor.model.records import COMPUTATION, Finding
+from advisor.model.records import COMPUTATION, DEVICES_UNSEEN, Finding
 from advisor.model.units import format_share
 from advisor.trace.library_functions import COUNTED_KINDS
 

@@ -8,6 +8,7 @@ from advisor.analysis import quality
 from advisor.analysis.disturbance import DISTURBED_GAPS, disturbance_seconds
 from advisor.analysis.measures import derive_quantities
 from advisor.model.policy import MERGED_SHARE
+from advisor.model.records import DEVICES_UNSEEN, RANKS_ADDED_UP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,13 +25,13 @@ def decide_verdict(
 
     ``nothing significant`` needs a computable gap; no large gap may be undecided or merged, and waiting must be
     separated from work. Where only I/O was recorded the verdict is about I/O alone, and a large O without an action
-    against it leaves it open.
+    against it leaves it open, as what is known of one rank alone always does.
     """
     if ranked.recommendations:
         return "advice"
     io_alone = derive_quantities(profile).all_but_io
-    unseen = (quality.HIDDEN, quality.DEVICES_UNSEEN)
-    doubts = unseen if io_alone else (*unseen, quality.UNTOLD)
+    unseen = (quality.HIDDEN, DEVICES_UNSEEN)
+    doubts = (*unseen, RANKS_ADDED_UP if io_alone else quality.UNTOLD)
     hidden = any(note.name in doubts for note in grade.notes)
     hidden |= io_alone and max((gap.share for gap in found), default=0.0) > MERGED_SHARE
     hidden |= _disturbed_share(profile, found) > MERGED_SHARE
@@ -42,9 +43,8 @@ def decide_verdict(
 
 def _merged_share(profile: Profile, found: Sequence[Gap]) -> float:
     """Return the largest share of the run in a gap that merges what ranks lose, start-up and shutdown aside."""
-    edges = sum(float(seconds.mean()) for name, seconds in profile.outside.items() if name in ("start-up", "shutdown"))
     shares = [
-        (gap.seconds - (edges if "X" in gap.members else 0.0)) / profile.actual_s
+        (gap.seconds - (profile.start_and_shutdown_s if "X" in gap.members else 0.0)) / profile.actual_s
         for gap in found
         if len(gap.members) > 1 and not {"M", "A", "C", "S"} & set(gap.members)
     ]

@@ -29,8 +29,11 @@ if TYPE_CHECKING:
 HIDDEN: Final = "waiting hidden"
 #: The note of a profile that does not tell work from waiting at all.
 UNTOLD: Final = WAITING_UNKNOWN
-#: The note on a program of devices of which only the host was recorded: what waits for them looks like work.
-DEVICES_UNSEEN: Final = "device activity not recorded"
+#: The commands that record what its devices do, in a form that is read here.
+RECORD_DEVICES: Final = (
+    "nsys profile -t cuda,nvtx,osrt,mpi -o run ./PROGRAM && nsys export -t sqlite run.nsys-rep"
+    "  # of AMD: rocprofv3 --sys-trace -- ./PROGRAM"
+)
 
 #: The note of a run that nobody measured: its times have no noise, and are as good as its model.
 SIMULATED: Final = Note("simulated", "these are the times of a simulation, not of a run")

@@ -43,6 +43,10 @@ WAITING_UNKNOWN = "waiting unknown"
 OTHER_PROGRAMS = "other programs"
 #: The note that there are more processors than cores.
 SHARED_CORES = "processors share cores"
+#: The note on a program of devices of which only the host was recorded: what waits for them looks like work.
+DEVICES_UNSEEN = "device activity not recorded"
+#: The note on threads or processes that what was recorded waits for.
+OTHERS_UNRECORDED = "others not recorded"
 #: The note of a profile whose tool added the ranks up: its processors stand for ranks, but nobody knows which.
 RANKS_ADDED_UP = "ranks added up"
 #: Reads and writes of at most so many bytes are small.
@@ -240,6 +244,11 @@ class Profile:
     def has_run_time(self) -> bool:
         """Whether the wall time of the run was recorded."""
         return not math.isnan(self.actual_s)
+
+    @property
+    def start_and_shutdown_s(self) -> float:
+        """The mean seconds of start-up and shutdown; 0 if they were not distinguished."""
+        return sum(float(self.outside[name].mean()) for name in ("start-up", "shutdown") if name in self.outside)
 
     def has_same_parameters(self, other: Profile) -> bool:
         """Return whether this run can repeat another: as many ranks, and no parameter that both state differs.

@@ -14,7 +14,6 @@ from advisor.output.wording import (
     describe_processors,
     includes_outside_time,
     select_command,
-    sum_start_and_shutdown,
 )
 
 if TYPE_CHECKING:
@@ -66,7 +65,7 @@ def _describe_losses(advice: Advice) -> list[str]:
     words = [f"most is lost to {_describe_loss(largest)}"]
     if not includes_outside_time(largest):
         return words
-    edges = sum_start_and_shutdown(advice.profile)
+    edges = advice.profile.start_and_shutdown_s
     if edges > largest.seconds / 2:
         words[0] += f", of which a longer run makes up for {numbers.format_duration(edges)}"
     inner = max(

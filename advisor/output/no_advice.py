@@ -13,7 +13,6 @@ from advisor.output.wording import (
     describe_hot_spots,
     includes_outside_time,
     is_open,
-    sum_start_and_shutdown,
     worst_notes,
 )
 
@@ -38,6 +37,7 @@ def _render_nothing(advice: Advice, page: Page) -> list[Text]:
     if any(note.name == WAITING_UNKNOWN for note in advice.grade.notes):
         sentence = (
             f"Nothing significant in input and output, and nothing else was recorded.{_describe_largest_gap(advice)}"
+            f"{_describe_known(advice)}"
         )
     else:
         sentence = f"Nothing significant: no gap is large enough to act on.{_describe_largest_gap(advice)}"
@@ -58,7 +58,7 @@ def _describe_largest_gap(advice: Advice) -> str:
     seconds = own_seconds(largest)
     share = seconds / advice.profile.actual_s if seconds != largest.seconds else largest.share
     amount = f"{numbers.format_duration(seconds)}, {numbers.format_percentage(share)} of the run"
-    edges = sum_start_and_shutdown(advice.profile)
+    edges = advice.profile.start_and_shutdown_s
     if includes_outside_time(largest) and edges > largest.seconds / 2:
         amount += f"; start-up and shutdown take {numbers.format_duration(edges)}, which a longer run makes up for"
     return f" The largest is {largest.name} ({describe_gap(largest)}) with {amount}."
@@ -78,12 +78,17 @@ def _render_insufficient(advice: Advice, page: Page) -> list[Text]:
                 "Not enough evidence to choose an action: ranks and threads took turns on the cores, and whoever seems "
                 "to wait for another one may have waited for a core. Start no more of them than there are cores."
             )
-        return render_paragraph(
-            page.clean_remark(sentence + (f" {bound}" if bound else _describe_largest_gap(advice))), page, "bold red"
-        )
+        known = f" {bound}" if bound else _describe_largest_gap(advice) + _describe_known(advice)
+        return render_paragraph(page.clean_remark(sentence + known), page, "bold red")
     lines = render_paragraph("Not enough evidence for advice.", page, "bold red")
     for note in worst_notes(advice):
         lines += render_bullet(page.clean_remark(note.text), page)
-    if known := describe_hot_spots(advice):
-        lines += render_paragraph(page.clean_remark(f"What is known: {known}"), page)
+    if known := _describe_known(advice):
+        lines += render_paragraph(page.clean_remark(known.strip()), page)
     return lines
+
+
+def _describe_known(advice: Advice) -> str:
+    """Return a sentence on where the time goes, of a run whose computation is not known apart; else nothing."""
+    known = describe_hot_spots(advice)
+    return f" What is known: {known}" if known else ""

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
-from advisor.model.records import ALL_LEVELS, COMPUTATION, HOT_SPOTS
+from advisor.model.records import ALL_LEVELS, COMPUTATION, DEVICES_UNSEEN, HOT_SPOTS, OTHERS_UNRECORDED
 from advisor.model.units import format_count
 
 if TYPE_CHECKING:
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 #: What each gap costs, by its name.
 GAPS = {level.gap: level.adds for level in ALL_LEVELS if level.gap} | {"M": "machine peak"}
-#: What of the seconds outside of phases a longer run makes up for.
-_EDGES = ("start-up", "shutdown")
 #: What has to be filled in before a command can be run.
 _OPEN: Final = re.compile(
     r"…|\b(?:PROGRAM|SOURCES?|PATH|DIR|DIRECTORY|RANKS|COMMAND|RUN-1|P=1024)\b|(?:-n|--cores) N\b"
@@ -96,11 +94,6 @@ def describe_gap(gap: Gap) -> str:
 def includes_outside_time(gap: Gap) -> bool:
     """Return whether a gap holds what lies outside of all phases: start-up, shutdown and the rest."""
     return "X" in (gap.name, *gap.members)
-
-
-def sum_start_and_shutdown(profile: Profile) -> float:
-    """Return the mean seconds of start-up and shutdown; 0 if they were not distinguished."""
-    return sum(float(profile.outside[name].mean()) for name in _EDGES if name in profile.outside)
 
 
 def describe_grade(grade: Grade) -> str:
@@ -184,9 +177,11 @@ def is_open(advice: Advice) -> bool:
 def select_command(advice: Advice) -> str | None:
     """Return the command to run next: against doubts first, then for what rules need, then for unknown bounds.
 
+    Where devices were not recorded, or what the one recorded thread waits for, nothing else tells what the run does.
     Where gaps are known and no action matches them, only grave doubts, against which there is a command, come first.
     """
     doubts = [note.collect for note in worst_notes(advice)]
+    unseen = [note.collect for note in advice.grade.notes if note.name in (DEVICES_UNSEEN, OTHERS_UNRECORDED)]
     grave = [
         note.collect for note in worst_notes(advice) if note.penalty >= _GRAVE and _RECORDS.search(note.collect or "")
     ]
@@ -196,5 +191,5 @@ def select_command(advice: Advice) -> str | None:
     order = [*doubts, *needs, *bounds] if doubtful else [*needs, *bounds, *doubts]
     if is_open(advice):
         order = [*grave, *order]
-    known = [command for command in order if command]
+    known = [command for command in (*unseen, *order) if command]
     return next((command for command in known if not _OPEN.search(command)), next(iter(known), None))

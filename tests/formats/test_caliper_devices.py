@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from advisor import pipeline
-from advisor.analysis.quality import DEVICES_UNSEEN
 from advisor.extension.host.plugin_host import load_plugins
 from advisor.formats.caliper.call_path_builder import note_unseen_devices
 from advisor.formats.caliper.metrics import parse_meaning
+from advisor.model.records import DEVICES_UNSEEN
 from advisor.trace.callpaths.records import CallPathNode
 from advisor.trace.events import Role
 

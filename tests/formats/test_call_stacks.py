@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gapwatch
 from advisor.analysis import soundness
 from advisor.formats import call_stacks
 from advisor.formats.call_stacks.call_path_builder import build_call_paths, classify_frame
@@ -19,7 +20,7 @@ from advisor.formats.call_stacks.known_code import count_known_code
 from advisor.formats.call_stacks.marshal_reader import MarshalReader
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
 from advisor.model.errors import InputError
-from advisor.model.records import Profile
+from advisor.model.records import OTHERS_UNRECORDED, Profile
 from advisor.support import contract
 from advisor.trace.events import Role
 
@@ -79,7 +80,9 @@ def test_waits_for_others_are_no_work_and_are_told(name: str, tmp_path: Path) ->
     (tmp_path / "out.txt").write_text(text)
     profile = call_stacks.advisor_read(tmp_path / "out.txt")
     assert profile.phases[0].arrays["os_s"].sum() == pytest.approx(2)
-    assert "others not recorded" in {note.name for note in profile.notes}
+    assert OTHERS_UNRECORDED in {note.name for note in profile.notes}
+    text = gapwatch.load(tmp_path / "out.txt").to_text()
+    assert "next: py-spy record --subprocesses --idle " in text, "nothing else records what is waited for"
 
 
 def test_own_seconds_of_cprofile() -> None:

@@ -199,7 +199,7 @@ def test_other_programs_are_left_out(tmp_path: Path) -> None:
     profile = callgrind.advisor_read(tmp_path)
     assert profile.program == "app"
     assert len(profile.processors) == 1
-    assert "sh (1)" in text_of(profile, "other programs")
+    assert "sh (1)" in text_of(profile, "programs left out")
 
 
 def test_code_of_mpi_and_of_the_linker_is_counted_by_itself(tmp_path: Path) -> None:

@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from advisor import pipeline
+from advisor.extension.host.plugin_host import load_plugins
 from advisor.formats import timing_tables
 from advisor.model.errors import InputError
+from advisor.model.records import DEVICES_UNSEEN
+from advisor.output.wording import select_command
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,6 +58,29 @@ def test_the_slowest_rank_of_forces_does_not_exceed_the_run(tmp_path: Path) -> N
     assert profile.actual_s == pytest.approx(100)
     wall = profile.phases[0].arrays["wall_s"].sum(axis=(0, 2))
     assert wall == pytest.approx([100] * 4)
+
+
+def test_a_rank_that_does_everything_waits_for_no_other(tmp_path: Path) -> None:
+    rest = f" PME wait for PP                       {80:12.3f}{900:15.3f}  80.0\n"
+    rows = (row("Force", 1, 60), row("PME GPU mesh", 1, 20), rest, row("Update", 1, 18))
+    output = tmp_path / "md.log"
+    output.write_text(log(100.0, *rows, on="On 1 MPI rank\n\n"))
+    profile = timing_tables.advisor_read(output)
+    assert {region.name for region in profile.regions} >= {"Force", "PME GPU mesh", "Update"}
+    assert "PME wait for PP" not in {region.name for region in profile.regions}
+
+
+def test_a_rank_that_waits_for_its_device_does_not_compute(tmp_path: Path) -> None:
+    rows = (row("Force", 1, 30), row("Wait GPU state copy", 1, 50), row("Wait Bonded GPU", 1, 5), row("Update", 1, 15))
+    output = tmp_path / "md.log"
+    output.write_text(log(100.0, *rows, on="On 1 MPI rank\n\n", before="1 GPU selected for this run.\n"))
+    advice = pipeline.advise([output], pipeline.Options(), load_plugins())
+    gaps = {gap.name: gap.seconds for gap in advice.gaps}
+    assert gaps["C'"] == 0
+    assert gaps["W+X"] == pytest.approx(55, rel=0.01)
+    note = next(note for note in advice.grade.notes if note.name == DEVICES_UNSEEN)
+    assert "55.0 %" in note.text
+    assert (select_command(advice) or "").startswith("nsys profile ")
 
 
 def test_waiting_of_ranks_for_pme_is_in_their_row(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from advisor.formats.perf import samples
 from advisor.formats.perf.lines import StackFrame, parse_frame
 from advisor.formats.perf.sites import MPI_LIBRARY, CodeRegion, find_site
 from advisor.model.errors import InputError
-from advisor.model.records import Processor, Profile
+from advisor.model.records import OTHER_PROGRAMS, Processor, Profile
 from advisor.support import contract
 from advisor.trace.events import Role
 
@@ -113,7 +113,8 @@ def test_threads_without_call_graphs_of_their_parallel_regions() -> None:
     profile = perf.advisor_read(FOLDER / "lulesh.omp2" / "perf.script.txt")
     assert profile.program == "lulesh2.0"
     assert profile.processors == (Processor(0, 0), Processor(0, 1))
-    assert {"other programs", "helper threads", "period estimated"} <= notes(profile)
+    assert {"programs left out", "helper threads", "period estimated"} <= notes(profile)
+    assert OTHER_PROGRAMS not in notes(profile)  # they ran beside it, and held none of its cores
 
 
 def frames(*lines: str) -> list[StackFrame]:

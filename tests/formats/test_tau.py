@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+import gapwatch
 from advisor.analysis import gaps, soundness
 from advisor.analysis.bounds import compute_bounds
 from advisor.formats import tau
@@ -372,3 +373,18 @@ def test_more_functions_than_there_is_room_for(tmp_path: Path, monkeypatch: pyte
 def test_a_sample_whose_context_is_only_part_of_a_name_belongs_to_no_timer() -> None:
     names = [f"main => not {function_names.CONTEXT} main => {function_names.SAMPLE} solve"]
     assert len(tree.build_tree(names, [()]).sampled) == 0
+
+
+def test_a_start_up_that_is_the_run_is_worth_a_word(tmp_path: Path) -> None:
+    """Without phases X lies in one gap with waiting; how long the ranks were in MPI_Init is known all the same."""
+    for rank in range(4):
+        write_profile(
+            tmp_path, rank, '".TAU application" 1 4 40000 25085123 0 GROUP="TAU_DEFAULT" ',
+            '"MPI_Init()  " 1 0 24859928 24859928 0 GROUP="MPI" ', '"MPI_Barrier()  " 9 0 54556 54556 0 GROUP="MPI" ',
+            '"MPI_Finalize()  " 1 0 130639 130639 0 GROUP="MPI" ',
+        )  # fmt: skip
+    run = gapwatch.load(tmp_path)
+    assert len(next(gap for gap in run.gaps if "X" in gap.members).members) > 1
+    [item] = [item for item in run.recommendations if item.action == "G-27"]
+    assert item.region is None, "MPI_Barrier is in the same gap, and no place for it"
+    assert item.ceiling_s == pytest.approx(25.0, rel=0.01)

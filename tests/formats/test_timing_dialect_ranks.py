@@ -10,7 +10,7 @@ from advisor.analysis import bounds, quality
 from advisor.formats import timing_tables
 from advisor.formats.plain_text import read_ends, read_plain_text
 from advisor.formats.timing_tables.dialect_list import find_dialect
-from advisor.model.records import RANKS_ADDED_UP
+from advisor.model.records import DEVICES_UNSEEN, RANKS_ADDED_UP
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -129,8 +129,8 @@ def test_programs_on_devices_hide_what_these_do(name: str, line: str, tmp_path: 
     text = (HERE / name).read_text()
     (tmp_path / name).write_text(f"{line}\n{text}")
     profile = timing_tables.advisor_read(tmp_path / name)
-    assert quality.DEVICES_UNSEEN in {note.name for note in profile.notes}
-    assert quality.DEVICES_UNSEEN not in {note.name for note in timing_tables.advisor_read(HERE / name).notes}
+    assert DEVICES_UNSEEN in {note.name for note in profile.notes}
+    assert DEVICES_UNSEEN not in {note.name for note in timing_tables.advisor_read(HERE / name).notes}
 
 
 def test_the_fewest_ranks_where_the_table_does_not_tell(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import gapwatch
 from advisor.analysis import bounds, gaps, loads, quality, soundness
 from advisor.formats import timing_tables
 from advisor.model.errors import InputError
@@ -128,10 +129,38 @@ def test_a_first_rank_without_a_core_is_told(tmp_path: Path) -> None:
     assert "no core for 50.0 % of the run" in note.text
 
 
-def test_a_first_rank_that_had_a_core_tells_nothing_of_the_others(tmp_path: Path) -> None:
+def test_a_first_rank_that_had_a_core_did_not_wait_for_disks(tmp_path: Path) -> None:
+    """That much is known of it, as of one that had none; how the others fared is open all the same."""
     profile = read_text(_VASP.format(cpu="9.800"), tmp_path, "OUTCAR")
-    assert "os_s" not in profile.phases[0].arrays
-    assert find_letter(profile) == "F"
+    assert list_gaps(profile) == {"O": pytest.approx(0.2)}
+    assert find_letter(profile) == "D"
+    note = next(note for note in profile.notes if note.name == RANKS_ADDED_UP)
+    assert "had a core all the time" in note.text
+
+
+def test_a_clock_of_whole_seconds_does_not_stretch_a_short_run(tmp_path: Path) -> None:
+    steps = "".join(f"ExecutionTime = {0.02 * step:g} s  ClockTime = {step // 11} s\n\n" for step in range(1, 12))
+    profile = read_text(f"Exec   : foamRun\nnProcs : 1\n{steps}End\n", tmp_path)
+    assert profile.actual_s == pytest.approx(0.22)
+    profile = read_text(
+        f"Exec   : foamRun\nnProcs : 1\n{steps.replace('ClockTime = 1', 'ClockTime = 3')}End\n", tmp_path
+    )
+    assert profile.actual_s == pytest.approx(3), "that much is no matter of rounding"
+
+
+def test_an_output_that_ends_early_says_how_to_know_its_times(tmp_path: Path) -> None:
+    (tmp_path / "OUTCAR").write_text(_VASP.format(cpu="9.990").replace("Voluntary", "Forced"))
+    with pytest.raises(InputError, match=r"the run did not get there; .*: gapwatch run -- mpirun -n RANKS "):
+        timing_tables.advisor_read(tmp_path / "OUTCAR")
+
+
+def test_what_is_known_of_one_rank_is_told_and_left_open(tmp_path: Path) -> None:
+    (tmp_path / "OUTCAR").write_text(_VASP.format(cpu="9.990"))
+    run = gapwatch.load(tmp_path / "OUTCAR")
+    assert run.verdict == "insufficient evidence"
+    text = " ".join(run.to_text().split())
+    assert "What is known: Time by region: vasp 89.0 %, STRESS 11.0 %." in text
+    assert text.endswith("next: gapwatch run -- mpirun -n 16 ./PROGRAM")
 
 
 def test_cpu_times_of_threads_say_nothing_of_cores(tmp_path: Path) -> None:

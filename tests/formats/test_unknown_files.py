@@ -17,6 +17,7 @@ from advisor.model.errors import UnknownFormatError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+UNENDED = "without its times, as of a run that did not end, or cut off; to know them, record the run"
 CONTENTS: dict[str, tuple[bytes, str, str]] = {
     "app.gz": (gzip.compress(b'{"a": 1, "b": [2]}'), "JSON with a, b, packed by gzip", "gunzip"),
     "data.gz": (gzip.compress(b"\x00\x01"), "packed by gzip", "gunzip"),
@@ -86,6 +87,30 @@ CONTENTS: dict[str, tuple[bytes, str, str]] = {
         gzip.compress(b'<modeling>\n <generator>\n  <i name="program" type="string">vasp </i>\n'),
         "results of VASP without its times, which are in OUTCAR (packed by gzip)",
         "",
+    ),
+    "md.log": (
+        b"               :-) GROMACS - gmx mdrun, 2021.1 (-:\n\n   Step   Time\n",
+        f"a log of GROMACS {UNENDED}",
+        "gapwatch run -- gmx mdrun",
+    ),
+    "OUTCAR": (b" vasp.6.3.2 27Jun22 complex\n  executed on LinuxIFC\n", f"an output of VASP {UNENDED}", "vasp_std"),
+    "log.lammps": (b"LAMMPS (2 Aug 2023)\nunits lj\n", f"a log of LAMMPS {UNENDED}", "lmp -in INPUT"),
+    "si.castep": (
+        b" |      CCC   AA    SSS  TTTTT  EEEEE  PPPP        |\n",
+        f"an output of CASTEP {UNENDED}",
+        "castep.mpi",
+    ),
+    "cp2k.out": (b" DBCSR| CPU Multiplication driver  XSMM\n", f"an output of CP2K {UNENDED}", "cp2k.psmp"),
+    "log.interFoam": (b"Build  : 10\nExec   : interFoam -parallel\n", f"a log of OpenFOAM {UNENDED}", "-parallel"),
+    "interFoam.H": (
+        b"/* | OpenFOAM: The Open Source CFD Toolbox */\n",
+        "a text that begins with '/* | OpenFOAM: The Open Source CFD Toolbox */'",
+        "",
+    ),
+    "profile.coz": (
+        b"startup\ttime=1769153427854150876\nexperiment\tselected=a.cpp:3\tspeedup=0.5\n",
+        "a causal profile of Coz, which holds no times of functions",
+        "coz plot",
     ),
     "hello.0.log": (b"PROJECTIONS-RECORD 12\n", "a log of Charm++'s Projections, which is not read", ""),
     "app.bin": (b"memray\x00" + bytes(9), "a recording of memray, which holds memory and no times", ""),

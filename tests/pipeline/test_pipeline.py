@@ -11,11 +11,10 @@ import pytest
 from site_folder import plugin
 
 from advisor import pipeline
-from advisor.analysis import quality
 from advisor.extension import host
 from advisor.model.errors import DocumentError, UsageError
 from advisor.model.recommendations import Need
-from advisor.model.records import Note
+from advisor.model.records import DEVICES_UNSEEN, Note
 
 FIG4 = Path(__file__).parents[1] / "profiles" / "fig4.json"
 
@@ -130,7 +129,7 @@ def test_what_devices_do_is_asked_for_only_where_one_was_seen() -> None:
     advice = pipeline.advise([FIG4.parent / "timing_tables" / "time.txt"], pipeline.Options(), alone())
     assert advice.needs
     assert not [need.fact for need in advice.needs if need.fact.startswith("device.")]
-    seen = replace(advice.grade, notes=(Note(quality.DEVICES_UNSEEN, "kernels ran", 0.1),))
+    seen = replace(advice.grade, notes=(Note(DEVICES_UNSEEN, "kernels ran", 0.1),))
     wanted = (Need("device.idle_share", "nsys profile"),)
     assert pipeline._select_needs(advice.profile, seen, wanted) == wanted
 

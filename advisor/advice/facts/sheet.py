@@ -208,7 +208,10 @@ class _Collector:
         return Site(place, undisturbed_seconds(self.profile), values, spans, self.vocabulary, self.needs)
 
     def _make_span(self, letter: str, seconds: list[float], bounds: list[float | None], share: float) -> GapSpan:
-        """Return what is known of a gap: all of it, at most a merged gap, or at most the lowest bound known."""
+        """Return what is known of a gap: all of it, at most a merged gap, or at most the lowest bound known.
+
+        Start-up and shutdown are part of X, however much else a merged gap holds.
+        """
         found = next((n for n, gap in enumerate(self.gaps) if letter in gap.members), None)
         if found is None:
             below = next((s for s in bounds if s is not None), None)
@@ -222,7 +225,8 @@ class _Collector:
             if not doubtful_s:
                 return GapSpan(part, part, formula)
             return GapSpan(max(part - doubtful_s, min(part, 0.0)), part, formula, self.second_run)
-        return GapSpan(min(part, 0.0), max(part, 0.0), f"{formula}, which holds it", self._find_need(letter))
+        edges_s = self.profile.start_and_shutdown_s if letter == "X" and share >= 1.0 else 0.0
+        return GapSpan(min(part, edges_s), max(part, 0.0), f"{formula}, which holds it", self._find_need(letter))
 
     @cached_property
     def _proven(self) -> dict[str, float]:

@@ -151,6 +151,8 @@ def _build_draft(
     phases = sorted({p for match in shown if match.site.place for p in match.site.place.phases})
     without = _find_unfit_regions(profile, main.action.change)
     held = [budget.gaps[name] for name in names if name in budget.gaps]
+    if find_gap_letters(main) == ("X",):  # what lies outside of all phases is in no region that the gap holds beside it
+        held = [gap for gap in held if len(gap.members) == 1]
     where = find_spot(held, {profile.phases[p].name for p in phases}, without)
     action, most = main.action, restrict_ceiling(main, compute_ceiling(budget, claims))
     if _is_about_build(main):

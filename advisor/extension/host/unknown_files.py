@@ -132,12 +132,27 @@ _TEXTS: Final = (
         re.compile(rb'\{\s*"meta"\s*:\s*\{(?s:.)*?"(?:interval|preprocessedProfileVersion)"\s*:'),
         FileKind("a profile of the Firefox Profiler or samply", "perf record -g -- ./PROGRAM; perf script > perf.txt"),
     ),
+    (
+        re.compile(rb"startup\ttime=\d+\s+experiment\tselected="),
+        FileKind("a causal profile of Coz, which holds no times of functions", "coz plot"),
+    ),
     (re.compile(rb"PROJECTIONS-RECORD"), FileKind("a log of Charm++'s Projections, which is not read")),
     (
         re.compile(rb"<modeling>\s.*<i name=\"program\"[^>]*>vasp", re.DOTALL),
         FileKind("results of VASP without its times, which are in OUTCAR"),
     ),
 )
+#: Outputs of programs that print their times at their end, by how they begin, and what they are called.
+_OUTPUTS: Final = (
+    (re.compile(rb":-\) GROMACS - gmx mdrun"), "a log of GROMACS", "gmx mdrun -deffnm RUN"),
+    (re.compile(rb"^ vasp\.\d", re.MULTILINE), "an output of VASP", "mpirun -n RANKS vasp_std"),
+    (re.compile(rb"CCC   AA    SSS  TTTTT  EEEEE  PPPP"), "an output of CASTEP", "mpirun -n RANKS castep.mpi SEED"),
+    (re.compile(rb"^LAMMPS \(\d", re.MULTILINE), "a log of LAMMPS", "mpirun -n RANKS lmp -in INPUT"),
+    (re.compile(rb"^ *(?:CP2K\||DBCSR\|) ", re.MULTILINE), "an output of CP2K", "mpirun -n RANKS cp2k.psmp -i INPUT"),
+    (re.compile(rb"^Exec +: +\S*Foam\b", re.MULTILINE), "a log of OpenFOAM", "mpirun -n RANKS SOLVER -parallel"),
+)
+#: What has to be known where the times are missing.
+_WITHOUT_TIMES: Final = "{} without its times, as of a run that did not end, or cut off; to know them, record the run"
 #: Kinds of which unpacking makes nothing that is read.
 _REFUSED: Final = frozenset({_OLD_DARSHAN, *(kind for _, kind in _TEXTS if kind.command is None)})
 
@@ -229,6 +244,9 @@ def _identify_text(head: bytes) -> FileKind | None:
     told = next((kind for pattern, kind in _TEXTS if pattern.search(bare)), None)
     if told:
         return told
+    for pattern, name, command in _OUTPUTS:
+        if pattern.search(head):
+            return FileKind(_WITHOUT_TIMES.format(name), f"gapwatch run -- {command}")
     if _JSON.match(bare):
         keys = list(dict.fromkeys(key.decode("ascii", "replace") for key in _JSON_KEY.findall(bare)))
         return FileKind(f"JSON with {', '.join(keys[:3])}" if keys else "JSON")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.analysis.quality import DEVICES_UNSEEN
 from advisor.formats import rank_extremes
 from advisor.formats.caliper import checks, run_globals, times
 from advisor.formats.caliper.cells import OTHER, RecordCells
@@ -18,7 +17,7 @@ from advisor.formats.rank_extremes import Extremes
 from advisor.formats.rank_files import compare_origins
 from advisor.formats.rank_numbers import find_ranks_by_name
 from advisor.model.errors import InputError
-from advisor.model.records import Note, Processor
+from advisor.model.records import DEVICES_UNSEEN, Note, Processor
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
 
@@ -41,7 +40,7 @@ _MODELS: Final = {
 _LIBRARIES: Final = "libraries"
 #: Such a build may also run on the host alone, which nothing in the file tells.
 _PENALTY: Final = 0.3
-_HOW: Final = "CALI_CONFIG=cuda-activity-report or rocm-activity-report; or nsys profile, rocprofv3"
+_HOW: Final = "CALI_CONFIG=cuda-activity-report ./PROGRAM  # of AMD: CALI_CONFIG=rocm-activity-report ./PROGRAM"
 #: The regions that are kept apart, and the numbers that each table of regions and processors may have.
 _REGIONS: Final = 100_000
 _CELLS: Final = 20_000_000

@@ -9,7 +9,7 @@ import numpy as np
 
 from advisor.formats.call_stacks.known_code import count_known_code
 from advisor.model.errors import InputError
-from advisor.model.records import Note, Processor
+from advisor.model.records import OTHERS_UNRECORDED, Note, Processor
 from advisor.model.units import format_share
 from advisor.support.runtime_libraries import is_communication_function
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
@@ -63,7 +63,9 @@ _MOST_CELLS: Final = 20_000_000
 _OTHER: Final = "other functions"
 #: From this share of its time on that a thread waits in locks, others matter.
 _WAITS: Final = 0.05
-_RECORD_ALL: Final = "py-spy record --subprocesses --idle -f speedscope -o FILE -- python PROGRAM"
+_RECORD_ALL: Final = (
+    "py-spy record --subprocesses --idle -f speedscope -o run.json -- python ./PROGRAM  # pip install py-spy"
+)
 _UNIT: Final = {
     "samples": Note(
         "samples without time",
@@ -152,7 +154,7 @@ def _describe_locks(found: StackProfile, nodes: tuple[CallPathNode, ...], spent:
     share = float(spent[waits].sum() / spent.sum())
     if found.threads == 1 and share >= _WAITS:
         text = f"the one thread that was recorded waits {format_share(share)} of its time for threads or processes"
-        yield Note("others not recorded", f"{text} that are not in the profile", 0.1, _RECORD_ALL)
+        yield Note(OTHERS_UNRECORDED, f"{text} that are not in the profile", 0.1, _RECORD_ALL)
 
 
 def _waits_for_others(node: CallPathNode) -> bool:

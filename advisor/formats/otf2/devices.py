@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.analysis.quality import DEVICES_UNSEEN
 from advisor.formats.otf2 import archive, definition_contents
 from advisor.formats.otf2.anchor import read_anchor
 from advisor.formats.otf2.codes import PARADIGMS
 from advisor.formats.otf2.id_lookup import IdLookup
 from advisor.formats.otf2.reading import EventReader
 from advisor.model.errors import InputError
-from advisor.model.records import Note
+from advisor.model.records import DEVICES_UNSEEN, Note
 from advisor.trace.devices import naming
 from advisor.trace.devices.builder import DeviceTraceBuilder
 from advisor.trace.devices.events import CallRole

@@ -130,7 +130,7 @@ def _note_processes(found: SampledRun) -> Iterator[Note]:
     if processes.other_programs:
         others = sorted(processes.other_programs.items(), key=lambda item: -item[1])
         names = join_names([f"{name} ({count:,} samples)" for name, count in others], _NAMED)
-        yield _make_note("other programs", f"left out: {names}")
+        yield _make_note("programs left out", f"left out: {names}")
     idle = sum(script.idle_samples for script in found.scripts)
     if idle:
         yield _make_note("idle processors", f"samples of idle processors, left out: {idle:,}")

@@ -65,7 +65,7 @@ def _describe_account(account: JobAccount, cpu_s: float) -> Iterator[Note]:
         how = f"start the program on all cores (srun, OMP_NUM_THREADS) or ask for fewer; what it waits for: {_RUN}"
     memory = "" if account.memory is None else f", at most {format_bytes(account.memory)} in memory of a task"
     yield Note("job account", f"{used}{memory}")
-    yield Note(RANKS_ADDED_UP, "how the CPU time of the job is spread over its cores cannot be told", 0.4, how)
+    yield Note(RANKS_ADDED_UP, f"{used}; how its CPU time is spread over them cannot be told", 0.4, how)
     text = "processes of MPI poll while they wait, which is CPU time: computation is at most what is shown"
     yield Note(HIDDEN, text, 0.1, _RUN)
     if account.state and not account.state.startswith(("COMPLETED", "RUNNING")):

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.analysis.quality import DEVICES_UNSEEN
+from advisor.analysis.quality import RECORD_DEVICES
 from advisor.formats.talp.recording import TIMES, VALUES, RankSums, TalpRecording
 from advisor.model.errors import InputError
-from advisor.model.records import RANKS_ADDED_UP, Note, Processor
+from advisor.model.records import DEVICES_UNSEEN, RANKS_ADDED_UP, Note, Processor
 from advisor.model.units import format_seconds
 from advisor.trace.events import Role
 
@@ -120,7 +120,7 @@ def spread_means(paths: CallPaths, sums: RankSums) -> CallPaths:
     """Return call paths of a column of means as those of all ranks, of which rank 0 is the busiest."""
     if sums.devices_s:
         text = f"devices worked for {format_seconds(sums.devices_s)}, nothing tells when: waits for them count as work"
-        paths = replace(paths, notes=(*paths.notes, Note(DEVICES_UNSEEN, text, 0.3, "nsys profile, rocprofv3")))
+        paths = replace(paths, notes=(*paths.notes, Note(DEVICES_UNSEEN, text, 0.3, RECORD_DEVICES)))
     if sums.ranks == 1:
         return paths
     assert paths.wall_s is not None

@@ -16,8 +16,8 @@ import numpy as np
 from advisor.analysis.quality import HIDDEN
 from advisor.formats.rank_extremes import CALLS, Extremes, shortest_call_s, spread_over_ranks, sum_children
 from advisor.formats.timing_tables.row_roles import classify_row
-from advisor.formats.timing_tables.table import NOT_ON_CORE
-from advisor.formats.timing_tables.unknown_balance import NOTHING_KNOWN, OFF_CORE, SHARE_KNOWN
+from advisor.formats.timing_tables.table import NOT_ON_CORE, OFF_CORE
+from advisor.formats.timing_tables.unknown_balance import NOTHING_KNOWN, SHARE_KNOWN
 from advisor.model.errors import InputError
 from advisor.model.lists import join_clauses
 from advisor.model.records import RANKS_ADDED_UP, Note, Processor
@@ -105,7 +105,8 @@ def _build_nodes(table: TimingTable) -> tuple[CallPathNode, ...]:
     root = CallPathNode(table.program or "not timed", Role.ROOT)
     roles = [classify_row(row.name) if row.role is None else row.role for row in table.rows]
     if table.ranks == 1 and not table.first_rank:
-        roles = [Role.USER if role in CALLS else role for role in roles]
+        alone = (role in CALLS and not row.for_device for row, role in zip(table.rows, roles, strict=True))
+        roles = [Role.USER if copies else role for role, copies in zip(roles, alone, strict=True)]
     return root, *(
         CallPathNode(row.name, role, parent=row.parent + 1) for row, role in zip(table.rows, roles, strict=True)
     )
@@ -159,8 +160,12 @@ def _find_cpu_seconds(table: TimingTable, wall: FloatArray) -> FloatArray | None
 
 
 def _collect_waits(table: TimingTable, wall: FloatArray) -> dict[str, FloatArray]:
-    """Return the seconds (nodes, ranks) that the library itself measured as waiting, by kind; empty without any."""
-    only_waits = np.array([False, *(row.only_waits for row in table.rows)])
+    """Return the seconds (nodes, ranks) that the library itself measured as waiting, by kind; empty without any.
+
+    Of several ranks waiting for devices is not set apart: what else they wait for each other would then count as none.
+    """
+    alone = table.ranks == 1
+    only_waits = np.array([False, *(row.only_waits or (alone and row.for_device) for row in table.rows)])
     return {"collective": np.where(only_waits[:, None], wall, 0.0)} if only_waits.any() else {}
 
 
@@ -196,7 +201,7 @@ def _describe_ranks(table: TimingTable, ranks: int, spread: bool) -> Iterator[No
     trace = _TRACE.format(ranks=ranks)
     if table.ranks is None and table.first_rank:
         text = "the times are those of all threads and processes together: what they wait for each other cannot be told"
-        known = table.off_core_share >= OFF_CORE
+        known = not math.isnan(table.off_core_share)
         yield Note(RANKS_ADDED_UP, text, SHARE_KNOWN if known else NOTHING_KNOWN, table.record_command)
     elif table.ranks is None and ranks == 1:
         text = "the table does not tell how many ranks there were, and holds no times of single ranks"
@@ -212,7 +217,7 @@ def _describe_ranks(table: TimingTable, ranks: int, spread: bool) -> Iterator[No
         yield Note(RANKS_ADDED_UP, text, 0.2, trace)
     elif ranks > 1 and not spread:
         tells_io = table.first_rank and any(row.role == Role.IO and row.mean_s > 0 for row in table.rows)
-        tells = tells_io or table.off_core_share >= OFF_CORE or not math.isnan(_find_communication(table))
+        tells = tells_io or not math.isnan(table.off_core_share) or not math.isnan(_find_communication(table))
         yield Note(RANKS_ADDED_UP, _describe_one_column(table), SHARE_KNOWN if tells else NOTHING_KNOWN, trace)
     roles = [classify_row(row.name) if row.role is None else row.role for row in table.rows]
     calls = [
@@ -253,6 +258,8 @@ def _describe_one_column(table: TimingTable) -> str:
     known = f", which spends {share} of the run in communication" if share else ""
     if table.off_core_share >= OFF_CORE:
         known += f", which has no core for {format_share(table.off_core_share)} of the run"
+    elif not math.isnan(table.off_core_share):
+        known += ", which had a core all the time"
     return f"the times are those of the first rank alone{known}: how the work is spread over the others cannot be told"
 
 

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Less sure than of a file that is nothing else: a table stands somewhere in the output of a program.
 _SURE: Final = 0.9
+#: What helps where an output lacks its times, unlike one that is damaged.
+_RECORD: Final = "; to know where its time goes, record the run: gapwatch run -- mpirun -n RANKS ./PROGRAM"
 
 
 @hookimpl
@@ -37,8 +39,13 @@ def _read_table(path: Path) -> TimingTable:
     if dialect is None:
         raise InputError(path, "holds no timing table of a library that is known here")
     text = read_plain_text(path)
-    table = dialect.parse(text)
-    return replace(table, notes=note_unseen_devices(text, table.notes))
+    try:
+        table = dialect.parse(text)
+    except InputError as error:
+        if error.place is not None:
+            raise
+        raise InputError(path, f"{error.reason}{_RECORD}") from error
+    return replace(table, notes=note_unseen_devices(text, table))
 
 
 def read_call_paths(path: Path) -> CallPaths:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from advisor.trace.events import Role
 
 
+#: CPU clocks and wall clocks are read at different places: less than this share of the run may be none.
+OFF_CORE: Final = 0.05
 #: The row, of the role OS, of what the CPU times of a program leave of its wall times.
 NOT_ON_CORE: Final = OFF_CORE_NAME
 
@@ -29,7 +31,8 @@ class TimingRow:
     (-1: the run). ``role`` says what the row does where the library says so; without it the name tells. ``calls`` is
     the number of calls of a rank, NaN where it is not known; ``counts`` holds other counts of all ranks together, by
     the names of ``Profile.counts``. ``ranks_s`` are the seconds of each rank where the table holds them. ``only_waits``
-    is whether the library measured the row as waiting for other ranks and nothing else.
+    is whether the library measured the row as waiting for other ranks and nothing else, ``for_device`` whether for a
+    device of the rank's own.
     """
 
     name: str
@@ -44,6 +47,7 @@ class TimingRow:
     counts: Mapping[str, float] = field(default_factory=dict)
     ranks_s: tuple[float, ...] = ()
     only_waits: bool = False
+    for_device: bool = False
 
     @property
     def is_spread_known(self) -> bool:
@@ -92,9 +96,12 @@ class TimingTable:
 
     @property
     def off_core_share(self) -> float:
-        """The share of the run for which the first of several ranks had no core; 0 where that is not known.
+        """The share of the run for which the first of several ranks had no core; NaN where that is not known.
 
-        MPI polls while it waits, so this is time for disks, for other programs, or for ranks on the same core.
+        MPI polls while it waits, so this is time for disks, for other programs, or for ranks on the same core. Where
+        nobody knows how many processes there were, their CPU times add up: that one had a core does not show.
         """
-        known = self.first_rank and self.ranks != 1 and not math.isnan(self.cpu_s)
-        return max(1.0 - self.cpu_s / self.wall_s, 0.0) if known else 0.0
+        if not self.first_rank or self.ranks == 1 or math.isnan(self.cpu_s):
+            return math.nan
+        share = max(1.0 - self.cpu_s / self.wall_s, 0.0)
+        return share if self.ranks is not None or share >= OFF_CORE else math.nan

@@ -17,10 +17,8 @@ _LIBRARY: Final = ("wait_s", "transfer_s", "sync_s")
 
 #: What the note costs that says that nothing is known of the ranks.
 NOTHING_KNOWN: Final = 0.4
-#: The same where it is known how much of the rank's time is communication, or without a core.
+#: The same where it is known how much of the rank's time is communication, or whether it had a core.
 SHARE_KNOWN: Final = 0.25
-#: CPU clocks and wall clocks are read at different places; less than this share of the run tells nothing.
-OFF_CORE: Final = 0.05
 
 
 def drop_unknown_times(
@@ -29,7 +27,7 @@ def drop_unknown_times(
     hides_waiting: bool,
     first_rank: bool = False,
     communication_share: float = math.nan,
-    off_core_share: float = 0.0,
+    off_core_share: float = math.nan,
 ) -> Profile:
     """Return ``profile`` with nothing but the wall times of its regions where the ranks are not known apart.
 
@@ -50,8 +48,9 @@ def drop_unknown_times(
         elif first_rank and phase.arrays.get("io_s", np.zeros(1)).any():
             arrays |= {"io_s": phase.arrays["io_s"]}
         elif not math.isnan(communication_share):
-            arrays |= {"cpu_s": arrays["wall_s"] * max(1 - communication_share - off_core_share, 0.0)}
-        if off_core_share >= OFF_CORE:  # what is read and written has no core either
+            off_core = 0.0 if math.isnan(off_core_share) else off_core_share
+            arrays |= {"cpu_s": arrays["wall_s"] * max(1 - communication_share - off_core, 0.0)}
+        if not math.isnan(off_core_share):  # what is read and written has no core either
             seen = arrays["io_s"].sum() / arrays["wall_s"].sum() if "io_s" in arrays else 0.0
             arrays |= {"os_s": arrays["wall_s"] * max(off_core_share - seen, 0.0)}
         kept.append(arrays)

@@ -8,11 +8,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from advisor.analysis.quality import DEVICES_UNSEEN
-from advisor.model.records import SHARED_CORES, Note
+from advisor.analysis.quality import RECORD_DEVICES
+from advisor.model.records import DEVICES_UNSEEN, SHARED_CORES, Note
+from advisor.model.units import format_share
 
 if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
+    from advisor.formats.timing_tables.table import TimingTable
 
 _MARKS: Final = re.compile(
     "|".join(
@@ -31,18 +33,20 @@ _MARKS: Final = re.compile(
         )
     )
 )
-_TEXT: Final = (
-    "the program computed on GPUs, and what they did is not in its table: time in which the host waits for them counts"
-    " as computation"
-)
+_UNSEEN: Final = "the program computed on GPUs, and what they did is not in its table: "
+_TEXT: Final = f"{_UNSEEN}time in which the host waits for them counts as computation"
+_PARTLY: Final = f"{_UNSEEN}it times its waiting for them for {{share}} of the run, and more counts as computation"
 
 
-def note_unseen_devices(text: PlainText, notes: tuple[Note, ...]) -> tuple[Note, ...]:
-    """Return ``notes`` with the doubt of an output that says that devices were used.
+def note_unseen_devices(text: PlainText, table: TimingTable) -> tuple[Note, ...]:
+    """Return the notes of ``table`` with the doubt of an output that says that devices were used.
 
     A process that waits for its device needs no core: that it had none for long is then no doubt of its own.
     """
     if not any(_MARKS.search(line) for line in text.lines):
-        return notes
-    others = (note for note in notes if note.name != SHARED_CORES)
-    return (*others, Note(DEVICES_UNSEEN, _TEXT, 0.3, "nsys profile, rocprofv3"))
+        return table.notes
+    waits_s = sum(row.mean_s for row in table.rows if row.for_device)
+    timed = table.ranks == 1 and waits_s > 0  # of several ranks it is communication
+    words = _PARTLY.format(share=format_share(waits_s / table.wall_s)) if timed else _TEXT
+    others = (note for note in table.notes if note.name != SHARED_CORES)
+    return (*others, Note(DEVICES_UNSEEN, words, 0.3, RECORD_DEVICES))

@@ -77,7 +77,7 @@ def _note_ranks(processes: ProgramProcesses) -> Iterator[Note]:
         names = ", ".join(
             f"{name or 'unnamed'} ({count})" for name, count in list(processes.other_programs.items())[:_NAMED]
         )
-        yield _make_note("other programs", f"processes of other programs are left out: {names}")
+        yield _make_note("programs left out", f"processes of other programs are left out: {names}")
     if processes.helper_threads:
         how = f"left out: {format_count(processes.helper_threads, 'thread')} that executed next to nothing"
         yield _make_note("helper threads", f"{how} ({processes.helper_instructions:,.0f} instructions)")

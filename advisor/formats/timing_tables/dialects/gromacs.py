@@ -29,6 +29,8 @@ _OFF: Final = 1.01
 _INSIDE_PME: Final = "Wait PME GPU"
 #: In which ranks for PME alone do nothing but wait; what others do in theirs is communication as well.
 _ONLY_WAITS: Final = "PME wait for PP"
+#: In which a rank waits for what its own device computes.
+_FOR_DEVICE: Final = re.compile(r"Wait (?:\w+ )?GPU\b")
 _FINISHED: Final = re.compile(r"Finished mdrun on rank \d+ ")
 _ROLES: Final = {
     "Comm. coord.": Role.COMM_OTHER, "Wait + Comm. F": Role.COMM_OTHER, "DD comm. load": Role.COMM_OTHER,
@@ -85,6 +87,8 @@ def _parse_rows(text: PlainText, start: int) -> tuple[list[TimingRow], float, se
             raise text.make_error(line, "no line of the accounting")
         seconds = text.parse_number(found[6], line)
         if found[1] == "Total":
+            if not apart:  # what ranks do that compute forces as well is the run less its other rows
+                rows = [row for row in rows if row.name != _ONLY_WAITS]
             together = sum(row.mean_s for row in rows if row.name not in apart)
             slack = 1e-3 * len(rows)
             if apart and together > _OFF * seconds + slack:
@@ -97,7 +101,8 @@ def _parse_rows(text: PlainText, start: int) -> tuple[list[TimingRow], float, se
         if found[2]:
             apart.add(found[1])
         calls = text.parse_number(found[5], line) if found[5] else 1.0
-        rows.append(TimingRow(found[1], seconds, role=_ROLES.get(found[1], Role.USER), calls=calls))
+        role, waits = _ROLES.get(found[1], Role.USER), bool(_FOR_DEVICE.match(found[1]))
+        rows.append(TimingRow(found[1], seconds, role=role, calls=calls, for_device=waits))
     raise text.make_error(len(text.lines) - 1, "the accounting ends before its total")
 
 
@@ -117,7 +122,8 @@ def _add_breakdowns(text: PlainText, start: int, rows: list[TimingRow]) -> list[
                 break
             calls = text.parse_number(cells[5], line) if cells[5] else 1.0
             role = _ROLES.get(cells[1], Role.USER)
-            found.append(TimingRow(cells[1], text.parse_number(cells[6], line), parent=parent, role=role, calls=calls))
+            seconds, waits = text.parse_number(cells[6], line), bool(_FOR_DEVICE.match(cells[1]))
+            found.append(TimingRow(cells[1], seconds, parent=parent, role=role, calls=calls, for_device=waits))
         else:
             raise text.make_error(len(text.lines) - 1, "the breakdown ends before its closing line")
     return found

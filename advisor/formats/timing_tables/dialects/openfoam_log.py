@@ -50,8 +50,9 @@ def parse(text: PlainText) -> TimingTable:
     first_line = text.find_match(_EXEC)
     program = PurePosixPath(first_line[1]).name if first_line else ""  # some installations print the whole path
     steps = _read_steps(text)
-    # the first process may be a little longer on a core than the clock, which is cut to whole seconds, tells
-    wall_s = max(steps[-1].wall_s, steps[-1].cpu_s if steps[-1].cpu_s < steps[-1].wall_s + 1.5 else 0.0)
+    cpu_s, clock_s = steps[-1]
+    # the clock is cut to whole seconds: where CPU time is as near to it as that, it is the better one
+    wall_s = cpu_s if clock_s - 1.0 <= cpu_s < clock_s + 1.5 else clock_s
     found = text.find_match(_RANKS)
     ranks = int(found[1]) if found else 1
     ended = any(True for _ in text.find_lines(_END, max(len(text.lines) - 40, 0)))
