@@ -45,9 +45,11 @@ OTHER_PROGRAMS = "other programs"
 RANKS_ADDED_UP = "ranks added up"
 #: Reads and writes of at most so many bytes are small.
 SMALL_IO_B = 100 << 10
-#: Kinds of findings that are shown apart: what bounds the computation, and where the time or counts are.
+#: Kinds of findings that are shown apart: what bounds the computation, where the time or counts are, and a large gap
+#: that no recommendation is about.
 COMPUTATION = "computation"
 HOT_SPOTS = "hot spots"
+UNANSWERED = "unanswered"
 Verdict = Literal["advice", "nothing significant", "insufficient evidence"]
 
 
