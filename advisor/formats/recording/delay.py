@@ -47,13 +47,13 @@ def set_aside_delay(profile: Profile, recording: Recording) -> Profile:
     """Return the profile in which delay that other programs caused lies outside of the phases, with a note on it.
 
     A phase is taken to last as long as it would have without the longest delay in it. Where the program's own threads
-    are more than the cores they may use, the delay is theirs, and stays.
+    are more than the cores they may use, the delay is theirs, and stays, beside what others took of the cores.
     """
     queue_s, io_s = _queue_delay(profile, recording)
     if shares_cores(recording):
         tables = {name: np.zeros((len(profile.regions), len(profile.processors))) for name in (QUEUE_DELAY, IO_DELAY)}
         tables[QUEUE_DELAY][_own_row(profile)], tables[IO_DELAY][_own_row(profile)] = queue_s, io_s
-        return replace(profile, counts={**profile.counts, **tables})
+        return replace(profile, counts={**profile.counts, **tables, **_count_taken(profile, recording)})
     rows = [number for number, region in enumerate(profile.regions) if region.name == NO_CORE_NAME]
     delay_s = np.zeros(len(profile.processors))
     longest_s = 0.0

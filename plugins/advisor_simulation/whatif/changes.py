@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.analysis.disturbance import taken_share
 from advisor.analysis.loads.computation import compute_alone
 from advisor_simulation.whatif import call_grouping, sharing_work
 
@@ -34,6 +35,10 @@ RANK_PIECES: Final = 32
 UNEVEN: Final = 1.02
 #: A phase with less work than this share of its time only synchronizes.
 EMPTY: Final = 0.01
+#: Who computes less than this share of the median of all hands out work, and packs and unpacks what others compute.
+IDLE: Final = 0.25
+#: Others never take all that fewer ranks need: what they took of the cores counts up to this share.
+MOST_TAKEN: Final = 0.9
 
 
 def _select_phases(run: MeasuredRun, chosen: set[int], serial: bool | None = False) -> list[PhaseRun]:
@@ -301,6 +306,7 @@ def share_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 def start_fewer(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     """Start as many processors as there are cores: they share all computation, and none waits for a core.
 
+    Who hardly computes, as one that hands out work, does not then either, and other programs take what they took.
     Communication takes what it takes for who is held up least. That needs CPU times: else what looks like computation
     holds the turns of others, and nothing is known.
     """
@@ -308,13 +314,21 @@ def start_fewer(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     timed = all("cpu_s" in phase.arrays for phase in run.profile.phases)
     if not cores or run.processors <= cores or not timed:
         return None
+    workers = (cores - _count_idle(run, cores)) * (1.0 - min(taken_share(run.profile) or 0.0, MOST_TAKEN))
     changed = []
     for phase in run.phases:
-        work, shape = phase.work.sum(axis=0) / cores, phase.work.shape
+        work, shape = phase.work.sum(axis=0) / workers, phase.work.shape
         moved = np.broadcast_to(phase.transfer.min(axis=0), shape).copy()
         even = replace(phase, work=np.broadcast_to(work, shape).copy(), alone=np.zeros(shape), transfer=moved)
         changed.append(replace(even, inner=np.minimum(phase.inner, 0.0)))
     return run.with_phases(changed)
+
+
+def _count_idle(run: MeasuredRun, cores: int) -> int:
+    """Return how many of as many processors as cores would hardly compute: as many in a hundred as now, one at least."""
+    computed = sum((phase.work.sum(axis=1) for phase in run.phases), np.zeros(run.processors))
+    idle = int(np.count_nonzero(computed < IDLE * np.median(computed)))
+    return min(max(round(idle * cores / run.processors), 1), cores - 1) if idle else 0
 
 
 CHANGES: Final[Mapping[tuple[str, str], Change]] = {

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from advisor.analysis import bounds, gaps
+from advisor.analysis.disturbance import TAKEN
 from advisor.model.records import Phase, PhaseKind, Processor, Profile, Region
 from advisor_simulation.whatif.changes import CHANGES, fetch_pieces
 from advisor_simulation.whatif.gains import try_change, try_jointly
@@ -168,3 +169,35 @@ def test_what_a_profile_does_not_tell_is_not_guessed() -> None:
     assert try_change(Trial(run), {"fsync": "rare"}) is None
     assert try_change(Trial(run), {"messages": "grouped"}) is None
     assert build_run(replace(run.profile, actual_s=float("nan"))) is None
+
+
+def crowded(loads: list[float], counts: dict[str, np.ndarray] | None = None) -> Profile:
+    """Four ranks of one phase that lasts 8 s, on two cores; ``loads`` are their CPU seconds."""
+    work = np.array(loads)[None, :, None]
+    measures = {"wall_s": np.full_like(work, 8.0), "cpu_s": work, "wait_s": 8.0 - work}
+    measures |= dict.fromkeys(("transfer_s", "io_s", "sync_s", "os_s"), np.zeros_like(work))
+    step = Phase("step", "parallel", np.array([0]), measures, "MPI_Barrier", np.zeros(1), np.full(1, 8.0))
+    made = replace(profile(np.ones((2, 4, 1))), phases=(step,), actual_s=8.0, cores=2, counts=counts or {})
+    return replace(made, status=dict.fromkeys(measures, "measured"))
+
+
+@pytest.mark.parametrize(
+    ("loads", "seconds"),
+    [
+        ([2.0, 2.0, 2.0, 2.0], 4.0),
+        ([0.49, 2.0, 2.0, 2.0], 6.49),  # the first hands out the work: one of two ranks would compute
+        ([0.51, 2.0, 2.0, 2.0], 3.255),
+    ],
+)
+def test_fewer_ranks_share_the_work_but_one_that_hands_it_out_does_none(loads: list[float], seconds: float) -> None:
+    changed = CHANGES["ranks", "cores"](run_of(crowded(loads)), set())
+    assert changed is not None
+    assert changed.total_seconds() == pytest.approx(seconds)
+
+
+def test_fewer_ranks_leave_other_programs_what_they_took() -> None:
+    taken = np.zeros((2, 4))
+    taken[0, 0] = 0.25 * 2 * 8.0
+    changed = CHANGES["ranks", "cores"](run_of(crowded([2.0] * 4, {TAKEN: taken})), set())
+    assert changed is not None
+    assert changed.total_seconds() == pytest.approx(4.0 / 0.75)
