@@ -66,7 +66,7 @@ _WORDS: Final = {
     "code.branch_share": "in scalar loops that branch",
     "code.call_share": "in scalar loops that call functions",
     "code.division_share": "in loops that divide or take roots",
-    "code.update_share": "in loops that store to one place",
+    "code.update_share": "in loops that store to one place, or where other threads store",
     "code.baseline_share": "in floating-point code for the oldest processors",
 }
 #: Kinds that need no look into compiled code: without others nothing is known of that.

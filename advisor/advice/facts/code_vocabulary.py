@@ -34,7 +34,7 @@ CODE: Final = (
         code.transpose_share | share | the same where an interchange of loops would make another access strided
         code.division_share | share | seconds in inner loops that divide or take roots / computation
         code.search_share   | share | seconds in inner loops that only look for an element of an array / computation
-        code.update_share   | share | seconds in inner loops that store to one place, or in atomic updates / computation
+        code.update_share   | share | seconds in inner loops that store to one place, or to others' lines, or atomic / computation
     """),
     *parse_facts("code.all_s code.math_s", _TRACE, """
         code.math_share       | share | seconds in pow, exp and the like, and in loops that call them / computation

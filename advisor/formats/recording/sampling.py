@@ -25,6 +25,7 @@ from advisor.formats.recording.sampled_places import (
     count_by_processor,
     count_places,
     find_program_samples,
+    pair_registers,
 )
 from advisor.formats.recording.tasks import nest_tasks, open_at
 from advisor.model.records import Note, Region
@@ -102,6 +103,7 @@ def divide_computation(profile: Profile, recording: Recording) -> Profile:
         sampled_code=count_places(inside),
         sampled_processors=count_by_processor(inside, map_processors(profile)),
         sampled_registers=collect_registers(inside),
+        sampled_pairs=pair_registers(inside),
         notes=(*profile.notes, _note(everything, recording)),
     )
 
