@@ -36,6 +36,7 @@ _WORDS: Final = {
     "code.lock_share": "in taking and releasing locks",
     "code.text_share": "in turning numbers into text and back",
     "code.random_share": "in drawing random numbers by rand and the like",
+    "code.sort_share": "in sorting by qsort",
     "code.string_share": "in comparing and scanning text",
     "code.length_share": "in going to the ends of texts",
     "code.interpreted_share": "in the interpreter of Python",

@@ -27,7 +27,10 @@ def share_of(samples: dict[str, int]) -> dict[str, float]:
     [
         ({"_PyEval_EvalFrameDefault": 10, "_Py_dict_lookup": 8, "unicode_hash": 2}, "keyed"),
         ({"_PyEval_EvalFrameDefault": 10, "_Py_dict_lookup": 4, "long_add": 2}, "keyed"),
-        ({"_PyEval_EvalFrameDefault": 10, "_Py_dict_lookup": 4, "float_mul": 3, "PyFloat_FromDouble": 2}, "interpreted"),
+        (
+            {"_PyEval_EvalFrameDefault": 10, "_Py_dict_lookup": 4, "float_mul": 3, "PyFloat_FromDouble": 2},
+            "interpreted",
+        ),
         ({"_PyEval_EvalFrameDefault": 10, "_Py_dict_lookup": 4, "float_mul": 2, "libm": 4}, "interpreted"),
         ({"_PyEval_EvalFrameDefault": 10, "float_mul": 3}, "interpreted"),
     ],

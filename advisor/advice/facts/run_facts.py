@@ -9,7 +9,14 @@ import numpy as np
 
 from advisor.advice.facts.event_rows import HANDS_OVER, INTERPRETER
 from advisor.advice.facts.source import UNOBSERVED, compute_share
-from advisor.analysis.disturbance import BOUND_CORES, BUSY, QUEUE_DELAY, disturbance_seconds, has_free_cores, taken_share
+from advisor.analysis.disturbance import (
+    BOUND_CORES,
+    BUSY,
+    QUEUE_DELAY,
+    disturbance_seconds,
+    has_free_cores,
+    taken_share,
+)
 from advisor.model.records import OTHER_PROGRAMS
 
 if TYPE_CHECKING:

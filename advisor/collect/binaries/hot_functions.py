@@ -137,10 +137,11 @@ class FunctionCode:
         ``scalar``: of that in arithmetic; the reasons for it, but for loops that call mathematical functions, which are
         ``math``; ``slow``: loops that divide or take roots; without samples both are of the arithmetic. ``strided``,
         ``far``, ``indexed`` and ``shape`` (dense in steps that the code doesn't know): loops with a quarter of such
-        accesses or more; ``fixed``: those that update one place, or lines of the cache that another thread stores to as well; ``search``: those that only look for an element, which
-        are not ``strided``, as no other order would do; ``pointer``, ``chain`` and ``scatter``: waiting for loads, by
-        how their addresses come about, ``guess``: for branches that were guessed wrong, ``quotient``: for divisions of
-        integers (``WaitKind``), all of a loop that these hold up.
+        accesses or more; ``fixed``: those that update one place, or lines of the cache that another thread stores to as
+        well; ``search``: those that only look for an element, which are not ``strided``, as no other order would do;
+        ``pointer``, ``chain`` and ``scatter``: waiting for loads, by how their addresses come about, ``guess``: for
+        branches that were guessed wrong, ``quotient``: for divisions of integers (``WaitKind``), all of a loop that
+        these hold up.
         """
         loops = list(zip(self.loops, self.time_shares(), strict=True))
         reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)

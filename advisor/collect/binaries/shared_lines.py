@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: This share of the stores of either thread, or more, go to lines that the other one stores to …
 _SHARED: Final = 0.5
-#: … if these are so few that both meet there again and again: parts of an array that change hands now and then are more.
+#: … if these are so few that both meet there again and again; parts of an array that change hands at times are more.
 _MOST_LINES: Final = 16
 
 
@@ -31,9 +31,7 @@ def find_sharing(body: Sequence[Instruction], pairs: Mapping[int, Registers]) ->
     return any(told) if told else None
 
 
-def _find_stores(
-    body: Sequence[Instruction], pairs: Mapping[int, Registers]
-) -> Iterator[tuple[Registers, Registers]]:
+def _find_stores(body: Sequence[Instruction], pairs: Mapping[int, Registers]) -> Iterator[tuple[Registers, Registers]]:
     """Yield the lines to which both threads store, for each instruction of which enough samples tell them."""
     for at, one in enumerate(body):
         access = None if is_on_stack(one) else read_access(one)

@@ -92,7 +92,9 @@ def pair_registers(samples: Sequence[ProgramSamples]) -> dict[int, npt.NDArray[n
     """
     threads = sorted(samples, key=lambda one: -int((one.rows < len(one.thread.registers)).sum()))
     first = next(iter(threads), None)
-    second = next((one for one in threads[1:] if first is not None and one.thread.process is first.thread.process), None)
+    second = next(
+        (one for one in threads[1:] if first is not None and one.thread.process is first.thread.process), None
+    )
     if first is None or second is None:
         return {}
     ours, theirs = _rows_by_place(first), _rows_by_place(second)

@@ -325,7 +325,7 @@ def start_fewer(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 
 
 def _count_idle(run: MeasuredRun, cores: int) -> int:
-    """Return how many of as many processors as cores would hardly compute: as many in a hundred as now, one at least."""
+    """Return how many of as many processors as cores would hardly compute: the same share as now, but one at least."""
     computed = sum((phase.work.sum(axis=1) for phase in run.phases), np.zeros(run.processors))
     idle = int(np.count_nonzero(computed < IDLE * np.median(computed)))
     return min(max(round(idle * cores / run.processors), 1), cores - 1) if idle else 0
