@@ -176,3 +176,24 @@ def test_what_others_took_is_neither_start_up_nor_shutdown() -> None:
     assert {share.name: share.seconds for share in gap.iterations} == pytest.approx(
         {OTHER_PROGRAMS: 3.0, "shutdown": 1.0}
     )
+
+
+@pytest.mark.parametrize(("io_s", "is_asked"), [(0.05, False), (4.0, True)])
+def test_what_the_system_takes_needs_no_measurement_of_files(io_s: float, *, is_asked: bool) -> None:
+    """Of 15 s, 5 s are O: files for ``io_s``, and the rest is time without a core."""
+    work = np.full((1, 2, 10), 1.0)
+    arrays = {"wall_s": np.full_like(work, 1.5), "cpu_s": work, "io_s": np.full_like(work, io_s / 10)}
+    arrays |= {"os_s": 0.5 - arrays["io_s"]}
+    arrays |= dict.fromkeys(("transfer_s", "sync_s", "wait_s"), np.zeros_like(work))
+    step = Phase("step", "parallel", np.array([0]), arrays, "MPI_Barrier", np.arange(10) * 1.5, np.full(10, 1.5))
+    found = replace(
+        build([phase([[1.0], [1.0]])]), phases=(step,), actual_s=15.0, cores=2, paradigms=("mpi",),
+        status=dict.fromkeys(arrays, "measured"),
+    )  # fmt: skip
+    matches = rules.match_rules(rules.load_default(()), sheet_of(found))
+    asked = {need.fact for need in matches.needs}
+    assert ("io.bursts" in asked) == is_asked
+    files = [match for match in matches.undecided if match.action.issue == "I-27" and match.site.place]
+    assert files
+    assert all(match.other_system_s == pytest.approx(5.0 - io_s) for match in files)
+    assert all(match.stake_s <= io_s + 1e-9 for match in files if tuple(match.action.targets) == ("O",))

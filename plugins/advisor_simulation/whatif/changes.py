@@ -272,17 +272,19 @@ def hide_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     """Write in the background: each write overlaps the computation up to the next one.
 
     So nothing hides what is written last, unless computation follows. Of a phase that comes once, and of which nothing
-    tells how often it writes, it is not known what comes last.
+    tells how often it writes, it is not known what comes last. What the operating system takes stays.
     """
     phases = _select_phases(run, chosen, None)
     starts = np.concatenate([phase.start for phase in run.phases])
     order = np.argsort(starts, kind="stable")
     work = np.concatenate([phase.work.max(axis=0) for phase in run.phases])[order]
     starts, done = starts[order], np.r_[0.0, np.cumsum(work)]
-    written = np.sort(np.concatenate([phase.start[phase.io.max(axis=0) > 0] for phase in phases] or [np.zeros(0)]))
+    passed = [call_grouping.find_io(run, phase) for phase in phases]
+    busy = [phase.start[seconds.max(axis=0) > 0] for phase, seconds in zip(phases, passed, strict=True)]
+    written = np.sort(np.concatenate(busy or [np.zeros(0)]))
     changed = []
-    for phase in phases:
-        io, own = phase.io.max(axis=0), phase.work.max(axis=0)
+    for phase, seconds in zip(phases, passed, strict=True):
+        io, own = seconds.max(axis=0), phase.work.max(axis=0)
         outputs = max(phase.passes / len(phase.start), 1.0)
         last = 0.0 if outputs == len(phase.start) == 1 else 1.0 / outputs
         until = np.r_[written, np.inf][np.searchsorted(written, phase.start, side="right")]
@@ -290,7 +292,7 @@ def hide_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
         inside = np.minimum(HIDDEN * own, io) * (1.0 - last)
         behind = np.minimum(HIDDEN * (done[end] - done[begin]), io * last)
         left = np.divide(io - inside - behind, io, out=np.ones_like(io), where=io > 0)
-        changed.append(replace(phase, io=phase.io * left))
+        changed.append(replace(phase, io=phase.io - seconds * (1.0 - left)))
     return run.with_phases(changed)
 
 

@@ -201,3 +201,18 @@ def test_fewer_ranks_leave_other_programs_what_they_took() -> None:
     changed = CHANGES["ranks", "cores"](run_of(crowded([2.0] * 4, {TAKEN: taken})), set())
     assert changed is not None
     assert changed.total_seconds() == pytest.approx(4.0 / 0.75)
+
+
+def test_a_writer_takes_output_and_not_what_the_system_took() -> None:
+    work = np.full((1, 2, 4), 2.0)
+    io = np.zeros_like(work)
+    io[0, 0] = 0.5
+    measures = {"wall_s": np.full_like(work, 4.5), "cpu_s": work, "io_s": io, "os_s": np.full_like(work, 2.0)}
+    measures |= {"wait_s": 0.5 - io, "transfer_s": np.zeros_like(work), "sync_s": np.zeros_like(work)}
+    step = Phase("step", "parallel", np.array([0]), measures, "MPI_Barrier", np.arange(4) * 4.5, np.full(4, 4.5))
+    made = replace(profile(np.ones((2, 2, 1))), phases=(step,), actual_s=18.0)
+    run = run_of(replace(made, status=dict.fromkeys(measures, "measured")))
+    changed = CHANGES["io", "asynchronous"](run, set())
+    assert changed is not None
+    assert run.total_seconds() == pytest.approx(18.0)
+    assert changed.total_seconds() == pytest.approx(18.0 - 3 * 0.5), "nothing hides the last output"
