@@ -113,5 +113,5 @@ class InnerLoop:
         if self.ordered_sums:
             return "order"
         if self.branches:
-            return "branch"
+            return None if self.divides else "branch"  # goes on beside the divisions, which it waits for
         return "stride" if self.strided else "overlap"
