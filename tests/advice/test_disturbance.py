@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from strategies import build, phase
 
-from advisor.advice import facts, rules
+from advisor.advice import facts, rules, verdict
 from advisor.advice.facts.sheet import SECOND_RUN, UNDISTURBED_RUN
 from advisor.advice.rules import matching
 from advisor.advice.rules.cases import build_case_sheet
@@ -27,8 +27,9 @@ from advisor.analysis.disturbance import (
     doubtful_seconds,
     undisturbed_seconds,
 )
+from advisor.model.policy import MERGED_SHARE
 from advisor.model.recommendations import Need
-from advisor.model.records import OTHER_PROGRAMS, Note, Phase
+from advisor.model.records import OTHER_PROGRAMS, Gap, Note, Phase
 from advisor.trace.counts import UNDISTURBED_TRANSFER
 
 if TYPE_CHECKING:
@@ -197,3 +198,15 @@ def test_what_the_system_takes_needs_no_measurement_of_files(io_s: float, *, is_
     assert files
     assert all(match.other_system_s == pytest.approx(5.0 - io_s) for match in files)
     assert all(match.stake_s <= io_s + 1e-9 for match in files if tuple(match.action.targets) == ("O",))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_time_without_shared_cores_is_not_insignificant_where_others_took_some(*, named: bool) -> None:
+    gap = Gap("O", ("O",), "IPC", "IPCO", 13.0, 13.0 / 15.0, "measured")
+    taken = np.zeros((1, 2))
+    taken[0, 0] = 20.0
+    notes = (Note(OTHER_PROGRAMS, "other programs had 66.7 % of the cores", 0.3),) if named else ()
+    crowded = replace(unbalanced(0.0), counts={TAKEN: taken}, notes=notes)
+    assert (verdict._waiting_share(crowded, [gap]) > MERGED_SHARE) == named
+    queued = {**crowded.counts, LONGEST_DELAY: np.zeros((1, 2))}
+    assert verdict._waiting_share(replace(crowded, counts=queued), [gap]) == 0.0, "set aside already"

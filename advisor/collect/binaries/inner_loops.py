@@ -80,7 +80,7 @@ def find_inner_loops(
 
 
 def _join_overlapping(spans: Collection[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the spans of loops in order, those that overlap as one: a loop that goes on at two places jumps back twice."""
+    """Return the spans of loops in order, those that overlap as one: a loop may jump back at two places."""
     joined: list[tuple[int, int]] = []
     for begin, end in sorted(spans):
         if joined and begin < joined[-1][1]:
