@@ -36,7 +36,7 @@ UNEVEN: Final = 1.02
 #: A phase with less work than this share of its time only synchronizes.
 EMPTY: Final = 0.01
 #: Who computes less than this share of the median of all hands out work, and packs and unpacks what others compute.
-IDLE: Final = 0.25
+IDLE: Final = 1 / 3
 #: Others never take all that fewer ranks need: what they took of the cores counts up to this share.
 MOST_TAKEN: Final = 0.9
 
