@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.advice.facts.collecting import has_hub
 from advisor.analysis.disturbance import taken_share
 from advisor.analysis.loads.computation import compute_alone
 from advisor_simulation.whatif import call_grouping, sharing_work
@@ -35,8 +36,10 @@ RANK_PIECES: Final = 32
 UNEVEN: Final = 1.02
 #: A phase with less work than this share of its time only synchronizes.
 EMPTY: Final = 0.01
-#: Who computes less than this share of the median of all hands out work, and packs and unpacks what others compute.
-IDLE: Final = 1 / 3
+#: Who computes less than this share of the median of all takes no part, and of a hub that answers all others less than
+#: this one: it packs and unpacks what others compute.
+IDLE: Final = 0.1
+HUB_IDLE: Final = 0.75
 #: Others never take all that fewer ranks need: what they took of the cores counts up to this share.
 MOST_TAKEN: Final = 0.9
 
@@ -329,7 +332,8 @@ def start_fewer(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 def _count_idle(run: MeasuredRun, cores: int) -> int:
     """Return how many of as many processors as cores would hardly compute: the same share as now, but one at least."""
     computed = sum((phase.work.sum(axis=1) for phase in run.phases), np.zeros(run.processors))
-    idle = int(np.count_nonzero(computed < IDLE * np.median(computed)))
+    first = np.array([one.rank == 0 for one in run.profile.processors]) & has_hub(run.profile)
+    idle = int(np.count_nonzero(computed < np.where(first, HUB_IDLE, IDLE) * np.median(computed)))
     return min(max(round(idle * cores / run.processors), 1), cores - 1) if idle else 0
 
 

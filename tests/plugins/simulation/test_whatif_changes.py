@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 from advisor.analysis import bounds, gaps
 from advisor.analysis.disturbance import TAKEN
 from advisor.model.records import Phase, PhaseKind, Processor, Profile, Region
+from advisor.trace.counts import TO_FIRST
 from advisor_simulation.whatif.changes import CHANGES, fetch_pieces
 from advisor_simulation.whatif.gains import try_change, try_jointly
 from advisor_simulation.whatif.measured_run import MeasuredRun, build_run
@@ -182,15 +183,23 @@ def crowded(loads: list[float], counts: dict[str, np.ndarray] | None = None) -> 
 
 
 @pytest.mark.parametrize(
-    ("loads", "seconds"),
+    ("first_s", "answers", "seconds"),
     [
-        ([2.0, 2.0, 2.0, 2.0], 4.0),
-        ([0.66, 2.0, 2.0, 2.0], 6.66),  # the first hands out the work: one of two ranks would compute
-        ([0.68, 2.0, 2.0, 2.0], 3.34),
+        (2.0, False, 4.0),
+        (0.19, False, 6.19),  # takes no part: one of two ranks would compute
+        (0.21, False, 3.105),
+        (1.49, True, 7.49),  # hands out the work
+        (1.51, True, 3.755),
     ],
 )
-def test_fewer_ranks_share_the_work_but_one_that_hands_it_out_does_none(loads: list[float], seconds: float) -> None:
-    changed = CHANGES["ranks", "cores"](run_of(crowded(loads)), set())
+def test_fewer_ranks_share_the_work_but_one_that_hands_it_out_does_none(
+    first_s: float, *, answers: bool, seconds: float
+) -> None:
+    sent, to_first = np.zeros((2, 4)), np.zeros((2, 4))
+    sent[0] = [300.0, 100.0, 100.0, 100.0]
+    to_first[0, 1:] = 100.0
+    counts = {"messages": sent, TO_FIRST: to_first} if answers else {}
+    changed = CHANGES["ranks", "cores"](run_of(crowded([first_s, 2.0, 2.0, 2.0], counts)), set())
     assert changed is not None
     assert changed.total_seconds() == pytest.approx(seconds)
 
