@@ -36,6 +36,7 @@ _WORDS: Final = {
     "code.lock_share": "in taking and releasing locks",
     "code.text_share": "in turning numbers into text and back",
     "code.random_share": "in drawing random numbers by rand and the like",
+    "code.sort_share": "in sorting by qsort",
     "code.string_share": "in comparing and scanning text",
     "code.length_share": "in going to the ends of texts",
     "code.interpreted_share": "in the interpreter of Python",
@@ -66,7 +67,7 @@ _WORDS: Final = {
     "code.branch_share": "in scalar loops that branch",
     "code.call_share": "in scalar loops that call functions",
     "code.division_share": "in loops that divide or take roots",
-    "code.update_share": "in loops that store to one place",
+    "code.update_share": "in loops that store to one place, or where other threads store",
     "code.baseline_share": "in floating-point code for the oldest processors",
 }
 #: Kinds that need no look into compiled code: without others nothing is known of that.

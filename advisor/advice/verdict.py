@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from advisor.analysis import quality
-from advisor.analysis.disturbance import DISTURBED_GAPS, disturbance_seconds
+from advisor.analysis.disturbance import DISTURBED_GAPS, LONGEST_DELAY, TAKEN, disturbance_seconds
 from advisor.analysis.measures import derive_quantities
 from advisor.model.policy import MERGED_SHARE
-from advisor.model.records import DEVICES_UNSEEN, RANKS_ADDED_UP
+from advisor.model.records import DEVICES_UNSEEN, OTHER_PROGRAMS, RANKS_ADDED_UP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ def decide_verdict(
     doubts = (*unseen, RANKS_ADDED_UP if io_alone else quality.UNTOLD)
     hidden = any(note.name in doubts for note in grade.notes)
     hidden |= io_alone and max((gap.share for gap in found), default=0.0) > MERGED_SHARE
-    hidden |= _disturbed_share(profile, found) > MERGED_SHARE
+    hidden |= _disturbed_share(profile, found) > MERGED_SHARE or _waiting_share(profile, found) > MERGED_SHARE
     merged = _merged_share(profile, found) >= MERGED_SHARE
     merged |= profile.devices is not None and max((gap.share for gap in found), default=0.0) > MERGED_SHARE
     known = found and grade.letter != "F" and not (matches.has_undecided_gap or hidden or merged)
@@ -56,3 +56,11 @@ def _disturbed_share(profile: Profile, found: Sequence[Gap]) -> float:
     seconds = disturbance_seconds(profile)
     gaps_s = (min(gap.seconds, seconds) for gap in found if DISTURBED_GAPS & set(gap.members))
     return max(gaps_s, default=0.0) / profile.actual_s
+
+
+def _waiting_share(profile: Profile, found: Sequence[Gap]) -> float:
+    """Return the share of the run in O where threads wait for cores that they share, and others took part of these."""
+    told = any(note.name == OTHER_PROGRAMS for note in profile.notes)
+    if not told or TAKEN not in profile.counts or LONGEST_DELAY in profile.counts:
+        return 0.0
+    return max((gap.share for gap in found if "O" in gap.members), default=0.0)

@@ -107,6 +107,13 @@ def undisturbed_seconds(profile: Profile) -> float:
     return max(min(left_s, max(together_s, _least_seconds(profile))), 0.0)
 
 
+def taken_share(profile: Profile) -> float | None:
+    """Return what others took of all cores of the run's hosts; a measure over the whole life of the first process."""
+    table, hosts = profile.counts.get(TAKEN), len({processor.host for processor in profile.processors})
+    available_s = (profile.cores or 0) * hosts * profile.actual_s
+    return float(table.sum()) / available_s if table is not None and available_s > 0 else None
+
+
 def _least_seconds(profile: Profile) -> float:
     """Return what the run computes, transfers, starts and ends, whatever else there is to wait for."""
     certain = [float(phase.arrays["cpu_s"].sum()) for phase in profile.phases if "cpu_s" in phase.arrays]

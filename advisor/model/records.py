@@ -51,9 +51,11 @@ OTHERS_UNRECORDED = "others not recorded"
 RANKS_ADDED_UP = "ranks added up"
 #: Reads and writes of at most so many bytes are small.
 SMALL_IO_B = 100 << 10
-#: Kinds of findings that are shown apart: what bounds the computation, and where the time or counts are.
+#: Kinds of findings that are shown apart: what bounds the computation, where the time or counts are, and a large gap
+#: that no recommendation is about.
 COMPUTATION = "computation"
 HOT_SPOTS = "hot spots"
+UNANSWERED = "unanswered"
 Verdict = Literal["advice", "nothing significant", "insufficient evidence"]
 
 
@@ -203,7 +205,7 @@ class Profile:
     where samples found the program, in bytes from the beginning, each with its number of samples;
     ``sampled_processors`` the same by processor, rows of place, processor and samples (rows, 3), empty where that is
     not known; ``sampled_registers`` what the registers of integers held at some of them in one thread, (samples, 16) in
-    the order of ``REGISTER_NAMES``.
+    the order of ``REGISTER_NAMES``, ``sampled_pairs`` the same in two threads of a process, (2, samples, 16).
     """
 
     program: str
@@ -234,6 +236,7 @@ class Profile:
     sampled_code: tuple[tuple[int, int], ...] = ()
     sampled_processors: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64), compare=False)
     sampled_registers: Mapping[int, npt.NDArray[np.uint64]] = field(default_factory=dict)
+    sampled_pairs: Mapping[int, npt.NDArray[np.uint64]] = field(default_factory=dict)
 
     @property
     def ranks(self) -> int:

@@ -16,6 +16,7 @@ from advisor.output.waterfall import render_waterfall
 from advisor.output.wording import (
     describe_grade,
     describe_processors,
+    describe_unanswered_gap,
     group_unavailable_bounds,
     group_unknown_bounds,
     select_command,
@@ -90,10 +91,12 @@ def _render_unseen(advice: Advice, page: Page) -> list[Text]:
     """Return what the run cannot show, and the one command that would show most needed of it."""
     command = select_command(advice)
     missing = [_describe_unknown_bounds(advice, page), _describe_unknown_facts(advice, page)]
-    sentence = "; ".join(filter(None, missing))
-    if not sentence and not command:
+    sentences = [describe_unanswered_gap(advice), "; ".join(filter(None, missing))]
+    if not any(sentences) and not command:
         return []
-    lines = render_heading("What this run cannot show", page) + render_paragraph(page.clean_remark(sentence), page)
+    lines = render_heading("What this run cannot show", page)
+    for sentence in sentences:
+        lines += render_paragraph(page.clean_remark(sentence), page)
     return [*lines, render_command("next: ", command, page)] if command else lines
 
 

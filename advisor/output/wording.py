@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
-from advisor.model.records import ALL_LEVELS, COMPUTATION, DEVICES_UNSEEN, HOT_SPOTS, OTHERS_UNRECORDED
+from advisor.model.records import ALL_LEVELS, COMPUTATION, DEVICES_UNSEEN, HOT_SPOTS, OTHERS_UNRECORDED, UNANSWERED
 from advisor.model.units import format_count
 
 if TYPE_CHECKING:
@@ -83,6 +83,11 @@ def describe_bound(advice: Advice) -> str:
 def describe_hot_spots(advice: Advice) -> str:
     """Return the regions with the highest counts, for a run that allows no other conclusion; else nothing."""
     return next((finding.text for finding in advice.findings if finding.kind == HOT_SPOTS), "")
+
+
+def describe_unanswered_gap(advice: Advice) -> str:
+    """Return which large gap no recommendation is about; nothing where there is none."""
+    return next((finding.text for finding in advice.findings if finding.kind == UNANSWERED), "")
 
 
 def describe_gap(gap: Gap) -> str:

@@ -16,17 +16,30 @@ if TYPE_CHECKING:
 
 #: ``math``: transcendental functions; ``memory``: allocation; ``copy``: copying and clearing; ``check``: tests at run
 #: time that assertions, sanitizers, bounds checks and profiling options add; ``lock``: taking and releasing locks;
-#: ``text``: numbers to text and back; ``random``: numbers of the generators that all threads share; ``string``:
-#: comparing, searching and copying text byte by byte; ``length``: going to the end of a text. Of C++, by what our
-#: recordings call them, ``object``: copying objects; ``rebuilt``: putting strings into new memory; ``hashed``: looking
-#: up in hash tables.
+#: ``text``: numbers to text and back; ``random``: numbers of the generators that all threads share; ``sort``: sorting
+#: by a function that compares; ``string``: comparing, searching and copying text byte by byte; ``length``: going to the
+#: end of a text. Of C++, by what our recordings call them, ``object``: copying objects; ``rebuilt``: putting strings
+#: into new memory; ``hashed``: looking up in hash tables.
 LibraryKind = Literal[
-    "math", "memory", "copy", "check", "lock", "text", "random", "string", "length", "object", "rebuilt", "hashed"
+    "math",
+    "memory",
+    "copy",
+    "check",
+    "lock",
+    "text",
+    "random",
+    "sort",
+    "string",
+    "length",
+    "object",
+    "rebuilt",
+    "hashed",
 ]
 #: Kinds whose seconds are counted, by the name of the count.
 COUNTED_KINDS: Final[Mapping[str, str]] = {
     "math": "math", "memory": "allocation", "copy": "copy", "lock": "lock", "text": "text", "random": "random",
-    "string": "string", "length": "length", "object": "copied", "rebuilt": "rebuilt", "hashed": "hashed",
+    "sort": "sort", "string": "string", "length": "length", "object": "copied", "rebuilt": "rebuilt",
+    "hashed": "hashed",
 }  # fmt: skip
 #: Kinds that names alone do not tell: our recordings look at the functions around them.
 _RECORDED_KINDS: Final = frozenset(("copied", "rebuilt", "hashed"))
@@ -59,6 +72,11 @@ _LOCK: Final = re.compile(
 )
 #: Of the C library; ``random_r`` and the others do the work of those whose state they are given.
 _RANDOM: Final = re.compile(r"s?rand|random(?:_r)?|[dlm]rand48|drand48_iterate|[delmjn]+rand48_r")
+#: Sorting of glibc (merging; quick from 2.37 on), musl and the BSDs; the function that compares is the program's.
+_SORT: Final = re.compile(
+    r"(?:qsort(?:_r|_s)?|msort_with_tmp|quicksort|introsort_r|heapsort(?:_r)?|mergesort|smoothsort|trinkle"
+    r"|insertion_sort_qsort_partitions|siftdown|local_qsort)(?:[._](?:part|isra|constprop)\.\d+)*"
+)
 _STRING: Final = re.compile(
     r"(?:str(?:n?(?:case)?cmp|r?chr|chrnul|(?:case)?str|n?cpy|c?spn|pbrk|tok|sep|coll)|stpn?cpy|mem(?:r?chr|mem|cmp|cmpeq)"
     r"|rawmemchr)(?:_\w+)?"
@@ -85,6 +103,7 @@ _NAMES: Final[tuple[tuple[LibraryKind, re.Pattern[str]], ...]] = (
     ("lock", _LOCK),
     ("text", _TEXT),
     ("random", _RANDOM),
+    ("sort", _SORT),
     ("length", _LENGTH),
     ("string", _STRING),
     ("copy", _COPY),

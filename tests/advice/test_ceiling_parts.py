@@ -14,7 +14,8 @@ def match(unit: str, value: float | None) -> Any:  # noqa: ANN401
     site = SimpleNamespace(
         values={} if value is None else {"code.part": value}, vocabulary={"code.part": SimpleNamespace(unit=unit)}
     )
-    return SimpleNamespace(action=SimpleNamespace(gain=SimpleNamespace(of="code.part")), site=site)
+    calibrated = SimpleNamespace(gain=SimpleNamespace(of="code.part"))
+    return SimpleNamespace(action=calibrated, site=site, other_system_s=0.0)
 
 
 @pytest.mark.parametrize(

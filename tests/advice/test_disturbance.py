@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from strategies import build, phase
 
-from advisor.advice import facts, rules
+from advisor.advice import facts, rules, verdict
 from advisor.advice.facts.sheet import SECOND_RUN, UNDISTURBED_RUN
 from advisor.advice.rules import matching
 from advisor.advice.rules.cases import build_case_sheet
@@ -27,8 +27,9 @@ from advisor.analysis.disturbance import (
     doubtful_seconds,
     undisturbed_seconds,
 )
+from advisor.model.policy import MERGED_SHARE
 from advisor.model.recommendations import Need
-from advisor.model.records import OTHER_PROGRAMS, Note, Phase
+from advisor.model.records import OTHER_PROGRAMS, Gap, Note, Phase
 from advisor.trace.counts import UNDISTURBED_TRANSFER
 
 if TYPE_CHECKING:
@@ -176,3 +177,36 @@ def test_what_others_took_is_neither_start_up_nor_shutdown() -> None:
     assert {share.name: share.seconds for share in gap.iterations} == pytest.approx(
         {OTHER_PROGRAMS: 3.0, "shutdown": 1.0}
     )
+
+
+@pytest.mark.parametrize(("io_s", "is_asked"), [(0.05, False), (4.0, True)])
+def test_what_the_system_takes_needs_no_measurement_of_files(io_s: float, *, is_asked: bool) -> None:
+    """Of 15 s, 5 s are O: files for ``io_s``, and the rest is time without a core."""
+    work = np.full((1, 2, 10), 1.0)
+    arrays = {"wall_s": np.full_like(work, 1.5), "cpu_s": work, "io_s": np.full_like(work, io_s / 10)}
+    arrays |= {"os_s": 0.5 - arrays["io_s"]}
+    arrays |= dict.fromkeys(("transfer_s", "sync_s", "wait_s"), np.zeros_like(work))
+    step = Phase("step", "parallel", np.array([0]), arrays, "MPI_Barrier", np.arange(10) * 1.5, np.full(10, 1.5))
+    found = replace(
+        build([phase([[1.0], [1.0]])]), phases=(step,), actual_s=15.0, cores=2, paradigms=("mpi",),
+        status=dict.fromkeys(arrays, "measured"),
+    )  # fmt: skip
+    matches = rules.match_rules(rules.load_default(()), sheet_of(found))
+    asked = {need.fact for need in matches.needs}
+    assert ("io.bursts" in asked) == is_asked
+    files = [match for match in matches.undecided if match.action.issue == "I-27" and match.site.place]
+    assert files
+    assert all(match.other_system_s == pytest.approx(5.0 - io_s) for match in files)
+    assert all(match.stake_s <= io_s + 1e-9 for match in files if tuple(match.action.targets) == ("O",))
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_time_without_shared_cores_is_not_insignificant_where_others_took_some(*, named: bool) -> None:
+    gap = Gap("O", ("O",), "IPC", "IPCO", 13.0, 13.0 / 15.0, "measured")
+    taken = np.zeros((1, 2))
+    taken[0, 0] = 20.0
+    notes = (Note(OTHER_PROGRAMS, "other programs had 66.7 % of the cores", 0.3),) if named else ()
+    crowded = replace(unbalanced(0.0), counts={TAKEN: taken}, notes=notes)
+    assert (verdict._waiting_share(crowded, [gap]) > MERGED_SHARE) == named
+    queued = {**crowded.counts, LONGEST_DELAY: np.zeros((1, 2))}
+    assert verdict._waiting_share(replace(crowded, counts=queued), [gap]) == 0.0, "set aside already"

@@ -15,7 +15,7 @@ def advise_on(text_s: float, unknown_s: float, kind: str) -> Advice:
     seconds = np.array([[text_s], [unknown_s]])
     known = np.array([[text_s], [0.0]])
     counts = {"all": seconds, "known": known, **dict.fromkeys(("math", "allocation", "copy", "lock"), 0.0 * known)}
-    counts |= {"text": 0.0 * known, "random": 0.0 * known, kind: known}
+    counts |= {"text": 0.0 * known, "random": 0.0 * known, "sort": 0.0 * known, kind: known}
     profile = Profile(
         program="program",
         run="1",
@@ -30,7 +30,9 @@ def advise_on(text_s: float, unknown_s: float, kind: str) -> Advice:
     return pipeline.study_run(profile, pipeline.Options(), host.load_plugins()).advice
 
 
-@pytest.mark.parametrize(("kind", "action"), [("text", "G-61"), ("random", "G-67"), ("allocation", "G-37")])
+@pytest.mark.parametrize(
+    ("kind", "action"), [("text", "G-61"), ("random", "G-67"), ("sort", "G-105"), ("allocation", "G-37")]
+)
 def test_named_code_is_advised_on_where_the_rest_is_unknown(kind: str, action: str) -> None:
     assert action in {item.action for item in advise_on(0.8, 1.2, kind).recommendations}
 

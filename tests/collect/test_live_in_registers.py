@@ -74,6 +74,8 @@ def test_the_frame_pointer_is_a_register_where_it_points_to_no_frame() -> None:
         ("rand", "random"), ("__random", "random"), ("__random_r", "random"), ("drand48", "random"),
         ("lrand48", "random"), ("__drand48_iterate", "random"), ("random_walk", None), ("operand", None),
         ("rand_r", None),
+        ("qsort", "sort"), ("qsort_r@@GLIBC_2.8", "sort"), ("msort_with_tmp.part.0", "sort"), ("_quicksort", "sort"),
+        ("heapsort_r", "sort"), ("quicksort_rows", None), ("sort", None),
         ("libgfortran.so.5.0.0", "text"), ("libgfortran.so.5", "text"), ("_gfortran_matmul_r8", None),
     ],
 )  # fmt: skip

@@ -45,3 +45,18 @@ def test_registers_are_kept_with_the_samples_of_the_program(tmp_path: Path) -> N
     assert all(len(values) <= places[place] for place, values in profile.sampled_registers.items())
     stack = np.concatenate([*profile.sampled_registers.values()])[:, REGISTER_NAMES.index("rsp")]
     assert (stack > 1 << 32).all(), "addresses of the stack"
+    assert profile.sampled_pairs, "of both threads at the same places"
+    assert all(pair.shape == (2, pair.shape[1], len(REGISTER_NAMES)) for pair in profile.sampled_pairs.values())
+    first, second = np.concatenate([*profile.sampled_pairs.values()], axis=1)[:, :, REGISTER_NAMES.index("rsp")]
+    assert not np.isin(first // (1 << 20), second // (1 << 20)).any(), "each thread has a stack of its own"
+
+
+def test_what_qsort_calls_within_the_library_is_qsort(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc", "-O2"), "sorted_blocks.c")
+    recorded, _, err = record_run(tmp_path, str(program))
+    assert "recorded into" in err, err
+    profile = describe_code(recording.advisor_read(recorded), program)
+    names = {region.name for region, row in zip(profile.regions, profile.counts["samples"], strict=True) if row.any()}
+    assert {"qsort", "compare"} <= names
+    assert not {name for name in names if "sort" in name} - {"qsort"}
+    assert profile.counts["code.sort_s"].sum() > 0.1 * profile.counts["code.all_s"].sum()

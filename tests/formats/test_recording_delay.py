@@ -6,12 +6,16 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
+import advice_samples
 import numpy as np
 import pytest
 
+from advisor.analysis.disturbance import TAKEN
+from advisor.formats.recording import delay
 from advisor.formats.recording.delay import _delay_in_io, are_crowded
 from advisor.formats.recording.helper_threads import split_helper_threads
 from advisor.formats.recording.recorded_threads import RecordedThread
+from advisor.model.records import OTHER_PROGRAMS
 from advisor.trace.recordings.layout import CALL, RECORD, SAMPLE, STATE
 from advisor.trace.recordings.processes import MappedObject, ThreadSpan
 
@@ -126,3 +130,13 @@ def test_a_thread_that_spins_in_a_library_before_it_sleeps_is_a_helper(
     assert not split_helper_threads([first, around])[1], "it works at several places"
     long = replace(busy, span=ThreadSpan(1, 0, 0, 1000 * MS, 300 * MS))
     assert not split_helper_threads([first, long])[1]
+
+
+@pytest.mark.parametrize(("taken_s", "is_told"), [(0.09 * 47.0 * 4, True), (0.049 * 47.0 * 4, False)])
+def test_what_others_took_of_shared_cores_is_told(taken_s: float, *, is_told: bool) -> None:
+    """The run took 47 s on four cores of one host."""
+    table = np.zeros((2, 4))
+    table[0, 0] = taken_s
+    notes = delay._note_taken(replace(advice_samples.profile(), counts={TAKEN: table}, cores=None), 4)
+    assert [note.name for note in notes] == [OTHER_PROGRAMS] * is_told
+    assert not is_told or notes[0].text.startswith("other programs had 9.0 % of the cores")

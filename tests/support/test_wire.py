@@ -37,9 +37,11 @@ def test_advice_comes_back_as_it_was() -> None:
 
 def test_keys_that_are_numbers_come_back_as_numbers() -> None:
     """A recording holds the registers that samples found, by their place in the program."""
-    profile = replace(advice_samples.profile(), sampled_registers={4096: np.array([[1, 2**63]], dtype=np.uint64)})
+    held = np.array([[1, 2**63]], dtype=np.uint64)
+    profile = replace(advice_samples.profile(), sampled_registers={4096: held}, sampled_pairs={4096: held[None]})
     back = record_json.unpack_record(Profile, json.loads(json.dumps(record_json.pack_record(profile))))
     assert {place: one.tolist() for place, one in back.sampled_registers.items()} == {4096: [[1, 2**63]]}
+    assert {place: one.tolist() for place, one in back.sampled_pairs.items()} == {4096: [[[1, 2**63]]]}
 
 
 def test_what_findings_explain_comes_back_and_advice_of_before_has_none() -> None:

@@ -58,6 +58,7 @@ _KINDS: Final = {
     "code.lock_share": "lock",
     "code.text_share": "text",
     "code.random_share": "random",
+    "code.sort_share": "sort",
     "code.string_share": "string",
     "code.length_share": "length",
     "code.search_share": "search",

@@ -34,7 +34,7 @@ CODE: Final = (
         code.transpose_share | share | the same where an interchange of loops would make another access strided
         code.division_share | share | seconds in inner loops that divide or take roots / computation
         code.search_share   | share | seconds in inner loops that only look for an element of an array / computation
-        code.update_share   | share | seconds in inner loops that store to one place, or in atomic updates / computation
+        code.update_share   | share | seconds in loops that store to one place or others' lines, or atomic / computation
     """),
     *parse_facts("code.all_s code.math_s", _TRACE, """
         code.math_share       | share | seconds in pow, exp and the like, and in loops that call them / computation
@@ -58,6 +58,7 @@ CODE: Final = (
         code.lock_cost_s      | s     | the same and waiting for locks that is not due to other programs, per processor
         code.text_share       | share | seconds in turning numbers into text and back (printf, strtod, <<) / computation
         code.random_share     | share | seconds in rand, random, drand48 and the like / computation
+        code.sort_share       | share | seconds in qsort, without the function that compares / computation
         code.string_share     | share | seconds in strcmp, strstr, memchr and the like / computation
         code.length_share     | share | seconds in strlen, strcat and the like / computation
     """),

@@ -99,6 +99,12 @@ def work_per_answer(source: FactSource) -> float | None:
     return float(source.work[rank > 0].sum()) / asked[0]
 
 
+def has_hub(profile: Profile) -> bool:
+    """Return whether the first rank answers the others, who send nothing to each other: it hands out their work."""
+    asked = _sum_asked(profile)
+    return asked is not None and asked[0] > 0
+
+
 def _sum_asked(profile: Profile) -> tuple[float, int] | None:
     """Return how many messages go to the first rank that it answers, and from how many; None without counts."""
     sent = profile.counts.get("messages")

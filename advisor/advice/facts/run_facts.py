@@ -9,7 +9,14 @@ import numpy as np
 
 from advisor.advice.facts.event_rows import HANDS_OVER, INTERPRETER
 from advisor.advice.facts.source import UNOBSERVED, compute_share
-from advisor.analysis.disturbance import BOUND_CORES, BUSY, QUEUE_DELAY, TAKEN, disturbance_seconds, has_free_cores
+from advisor.analysis.disturbance import (
+    BOUND_CORES,
+    BUSY,
+    QUEUE_DELAY,
+    disturbance_seconds,
+    has_free_cores,
+    taken_share,
+)
 from advisor.model.records import OTHER_PROGRAMS
 
 if TYPE_CHECKING:
@@ -116,15 +123,6 @@ def _disturbance_share(source: FactSource) -> float | None:
     return compute_share(disturbance_seconds(profile), profile.actual_s) if known else None
 
 
-def _others_share(source: FactSource) -> float | None:
-    """Return what others took of all cores of the run's hosts; a measure over the whole life of the first process."""
-    table, cores = source.profile.counts.get(TAKEN), source.profile.cores
-    hosts = len({processor.host for processor in source.profile.processors})
-    if table is None or not cores:
-        return None
-    return compute_share(float(table.sum()), cores * hosts * source.profile.actual_s)
-
-
 VALUES: Final[dict[str, Compute]] = {
     "run.wall_s": lambda source: source.profile.actual_s,
     "run.ranks": lambda source: len({processor.rank for processor in source.profile.processors}),
@@ -142,5 +140,5 @@ VALUES: Final[dict[str, Compute]] = {
     "run.idle_threads_share": _idle_thread_share,
     "run.queue_share": _queue_share,
     "run.disturbance_share": _disturbance_share,
-    "run.others_share": _others_share,
+    "run.others_share": lambda source: taken_share(source.profile),
 }

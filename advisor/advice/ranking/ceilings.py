@@ -107,7 +107,12 @@ def compute_ceiling(budget: GapBudget, claims: Iterable[tuple[int, str]]) -> flo
 
 
 def restrict_ceiling(match: RuleMatch, ceiling_s: float) -> float:
-    """Return how much of a ceiling an action is about: the share or seconds that its calibration names, else all."""
+    """Return how much of a ceiling an action is about: the share or seconds that its calibration names, else all.
+
+    What the operating system takes for anything but input and output no action on files wins.
+    """
+    if match.other_system_s and "O" in find_gap_letters(match):
+        ceiling_s = max(ceiling_s - match.other_system_s, 0.0)
     calibration = match.action.gain
     value = match.site.values.get(calibration.of) if calibration is not None else None
     if calibration is None or value is None or isinstance(value, str):

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 #: The issue of actions against what the operating system takes: O holds I/O as well, which they do not shrink.
 _OF_SYSTEM: Final = "I-30"
+#: The issues of input and output: of many requests, of one process, of writing while others wait.
+_OF_FILES: Final = frozenset({"I-27", "I-28", "I-29"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,30 +32,37 @@ class RuleMatch:
     action: Action
     site: Site
     outcome: Outcome
-    io_s: float = 0.0
+    io_s: float | None = None
 
     @property
     def stake_s(self) -> float:
-        """The seconds that the action's gaps can hold here at most."""
-        return max((span.high for span in self._target_spans()), default=0.0)
+        """The seconds that the action's gaps can hold here at most; of O an action on files can win only its I/O."""
+        found = (self.site.gap_span(gap).high - (self.other_system_s if gap == "O" else 0.0) for gap in self._gaps())
+        return max(found, default=0.0)
 
     @property
     def known_s(self) -> float:
         """The seconds that one of the action's gaps holds here for certain.
 
-        Of O an action about the operating system can win only what is no I/O.
+        Of O an action about the operating system can win only what is no I/O, and one on files nothing else.
         """
         return max((self.site.gap_span(gap).low - self._elsewhere_s(gap) for gap in self._gaps()), default=0.0)
 
-    def _target_spans(self) -> list[GapSpan]:
-        return [self.site.gap_span(gap) for gap in self._gaps()]
+    @property
+    def other_system_s(self) -> float:
+        """The seconds of O here that an action on files cannot win, since they are no input or output; else 0."""
+        if self.io_s is None or self.action.issue not in _OF_FILES:
+            return 0.0
+        return max(self.site.gap_span("O").high - self.io_s, 0.0)
 
     def _gaps(self) -> Sequence[str]:
         return self.action.targets or [leaf.gap for leaf in self.action.comparisons if not isinstance(leaf, FactIs)]
 
     def _elsewhere_s(self, gap: str) -> float:
         """Return the seconds of a gap that are known to be nothing that the action is about."""
-        return self.io_s if gap == "O" and self.action.issue == _OF_SYSTEM else 0.0
+        if gap != "O" or self.io_s is None:
+            return 0.0
+        return self.io_s if self.action.issue == _OF_SYSTEM else self.other_system_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,12 +162,16 @@ def match_action(action: Action, sheet: FactSheet) -> Iterator[RuleMatch]:
         yield RuleMatch(action, site, evaluate_condition(action.when, site))
 
 
-def _io_s(site: Site, sheet: FactSheet) -> float:
-    """Return the seconds of input and output at a site, a mean over the processors; of the run those of all sites."""
+def _io_s(site: Site, sheet: FactSheet) -> float | None:
+    """Return the seconds of input and output at a site, a mean over the processors; of the run those of all sites.
+
+    None where they were not told apart from what else the operating system does.
+    """
     if site.place is None:
-        return sum(_io_s(one, sheet) for one in sheet.sites)
-    share = site.values.get("io.share", 0.0)
-    return float(share) * site.place.seconds if isinstance(share, int | float) else 0.0
+        found = [_io_s(one, sheet) for one in sheet.sites]
+        return None if None in found else sum(seconds for seconds in found if seconds is not None)
+    share = site.values.get("io.share")
+    return float(share) * site.place.seconds if isinstance(share, int | float) else None
 
 
 def _sites_of_action(action: Action, sheet: FactSheet) -> Sequence[Site]:

@@ -13,6 +13,7 @@ from advisor.collect.binaries.loop_records import ScalarReason
 from advisor.collect.binaries.memory_accesses import is_on_stack
 from advisor.collect.binaries.registers import free_frame_pointer
 from advisor.collect.binaries.sampled_instructions import WAIT_KINDS, read_samples
+from advisor.collect.binaries.shared_lines import find_sharing
 from advisor.trace.library_functions import classify_library_function
 
 if TYPE_CHECKING:
@@ -136,10 +137,11 @@ class FunctionCode:
         ``scalar``: of that in arithmetic; the reasons for it, but for loops that call mathematical functions, which are
         ``math``; ``slow``: loops that divide or take roots; without samples both are of the arithmetic. ``strided``,
         ``far``, ``indexed`` and ``shape`` (dense in steps that the code doesn't know): loops with a quarter of such
-        accesses or more; ``fixed``: those that update one place; ``search``: those that only look for an element, which
-        are not ``strided``, as no other order would do; ``pointer``, ``chain`` and ``scatter``: waiting for loads, by
-        how their addresses come about, ``guess``: for branches that were guessed wrong, ``quotient``: for divisions of
-        integers (``WaitKind``), all of a loop that these hold up.
+        accesses or more; ``fixed``: those that update one place, or lines of the cache that another thread stores to as
+        well; ``search``: those that only look for an element, which are not ``strided``, as no other order would do;
+        ``pointer``, ``chain`` and ``scatter``: waiting for loads, by how their addresses come about, ``guess``: for
+        branches that were guessed wrong, ``quotient``: for divisions of integers (``WaitKind``), all of a loop that
+        these hold up.
         """
         loops = list(zip(self.loops, self.time_shares(), strict=True))
         reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)
@@ -164,7 +166,7 @@ class FunctionCode:
             "math": sum_of(lambda one: one.begin in self.calling_math),
             "checked": sum_of(lambda one: one.begin in self.calling_checks),
             "baseline": max(sum_of(_computes), float(self.computes)) if self.baseline else 0.0,
-            "fixed": sum_of(lambda one: one.fixed_updates) + self._atomic_share(),
+            "fixed": sum_of(_is_shared) + self._atomic_share(),
             "branches": sum_of(lambda one: one.branches),
             "search": sum_of(lambda one: one.searches),
             **self._wait_shares(loops),
@@ -195,7 +197,7 @@ class FunctionCode:
         """Return the share of its time that waits for atomic updates in loops that don't store to one place only."""
         if self.samples is None:
             return 0.0
-        fixed = [(one.begin, one.end) for one in self.loops if one.fixed_updates]
+        fixed = [(one.begin, one.end) for one in self.loops if _is_shared(one)]
         return _ratio(self.samples.count_waits("atomic", fixed), self.samples.total)
 
     def _is_guessing(self, loop: InnerLoop) -> bool:
@@ -225,6 +227,11 @@ def _floating(loop: InnerLoop) -> int:
     return loop.scalar + loop.packed
 
 
+def _is_shared(loop: InnerLoop) -> bool:
+    """Return whether threads store to the same lines in a loop, or may do so: to one place in each iteration."""
+    return loop.fixed_updates > 0 if loop.shares_lines is None else loop.shares_lines
+
+
 def _is_mostly(loop: InnerLoop, count: int) -> bool:
     return count > 0 and count >= _SOME * loop.accesses
 
@@ -249,15 +256,21 @@ def analyze_function(
     source: SourceUnit | None,
     sampled: Mapping[int, int] | None = None,
     registers: Mapping[int, Registers] | None = None,
+    pairs: Mapping[int, Registers] | None = None,
 ) -> FunctionCode:
     """Return what the code of a function tells; raises ``UsageError`` where it can't be disassembled.
 
-    ``sampled`` are the samples in it by address, ``registers`` what these held at some of them.
+    ``sampled`` are the samples in it by address, ``registers`` what these held at some of them, ``pairs`` the same in
+    two threads.
     """
     code = free_frame_pointer(disassemble(image, symbol.begin, symbol.end))
     samples = read_samples(code, sampled or {}, registers or {})
     loops = tuple(
-        replace(loop, divides=_share_of_waits(samples, "divider", loop) >= _HELD_UP)
+        replace(
+            loop,
+            divides=_share_of_waits(samples, "divider", loop) >= _HELD_UP,
+            shares_lines=find_sharing([one for one in code if loop.begin <= one.address < loop.end], pairs or {}),
+        )
         for loop in find_inner_loops(code, sampled, registers)
         if not _communicates(image, loop)
     )

@@ -68,14 +68,26 @@ def find_inner_loops(
             within = []
         if not within:
             inner.append((begin, end))
+    ends = [one.address for one in code if one.mnemonic == "ret"]
     found = []
-    for begin, end in sorted(inner):
+    for begin, end in _join_overlapping([span for span in inner if not any(span[0] <= at < span[1] for at in ends)]):
         body = [one for one in code if begin <= one.address < end]
-        if body and not any(one.mnemonic == "ret" for one in body):
+        if body:
             depth = len({other[0] for other in spans if other[0] <= begin and end <= other[1]})
             loop = _describe_loop(body, depth, _find_nest(code, spans, (begin, end)), registers or {})
             found.append(replace(loop, around=(begin, end) in absorbed))
     return tuple(found)
+
+
+def _join_overlapping(spans: Collection[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the spans of loops in order, those that overlap as one: a loop may jump back at two places."""
+    joined: list[tuple[int, int]] = []
+    for begin, end in sorted(spans):
+        if joined and begin < joined[-1][1]:
+            joined[-1] = joined[-1][0], max(end, joined[-1][1])
+        else:
+            joined.append((begin, end))
+    return joined
 
 
 def _spends_around(

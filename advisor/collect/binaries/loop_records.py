@@ -39,7 +39,7 @@ class InnerLoop:
     object of an array of objects. ``divides``: it waits for divisions and roots, as samples show, and how its numbers
     lie in memory does not matter. ``unshaped`` are those that go along memory, as samples show, though the code takes
     any step. ``trips`` is how many iterations it mostly has, None where samples
-    don't tell.
+    don't tell. ``shares_lines``: two threads store to the same lines of the cache in it, None where samples don't tell.
     """
 
     begin: int
@@ -73,6 +73,7 @@ class InnerLoop:
     divides: bool = False
     unshaped: int = 0
     trips: int | None = None
+    shares_lines: bool | None = None
 
     @property
     def is_vector(self) -> bool:
@@ -112,5 +113,5 @@ class InnerLoop:
         if self.ordered_sums:
             return "order"
         if self.branches:
-            return "branch"
+            return None if self.divides else "branch"  # goes on beside the divisions, which it waits for
         return "stride" if self.strided else "overlap"

@@ -88,9 +88,9 @@ def describe_code(profile: Profile, program: Path) -> Profile:
     found = {**overloaded, **found}
     sampled = locate_samples(profile, image, debug, found)
     found |= {number: one.symbol for number, one in sampled.items()}
-    addresses = ((image.to_address(place), values) for place, values in profile.sampled_registers.items())
-    registers = {address: values for address, values in addresses if address is not None}
-    codes = _read_functions(image, debug, compilation, sampled, registers)
+    registers = _by_address(image, profile.sampled_registers)
+    pairs = _by_address(image, profile.sampled_pairs)
+    codes = _read_functions(image, debug, compilation, sampled, (registers, pairs))
     codes |= {number: restrict_loops(codes[number], spans) for number, (_, spans) in inlined.items() if number in codes}
     codes |= {
         number: restrict_loops(codes[number], ((at, at + 1) for at in one.samples))
@@ -105,6 +105,12 @@ def describe_code(profile: Profile, program: Path) -> Profile:
     profile = replace(profile, regions=_place_regions(profile, debug, found, codes))
     language = profile.language or _spoken_language(compilation)
     return replace(profile, counts={**profile.counts, **counts}, notes=(*profile.notes, *notes), language=language)
+
+
+def _by_address(image: ElfImage, places: Mapping[int, Registers]) -> dict[int, Registers]:
+    """Return what is known of places in a program's file by their addresses."""
+    addresses = ((image.to_address(place), values) for place, values in places.items())
+    return {address: values for address, values in addresses if address is not None}
 
 
 def _find_functions(
@@ -179,13 +185,16 @@ def _read_functions(
     debug: ElfImage,
     compilation: Compilation,
     sampled: Mapping[int, SampledFunction],
-    registers: Mapping[int, Registers],
+    registers: tuple[Mapping[int, Registers], Mapping[int, Registers]],
 ) -> dict[int, FunctionCode]:
-    """Return the code of the functions by region; nothing where it can't be disassembled."""
+    """Return the code of the functions by region; nothing where it can't be disassembled.
+
+    ``registers`` are those at samples of one thread, and of two.
+    """
     if image.machine != X86_64 or not can_disassemble():
         return {}
     codes = {
-        number: analyze_function(image, one.symbol, compilation.find_unit(one.symbol.begin), one.samples, registers)
+        number: analyze_function(image, one.symbol, compilation.find_unit(one.symbol.begin), one.samples, *registers)
         for number, one in sampled.items()
     }
     arithmetic = (loop.arithmetic for code in codes.values() for loop in code.loops)

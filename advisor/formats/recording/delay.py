@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from advisor.analysis.disturbance import IO_DELAY, LONGEST_DELAY, QUEUE_DELAY, TAKEN, describe_disturbance
+from advisor.analysis.disturbance import IO_DELAY, LONGEST_DELAY, QUEUE_DELAY, TAKEN, describe_disturbance, taken_share
 from advisor.formats.recording.formatted_io import list_readings
 from advisor.formats.recording.recorded_threads import map_processors
 from advisor.model.records import OTHER_PROGRAMS, Note
@@ -47,13 +47,14 @@ def set_aside_delay(profile: Profile, recording: Recording) -> Profile:
     """Return the profile in which delay that other programs caused lies outside of the phases, with a note on it.
 
     A phase is taken to last as long as it would have without the longest delay in it. Where the program's own threads
-    are more than the cores they may use, the delay is theirs, and stays.
+    are more than the cores they may use, the delay is theirs, and stays, beside what others took of the cores.
     """
     queue_s, io_s = _queue_delay(profile, recording)
     if shares_cores(recording):
         tables = {name: np.zeros((len(profile.regions), len(profile.processors))) for name in (QUEUE_DELAY, IO_DELAY)}
         tables[QUEUE_DELAY][_own_row(profile)], tables[IO_DELAY][_own_row(profile)] = queue_s, io_s
-        return replace(profile, counts={**profile.counts, **tables})
+        found = replace(profile, counts={**profile.counts, **tables, **_count_taken(profile, recording)})
+        return replace(found, notes=(*profile.notes, *_note_taken(found, recording.processes[0].cores)))
     rows = [number for number, region in enumerate(profile.regions) if region.name == NO_CORE_NAME]
     delay_s = np.zeros(len(profile.processors))
     longest_s = 0.0
@@ -225,5 +226,17 @@ def _note(profile: Profile, recording: Recording) -> tuple[Note, ...]:
     text = f"other programs held the cores for {format_share(share)} of the time"
     if len(profile.processors) > 1:
         text += f": {describe_disturbance(float(profile.counts[LONGEST_DELAY].sum()))}; computation is measured without"
+    return (_make_note(text, share),)
+
+
+def _note_taken(profile: Profile, cores: int) -> tuple[Note, ...]:
+    """Return a note on what others took of cores that the program's own threads share, where that disturbs."""
+    share = min(taken_share(replace(profile, cores=cores)) or 0.0, 1.0)
+    if share < DISTURBING:
+        return ()
+    return (_make_note(f"other programs had {format_share(share)} of the cores, which its own threads share", share),)
+
+
+def _make_note(text: str, share: float) -> Note:
     penalty = min(max(share, _LEAST_PENALTY), _MOST_PENALTY)
-    return (Note(OTHER_PROGRAMS, text, penalty, "run it again on a machine that does nothing else"),)
+    return Note(OTHER_PROGRAMS, text, penalty, "run it again on a machine that does nothing else")

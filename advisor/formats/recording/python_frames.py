@@ -78,7 +78,12 @@ _KEYS_AND_TEXT: Final = (
     "_Py_bytes_", "ascii_", "set_", "siphash", "_Py_HashBytes", "split", "rsplit", "fastsearch", "stringlib", "replace",
     "strip", "do_strip", "_Py_strhex", "find_first", "tuplehash", "tuple_hash", "lookdict", "ucs1lib",
 )  # fmt: skip
-#: Of these, what looks a name up: the code of a module keeps its variables in a dictionary.
+#: Functions of the interpreter that calculate: where they take more, dictionaries only hold the numbers.
+_CALCULATING: Final = (
+    "float_", "PyFloat_", "_PyFloat_", "long_add", "long_sub", "long_mul", "long_div", "long_mod", "long_true_divide",
+    "x_add", "x_sub", "x_divrem", "k_mul", "PyLong_AsDouble", "PyNumber_", "binary_op", "complex_", "math_",
+)  # fmt: skip
+#: Of keys and text, what looks a name up: the code of a module keeps its variables in a dictionary.
 _NAMES: Final = (
     "unicodekeys_lookup", "_Py_dict_lookup", "insertdict", "insert_to", "dict_set_item", "_PyDict_SetItem",
     "PyDict_SetItem", "PyDict_GetItem", "_PyDict_LoadGlobal", "_PyDict_GetItem",
@@ -213,7 +218,7 @@ def _kind_of_line(asked: LineKind, groups: Counter[str]) -> str | None:
 
 def _share(function: Function, samples: Counter[_Sampled], kinds: Mapping[Any, str | None]) -> dict[str, float]:
     found: Counter[str] = Counter()
-    evaluating = called = text = 0
+    evaluating = called = text = calculating = 0
     for one, count in samples.items():
         kind = _kind_of_library(one)
         if kind != "lock" and any(part in one.file for part in _PACKING):
@@ -224,13 +229,14 @@ def _share(function: Function, samples: Counter[_Sampled], kinds: Mapping[Any, s
             evaluating += count if not one.compiled or one.compiled.startswith(_EVALUATING) else 0
             named = function[0] == _MODULE and one.compiled.startswith(_NAMES)
             text += count if one.compiled.startswith(_KEYS_AND_TEXT) and not named else 0
+            calculating += count if one.compiled.startswith(_CALCULATING) else 0
         elif not kind:
             called += count if any(part in one.object for part in _NUMBERS) else 0
     total, inside = samples.total(), found.pop("interpreted", 0)
     if function[0] == _LOADING:
         return {}
     shares = {kind: count / total for kind, count in found.items() if kind}
-    if text >= _KEYED * inside > 0:
+    if text >= _KEYED * inside > 0 and text >= calculating + called:
         return shares | {"keyed": inside / total}
     if evaluating < _LEAST_EVALUATING * inside:
         return shares

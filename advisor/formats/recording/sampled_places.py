@@ -83,3 +83,32 @@ def collect_registers(samples: Sequence[ProgramSamples]) -> dict[int, npt.NDArra
                 step = -(-len(at) // _MOST_REGISTERS)
                 found[place] = np.array(one.thread.registers[rows[at[::step]]])
     return found
+
+
+def pair_registers(samples: Sequence[ProgramSamples]) -> dict[int, npt.NDArray[np.uint64]]:
+    """Return the registers at samples of the two threads of a process that have most of them, (2, samples, 16).
+
+    Both have as many at each place: what they store, they may store to the same lines of the cache.
+    """
+    threads = sorted(samples, key=lambda one: -int((one.rows < len(one.thread.registers)).sum()))
+    first = next(iter(threads), None)
+    second = next(
+        (one for one in threads[1:] if first is not None and one.thread.process is first.thread.process), None
+    )
+    if first is None or second is None:
+        return {}
+    ours, theirs = _rows_by_place(first), _rows_by_place(second)
+    found: dict[int, npt.NDArray[np.uint64]] = {}
+    for place in ours.keys() & theirs.keys():
+        pair = [ours[place], theirs[place]]
+        count = min(*map(len, pair), _MOST_REGISTERS)
+        chosen = [rows[np.linspace(0, len(rows) - 1, count).astype(np.int64)] for rows in pair]
+        found[place] = np.stack([one.thread.registers[rows] for one, rows in zip((first, second), chosen, strict=True)])
+    return found
+
+
+def _rows_by_place(samples: ProgramSamples) -> dict[int, IntArray]:
+    """Return the samples of a thread whose registers are known, by their place."""
+    known = samples.rows < len(samples.thread.registers)
+    rows = samples.rows[known]
+    return {place: rows[at] for place, at in iterate_groups(samples.places[known])}

@@ -25,12 +25,14 @@ from advisor.formats.recording.sampled_places import (
     count_by_processor,
     count_places,
     find_program_samples,
+    pair_registers,
 )
 from advisor.formats.recording.tasks import nest_tasks, open_at
 from advisor.model.records import Note, Region
 from advisor.model.units import format_share
 from advisor.support.outlined_functions import is_outlined, name_parallel_body
 from advisor.support.system_sources import is_system_source
+from advisor.trace.library_functions import classify_library_function
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
 from advisor.trace.recordings.layout import PYTHON_BIT
 
@@ -102,6 +104,7 @@ def divide_computation(profile: Profile, recording: Recording) -> Profile:
         sampled_code=count_places(inside),
         sampled_processors=count_by_processor(inside, map_processors(profile)),
         sampled_registers=collect_registers(inside),
+        sampled_pairs=pair_registers(inside),
         notes=(*profile.notes, _note(everything, recording)),
     )
 
@@ -257,8 +260,9 @@ def _without_parameters(function: str) -> str:
 
 def _plain_name(function: str) -> str:
     """Return the name by which programs know a function of a system library, without its variant for a processor."""
-    plain = _VARIANT.fullmatch(function.partition("@")[0])
-    return plain[1] if plain and function.startswith("_") else function.partition("@")[0]
+    variant = _VARIANT.fullmatch(function.partition("@")[0])
+    plain = variant[1] if variant and function.startswith("_") else function.partition("@")[0]
+    return "qsort" if classify_library_function(plain) == "sort" else plain  # nobody knows its own ways by their names
 
 
 def _divide_phase(

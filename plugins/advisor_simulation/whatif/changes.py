@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.advice.facts.collecting import has_hub
+from advisor.analysis.disturbance import taken_share
 from advisor.analysis.loads.computation import compute_alone
 from advisor_simulation.whatif import call_grouping, sharing_work
 
@@ -34,6 +36,12 @@ RANK_PIECES: Final = 32
 UNEVEN: Final = 1.02
 #: A phase with less work than this share of its time only synchronizes.
 EMPTY: Final = 0.01
+#: Who computes less than this share of the median of all takes no part, and of a hub that answers all others less than
+#: this one: it packs and unpacks what others compute.
+IDLE: Final = 0.1
+HUB_IDLE: Final = 0.75
+#: Others never take all that fewer ranks need: what they took of the cores counts up to this share.
+MOST_TAKEN: Final = 0.9
 
 
 def _select_phases(run: MeasuredRun, chosen: set[int], serial: bool | None = False) -> list[PhaseRun]:
@@ -267,17 +275,19 @@ def hide_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     """Write in the background: each write overlaps the computation up to the next one.
 
     So nothing hides what is written last, unless computation follows. Of a phase that comes once, and of which nothing
-    tells how often it writes, it is not known what comes last.
+    tells how often it writes, it is not known what comes last. What the operating system takes stays.
     """
     phases = _select_phases(run, chosen, None)
     starts = np.concatenate([phase.start for phase in run.phases])
     order = np.argsort(starts, kind="stable")
     work = np.concatenate([phase.work.max(axis=0) for phase in run.phases])[order]
     starts, done = starts[order], np.r_[0.0, np.cumsum(work)]
-    written = np.sort(np.concatenate([phase.start[phase.io.max(axis=0) > 0] for phase in phases] or [np.zeros(0)]))
+    passed = [call_grouping.find_io(run, phase) for phase in phases]
+    busy = [phase.start[seconds.max(axis=0) > 0] for phase, seconds in zip(phases, passed, strict=True)]
+    written = np.sort(np.concatenate(busy or [np.zeros(0)]))
     changed = []
-    for phase in phases:
-        io, own = phase.io.max(axis=0), phase.work.max(axis=0)
+    for phase, seconds in zip(phases, passed, strict=True):
+        io, own = seconds.max(axis=0), phase.work.max(axis=0)
         outputs = max(phase.passes / len(phase.start), 1.0)
         last = 0.0 if outputs == len(phase.start) == 1 else 1.0 / outputs
         until = np.r_[written, np.inf][np.searchsorted(written, phase.start, side="right")]
@@ -285,7 +295,7 @@ def hide_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
         inside = np.minimum(HIDDEN * own, io) * (1.0 - last)
         behind = np.minimum(HIDDEN * (done[end] - done[begin]), io * last)
         left = np.divide(io - inside - behind, io, out=np.ones_like(io), where=io > 0)
-        changed.append(replace(phase, io=phase.io * left))
+        changed.append(replace(phase, io=phase.io - seconds * (1.0 - left)))
     return run.with_phases(changed)
 
 
@@ -301,6 +311,7 @@ def share_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 def start_fewer(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     """Start as many processors as there are cores: they share all computation, and none waits for a core.
 
+    Who hardly computes, as one that hands out work, does not then either, and other programs take what they took.
     Communication takes what it takes for who is held up least. That needs CPU times: else what looks like computation
     holds the turns of others, and nothing is known.
     """
@@ -308,13 +319,22 @@ def start_fewer(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     timed = all("cpu_s" in phase.arrays for phase in run.profile.phases)
     if not cores or run.processors <= cores or not timed:
         return None
+    workers = (cores - _count_idle(run, cores)) * (1.0 - min(taken_share(run.profile) or 0.0, MOST_TAKEN))
     changed = []
     for phase in run.phases:
-        work, shape = phase.work.sum(axis=0) / cores, phase.work.shape
+        work, shape = phase.work.sum(axis=0) / workers, phase.work.shape
         moved = np.broadcast_to(phase.transfer.min(axis=0), shape).copy()
         even = replace(phase, work=np.broadcast_to(work, shape).copy(), alone=np.zeros(shape), transfer=moved)
         changed.append(replace(even, inner=np.minimum(phase.inner, 0.0)))
     return run.with_phases(changed)
+
+
+def _count_idle(run: MeasuredRun, cores: int) -> int:
+    """Return how many of as many processors as cores would hardly compute: the same share as now, but one at least."""
+    computed = sum((phase.work.sum(axis=1) for phase in run.phases), np.zeros(run.processors))
+    first = np.array([one.rank == 0 for one in run.profile.processors]) & has_hub(run.profile)
+    idle = int(np.count_nonzero(computed < np.where(first, HUB_IDLE, IDLE) * np.median(computed)))
+    return min(max(round(idle * cores / run.processors), 1), cores - 1) if idle else 0
 
 
 CHANGES: Final[Mapping[tuple[str, str], Change]] = {

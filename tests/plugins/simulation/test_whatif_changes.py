@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from advisor.analysis import bounds, gaps
+from advisor.analysis.disturbance import TAKEN
 from advisor.model.records import Phase, PhaseKind, Processor, Profile, Region
+from advisor.trace.counts import TO_FIRST
 from advisor_simulation.whatif.changes import CHANGES, fetch_pieces
 from advisor_simulation.whatif.gains import try_change, try_jointly
 from advisor_simulation.whatif.measured_run import MeasuredRun, build_run
@@ -168,3 +170,58 @@ def test_what_a_profile_does_not_tell_is_not_guessed() -> None:
     assert try_change(Trial(run), {"fsync": "rare"}) is None
     assert try_change(Trial(run), {"messages": "grouped"}) is None
     assert build_run(replace(run.profile, actual_s=float("nan"))) is None
+
+
+def crowded(loads: list[float], counts: dict[str, np.ndarray] | None = None) -> Profile:
+    """Four ranks of one phase that lasts 8 s, on two cores; ``loads`` are their CPU seconds."""
+    work = np.array(loads)[None, :, None]
+    measures = {"wall_s": np.full_like(work, 8.0), "cpu_s": work, "wait_s": 8.0 - work}
+    measures |= dict.fromkeys(("transfer_s", "io_s", "sync_s", "os_s"), np.zeros_like(work))
+    step = Phase("step", "parallel", np.array([0]), measures, "MPI_Barrier", np.zeros(1), np.full(1, 8.0))
+    made = replace(profile(np.ones((2, 4, 1))), phases=(step,), actual_s=8.0, cores=2, counts=counts or {})
+    return replace(made, status=dict.fromkeys(measures, "measured"))
+
+
+@pytest.mark.parametrize(
+    ("first_s", "answers", "seconds"),
+    [
+        (2.0, False, 4.0),
+        (0.19, False, 6.19),  # takes no part: one of two ranks would compute
+        (0.21, False, 3.105),
+        (1.49, True, 7.49),  # hands out the work
+        (1.51, True, 3.755),
+    ],
+)
+def test_fewer_ranks_share_the_work_but_one_that_hands_it_out_does_none(
+    first_s: float, *, answers: bool, seconds: float
+) -> None:
+    sent, to_first = np.zeros((2, 4)), np.zeros((2, 4))
+    sent[0] = [300.0, 100.0, 100.0, 100.0]
+    to_first[0, 1:] = 100.0
+    counts = {"messages": sent, TO_FIRST: to_first} if answers else {}
+    changed = CHANGES["ranks", "cores"](run_of(crowded([first_s, 2.0, 2.0, 2.0], counts)), set())
+    assert changed is not None
+    assert changed.total_seconds() == pytest.approx(seconds)
+
+
+def test_fewer_ranks_leave_other_programs_what_they_took() -> None:
+    taken = np.zeros((2, 4))
+    taken[0, 0] = 0.25 * 2 * 8.0
+    changed = CHANGES["ranks", "cores"](run_of(crowded([2.0] * 4, {TAKEN: taken})), set())
+    assert changed is not None
+    assert changed.total_seconds() == pytest.approx(4.0 / 0.75)
+
+
+def test_a_writer_takes_output_and_not_what_the_system_took() -> None:
+    work = np.full((1, 2, 4), 2.0)
+    io = np.zeros_like(work)
+    io[0, 0] = 0.5
+    measures = {"wall_s": np.full_like(work, 4.5), "cpu_s": work, "io_s": io, "os_s": np.full_like(work, 2.0)}
+    measures |= {"wait_s": 0.5 - io, "transfer_s": np.zeros_like(work), "sync_s": np.zeros_like(work)}
+    step = Phase("step", "parallel", np.array([0]), measures, "MPI_Barrier", np.arange(4) * 4.5, np.full(4, 4.5))
+    made = replace(profile(np.ones((2, 2, 1))), phases=(step,), actual_s=18.0)
+    run = run_of(replace(made, status=dict.fromkeys(measures, "measured")))
+    changed = CHANGES["io", "asynchronous"](run, set())
+    assert changed is not None
+    assert run.total_seconds() == pytest.approx(18.0)
+    assert changed.total_seconds() == pytest.approx(18.0 - 3 * 0.5), "nothing hides the last output"

@@ -1,0 +1,41 @@
+"""What samples of Python functions say of the work in them."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import pytest
+
+from advisor.formats.recording import python_frames
+from advisor.formats.recording.python_frames import _Sampled
+
+FUNCTION = ("evaluate", "farm.py")
+
+
+def share_of(samples: dict[str, int]) -> dict[str, float]:
+    """Return the shares of a function by its samples: names of the interpreter's functions, ``libm`` for a library."""
+    counted: Counter[_Sampled] = Counter()
+    for name, count in samples.items():
+        inside = name != "libm"
+        where = "/usr/lib/libpython3.11.so" if inside else "/lib/libm.so.6"
+        counted[_Sampled(FUNCTION, ("farm.py", 8), "farm.py", where, name if inside else "sin", inside)] += count
+    return python_frames._share(FUNCTION, counted, defaultdict(lambda: None))
+
+
+@pytest.mark.parametrize(
+    ("samples", "kind"),
+    [
+        ({"_PyEval_EvalFrameDefault": 10, "_Py_dict_lookup": 8, "unicode_hash": 2}, "keyed"),
+        ({"_PyEval_EvalFrameDefault": 10, "_Py_dict_lookup": 4, "long_add": 2}, "keyed"),
+        (
+            {"_PyEval_EvalFrameDefault": 10, "_Py_dict_lookup": 4, "float_mul": 3, "PyFloat_FromDouble": 2},
+            "interpreted",
+        ),
+        ({"_PyEval_EvalFrameDefault": 10, "_Py_dict_lookup": 4, "float_mul": 2, "libm": 4}, "interpreted"),
+        ({"_PyEval_EvalFrameDefault": 10, "float_mul": 3}, "interpreted"),
+    ],
+)
+def test_a_function_that_mostly_calculates_is_not_about_its_dictionaries(samples: dict[str, int], kind: str) -> None:
+    found = share_of(samples)
+    assert set(found) == {kind}
+    assert found[kind] > 0.7
