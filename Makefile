@@ -6,6 +6,9 @@ BIN := $(VENV)/bin
 LOCK ?= newest
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 COMPILE := $(VENV)/bin/uv pip compile --quiet --generate-hashes --no-annotate --custom-compile-command "make lock"
+# Tests wait for processes about as long as they compute: two workers for each core.
+JOBS ?= $(shell echo $$((2 * $$(nproc))))
+PYTEST := $(BIN)/python -m pytest -q -n $(JOBS) --maxprocesses 32
 # Children that may change no files keep no bytecode of what they load: without it each compiles its modules anew.
 BYTECODE := $(BIN)/python -m compileall -q advisor gapwatch plugins
 
@@ -17,13 +20,13 @@ demo: $(VENV)/.user
 
 test: $(VENV)/.dev
 	$(BYTECODE)
-	$(BIN)/python -m pytest -q -n auto
+	$(PYTEST)
 
 # With another Python or with LOCK=lowest: the tests that read every format and draw every screen.
 compat: $(VENV)/.$(LOCK)
 	$(BYTECODE)
 	$(BIN)/gapwatch demo
-	$(BIN)/python -m pytest -q -n auto @tests/subset.txt
+	$(PYTEST) @tests/subset.txt
 
 # After a change of dependencies in pyproject.toml: choose the versions anew.
 lock: $(VENV)/.pip
@@ -38,7 +41,7 @@ sbom: $(VENV)/.dev
 
 damage: $(VENV)/.dev
 	$(BYTECODE)
-	GAPWATCH_DAMAGE=full $(BIN)/python -m pytest -q -n auto -k "damage or cut_off or turned_over"
+	GAPWATCH_DAMAGE=full $(PYTEST) -k "damage or cut_off or turned_over"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
