@@ -183,7 +183,7 @@ def select_command(advice: Advice) -> str | None:
     """Return the command to run next: against doubts first, then for what rules need, then for unknown bounds.
 
     Where devices were not recorded, or what the one recorded thread waits for, nothing else tells what the run does.
-    Where gaps are known and no action matches them, only grave doubts, against which there is a command, come first.
+    Where a large gap is known and no action is about it, grave doubts that another run removes come first.
     """
     doubts = [note.collect for note in worst_notes(advice)]
     unseen = [note.collect for note in advice.grade.notes if note.name in (DEVICES_UNSEEN, OTHERS_UNRECORDED)]
@@ -194,7 +194,7 @@ def select_command(advice: Advice) -> str | None:
     bounds = [bound.collect for bound in advice.bounds if bound.seconds is None]
     doubtful = advice.verdict == "insufficient evidence" and not is_open(advice)
     order = [*doubts, *needs, *bounds] if doubtful else [*needs, *bounds, *doubts]
-    if is_open(advice):
+    if is_open(advice) or describe_unanswered_gap(advice):
         order = [*grave, *order]
     known = [command for command in (*unseen, *order) if command]
     return next((command for command in known if not _OPEN.search(command)), next(iter(known), None))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from advisor.model.recommendations import Dismissed
-from advisor.model.records import SHARED_CORES, Grade, Note
+from advisor.model.records import SHARED_CORES, UNANSWERED, Finding, Grade, Note
 from advisor.output.clean import clean_text
 from advisor.output.page import Page
 from advisor.output.terminal import render_screen
@@ -138,6 +138,10 @@ def test_where_ranks_took_turns_on_cores_the_run_with_fewer_comes_first() -> Non
     text = " ".join(render_screen(advice, Page(120)).split())
     assert "may have waited for a core. Start no more of them than there are cores." in text
     assert f"next: {fewer.collect}" in text
+    advised = replace(samples.full(), grade=advice.grade)
+    assert f"next: {fewer.collect}" not in " ".join(render_screen(advised, Page(120)).split())
+    left = Finding("advice", UNANSWERED, "D", "What to do about D (1.00 s): no item is about it.")
+    assert f"next: {fewer.collect}" in " ".join(render_screen(replace(advised, findings=(left,)), Page(120)).split())
 
 
 def test_changes_that_the_run_does_not_prove_stand_apart_from_those_that_would_not_help() -> None:
