@@ -15,7 +15,7 @@ from advisor.analysis.device_ladder import find_device_doubts
 from advisor.analysis.loads import summarize_loads
 from advisor.analysis.measures import recording_command
 from advisor.model import policy
-from advisor.model.records import SHARED_CORES, WAITING_UNKNOWN, Grade, Note
+from advisor.model.records import RANKS_ADDED_UP, SHARED_CORES, WAITING_UNKNOWN, Grade, Note
 from advisor.model.units import format_seconds, format_share
 
 if TYPE_CHECKING:
@@ -252,7 +252,8 @@ def _check_phases(profile: Profile, loads: ProfileLoads) -> Iterator[Note]:
         how = f"no phase has {policy.FEWEST_ITERATIONS} iterations or more, so changes between iterations hardly show"
         yield _make_note("few iterations", how, "run more iterations")
     spread = loads.spreads.get("IPCO") or loads.spreads.get("I")
-    if spread is None:
+    added_up = any(note.name == RANKS_ADDED_UP for note in profile.notes)
+    if spread is None or (added_up and not profile.has_measure("wait_s")):  # then no place can be told anyway
         return
     region = np.concatenate([phase.regions for phase in profile.phases])
     each = np.bincount(region, weights=spread.regions)

@@ -296,3 +296,20 @@ def test_pprof_of_locks_is_refused(tmp_path: Path) -> None:
     path = write_pprof(tmp_path / "block.pb", [("contentions", "count"), ("delay", "nanoseconds")], [3, 10**9], 10**9)
     with pytest.raises(InputError, match="does not tell where time passed"):
         call_stacks.advisor_read(path)
+
+
+@pytest.mark.parametrize(("last", "whole"), [("{method 'update' of 'dict' objects}", True), ("{method 'upd", False)])
+def test_a_table_whose_last_line_is_of_a_built_in_is_whole_without_a_return(
+    last: str, whole: bool, tmp_path: Path
+) -> None:
+    text = f"""         4 function calls in 3.000 seconds
+
+   ncalls  tottime  percall  cumtime  percall filename:lineno(function)
+        1    1.000    1.000    3.000    3.000 run.py:3(work)
+        3    2.000    0.667    2.000    0.667 {last}"""
+    (tmp_path / "out.txt").write_text(text)
+    if whole:
+        assert call_stacks.advisor_read(tmp_path / "out.txt").actual_s == pytest.approx(3)
+    else:
+        with pytest.raises(InputError, match="the file is cut off"):
+            call_stacks.advisor_read(tmp_path / "out.txt")

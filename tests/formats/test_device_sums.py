@@ -41,6 +41,21 @@ def test_csv(tmp_path: Path) -> None:
     assert profile.counts["device_s"].sum() == pytest.approx(0.04)
 
 
+def test_csv_with_a_unit_in_each_cell(tmp_path: Path) -> None:
+    """Then names with commas are not quoted, and what follows the rows of the device is no part of them."""
+    (tmp_path / "out.csv").write_text("""Time(%),Time,Calls,Avg,Min,Max,Name
+75.00%,30.000ms,100,300.00us,290.00us,310.00us,relax(double*, int)
+25.00%,10.000ms,2,5.0000ms,4.0000ms,6.0000ms,[CUDA memcpy HtoD]
+
+Time(%),Time,Calls,Avg,Min,Max,Name
+100.00%,90.000ms,2,45.000ms,1.0000ms,89.000ms,cudaMalloc
+""")
+    assert nsys.advisor_sniff(tmp_path / "out.csv")
+    profile = nsys.advisor_read(tmp_path / "out.csv")
+    assert [region.name for region in profile.regions] == ["relax(double*, int)", "[CUDA memcpy HtoD]"]
+    assert profile.counts["device_s"].sum() == pytest.approx(0.04)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [(",%,ms,,ms,", ",%,min,,min,", "not a unit"), ('"Max","Name"', '"Max","Nom"', "no"), ("Type", "Time", "no")],

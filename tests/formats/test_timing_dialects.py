@@ -148,6 +148,13 @@ def test_a_clock_of_whole_seconds_does_not_stretch_a_short_run(tmp_path: Path) -
     assert profile.actual_s == pytest.approx(3), "that much is no matter of rounding"
 
 
+def test_one_rank_has_no_places_to_be_coarse_about() -> None:
+    """CASTEP's table is nearly all one row, of the first of 448 ranks, and a share of communication."""
+    profile = timing_tables.advisor_read(HERE / "al3x3.castep")
+    assert max(profile.sum_by_region("wall_s").sum(axis=1)) > 0.95 * profile.actual_s * profile.ranks
+    assert find_letter(profile) == "D"
+
+
 def test_an_output_that_ends_early_says_how_to_know_its_times(tmp_path: Path) -> None:
     (tmp_path / "OUTCAR").write_text(_VASP.format(cpu="9.990").replace("Voluntary", "Forced"))
     with pytest.raises(InputError, match=r"the run did not get there; .*: gapwatch run -- mpirun -n RANKS "):

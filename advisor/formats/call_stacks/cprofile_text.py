@@ -35,7 +35,7 @@ def parse(path: Path) -> StackProfile:
     head = text.find_line(_HEAD, totals[-1] if totals else 0)
     if head is None:
         raise InputError(path, "holds no table of cProfile")
-    if text.lines[-1] and not text.lines[-1].rstrip().endswith(")"):
+    if text.lines[-1] and not text.lines[-1].rstrip().endswith((")", "}")):  # {built-in method …}
         raise text.make_error(len(text.lines) - 1, "the last line has no end: the file is cut off")
     wall_s = text.parse_number(total[3], totals[-1]) if total is not None else _find_longest(text, head)
     found = StackProfile("cProfile", "wall_s", {}, wall_s, sampled=False, language="python")

@@ -34,6 +34,7 @@ _NVPROF_ROW: Final = re.compile(
     rf"\s*(?:(GPU activities|API calls): +)?(\d+(?:\.\d+)?)% +{_TIME} +(\d{{1,15}}) +{_TIME} +{_TIME} +{_TIME}"
     r" +(\S.*?)\s*$"
 )
+_CELLS: Final = re.compile(rf'"?(\d+(?:\.\d+)?)%"?,{_TIME},(\d{{1,15}}),{_TIME},{_TIME},{_TIME},(\S.*?)\s*$')
 _API: Final = re.compile(r"==\d+== API calls:")
 _RESULT: Final = re.compile(r"==\d+== Profiling result:")
 _COMMAS: Final = re.compile(r"(?:Time ?\(%\)|[\d.]*),")
@@ -65,7 +66,12 @@ class _Activity:
 def read_summary(path: Path) -> Profile:
     """Return the activities of the devices; raises ``InputError`` with the line of what is damaged."""
     text = read_plain_text(path)
-    found = list(_parse_nvprof(text)) or list(_parse_nvprof_csv(text)) or list(_parse_nsys(text))
+    found = (
+        list(_parse_nvprof(text))
+        or list(_parse_nvprof_cells(text))
+        or list(_parse_nvprof_csv(text))
+        or list(_parse_nsys(text))
+    )
     if not any(one.seconds > 0 for one in found):
         raise InputError(path, "the summary holds no kernels and no copies")
     merged: dict[str, list[float]] = {}
@@ -100,6 +106,19 @@ def _parse_nvprof(text: PlainText) -> Iterator[_Activity]:
         if on_device:
             seconds, mean = (text.parse_number(cells[n], line) * _UNITS[cells[n + 1]] for n in (3, 6))
             rows.append(_check_row(text, line, _Activity(cells[12], seconds, float(cells[5]), float(cells[2])), mean))
+    yield from _check_shares(text, rows)
+
+
+def _parse_nvprof_cells(text: PlainText) -> Iterator[_Activity]:
+    """Yield the rows of nvprof's table in CSV where each cell holds its unit, and names with commas are not quoted."""
+    rows: list[_Activity] = []
+    for line, row in enumerate(text.lines):
+        if rows and not _CELLS.match(row):
+            break  # the calls of its interface follow
+        if found := _CELLS.match(row):
+            seconds, mean = (text.parse_number(found[n], line) * _UNITS[found[n + 1]] for n in (2, 5))
+            activity = _Activity(found[11].strip('"'), seconds, float(found[4]), float(found[1]))
+            rows.append(_check_row(text, line, activity, mean))
     yield from _check_shares(text, rows)
 
 

@@ -33,6 +33,7 @@ def advisor_sniff(path: Path) -> float | None:
 def _read_table(path: Path) -> TimingTable:
     from advisor.formats.plain_text import read_ends, read_plain_text
     from advisor.formats.timing_tables.dialect_list import find_dialect
+    from advisor.formats.timing_tables.own_advice import find_own_advice
     from advisor.formats.timing_tables.unseen_devices import note_unseen_devices
 
     dialect = find_dialect(read_ends(path))
@@ -45,7 +46,7 @@ def _read_table(path: Path) -> TimingTable:
         if error.place is not None:
             raise
         raise InputError(path, f"{error.reason}{_RECORD}") from error
-    return replace(table, notes=note_unseen_devices(text, table))
+    return replace(table, notes=(*note_unseen_devices(text, table), *find_own_advice(text)))
 
 
 def read_call_paths(path: Path) -> CallPaths:
