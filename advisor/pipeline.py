@@ -11,8 +11,7 @@ from advisor.advice.computation import describe_computation, need_computation
 from advisor.advice.earlier_runs import EarlierRuns, is_of_same_study
 from advisor.advice.ranking import Ranking, similar_program_gain
 from advisor.advice.ranking.gain_estimation import GainSources
-from advisor.advice.unanswered import describe_unanswered
-from advisor.advice.verdict import decide_verdict
+from advisor.advice.verdict import decide_verdict, describe_unanswered
 from advisor.analysis import bounds, gaps, loads, merging, quality
 from advisor.analysis.efficiencies import add_modelled_efficiencies, compute_efficiencies
 from advisor.analysis.run_pictures import attach_pictures
@@ -240,14 +239,13 @@ def study_run(
         gain=sources.estimate_gain, outlook=ranking.find_outlook(findings),
         judge=_make_judge(profile, host, known, options.stage), accounts=accounts,
     )  # fmt: skip
-    unanswered = describe_unanswered(profile, found, ranked.recommendations)
     advice = Advice(
         profile=profile,
         grade=known.events.add_note(grade),
         bounds=levels,
         gaps=found,
         efficiencies=add_modelled_efficiencies(compute_efficiencies(profile, summary), findings),
-        findings=(*findings, *([unanswered] if unanswered else [])),
+        findings=(*findings, *describe_unanswered(profile, found, ranked.recommendations)),
         recommendations=ranked.recommendations,
         total=ranked.total,
         steps_to_revisit=ranked.steps_to_revisit,

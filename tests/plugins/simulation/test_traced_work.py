@@ -166,7 +166,7 @@ def run_of(io: np.ndarray, work: float) -> MeasuredRun:
         0, False, np.full(shape, work), nothing, np.broadcast_to(io, shape).copy(), nothing, nothing,
         np.zeros(len(io)), np.arange(len(io)) * (work + float(io.max())),
     )  # fmt: skip
-    profile: Any = SimpleNamespace(processors=[0, 1])
+    profile: Any = SimpleNamespace(processors=[0, 1], phases=[SimpleNamespace(arrays={})])
     return MeasuredRun(profile, SimpleNamespace(is_hybrid=False), (phase,), 0.0, 0.0)  # type: ignore[arg-type]
 
 
