@@ -388,3 +388,29 @@ def test_a_start_up_that_is_the_run_is_worth_a_word(tmp_path: Path) -> None:
     [item] = [item for item in run.recommendations if item.action == "G-27"]
     assert item.region is None, "MPI_Barrier is in the same gap, and no place for it"
     assert item.ceiling_s == pytest.approx(25.0, rel=0.01)
+
+
+def test_threads_that_wait_in_the_runtime_of_openmp_do_not_compute(tmp_path: Path) -> None:
+    """Samples divide what no timer explains: on threads without work that is waiting for work."""
+    root = ".TAU application"
+
+    def sampled(name: str, us: int) -> tuple[str, str]:
+        sample = f"[SAMPLE] {name} [{{}} {{0}}]"
+        return (
+            f'"{sample}  " 9 0 {us} {us} 0 GROUP="TAU_SAMPLE|TAU_OPENMP" ',
+            f'"{root}  => [CONTEXT] {root}  => {sample}  " 9 0 {us} {us} 0 GROUP="TAU_SAMPLE|TAU_OPENMP" ',
+        )
+
+    whole = f'"{root}  " 1 0 4000000 4000000 0 GROUP="TAU_USER" '
+    context = f'"[CONTEXT] {root}  " 9 0 4000000 4000000 0 GROUP="TAU_SAMPLE_CONTEXT" '
+    waiting = (*sampled("__kmp_fork_barrier(int, int)", 2_500_000), *sampled("__GI___sched_yield", 500_000))
+    first = write_profile(tmp_path, 0, whole, context, *sampled("smooth", 4_000_000))
+    first.rename(tmp_path / "first")
+    write_profile(tmp_path, 0, whole, context, *sampled("smooth", 1_000_000), *waiting).rename(
+        tmp_path / "profile.0.0.1"
+    )
+    (tmp_path / "first").rename(first)
+    profile = tau.advisor_read(tmp_path)
+    assert len(profile.processors) == 2
+    gaps = {gap.name: gap.seconds for gap in gapwatch.load(tmp_path).gaps}
+    assert gaps["L"] == pytest.approx(1.5, rel=0.05), "4 s on one thread, 1 s on the other"

@@ -51,6 +51,13 @@ def strip_sampling(part: str) -> str:
     return part.partition("] ")[2].strip() if is_sampling(part) else part
 
 
+#: In which threads wait for work: functions of OpenMP's runtimes, and of the system's library below them. As of the
+#: program as a whole, their time is idleness of all threads but the first.
+_WAITING: Final = re.compile(
+    r"_*(?:gomp|GOMP|goacc|kmp|kmpc)_\w+|(?:__GI_)?_*(?:sched_yield|pthread_cond_(?:timed)?wait|futex_wait\w*|do_spin)(?:@.*)?"
+)
+
+
 def build_node(part: str, groups: Iterable[str], parent: int) -> CallPathNode:
     """Return the node of the last part of a call path."""
     if is_sampling(part):
@@ -93,7 +100,8 @@ def _build_sampled_node(text: str, parent: int) -> CallPathNode:
     """Return the node of a sampled function; samples of all its lines are one."""
     found = _PLACE.fullmatch(text)
     name, file = (found[1], found[2]) if found and found[1] else (text, None)
-    return CallPathNode(name.strip() or text, Role.USER, file or None, None, parent)
+    role = Role.ROOT if _WAITING.fullmatch(name.partition("(")[0].strip()) else Role.USER
+    return CallPathNode(name.strip() or text, role, file or None, None, parent)
 
 
 def _openmp_role(name: str, groups: frozenset[str]) -> Role | None:
