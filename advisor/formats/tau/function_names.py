@@ -34,6 +34,11 @@ _OPENMP: Final = (
     ("OpenMP_Parallel", Role.OMP_PARALLEL),
     ("OpenMP_Implicit_Task", Role.OMP_PARALLEL),
 )
+#: In which threads wait for work: functions of OpenMP's runtimes, and of the system's library below them. As of the
+#: program as a whole, their time is idleness of all threads but the first.
+_WAITING: Final = re.compile(
+    r"_*(?:gomp|GOMP|goacc|kmp|kmpc)_\w+|(?:__GI_)?_*(?:sched_yield|pthread_cond_(?:timed)?wait|futex_wait\w*|do_spin)(?:@.*)?"
+)
 
 
 def split_path(name: str) -> tuple[str, ...]:
@@ -49,13 +54,6 @@ def is_sampling(part: str) -> bool:
 def strip_sampling(part: str) -> str:
     """Return a part of a call path without what says that it was sampled."""
     return part.partition("] ")[2].strip() if is_sampling(part) else part
-
-
-#: In which threads wait for work: functions of OpenMP's runtimes, and of the system's library below them. As of the
-#: program as a whole, their time is idleness of all threads but the first.
-_WAITING: Final = re.compile(
-    r"_*(?:gomp|GOMP|goacc|kmp|kmpc)_\w+|(?:__GI_)?_*(?:sched_yield|pthread_cond_(?:timed)?wait|futex_wait\w*|do_spin)(?:@.*)?"
-)
 
 
 def build_node(part: str, groups: Iterable[str], parent: int) -> CallPathNode:
