@@ -90,9 +90,9 @@ def describe_unanswered(
         return ()
     gap = max(left, key=lambda one: one.seconds)
     promised_s = promised[gap.name]
-    about = f"the items are about {format_seconds(promised_s)} of it" if promised_s else "no item is about it"
+    about = f"the items address {format_seconds(promised_s)} of it" if promised_s else "no item addresses it"
     amount = f"{format_seconds(gap.seconds)}, {format_share(gap.share)} of the run"
-    text = f"What to do about {gap.name} ({amount}{_name_place(gap)}): {about}"
+    text = f"How to reduce {gap.name} ({amount}{_name_place(gap)}): {about}"
     certain_s = gap.seconds - doubtful_seconds(profile, gap.name)
     if certain_s < (1.0 - ANSWERED) * gap.seconds:
         text += "; the rest may be the doing of other programs: record it again when less else runs, or longer"

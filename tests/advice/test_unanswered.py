@@ -29,7 +29,7 @@ def test_a_large_gap_that_no_item_is_about_is_named_with_its_place() -> None:
     (told,) = found
     assert (told.kind, told.subject) == (UNANSWERED, "C'")
     assert told.text == (
-        "What to do about C' (20.0 s, 42.6 % of the run, most of it in exchange at halo.c:12): no item is about it."
+        "How to reduce C' (20.0 s, 42.6 % of the run, most of it in exchange at halo.c:12): no item addresses it."
     )
 
 
@@ -38,7 +38,7 @@ def test_an_item_answers_a_gap_from_a_fifth_of_it_on(expected_s: float, *, is_le
     item = replace(advice_samples.recommendation(gap="C'"), expected_s=expected_s)
     found = describe_unanswered(RUN, [a_gap("C'", 20.0)], [item])
     assert bool(found) == is_left
-    assert all("the items are about 3.90 s of it" in told.text for told in found)
+    assert all("the items address 3.90 s of it" in told.text for told in found)
 
 
 def test_what_an_item_wins_at_most_answers_where_no_more_is_known() -> None:
@@ -74,4 +74,4 @@ def test_the_screen_shows_what_is_left_before_what_is_missing() -> None:
     found = describe_unanswered(RUN, [a_gap("C'", 20.0)], [advice_samples.recommendation()])
     assert found
     text = render_screen(replace(advice, findings=found), Page(200))
-    assert text.index("What this run cannot show") < text.index("What to do about C'") < text.index("bounds M")
+    assert text.index("What this run cannot show") < text.index("How to reduce C'") < text.index("bounds M")

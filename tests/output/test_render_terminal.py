@@ -140,7 +140,7 @@ def test_where_ranks_took_turns_on_cores_the_run_with_fewer_comes_first() -> Non
     assert f"next: {fewer.collect}" in text
     advised = replace(samples.full(), grade=advice.grade)
     assert f"next: {fewer.collect}" not in " ".join(render_screen(advised, Page(120)).split())
-    left = Finding("advice", UNANSWERED, "D", "What to do about D (1.00 s): no item is about it.")
+    left = Finding("advice", UNANSWERED, "D", "How to reduce D (1.00 s): no item addresses it.")
     assert f"next: {fewer.collect}" in " ".join(render_screen(replace(advised, findings=(left,)), Page(120)).split())
 
 
