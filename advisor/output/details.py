@@ -85,17 +85,13 @@ def _no_help(advice: Advice, page: Page) -> list[Text]:
         lines += render_heading(title, page, note) if listed else []
         for item, gain_s in sorted(listed, key=lambda each: -each[1]):
             gain = numbers.format_duration(max(gain_s, 0.0))
-            between = f" ({_format_interval(item.interval_s)})" if item.interval_s is not None else ""
+            between = f" ({numbers.format_interval(item.interval_s)})" if item.interval_s is not None else ""
             lines += render_bullet(f"{_name_change(item, page)}: {gain}{between}", page)
     left_out = [item for item in advice.dismissed if item.gain_s is None]
     lines += render_heading("Changes that were not simulated", page, "the run is too large for all") if left_out else []
     for item in left_out:
         lines += render_bullet(_name_change(item, page), page)
     return lines
-
-
-def _format_interval(interval_s: tuple[float, float]) -> str:
-    return " to ".join(map(numbers.format_duration, interval_s))
 
 
 def _name_change(item: Dismissed, page: Page) -> str:

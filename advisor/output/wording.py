@@ -185,11 +185,10 @@ def select_command(advice: Advice) -> str | None:
     Where devices were not recorded, or what the one recorded thread waits for, nothing else tells what the run does.
     Where a large gap is known and no action is about it, grave doubts that another run removes come first.
     """
-    doubts = [note.collect for note in worst_notes(advice)]
+    worst = worst_notes(advice)
+    doubts = [note.collect for note in worst]
     unseen = [note.collect for note in advice.grade.notes if note.name in (DEVICES_UNSEEN, OTHERS_UNRECORDED)]
-    grave = [
-        note.collect for note in worst_notes(advice) if note.penalty >= _GRAVE and _RECORDS.search(note.collect or "")
-    ]
+    grave = [note.collect for note in worst if note.penalty >= _GRAVE and _RECORDS.search(note.collect or "")]
     needs = [need.command for need in advice.needs]
     bounds = [bound.collect for bound in advice.bounds if bound.seconds is None]
     doubtful = advice.verdict == "insufficient evidence" and not is_open(advice)
