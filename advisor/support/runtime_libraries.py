@@ -1,4 +1,4 @@
-"""Which functions belong to communication libraries and the dynamic linker, by library and name.
+"""Which functions belong to communication libraries, OpenMP's runtimes and the dynamic linker, by library and name.
 
 MPI polls while it waits: instructions and CPU time spent there are no work of the program.
 """
@@ -22,6 +22,7 @@ _INTERNAL: Final = re.compile(
     r"_*((ompi|opal|orte|prte|mca|pmix|PMIX|PMIx|OPAL|ucp|uct|ucs|ucm|psm2|MPIDI?|MPIR|MPIU|MPII|MPL|HYD|PMPI|MPI|"
     r"hwloc)_|MPIDI[A-Z]|MPIR[A-Z])\w+(\.\w+)*"
 )
+_OPENMP: Final = re.compile(r"_*(gomp|GOMP|goacc|kmp|kmpc)_\w+")
 _LINKING: Final = re.compile(r"_+dl_\w+(\.\w+)*|do_lookup_x|check_match|do_lookup_unique")
 
 
@@ -38,6 +39,11 @@ def is_loader(path: str) -> bool:
 def is_communication_function(name: str) -> bool:
     """Return whether ``name`` is that of a function of an MPI implementation."""
     return _INTERNAL.fullmatch(name) is not None
+
+
+def is_openmp_function(name: str) -> bool:
+    """Return whether ``name`` is that of a function of a runtime of OpenMP."""
+    return _OPENMP.fullmatch(name) is not None
 
 
 def is_linking_function(name: str) -> bool:

@@ -11,7 +11,11 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor.support.runtime_libraries import is_communication_function, is_communication_library
+from advisor.support.runtime_libraries import (
+    is_communication_function,
+    is_communication_library,
+    is_openmp_function,
+)
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 
@@ -26,7 +30,6 @@ KERNEL: Final = "kernel"
 UNKNOWN: Final = "unknown code"
 _MPI: Final = tuple(role for role in Role if Role.INIT <= role <= Role.LOCAL)
 _THREAD_LIBRARY: Final = re.compile(r"lib(gomp|omp|iomp5|omp5|nvomp)[-.\d]*\.so[.\d]*")
-_THREAD_FUNCTION: Final = re.compile(r"_*(gomp|GOMP|goacc|kmp|kmpc)_\w+")
 #: What starts the body of a parallel region: the function next to it on the stack.
 _FORK: Final = re.compile(r"GOMP_parallel\w*|gomp_thread_start|__kmp_invoke_microtask|__kmp_fork_call|__kmpc_fork_call")
 _BODY: Final = re.compile(r".*(\._omp_fn\.\d+|\.omp_outlined\w*(\.\d+)?|_omp_outlined\w*)")
@@ -99,7 +102,7 @@ def _find_thread_runtime(user: Sequence[StackFrame]) -> CodeRegion | None:
 def _is_runtime(frame: StackFrame) -> bool:
     if frame.object is not None and _THREAD_LIBRARY.fullmatch(frame.object.rsplit("/", 1)[-1]):
         return True
-    return frame.symbol is not None and _THREAD_FUNCTION.fullmatch(frame.symbol) is not None
+    return frame.symbol is not None and is_openmp_function(frame.symbol)
 
 
 def _find_io_call(stack: Sequence[StackFrame], user: Sequence[StackFrame]) -> CodeRegion | None:

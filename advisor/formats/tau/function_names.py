@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from advisor.support.runtime_libraries import is_openmp_function
 from advisor.trace.callpaths.records import CallPathNode
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
@@ -34,11 +35,8 @@ _OPENMP: Final = (
     ("OpenMP_Parallel", Role.OMP_PARALLEL),
     ("OpenMP_Implicit_Task", Role.OMP_PARALLEL),
 )
-#: In which threads wait for work: functions of OpenMP's runtimes, and of the system's library below them. As of the
-#: program as a whole, their time is idleness of all threads but the first.
-_WAITING: Final = re.compile(
-    r"_*(?:gomp|GOMP|goacc|kmp|kmpc)_\w+|(?:__GI_)?_*(?:sched_yield|pthread_cond_(?:timed)?wait|futex_wait\w*|do_spin)(?:@.*)?"
-)
+#: Functions of the system's library in which OpenMP's runtimes let threads wait for work.
+_WAITING: Final = re.compile(r"(?:__GI_)?_*(?:sched_yield|pthread_cond_(?:timed)?wait|futex_wait\w*|do_spin)(?:@.*)?")
 
 
 def split_path(name: str) -> tuple[str, ...]:
@@ -95,10 +93,14 @@ def _build_named_node(text: str, groups: frozenset[str], parent: int) -> CallPat
 
 
 def _build_sampled_node(text: str, parent: int) -> CallPathNode:
-    """Return the node of a sampled function; samples of all its lines are one."""
+    """Return the node of a sampled function; samples of all its lines are one.
+
+    As of the program as a whole, time in which threads wait for work is idleness of all but the first.
+    """
     found = _PLACE.fullmatch(text)
     name, file = (found[1], found[2]) if found and found[1] else (text, None)
-    role = Role.ROOT if _WAITING.fullmatch(name.partition("(")[0].strip()) else Role.USER
+    function = name.partition("(")[0].strip()
+    role = Role.ROOT if is_openmp_function(function) or _WAITING.fullmatch(function) else Role.USER
     return CallPathNode(name.strip() or text, role, file or None, None, parent)
 
 
