@@ -58,7 +58,7 @@ def test_operators_are_known_where_several_are_called_like_their_region(tmp_path
     ("name", "bare"),
     [
         ("std::ostream& std::operator<< <char>(std::ostream&, char const*)", "std::operator<<"),
-        ("std::vector<unsigned int, std::allocator<int> >::operator[](unsigned long) const", ">::operator[]"),
+        ("std::vector<int, A<int> >::operator[](long) const", "std::vector<int, A<int> >::operator[]"),
         ("operator new[](unsigned long)", "operator new[]"),
         ("bool operator==<int>(A<int> const&, A<int> const&)", "operator=="),
         ("main::{lambda(int)#1}::operator()(int) const", "main::{lambda(int)#1}::operator()"),
@@ -66,6 +66,10 @@ def test_operators_are_known_where_several_are_called_like_their_region(tmp_path
         ("operators::apply(int)", "operators::apply"),
         ("double cooperator<int>(double)", "cooperator<int>"),
         ("void step<double>(double*) [clone .isra.0]", "step<double>"),
+        ("double sum<int, A<B C> >(int (*)(int), D<E F>)", "sum<int, A<B C> >"),
+        ("(anonymous namespace)::relax<2>(double)", "(anonymous namespace)::relax<2>"),
+        (f"void sweep<{'Grid, ' * 10}2>::run(int)", "sweep<...>::run"),
+        (f"bool less<{'Grid, ' * 10}2>::operator()<int>(int)", "less<...>::operator()"),
     ],
 )
 def test_a_bare_name_has_neither_type_nor_arguments(name: str, bare: str) -> None:

@@ -76,6 +76,8 @@ def test_the_frame_pointer_is_a_register_where_it_points_to_no_frame() -> None:
         ("rand_r", None),
         ("qsort", "sort"), ("qsort_r@@GLIBC_2.8", "sort"), ("msort_with_tmp.part.0", "sort"), ("_quicksort", "sort"),
         ("heapsort_r", "sort"), ("quicksort_rows", None), ("sort", None),
+        ("std::sort", "sort"), ("std::__introsort_loop<double*, long>", "sort"), ("std::__1::__sort<int*>", "sort"),
+        ("std::__unguarded_partition<...>", "sort"), ("std::__adjust_heap<...>", None), ("std::sorted_view<int>", None),
         ("libgfortran.so.5.0.0", "text"), ("libgfortran.so.5", "text"), ("_gfortran_matmul_r8", None),
     ],
 )  # fmt: skip

@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from typing import Final
 
 from advisor.support.child_process import run_child
+from advisor.support.template_names import mask_template_arguments, shorten_name
 
 _LIBRARIES: Final = ("libstdc++.so.6", "libc++abi.so.1", "libc++.1.dylib")
 _LIMIT_S: Final = 10.0
@@ -78,7 +79,8 @@ def _ask_filter(name: str) -> str | None:
 
 def strip_parameters(name: str) -> str:
     """Return the name of a function without its type, arguments and marks of compilers, to compare it loosely."""
-    operator = _OPERATOR.search(name)
-    if operator is not None:
-        return name[: operator.start()].rpartition(" ")[2] + operator[0].rstrip()
-    return _ARGUMENTS.sub("", name).rpartition(" ")[2]
+    masked = mask_template_arguments(name)
+    operator = _OPERATOR.search(masked)
+    end = operator.start() if operator is not None else len(_ARGUMENTS.sub("", masked))
+    begin = masked.rfind(" ", 0, end) + 1
+    return shorten_name(name[begin:end] + (operator[0].rstrip() if operator is not None else ""))

@@ -17,7 +17,7 @@
 #define sigev_notify_thread_id _sigev_un._tid
 #endif
 #define PER_SECOND 250
-#define FRAMES 24
+#define FRAMES 32
 
 static uintptr_t text_begin, text_end; /* code of the program itself */
 static int ready, period_ns = 1000000000 / PER_SECOND;
@@ -35,7 +35,7 @@ static int look(struct dl_phdr_info *info, size_t size, void *unused) {
 }
 
 /* Where the code of the program itself stands that called what `frames` begin with, skipping our own, and what called
-   that: the first may be a template of a library. */
+   that: the first may be a template of a library, which calls itself when it sorts. */
 static void find_callers(struct gw_sample *sample) {
   void *frames[FRAMES];
   int count = backtrace(frames, FRAMES), at = 0;
@@ -43,6 +43,7 @@ static void find_callers(struct gw_sample *sample) {
   for (int stored = 0, found = 0; ++at < count && stored < 4;) {
     uintptr_t address = (uintptr_t)frames[at];
     int inside = address - text_begin < text_end - text_begin;
+    if (stored && sample->callers[stored - 1] == address) continue;
     if (inside || (!found && stored < 2)) sample->callers[stored++] = address;
     found |= inside;
   }
@@ -92,12 +93,26 @@ static void tick(int number, siginfo_t *info, void *state) {
     keep_registers(t, context);
     gw_depth++;
     sample->callers[3] = gw_python(&sample->callers[2], 1);
-    if (!sample->callers[3] && (uintptr_t)sample->address - text_begin >= text_end - text_begin) find_callers(sample);
+    if (!sample->callers[3]) find_callers(sample);
     gw_depth--;
     sample->time_ns = gw_now();
     t->samples.used += sizeof *sample;
   }
   errno = saved;
+}
+
+/* How long a cycle of the processor's clock takes, in ps: additions that wait for each other take one each. */
+static unsigned measure_cycle(void) {
+  uint64_t best = UINT64_MAX;
+#if defined __x86_64__
+  for (int round = 0; round < 8; round++) {
+    uint64_t begin = gw_now(), sum = 0;
+    for (int i = 0; i < 10; i++) __asm__ volatile(".rept 1000\n\tadd $1, %0\n\t.endr" : "+r"(sum));
+    uint64_t lasted = gw_now() - begin;
+    if (lasted < best) best = lasted;
+  }
+#endif
+  return best == UINT64_MAX ? 0 : (unsigned)(best / 10);
 }
 
 void gw_sampling_prepare(void) {
@@ -117,6 +132,7 @@ void gw_sampling_prepare(void) {
   sigfillset(&action.sa_mask);
   ready = !sigaction(signal, &action, NULL);
   gw_tell("sampling %d", 1000000000 / period_ns);
+  gw_tell("cycle %u", measure_cycle());
 }
 
 /* When a thread's first sample is due. Kernels look at such timers only as their clock ticks, mostly every 4 ms. Threads

@@ -21,6 +21,7 @@ from advisor.formats.recording.object_copies import ObjectCopy, find_copy, flatt
 from advisor.formats.recording.python_frames import count_python, name_python_function, share_python
 from advisor.formats.recording.recorded_threads import map_processors, teams_of
 from advisor.formats.recording.sampled_places import (
+    collect_progress,
     collect_registers,
     count_by_processor,
     count_places,
@@ -32,11 +33,14 @@ from advisor.model.records import Note, Region
 from advisor.model.units import format_share
 from advisor.support.outlined_functions import is_outlined, name_parallel_body
 from advisor.support.system_sources import is_system_source
+from advisor.support.template_names import mask_template_arguments, shorten_name
 from advisor.trace.library_functions import classify_library_function
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
 from advisor.trace.recordings.layout import PYTHON_BIT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from advisor.formats.recording.contents import Recording
@@ -51,7 +55,7 @@ FEW: Final = 100
 LEAST_SHARE: Final = 0.002
 
 #: What stands before the parameters of a C++ function.
-_PARAMETERS: Final = re.compile(r"(?:\(anonymous namespace\)|operator\s*\(\)|[^(])*")
+_PARAMETERS: Final = re.compile(r"(?:operator\s*\(\)|[^(])*")
 #: Names inside of system libraries: ``__exp_fma``, ``__memmove_avx_unaligned_erms``, ``__GI___log``, ``__libc_malloc``.
 _VARIANT: Final = re.compile(
     r"_+(?:GI_+)?(?:ieee754_|libc_)?([a-z]\w*?)(?:_(?:fma4?|avx\w*|sse\w*|evex\w*|unaligned\w*|erms|finite|c))*"
@@ -105,6 +109,7 @@ def divide_computation(profile: Profile, recording: Recording) -> Profile:
         sampled_processors=count_by_processor(inside, map_processors(profile)),
         sampled_registers=collect_registers(inside),
         sampled_pairs=pair_registers(inside),
+        sampled_progress=collect_progress(inside),
         notes=(*profile.notes, _note(everything, recording)),
     )
 
@@ -236,15 +241,21 @@ def _function(
         if is_outlined(inner.function):  # without lines, its function is all that tells one region from another
             return (_OUTLINED if inner.line else (name_parallel_body(inner.function), None)), None
         inner = _find_line(found[0]) or inner
-        return (_without_parameters(inner.function.partition("@")[0]), short_path(inner.file)), inner.line
+        place = inner if not is_system_source(inner.file or "") else _find_own_caller(found[1:]) or inner
+        template = found[0][-1] if place is not inner else inner
+        return (_name_function(template.function), short_path(place.file)), place.line
     own = [at for at, path in enumerate(where) if at and path == process.program]
     called = own[0] if own else 0
     entry = found[called - 1] if called else found[0]  # what the program called, of what that calls in turn
     name = _plain_name(entry[-1].function) if entry else PurePath(where[0]).name
-    callers = [line for at in own if (line := _find_line(found[at]))]
-    written = (line for line in callers if not is_system_source(line.file or ""))  # no template of a library
-    caller = next(written, callers[0] if callers else None)
+    caller = _find_own_caller([found[at] for at in own])
     return (name, short_path(caller.file) if caller else None), caller.line if caller else None
+
+
+def _find_own_caller(frames: Sequence[tuple[CodePlace, ...]]) -> CodePlace | None:
+    """Return the innermost caller with a line that is no template of a library, else the innermost one with a line."""
+    callers = [line for each in frames if (line := _find_line(each))]
+    return next((line for line in callers if not is_system_source(line.file or "")), next(iter(callers), None))
 
 
 def _find_line(frames: tuple[CodePlace, ...]) -> CodePlace | None:
@@ -254,8 +265,14 @@ def _find_line(frames: tuple[CodePlace, ...]) -> CodePlace | None:
 
 def _without_parameters(function: str) -> str:
     """Return the name of a C++ function without its parameters; ``operator()`` and unnamed namespaces stay."""
-    found = _PARAMETERS.match(function)
-    return found[0].rstrip() if found and found[0].strip() else function
+    found = _PARAMETERS.match(mask_template_arguments(function))
+    return shorten_name(function[: found.end()].rstrip() if found and found[0].strip() else function)
+
+
+def _name_function(function: str) -> str:
+    """Return how people call a function of the program, or a template of the C++ library in it."""
+    name = _without_parameters(function.partition("@")[0])
+    return "std::sort" if classify_library_function(name) == "sort" else name
 
 
 def _plain_name(function: str) -> str:

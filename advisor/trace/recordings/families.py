@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 #: What a child of fork has as its parent had it, and what it only adds to.
 _SAME: Final = (
     "program", "arguments", "clock", "real_s", "monotonic_s", "mpi", "cores", "interpreter", "samples_per_s",
-    "prices",
+    "cycle_s", "prices",
 )  # fmt: skip
 _ADDED_TO: Final = ("functions", "files", "python", "objects")
 _NEVER: Final = 1 << 62

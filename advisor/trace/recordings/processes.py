@@ -117,6 +117,7 @@ class Process:
     children_s: float = 0.0
     forked_ns: int | None = None
     samples_per_s: int = 0
+    cycle_s: float = 0.0
     prices: Prices = field(default_factory=Prices)
     full: tuple[str, int] | None = None
     ended: bool = False
@@ -343,6 +344,7 @@ _LINES: Final[dict[str, Callable[[Process, str], None]]] = {
     "thread-end": _take_thread_end,
     "stored": _take_stored,
     "usage": _take_usage,
+    "cycle": lambda process, rest: setattr(process, "cycle_s", 1e-12 * int(rest)),
     "sampling": lambda process, rest: setattr(process, "samples_per_s", int(rest)),
     "machine": _take_machine,
     "children": lambda process, rest: setattr(process, "children_s", _seconds(rest)),
