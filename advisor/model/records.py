@@ -195,19 +195,18 @@ class Profile:
     """One run of one program, as far as it was measured; ``program`` is empty where the format does not name it.
 
     ``actual_s`` is the run's wall time, NaN where only operations were counted or CPU times taken (``has_run_time``).
-    ``phases`` holds one phase of kind ``whole`` when the tool recorded none. ``outside`` maps parts of the
-    run that lie in no phase (``start-up``, ``shutdown``, ``not running``, ``idle``) to seconds per processor
-    (Q,): over all phases a processor's wall time plus its outside seconds is ``actual_s``. ``counts`` maps a
-    count (``calls``, ``messages``, ``bytes``, ``source_ops.fp_add``, ``compiled_ops.load``, ``scheduled_cycles``,
-    ``misses.L1`` …) to an array (regions, processors). ``status`` gives the status of each measure. ``executable`` is
-    the path of the program's file where the run was recorded, ``job`` the batch job that it was part of, by the name
-    that its scheduler gives it. ``command`` is the command line of which all processes together were accounted for,
-    with what launched them, where nothing was recorded inside of them. ``devices`` is the account of a run with
-    accelerators: then its bounds and gaps are those of ``DEVICE_LEVELS``. ``sampled_code`` holds the places in its file
-    where samples found the program, in bytes from the beginning, each with its number of samples;
-    ``sampled_processors`` the same by processor, rows of place, processor and samples (rows, 3), empty where that is
-    not known; ``sampled_registers`` what the registers of integers held at some of them in one thread, (samples, 16) in
-    the order of ``REGISTER_NAMES``, ``sampled_pairs`` the same in two threads of a process, (2, samples, 16).
+    ``phases`` holds one phase of kind ``whole`` when the tool recorded none. ``outside`` maps parts of the run that lie
+    in no phase (``start-up``, ``shutdown``, ``not running``, ``idle``) to seconds per processor (Q,): over all phases a
+    processor's wall time plus its outside seconds is ``actual_s``. ``counts`` maps a count (``calls``, ``messages``,
+    ``bytes``, ``source_ops.fp_add``, ``compiled_ops.load``, ``scheduled_cycles``, ``misses.L1`` …) to an array
+    (regions, processors). ``status`` gives the status of each measure. ``executable`` is the path of the program's file
+    where the run was recorded, ``job`` its batch job, as the scheduler calls it. ``command`` is the command line of
+    which all processes together were accounted for, with what launched them, where nothing was recorded inside of them.
+    ``devices`` is the account of a run with accelerators: then its bounds and gaps are those of ``DEVICE_LEVELS``.
+    ``sampled_code`` holds the places in the program's file, in bytes, at which there are samples, and their number;
+    ``sampled_processors`` the same by processor, (place, processor, samples), empty if not known; ``sampled_registers``
+    what registers (``REGISTER_NAMES``) held at some of them in one thread, (samples, 16), ``sampled_pairs`` in two,
+    (2, samples, 16), ``sampled_progress`` at two samples in a row, with their CPU cycles and places, (pairs, 2, 18).
     """
 
     program: str
@@ -239,6 +238,7 @@ class Profile:
     sampled_processors: IntArray = field(default_factory=lambda: np.zeros((0, 3), dtype=np.int64), compare=False)
     sampled_registers: Mapping[int, npt.NDArray[np.uint64]] = field(default_factory=dict)
     sampled_pairs: Mapping[int, npt.NDArray[np.uint64]] = field(default_factory=dict)
+    sampled_progress: Mapping[int, npt.NDArray[np.uint64]] = field(default_factory=dict)
 
     @property
     def ranks(self) -> int:

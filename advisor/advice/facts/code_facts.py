@@ -40,6 +40,7 @@ _KINDS: Final = {
     "code.scatter_share": "scatter",
     "code.guess_share": "guess",
     "code.quotient_share": "quotient",
+    "code.streamed_share": "streamed",
     "code.shape_share": "shape",
     "code.baseline_share": "baseline",
     "code.branch_share": "branch",

@@ -25,6 +25,7 @@ CODE: Final = (
         code.scatter_share  | share | seconds of waiting for loads at addresses that are computed anew / computation
         code.guess_share    | share | seconds of waiting for branches that were guessed wrong / computation
         code.quotient_share | share | seconds of waiting for divisions and remainders of integers / computation
+        code.streamed_share | share | seconds in inner loops that wait for memory they go through in order / computation
         code.shape_share    | share | seconds in inner loops that go along memory in steps known at run time only
         code.baseline_share | share | seconds in floating-point code for the oldest processors (no AVX) / computation
         code.branch_share   | share | seconds in scalar inner loops that branch / computation
@@ -58,7 +59,7 @@ CODE: Final = (
         code.lock_cost_s      | s     | the same and waiting for locks that is not due to other programs, per processor
         code.text_share       | share | seconds in turning numbers into text and back (printf, strtod, <<) / computation
         code.random_share     | share | seconds in rand, random, drand48 and the like / computation
-        code.sort_share       | share | seconds in qsort, without the function that compares / computation
+        code.sort_share       | share | seconds in sorting by the library, without code of the program / computation
         code.string_share     | share | seconds in strcmp, strstr, memchr and the like / computation
         code.length_share     | share | seconds in strlen, strcat and the like / computation
     """),

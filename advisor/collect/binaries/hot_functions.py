@@ -141,12 +141,12 @@ class FunctionCode:
         well; ``search``: those that only look for an element, which are not ``strided``, as no other order would do;
         ``pointer``, ``chain`` and ``scatter``: waiting for loads, by how their addresses come about, ``guess``: for
         branches that were guessed wrong, ``quotient``: for divisions of integers (``WaitKind``), all of a loop that
-        these hold up.
+        these hold up; ``streamed``: waiting for memory that they go through in order, which vectors would not shorten.
         """
         loops = list(zip(self.loops, self.time_shares(), strict=True))
         reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)
         for one, share in loops:
-            if one.scalar_reason is not None and one.begin not in self.calling_math:
+            if one.scalar_reason is not None and one.begin not in self.calling_math and not one.streams:
                 reasons[one.scalar_reason] += share
 
         def sum_of(holds: Callable[[InnerLoop], object]) -> float:
@@ -169,6 +169,7 @@ class FunctionCode:
             "fixed": sum_of(_is_shared) + self._atomic_share(),
             "branches": sum_of(lambda one: one.branches),
             "search": sum_of(lambda one: one.searches),
+            "streamed": sum_of(lambda one: one.streams and not _is_mostly(one, one.strided)),
             **self._wait_shares(loops),
         }
 
@@ -219,8 +220,11 @@ def _arithmetic_share(loop: InnerLoop, share: float, samples: FunctionSamples | 
 
 
 def _computes(loop: InnerLoop) -> bool:
-    """Return whether a loop spends its time on floating-point arithmetic, and no iteration waits for the one before."""
-    return not loop.recurs and not loop.is_short and _floating(loop) >= _COMPUTING * loop.instructions
+    """Return whether a loop spends its time on floating-point arithmetic, and waits for nothing else.
+
+    Neither for the iteration before nor for memory.
+    """
+    return not (loop.recurs or loop.is_short or loop.streams) and _floating(loop) >= _COMPUTING * loop.instructions
 
 
 def _floating(loop: InnerLoop) -> int:
@@ -257,11 +261,12 @@ def analyze_function(
     sampled: Mapping[int, int] | None = None,
     registers: Mapping[int, Registers] | None = None,
     pairs: Mapping[int, Registers] | None = None,
+    progress: Mapping[int, Registers] | None = None,
 ) -> FunctionCode:
     """Return what the code of a function tells; raises ``UsageError`` where it can't be disassembled.
 
     ``sampled`` are the samples in it by address, ``registers`` what these held at some of them, ``pairs`` the same in
-    two threads.
+    two threads, ``progress`` at two samples of one.
     """
     code = free_frame_pointer(disassemble(image, symbol.begin, symbol.end))
     samples = read_samples(code, sampled or {}, registers or {})
@@ -271,7 +276,7 @@ def analyze_function(
             divides=_share_of_waits(samples, "divider", loop) >= _HELD_UP,
             shares_lines=find_sharing([one for one in code if loop.begin <= one.address < loop.end], pairs or {}),
         )
-        for loop in find_inner_loops(code, sampled, registers)
+        for loop in find_inner_loops(code, sampled, registers, progress)
         if not _communicates(image, loop)
     )
     inside = [one for one in code if any(loop.begin <= one.address < loop.end for loop in loops)] or list(code)

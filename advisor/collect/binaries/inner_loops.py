@@ -22,9 +22,10 @@ from advisor.collect.binaries.registers import find_steps, find_writes
 from advisor.collect.binaries.sampled_addresses import read_constants, read_steps
 from advisor.collect.binaries.search_loops import is_search
 from advisor.collect.binaries.spin_loops import is_spin
+from advisor.collect.binaries.streaming import waits_for_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from advisor.collect.binaries.disassembly import Instruction
     from advisor.collect.binaries.loop_accesses import Terms
@@ -44,11 +45,12 @@ def find_inner_loops(
     code: Sequence[Instruction],
     sampled: Mapping[int, int] | None = None,
     registers: Mapping[int, Registers] | None = None,
+    progress: Mapping[int, Registers] | None = None,
 ) -> tuple[InnerLoop, ...]:
     """Return the innermost loops of a function, in the order of their addresses.
 
     Where samples by address show that a loop spends its time around the short ones in it, it counts instead of them.
-    ``registers`` are what these held at some of the samples.
+    ``registers`` are what these held at some of the samples, ``progress`` at two one after the other.
     """
     first = code[0].address if code else 0
     spans = {
@@ -74,7 +76,7 @@ def find_inner_loops(
         body = [one for one in code if begin <= one.address < end]
         if body:
             depth = len({other[0] for other in spans if other[0] <= begin and end <= other[1]})
-            loop = _describe_loop(body, depth, _find_nest(code, spans, (begin, end)), registers or {})
+            loop = _describe_loop(body, depth, _find_nest(code, spans, (begin, end)), registers or {}, progress or {})
             found.append(replace(loop, around=(begin, end) in absorbed))
     return tuple(found)
 
@@ -120,8 +122,22 @@ def _find_nest(
     )
 
 
+def _group_accesses(
+    accesses: Mapping[int, Access], steps_at: Callable[[int], Mapping[str, int | str]], writes: Mapping[str, int]
+) -> dict[tuple[Terms, int | str | None], list[Access]]:
+    """Return the accesses of a loop, by their numbers, by the registers of the address and its step."""
+    groups: dict[tuple[Terms, int | str | None], list[Access]] = {}
+    for at, access in accesses.items():
+        groups.setdefault((access.terms, step_of(access.terms, steps_at(at), writes)), []).append(access)
+    return groups
+
+
 def _describe_loop(
-    body: Sequence[Instruction], depth: int, nest: LoopNest | None, registers: Mapping[int, Registers]
+    body: Sequence[Instruction],
+    depth: int,
+    nest: LoopNest | None,
+    registers: Mapping[int, Registers],
+    progress: Mapping[int, Registers],
 ) -> InnerLoop:
     writes = find_writes(body)
     constants = read_constants(body, writes, registers)
@@ -129,18 +145,18 @@ def _describe_loop(
     steps = read_steps(coded, body, constants)
     scalar, packed, slow = count_arithmetic(body)
     accesses = find_accesses(body, steps)
-    groups: dict[tuple[Terms, int | str | None], list[Access]] = {}
-    for at, access in accesses.items():
-        step = step_of(access.terms, derive_steps(body, at, steps, writes, constants), writes)
-        groups.setdefault((access.terms, step), []).append(access)
+    groups = _group_accesses(accesses, lambda at: derive_steps(body, at, steps, writes, constants), writes)
     rows = {each.terms for at, each in accesses.items() if nest is not None and nest.strides_across_rows(at, each)}
     counts = count_accesses(groups, rows, (coded, writes))
+    walks = {terms: step for terms, step in groups if isinstance(step, int) and step}
     floating = tuple(one.address for one in body if is_arithmetic(one))
     integers = () if floating else find_scalar_integers(body, find_unit_strides(body, steps, writes))
     recurs = counts.reads_back or has_recurrence(body) or (bool(scalar or integers) and has_integer_recurrence(body))
     packed_integers = () if floating else find_packed_integers(body)
     jumps = [one for one in body[:-1] if one.jumps and one.mnemonic != "jmp"]
-    calls = [one for one in body if one.mnemonic == "call"]
+    calls = tuple(one.target for one in body if one.mnemonic == "call")
+    sums = count_ordered_sums(body)
+    known = not (recurs or counts.indexed or calls)
     return InnerLoop(
         begin=body[0].address,
         end=body[-1].address + body[-1].size,
@@ -157,9 +173,9 @@ def _describe_loop(
         fixed_updates=counts.fixed,
         locked=sum(one.mnemonic.startswith("lock ") for one in body),
         branches=len(jumps),
-        ordered_sums=count_ordered_sums(body),
+        ordered_sums=sums,
         recurs=recurs,
-        calls=tuple(one.target for one in calls),
+        calls=calls,
         arithmetic=floating or packed_integers or integers,
         integers=len(integers),
         packed_integers=len(packed_integers),
@@ -170,6 +186,7 @@ def _describe_loop(
         load_chain=(chain := find_load_chain(body)),
         searches=chain is None and is_search(body, steps),
         spins=is_spin(body, coded),
+        streams=waits_for_memory(body, walks, (sums, slow), registers, progress) if known else None,
         transposes=bool(counts.strided)
         and nest is not None
         and transposes_operand(nest, [terms for terms, _ in groups], rows, (steps, writes)),

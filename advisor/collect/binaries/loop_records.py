@@ -40,6 +40,7 @@ class InnerLoop:
     lie in memory does not matter. ``unshaped`` are those that go along memory, as samples show, though the code takes
     any step. ``trips`` is how many iterations it mostly has, None where samples
     don't tell. ``shares_lines``: two threads store to the same lines of the cache in it, None where samples don't tell.
+    ``streams``: it waits for memory that it goes through in order, None where samples don't tell.
     """
 
     begin: int
@@ -74,6 +75,7 @@ class InnerLoop:
     unshaped: int = 0
     trips: int | None = None
     shares_lines: bool | None = None
+    streams: bool | None = None
 
     @property
     def is_vector(self) -> bool:

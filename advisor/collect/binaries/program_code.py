@@ -54,7 +54,7 @@ LOOP_KINDS: Final[Mapping[str, str]] = {
     "quotient": "quotient", "shape": "shape",
     "strided": "strided", "transposed": "transposed",
     "far": "far", "slow": "division", "fixed": "update", "scalar": "scalar",
-    "baseline": "baseline", "search": "search", "objects": "objects",
+    "baseline": "baseline", "search": "search", "objects": "objects", "streamed": "streamed",
 }  # fmt: skip
 #: What regions that stand for the whole body of a parallel region are called.
 _BODY: Final = ("!$omp parallel", "omp parallel")
@@ -88,9 +88,8 @@ def describe_code(profile: Profile, program: Path) -> Profile:
     found = {**overloaded, **found}
     sampled = locate_samples(profile, image, debug, found)
     found |= {number: one.symbol for number, one in sampled.items()}
-    registers = _by_address(image, profile.sampled_registers)
-    pairs = _by_address(image, profile.sampled_pairs)
-    codes = _read_functions(image, debug, compilation, sampled, (registers, pairs))
+    held = (profile.sampled_registers, profile.sampled_pairs, profile.sampled_progress)
+    codes = _read_functions(image, debug, compilation, sampled, [_by_address(image, places) for places in held])
     codes |= {number: restrict_loops(codes[number], spans) for number, (_, spans) in inlined.items() if number in codes}
     codes |= {
         number: restrict_loops(codes[number], ((at, at + 1) for at in one.samples))
@@ -185,11 +184,11 @@ def _read_functions(
     debug: ElfImage,
     compilation: Compilation,
     sampled: Mapping[int, SampledFunction],
-    registers: tuple[Mapping[int, Registers], Mapping[int, Registers]],
+    registers: Sequence[Mapping[int, Registers]],
 ) -> dict[int, FunctionCode]:
     """Return the code of the functions by region; nothing where it can't be disassembled.
 
-    ``registers`` are those at samples of one thread, and of two.
+    ``registers`` are those at samples of one thread, of two, and at two samples one after the other.
     """
     if image.machine != X86_64 or not can_disassemble():
         return {}

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from advisor.formats.recording.recorded_threads import RecordedThread
     from advisor.model.records import IntArray
 
+#: Two samples this many bytes of code apart, or less, can lie in one loop.
+_NEAR_B: Final = 4096
 #: Of one place the registers of so many samples are kept: enough to tell how much memory a load goes through.
 _MOST_REGISTERS: Final = 400
 
@@ -83,6 +85,29 @@ def collect_registers(samples: Sequence[ProgramSamples]) -> dict[int, npt.NDArra
                 step = -(-len(at) // _MOST_REGISTERS)
                 found[place] = np.array(one.thread.registers[rows[at[::step]]])
     return found
+
+
+def collect_progress(samples: Sequence[ProgramSamples]) -> dict[int, npt.NDArray[np.uint64]]:
+    """Return samples with the next one of their thread, where that lies near, by the place of the first.
+
+    (pairs, 2, 18): registers, CPU time in cycles, place. Nothing where the processor's clock is not known.
+    """
+    parts = []
+    for one in samples:
+        cycle_ns = 1e9 * one.thread.process.cycle_s
+        known = (one.rows < len(one.thread.registers)) & (cycle_ns > 0)
+        rows, places = one.rows[known], one.places[known]
+        near = np.flatnonzero((np.diff(rows) == 1) & (np.abs(np.diff(places)) <= _NEAR_B))
+        for at in (near, near + 1):
+            cycles = (one.thread.samples["cpu_ns"][rows[at]] / cycle_ns if len(at) else np.zeros(0)).astype(np.uint64)
+            parts.append(np.column_stack((one.thread.registers[rows[at]], cycles, places[at].astype(np.uint64))))
+    first, second = (np.concatenate(parts[half::2] or [np.zeros((0, 18), dtype=np.uint64)]) for half in (0, 1))
+    pairs = np.stack((first, second), axis=1)
+    return {place: _thin_out(pairs[at]) for place, at in iterate_groups(pairs[:, 0, -1].astype(np.int64))}
+
+
+def _thin_out(rows: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    return rows[:: -(-len(rows) // _MOST_REGISTERS)]
 
 
 def pair_registers(samples: Sequence[ProgramSamples]) -> dict[int, npt.NDArray[np.uint64]]:
