@@ -31,8 +31,9 @@ run.wall_s run.ranks run.threads run.processors run.cores run.oversubscription r
 run.busy_cores run.bound_threads run.iterations run.has_mpi run.has_openmp run.idle_threads_share run.queue_share
 run.disturbance_share run.others_share
 phase.imbalance phase.rank_imbalance phase.thread_imbalance phase.dynamic_ratio phase.slowest_rank_persistence
+phase.first_rank_ratio
 phase.slowest_differs phase.iterations phase.share phase.closed_by phase.is_serial phase.phases
-phase.work_s phase.alone_share phase.shareable_s wait.task_share code.interpreted_share omp.task_mean_s
+phase.work_s phase.alone_share phase.shareable_s wait.task_share code.interpreted_share omp.task_mean_s omp.confined_s
 wait.late_sender_share wait.late_receiver_share wait.collective_share wait.barrier_share wait.thread_share
 wait.late_root_share wait.answer_share wait.spin_share
 wait.lock_share wait.notices wait.hand_overs wait.hand_over_share wait.interpreter_share
@@ -63,7 +64,7 @@ code.division_share code.update_share code.math_share code.allocation_share code
 code.lock_cost_s code.text_share code.recurrence_share code.random_share code.sort_share
 code.pointer_share code.scatter_share code.guess_share
 code.quotient_share code.shape_share code.chain_share code.baseline_share code.transpose_share
-code.search_share code.string_share code.objects_share code.copied_share code.rebuilt_share
+code.streamed_share code.search_share code.string_share code.objects_share code.copied_share code.rebuilt_share
 code.hashed_share code.length_share code.garbage_share code.import_share code.deep_copy_share
 code.pattern_share
 device.devices device.on_host device.busy_share device.iterations device.kernels device.median_kernel_s
@@ -334,7 +335,10 @@ def test_a_fact_that_fails_is_unknown_and_said(unit: str, compute: object, words
 # ---- whatever a profile holds
 
 #: Facts that depend on who is named first of equals.
-TIES = ("phase.slowest_rank_persistence", "phase.slowest_differs", "phase.thread_imbalance", "run.iterations")
+TIES = (
+    "phase.slowest_rank_persistence", "phase.slowest_differs", "phase.thread_imbalance", "run.iterations",
+    "phase.first_rank_ratio",
+)  # fmt: skip
 SHARES = [fact.name for fact in VOCABULARY if fact.unit == "share" and not fact.name.startswith(("memory", "cache"))]
 
 

@@ -106,7 +106,7 @@ CHANGES = {
     "rebalance": {"ranks", "critical phase", "each phase", "phases", "iterations", "periods"},
     "schedule": {"dynamic", "static", "subdomains"},
     "serial": {"parallel", "overlapped"},
-    "threads": {"kept", "everywhere", "more"},
+    "threads": {"kept", "everywhere", "more", "all cores"},
     "phases": {"fused"},
     "regions": {"merged"},
     "locks": {"private"},
@@ -373,6 +373,6 @@ def test_action_looks_at_a_gap_it_targets_or_at_counts(name: str) -> None:
     action = actions()[name]
     looked_at = {condition["gap"] for condition in conditions(action["when"]) if "gap" in condition}
     facts = {condition["fact"] for condition in conditions(action["when"]) if "fact" in condition}
-    counted = any(fact.startswith(("cache.", "memory.", "processor.", "code.")) for fact in facts)
+    counted = any(fact.startswith(("cache.", "memory.", "processor.", "code.", "omp.confined")) for fact in facts)
     summed = "comm.whole_share" in facts  # of a run without phases, C' is known together with P alone
     assert looked_at & set(action["targets"]) or counted or summed or name == "A-21"

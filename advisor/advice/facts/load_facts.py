@@ -55,6 +55,15 @@ def _rank_imbalance(source: FactSource) -> float | None:
     return _max_to_mean(_rank_work(source, np.mean)) if source.is_work_known else None
 
 
+def _first_rank_ratio(source: FactSource) -> float | None:
+    work = _rank_work(source, np.mean) if source.is_work_known else np.zeros(0)
+    rank = [source.profile.processors[team[0]].rank for _, team in iterate_groups(source.loads.team.master)]
+    others = work[np.array(rank) > 0] if len(work) else work
+    if not len(others) or len(others) == len(work) or others.mean() <= 0:
+        return None
+    return float(work[np.array(rank) == 0].mean() / others.mean())
+
+
 def _thread_imbalance(source: FactSource) -> float | None:
     if not source.is_work_known or any(note.name == UNOBSERVED for note in source.profile.notes):
         return None
@@ -227,6 +236,7 @@ def _sleep_share(source: FactSource) -> float | None:
 VALUES: Final[dict[str, Compute]] = {
     "phase.imbalance": _work_imbalance,
     "phase.rank_imbalance": _rank_imbalance,
+    "phase.first_rank_ratio": _first_rank_ratio,
     "phase.thread_imbalance": _thread_imbalance,
     "phase.dynamic_ratio": _dynamic_ratio,
     "phase.slowest_rank_persistence": _slowest_persistence,

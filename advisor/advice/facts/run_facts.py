@@ -100,6 +100,27 @@ def _bound_threads(source: FactSource) -> float | None:
     return float(max(ratios)) if ratios else None
 
 
+def _confined_seconds(source: FactSource) -> float | None:
+    """Return what a process with one thread, which is bound to one core, would win with its part of the cores.
+
+    In parallel regions, of the process with most of that.
+    """
+    profile, table = source.profile, source.profile.counts.get(BOUND_CORES)
+    if table is None or not profile.cores:
+        return None
+    ranks = np.array([processor.rank for processor in profile.processors])
+    each, threads = np.unique(ranks, return_counts=True)
+    alone = np.isin(ranks, each[threads == 1]) & (table.sum(axis=0) == 1)
+    cores = profile.cores // len(each)
+    threaded = np.array([region.threaded for region in profile.regions], dtype=bool)
+    seconds = np.zeros(len(ranks))
+    for p in source.phases:
+        phase = profile.phases[p]
+        if "cpu_s" in phase.arrays:
+            seconds += phase.arrays["cpu_s"].sum(axis=2)[threaded[phase.regions]].sum(axis=0)
+    return float((seconds * alone).max()) * (1.0 - 1.0 / max(cores, 1))
+
+
 def _polls(profile: Profile) -> bool:
     """Return whether processes hardly ever gave up their cores: they look for messages all the time that they wait."""
     given_up = profile.counts.get("switches.voluntary")
@@ -135,6 +156,7 @@ VALUES: Final[dict[str, Compute]] = {
     "run.shutdown_s": partial(_outside_seconds, "shutdown"),
     "run.iterations": _run_iterations,
     "run.bound_threads": _bound_threads,
+    "omp.confined_s": _confined_seconds,
     "run.has_mpi": partial(_has_paradigm, "mpi"),
     "run.has_openmp": partial(_has_paradigm, "openmp"),
     "run.idle_threads_share": _idle_thread_share,

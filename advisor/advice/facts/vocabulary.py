@@ -69,6 +69,7 @@ _LOAD: Final = (
     *parse_facts("wall_s wait_s sync_s", _TRACE, """
         phase.imbalance       | ratio | max over processors of work / mean over processors
         phase.rank_imbalance  | ratio | the same over ranks, each with the mean of its threads
+        phase.first_rank_ratio | ratio | work of the first rank / mean of the other ranks, each with its threads' mean
         phase.dynamic_ratio   | ratio | sum over iterations of the max over processors / max over processors of the sum
         phase.slowest_rank_persistence | share | iterations where the rank (or thread) slowest overall is slowest
         phase.slowest_differs | yes/no | here the slowest of all parallel phases is over 2 % faster than the slowest
@@ -119,6 +120,10 @@ _SPINNING: Final = parse_facts("wait_s wait.spin_s", _TRACE, """
 
 _TASKS: Final = parse_facts("tasks task_s", _TRACE, """
     omp.task_mean_s | s     | seconds of tasks, without what they wait and the tasks they run meanwhile / tasks
+""")
+
+_CONFINED: Final = parse_facts("cpu_s cores", _TRACE, """
+    omp.confined_s | s | seconds of parallel regions of one thread on one core that all cores would save
 """)
 
 _COMMUNICATION: Final = (
@@ -304,8 +309,8 @@ _DEVICE: Final = (*parse_facts("devices", _DEVICES, """
 
 #: All facts that rules may name, by topic.
 VOCABULARY: Final[tuple[Fact, ...]] = (
-    *_RUN, *_LOAD, *_WAITING, *_SPINNING, *_TASKS, *_COMMUNICATION, *_SYNCHRONIZING, *_INPUT_OUTPUT, *_PROCESSOR, *CODE,
-    *_DEVICE,
+    *_RUN, *_LOAD, *_WAITING, *_SPINNING, *_TASKS, *_CONFINED, *_COMMUNICATION, *_SYNCHRONIZING, *_INPUT_OUTPUT,
+    *_PROCESSOR, *CODE, *_DEVICE,
 )  # fmt: skip
 #: What each command measures, by the first that it does.
 _MEASURES: Final = {missing.command: name for name, missing in reversed(MISSING.items())}

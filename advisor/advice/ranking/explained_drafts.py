@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from advisor.model.gap_parts import GapAccount, GapPart
     from advisor.model.records import Profile
 
-#: The change of actions that compile a program with optimization (``change: {cpu: ...}``).
-_OPTIMIZED: Final = "optimized"
+#: Changes of how the program is built and started, that change all that was measured of it.
+_OF_BUILDS: Final = frozenset({("cpu", "optimized"), ("threads", "all cores")})
 #: Facts that say how large a place is, and nothing about what costs its seconds.
 _SIZES: Final = frozenset({"phase.share"})
 
@@ -122,7 +122,7 @@ def _is_guess_below(other: Draft, measured: Draft) -> bool:
 
 
 def put_builds_first(ordered: Sequence[Draft]) -> list[Draft]:
-    """Return the drafts in their order, compiling with optimization before what wins less than twice as much.
+    """Return the drafts in their order, optimization and use of all cores before what wins less than twice as much.
 
     Serial parts, imbalance and whoever waits for them are shorter in the optimized program as well: what was measured
     of the others in this one says little about the next.
@@ -130,7 +130,7 @@ def put_builds_first(ordered: Sequence[Draft]) -> list[Draft]:
     result: list[Draft] = []
     for draft in ordered:
         place = len(result)
-        if draft.match.action.change.get("cpu") == _OPTIMIZED:
+        if not _OF_BUILDS.isdisjoint(draft.match.action.change.items()):
             least_s = _usual_gain_s(draft) / policy.BUILD_FIRST
             while place and _usual_gain_s(result[place - 1]) < least_s:
                 place -= 1

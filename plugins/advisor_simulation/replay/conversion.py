@@ -14,6 +14,7 @@ from advisor.trace import locations, matching
 from advisor.trace.aligned_times import align_times
 from advisor.trace.events import Role
 from advisor_simulation.replay import operation_matching
+from advisor_simulation.replay.polling import wait_in_receives
 from advisor_simulation.replay.program import Op, Program
 from advisor_simulation.replay.scanning import SETTING_UP, scan_trace
 
@@ -88,6 +89,7 @@ class _TraceConverter:
         begin = self._begin_times()
         lost = (self._link < 0) & ~np.isin(rows.op, (Op.BURST, Op.FIXED))
         rows.op[lost] = Op.FIXED
+        rows = rows._replace(end_s=wait_in_receives(trace, rows, self._link, begin))
         spent = np.diff(rows.end_s, prepend=0.0)
         spent[rows.first[:-1]] = rows.end_s[rows.first[:-1]] - begin
         timed = np.isin(rows.op, (Op.BURST, Op.FIXED))

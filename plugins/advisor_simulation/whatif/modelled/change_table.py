@@ -76,6 +76,7 @@ OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
     ("memory", "reused"): _WEIGHTS,
     ("imports", "later"): _WEIGHTS,
     ("copies", "shallow"): _WEIGHTS,
+    ("threads", "all cores"): "models have as many threads as they name",
     ("threads", "kept"): "models have no threads that end before their program does",
     ("regions", "merged"): "costs.fork is paid by each loop: set it to 0 for one region around all of them",
     ("rebalance", "iterations"): "a domain of a model has one decomposition from beginning to end",
@@ -119,7 +120,7 @@ class ModelChange:
 #: Padding stands in step 2: it is about lines that processors share.
 CHANGES: Final = (
     ModelChange(
-        ("A-1", "A-28", "A-35"),
+        ("A-1", "A-28", "G-106", "A-35"),
         "a decomposition by weight, along lists of neighbours",
         1,
         decomposition.decompose_by_weight,

@@ -46,6 +46,8 @@ SMALL: Final = 0.01
 BUSY: Final = 0.5
 #: Who exchanges with so many others, who exchange with nobody else, is the hub of a star.
 LEAST_PARTNERS: Final = 3
+#: Two partners make the first rank a hub: of a chain of three the second would be in the middle.
+PARTNERS_OF_FIRST: Final = 2
 #: A hub that answers each of the others so many times in a pass hands out pieces on demand.
 PIECEWISE: Final = 2.0
 
@@ -239,7 +241,7 @@ def _count_answers(rows: ReplayRows, phase: Numbers, number: int, center: int) -
 
 
 def find_hubs(rows: ReplayRows, phase: Numbers, others: int = LEAST_PARTNERS) -> dict[int, int]:
-    """Return the rank that is in all messages of a phase, by phase; with so many others at least."""
+    """Return the rank that is in all messages of a phase, by phase; with so many others, or two if it is the first."""
     sends = np.flatnonzero(rows.op_mask(*SENDING) & (rows.link >= 0))
     found = {}
     for number in np.unique(phase[sends]).tolist():
@@ -248,7 +250,8 @@ def find_hubs(rows: ReplayRows, phase: Numbers, others: int = LEAST_PARTNERS) ->
         counted = np.bincount(ends.ravel(), minlength=rows.program.ranks)
         center = int(counted.argmax())
         partners = np.unique(ends[:, (ends == center).any(axis=0)])
-        if number >= 0 and counted[center] == ends.shape[1] and len(partners) > others:
+        least = others if center else PARTNERS_OF_FIRST
+        if number >= 0 and counted[center] == ends.shape[1] and len(partners) > least:
             found[number] = center
     return found
 

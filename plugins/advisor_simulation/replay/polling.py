@@ -1,0 +1,50 @@
+"""Processes that look for a message again and again until it is there wait for it in the call that receives it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from advisor.trace.waits import PROBES
+from advisor_simulation.replay.program import RECEIVED, Op
+
+if TYPE_CHECKING:
+    from advisor.model.records import FloatArray, IntArray
+    from advisor.trace.events import Trace
+    from advisor_simulation.replay.scanning import ScannedRows
+
+#: Calls that look for a message, or whether an operation is complete.
+POLLS: Final = frozenset((*PROBES, "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome", "MPI_Parrived"))
+#: Who computes more than this share of the time of its polls does something useful between them.
+USEFUL: Final = 0.1
+
+
+def wait_in_receives(trace: Trace, rows: ScannedRows, links: IntArray, begin_s: FloatArray) -> FloatArray:
+    """Return when each row ends (rows,), with polls that find nothing ending at once: the receive behind them waits.
+
+    ``links`` is the message of each row, ``begin_s`` when each process began. As a time of their own polls would last
+    as long however early the message came.
+    """
+    named = np.array([*(region.name in POLLS for region in trace.regions), False])
+    polls, bursts = named[rows.call] & (rows.op == Op.FIXED), rows.op == Op.BURST
+    if not polls.any():
+        return rows.end_s
+    filled = rows.first[:-1][np.diff(rows.first) > 0]
+    spent_s = np.diff(rows.end_s, prepend=0.0)
+    spent_s[filled] = rows.end_s[filled] - begin_s[np.diff(rows.first) > 0]
+    receives = np.flatnonzero(np.isin(rows.op, (*RECEIVED, Op.SENT)) & (links >= 0))
+    breaks = np.union1d(np.flatnonzero(~polls & ~bursts), filled - 1)
+    since = breaks[np.searchsorted(breaks, receives) - 1] + 1
+    places = np.flatnonzero(polls)
+    place = np.searchsorted(places, since)
+    since = np.r_[places, len(polls)][place]
+    polled_s, computed_s = (np.r_[0.0, np.cumsum(np.where(those, spent_s, 0.0))] for those in (polls, bursts))
+    idle = since < receives
+    since, receives = since[idle], receives[idle]
+    idle = computed_s[receives] - computed_s[since] <= USEFUL * (polled_s[receives] - polled_s[since])
+    end_s = rows.end_s.copy()
+    for first, last in zip(since[idle].tolist(), receives[idle].tolist(), strict=True):
+        begun = end_s[first] - spent_s[first]
+        end_s[first:last] = begun + computed_s[first + 1 : last + 1] - computed_s[first]
+    return end_s
