@@ -42,9 +42,15 @@ def test_lines_that_make_a_new_array_or_table_of_the_old_one(tmp_path: Path, lin
     assert kinds_of(tmp_path, f"\n{line}\n") == {2: GROWS | LineKind.EXTENDS}
 
 
+@pytest.mark.parametrize("line", ["comm.send(a, 1)", "a = comm.recv()", "b = comm.allgather(a)"])
+def test_lines_that_send_objects(tmp_path: Path, line: str) -> None:
+    assert kinds_of(tmp_path, f"\n{line}\n") == {2: LineKind.SENDS}
+
+
 @pytest.mark.parametrize(
     "line",
     [
+        "comm.Send(a, 1)", "send(a)",
         "text = a + text2", "b.pop()", "b.insert(1, a)", "b = c[1:]", "for a in b: pass", "n += 1",
         "n += len(bytes(a))", "n += out.write(a) + 1", 'if a in ("GET", "POST"): pass', "if a in {1, 2}: pass",
     ],

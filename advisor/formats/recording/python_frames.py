@@ -43,6 +43,8 @@ _PER_ELEMENT: Final = 0.15
 _LOCKING: Final = ("/multiprocessing/synchronize.py", "/multiprocessing/sharedctypes.py", "/_multiprocessing.")
 _LOCKED_VALUE: Final = (("getvalue", "<string>"), ("setvalue", "<string>"))
 _LOCKED: Final = 0.2
+#: What packs objects into messages of MPI, and copies what an array holds for that.
+_SENDING: Final = "/mpi4py/"
 #: Library code by which processes send each other objects.
 _PACKING: Final = ("/multiprocessing/", "/concurrent/futures/process.py", "/loky/", "/cloudpickle/")
 #: Code of the interpreter that turns objects into bytes and back, and which part of a line's samples lie in it where
@@ -199,6 +201,8 @@ def _group(one: _Sampled) -> str:
         return "rowwise" if one.interpreter else "tables"
     if one.compiled.startswith(_COMPARING):
         return "compares"
+    if _SENDING in one.object or _PICKLE_OBJECT in one.object:
+        return "sends"
     return "copies" if one.compiled.startswith(_COPYING) else "other"
 
 
@@ -207,6 +211,8 @@ def _kind_of_line(asked: LineKind, groups: Counter[str]) -> str | None:
     if groups["locks"] >= _LOCKED * groups.total():
         return "lock"
     most = _MAIN * groups.total()
+    if LineKind.SENDS in asked and groups["sends"] + groups["copies"] >= most:
+        return "pickled"
     if LineKind.SEARCHES in asked and groups["compares"] >= most:
         return "listed"
     if LineKind.GROWS in asked and groups["copies"] >= most:

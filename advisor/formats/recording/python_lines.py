@@ -1,4 +1,4 @@
-"""What lines of Python ask of the interpreter, by their source: searches in lists, and copies of what grows."""
+"""What lines of Python ask for, by their source: searches in lists, copies of what grows, and sending of objects."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ _SEARCHING: Final = frozenset({"index", "count", "remove"})
 _MOVING: Final = frozenset({"pop", "insert"})
 #: Functions that make a new array or table of an old one and something more.
 _EXTENDING: Final = frozenset({"append", "concatenate", "concat", "vstack", "hstack", "insert", "r_", "c_"})
+#: Methods of mpi4py that pack and unpack what they send and receive; those in capitals send memory as it is.
+_SENDING: Final = frozenset({
+    "send", "bsend", "ssend", "isend", "ibsend", "issend", "recv", "irecv", "mrecv", "sendrecv", "bcast", "gather",
+    "scatter", "allgather", "alltoall", "reduce", "allreduce", "scan", "exscan",
+})  # fmt: skip
 #: Functions and methods that give a number.
 _NUMBERS: Final = frozenset({
     "len", "sum", "mean", "dot", "int", "float", "ord", "abs", "round", "hash", "count", "index", "find", "item",
@@ -37,6 +42,7 @@ class LineKind(Flag):
     SEARCHES = auto()
     GROWS = auto()
     EXTENDS = auto()  # GROWS, by a function that makes a new array or table
+    SENDS = auto()
 
 
 def read_line_kinds(path: str, changed_before_s: float) -> Mapping[int, LineKind]:
@@ -77,6 +83,8 @@ def _kind_of(node: ast.stmt | ast.expr) -> LineKind:
             for one, where in zip(operators, searched, strict=True)
         ):
             return LineKind.SEARCHES
+        case ast.Call(func=ast.Attribute(attr=name)) if name in _SENDING:
+            return LineKind.SENDS
         case ast.Call(func=ast.Attribute(attr=name), args=[_]) if name in _SEARCHING:
             return LineKind.SEARCHES
         case ast.Call(func=ast.Attribute(attr=name), args=[ast.Constant(value=0), *_]) if name in _MOVING:
