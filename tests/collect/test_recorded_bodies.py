@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
 from recorded_runs import SOURCES, compile_program, record_run
 
+from advisor.collect.binaries.elf_files import Symbol
+from advisor.collect.binaries.inlined_regions import find_enclosing_function
 from advisor.collect.binaries.program_code import describe_code
 from advisor.formats import recording
 from advisor.trace.recordings.layout import REGISTER_NAMES
@@ -60,3 +62,22 @@ def test_what_qsort_calls_within_the_library_is_qsort(tmp_path: Path) -> None:
     assert {"qsort", "compare"} <= names
     assert not {name for name in names if "sort" in name} - {"qsort"}
     assert profile.counts["code.sort_s"].sum() > 0.1 * profile.counts["code.all_s"].sum()
+
+
+@pytest.mark.parametrize(
+    ("samples", "body"), [((), "larger"), (((0x120, 1),), "larger"), (((0x120, 1), (0x310, 5)), "ran")]
+)
+def test_of_the_bodies_of_a_template_the_one_that_ran_is_meant(samples: tuple[tuple[int, int], ...], body: str) -> None:
+    """The line is in two bodies, and in the function that starts one of them."""
+    symbols = {
+        "larger": Symbol("_Z6smoothIfEvv._omp_fn.0", 0x100, 0x200),
+        "ran": Symbol("_Z6smoothIdEvv._omp_fn.0", 0x300, 0x400),
+        "starts": Symbol("_Z6smoothIdEvv", 0x500, 0x600),
+    }
+
+    class Image:
+        def find_function(self, address: int) -> Symbol | None:
+            return next((one for one in symbols.values() if one.begin <= address < one.end), None)
+
+    spans = [(0x110, 0x140), (0x310, 0x320), (0x510, 0x5F0)]
+    assert find_enclosing_function(spans, cast("Any", Image()), samples) == symbols[body]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from handmade_recordings import PROCESS, write_rank
 
 from advisor.formats import recording
 from advisor.formats.recording.worlds import split_worlds
-from advisor.trace.recordings.processes import Process
+from advisor.trace.recordings.layout import SAMPLE
+from advisor.trace.recordings.processes import Process, ThreadSpan
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -122,3 +124,13 @@ def test_other_programs_that_wait_are_not_missed_unless_it_is_for_a_core(
         path.write_text(text.replace("end\n", f"{machine}children 3e-7\nend\n"), encoding="ascii")
     told = [note for note in recording.advisor_read(tmp_path).notes if note.name == "other programs started"]
     assert bool(told) == is_told
+
+
+def test_a_killed_process_has_used_what_its_last_sample_says(tmp_path: Path) -> None:
+    samples = np.zeros(64, dtype=SAMPLE)
+    samples["time_ns"][:3], samples["cpu_ns"][:3] = (1000, 2000, 3000), (400, 800, 1200)
+    (tmp_path / "one.0.samples").write_bytes(samples.tobytes())
+    killed = Process(tmp_path / "one", threads={0: ThreadSpan(0, 900, 100), 1: ThreadSpan(1, 900, 50, 2000, 250)})
+    assert killed.used_s == pytest.approx((1200 - 100 + 250 - 50) / 1e9)
+    killed.threads[2] = ThreadSpan(2, 2500, 30, file=0, first=(1, 1))
+    assert killed.used_s == pytest.approx((1200 - 30 + 250 - 50) / 1e9), "the last samples are those of who took over"

@@ -13,7 +13,7 @@ from advisor.collect.binaries.line_tables import read_line_table
 from advisor.support.outlined_functions import is_outlined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from advisor.collect.binaries.elf_files import ElfImage, Symbol
     from advisor.collect.binaries.hot_functions import FunctionCode
@@ -44,10 +44,13 @@ def find_line_spans(image: ElfImage, regions: Mapping[int, Region]) -> dict[int,
     return spans
 
 
-def find_enclosing_function(spans: Iterable[Span], image: ElfImage) -> Symbol | None:
+def find_enclosing_function(
+    spans: Iterable[Span], image: ElfImage, samples: Sequence[tuple[int, int]] = ()
+) -> Symbol | None:
     """Return the function that holds most of the code of a region, None where no symbol does.
 
-    The body of a parallel region comes before the function that starts it, whose call has the same line.
+    The body of a parallel region comes before the function that starts it, whose call has the same line. Of several
+    bodies, as a template has for each of its types, the one with most ``samples`` (address, number) is meant.
     """
     bytes_of: dict[int, int] = {}
     symbols: dict[int, Symbol] = {}
@@ -58,7 +61,13 @@ def find_enclosing_function(spans: Iterable[Span], image: ElfImage) -> Symbol | 
             bytes_of[symbol.begin] = bytes_of.get(symbol.begin, 0) + end - begin
     if not bytes_of:
         return None
-    return symbols[max(bytes_of, key=lambda begin: (is_outlined(symbols[begin].name), bytes_of[begin]))]
+
+    def rank_function(begin: int) -> tuple[bool, int, int]:
+        one = symbols[begin]
+        seen = sum(count for address, count in samples if one.begin <= address < one.end)
+        return is_outlined(one.name), seen, bytes_of[begin]
+
+    return symbols[max(bytes_of, key=rank_function)]
 
 
 def restrict_loops(code: FunctionCode, spans: Iterable[Span]) -> FunctionCode:

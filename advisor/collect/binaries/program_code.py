@@ -156,7 +156,9 @@ def _find_inlined(
         spans = _keep_inlined(debug, unknown, find_line_spans(debug, unknown))
     except DAMAGE:
         return {}
-    holders = {number: find_enclosing_function(pieces, image) for number, pieces in spans.items()}
+    places = ((image.to_address(place), count) for place, count in profile.sampled_code)
+    sampled = [(address, count) for address, count in places if address is not None]
+    holders = {number: find_enclosing_function(pieces, image, sampled) for number, pieces in spans.items()}
     return {
         number: (symbol, [] if is_outlined(symbol.name) and unknown[number].name.startswith(_BODY) else spans[number])
         for number, symbol in holders.items()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.collect.binaries.memory_accesses import read_access
-from advisor.collect.binaries.sampled_addresses import COLUMNS, FEW_SAMPLES, estimate_reach_B, find_addresses
+from advisor.collect.binaries.sampled_addresses import COLUMNS, estimate_reach_B, find_addresses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,6 +35,8 @@ _SUM_CYCLES: Final = 4.0
 #: A loop that takes so many times as long as its instructions waits for something else, as ports that several of them
 #: need rarely cost as much.
 _WAITING: Final = 2.0
+#: Fewer pairs of samples say nothing of how long an iteration takes.
+_FEW_PAIRS: Final = 8
 #: What some samples have in common with few others, as time that passed elsewhere: this part gets on fastest.
 _FASTEST: Final = 25
 
@@ -59,7 +61,7 @@ def waits_for_memory(
     if (_largest_reach_B(body, walks, np.concatenate(seen)) or 0.0) < _BEYOND_CACHES_B:
         return False
     cycles = _measure_iterations(walks, np.concatenate(passed), (body[0].address, body[-1].address))
-    if len(cycles) < FEW_SAMPLES:
+    if len(cycles) < _FEW_PAIRS:
         return None
     least = max(len(body) / _STARTED, _SUM_CYCLES * chains[0]) + _DIVISION_CYCLES * chains[1]
     return bool(np.percentile(cycles, _FASTEST) >= _WAITING * least)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from advisor.model.errors import InputError
-from advisor.trace.recordings.layout import MAGIC
+from advisor.trace.recordings.layout import MAGIC, map_samples
 from advisor.trace.recordings.places import CodePlace
 
 if TYPE_CHECKING:
@@ -128,8 +128,16 @@ class Process:
 
     @property
     def used_s(self) -> float:
-        """The CPU seconds of all threads that were seen."""
-        return sum((t.end_cpu_ns or t.begin_cpu_ns) - t.begin_cpu_ns for t in self.threads.values()) / 1e9
+        """The CPU seconds of all threads that were seen; of those that were killed, up to their last sample."""
+        return sum(self._last_cpu_ns(each) - each.begin_cpu_ns for each in self.threads.values()) / 1e9
+
+    def _last_cpu_ns(self, span: ThreadSpan) -> int:
+        if span.end_cpu_ns:
+            return span.end_cpu_ns
+        if any(each.file == span.number for each in self.threads.values()):
+            return span.begin_cpu_ns  # the last samples are those of another thread
+        samples = map_samples(self.thread_file(span.number if span.file is None else span.file, "samples"))
+        return max(int(samples["cpu_ns"][-1:].max(initial=0)), span.begin_cpu_ns)
 
 
 def process_files(folder: Path) -> list[Path]:
