@@ -175,13 +175,13 @@ def study_runs(
 
 def deliver_advice(advice: Advice, earlier: EarlierRuns, args: argparse.Namespace, head: str = "") -> None:
     """Write advice, in text behind ``head``, then judge the gates."""
-    from advisor.advice.earlier_runs import find_base
+    from advisor.advice.earlier_runs import require_base
 
     text = render_advice(advice, earlier, args)
     comment = args.form == "markdown"
     output.write_output(head + text if args.form == "text" else text, args.output, "utf-8" if comment else None)
     try:
-        gates.check_gates(args.fail_on, advice, lambda: find_base(advice, earlier.earlier_summaries(), args.base))
+        gates.check_gates(args.fail_on, advice, lambda: require_base(advice, earlier.earlier_summaries(), args.base))
     finally:
         output.write_messages(*(problem for problem in earlier.problems if problem not in advice.problems))
 
