@@ -65,6 +65,11 @@ AFTERMATHS: Final = {
     "warnings": "import warnings; warnings.simplefilter('error'); warnings.warn('now'); return []",
     "environment": "os.environ.clear(); import locale; locale.setlocale(locale.LC_ALL, 'C'); return []",
     "alarm_later": "[signal.setitimer(one, 0.05) for one in (signal.ITIMER_PROF, signal.ITIMER_VIRTUAL)]; return []",
+    "print_later": "def say():\n    while True: print('rubbish', flush=True)\n"
+    "threading.Thread(target=say, daemon=True).start(); return []",
+    "writable": "next(iter(profile.phases[0].arrays.values())).flags.writeable = True; return []",
+    "empty_profile": "[one.arrays.clear() for one in profile.phases]\n"
+    "object.__setattr__(profile, 'actual_s', 1.0); return []",
     "exit_later": "threading.Timer(0.05, os._exit, (0,)).start(); return []",
     "kill_later": "threading.Timer(0.05, os.kill, (os.getpid(), 9)).start(); return []",
     "file_size": "kind = resource.RLIMIT_FSIZE; resource.setrlimit(kind, (0, resource.getrlimit(kind)[1])); return []",

@@ -25,7 +25,17 @@ if TYPE_CHECKING:
 
 COMMANDS = ("advise", "watch", "report")
 #: Those that lose their own result, and have to be named: all but what is undone, or nobody else notices.
-NAMED = {*DEEDS, *IMPORTS, "interrupt", "recurse_c", "endless", "hang_in_generator", "unknown_object", "listen"}
+NAMED = {
+    *DEEDS,
+    *IMPORTS,
+    "interrupt",
+    "recurse_c",
+    "endless",
+    "hang_in_generator",
+    "unknown_object",
+    "listen",
+    "writable",
+}
 ALL = [*DEEDS, *ANSWERS, *AFTERMATHS, *IMPORTS]
 CASES = (
     [(deed, command) for deed in ALL for command in COMMANDS]
