@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 
 NAME = "advise"
-_SIZE = re.compile(r"[A-Za-z_]\w*=\d+(\.\d+)?([eE][+-]?\d+)?")
 FORMS = ("text", "json", "markdown", "sarif", "codequality", "openmetrics", "html")
 
 
@@ -77,11 +75,11 @@ def add_study_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cores",
         metavar="N",
-        type=option_types.whole_number("a number of cores"),
+        type=option_types.parse_cores,
         help="Cores available to the run, if the profile does not say",
     )
     parser.add_argument(
-        "--target", metavar="'P=1024 N=8192'", type=_parse_target,
+        "--target", metavar="'P=1024 N=8192'", type=option_types.parse_target,
         help="Production size: show what dominates there, from models of earlier runs",
     )  # fmt: skip
 
@@ -90,12 +88,6 @@ def _parse_path(text: str) -> Path:
     if not text:
         raise argparse.ArgumentTypeError("expected a path, got an empty string")
     return Path(text)
-
-
-def _parse_target(text: str) -> str:
-    if not text.strip() or not all(_SIZE.fullmatch(part) for part in text.split()):
-        raise argparse.ArgumentTypeError(f"expected names and numbers such as 'P=1024 N=8192', found {text!r}")
-    return " ".join(text.split())
 
 
 def run_command(args: argparse.Namespace) -> int:
