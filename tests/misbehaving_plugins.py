@@ -83,6 +83,8 @@ AFTERMATHS: Final = {
     "hang_in_del": "class Bad:\n    def __del__(self): time.sleep(3600)\nsys.hoard = Bad(); return []",
     "daemon": "if os.fork() == 0:\n    os.setsid(); os.fork() or time.sleep(3600); os._exit(0)\nreturn []",
     "fork_and_return": "os.fork(); return []",
+    "unblock": "[os.set_blocking(stream, False) for stream in (0, 1, 2)]; return []",
+    "touch_inputs": "import glob; [os.utime(one, (0, 0)) for one in glob.glob(HOME + '/runs/*')]; return []",
     "delete_inputs": "import glob, shutil; [os.remove(one) for one in glob.glob(HOME + '/runs/*')]; return []",
     "delete_history": "import shutil; shutil.rmtree(HOME + '/state'); return []",
     "write_history": "open(HOME + '/state/history.sqlite', 'w').write('rubbish'); return []",

@@ -140,6 +140,9 @@ def write_output(text: str, file: Path | None = None, encoding: str | None = Non
 
 
 def _write_stream(text: str, stream: TextIO, encoding: str | None) -> None:
+    """Write all of it, also where whoever shares the pipe or terminal lets writes fail while it is full."""
+    with suppress(OSError, ValueError):  # it is no file of the system
+        os.set_blocking(stream.fileno(), True)
     if encoding is not None and isinstance(stream, TextIOWrapper):
         stream.flush()
         stream.buffer.write(text.encode(encoding, "backslashreplace"))

@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import shutil
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -133,6 +134,8 @@ def _build_copy(words: Sequence[str], folder: Path, target: Path, flags: str, bu
         return [*own, *shutil.ignore_patterns(*LEFT_OUT)(place, names)]
 
     shutil.copytree(folder, target, symlinks=True, ignore=leave_out, copy_function=_copy_or_link)
+    for place, *_ in os.walk(target):
+        _make_writable(place)
     command = fill_flags(build, flags)
     log = target.with_name(f"{target.name}.log")
     _run_build(command, target, log, limit_s)
@@ -153,11 +156,17 @@ def _copy_or_link(source: str, target: str) -> str:
         Path(target).symlink_to(source)
         return target
     shutil.copy2(source, target)
+    _make_writable(target)
     with Path(target).open("rb") as stream:
         start = stream.read(len(max(_COMPILED, key=len)))
     if start.startswith(_COMPILED) or (start.startswith(_GZIP) and target.endswith(_MODULES)):
         os.utime(target, (_LONG_AGO_S, _LONG_AGO_S))
     return target
+
+
+def _make_writable(path: str) -> None:
+    """Let the user write a copy: the tree that it is of may be read-only, what is built in it is not."""
+    os.chmod(path, os.stat(path).st_mode | stat.S_IWUSR)
 
 
 def _cmake_commands(old: Path, target: Path, flags: str) -> list[list[str]]:

@@ -273,6 +273,24 @@ def test_cmake_builds_are_recognised(tmp_path: Path) -> None:
     assert "-O3 -g1" in (old / "CMakeFiles" / "app.dir" / "flags.make").read_text(encoding="utf-8")
 
 
+def test_a_tree_that_is_read_only_is_built_in_its_copy(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "parts").mkdir(parents=True)
+    (tree / "app").write_text("old", encoding="utf-8")
+    places = [tree / "app", tree / "parts", tree]
+    for place in places:
+        place.chmod(0o555)
+    try:
+        build = "sh -c 'test -w app && test -w parts && test -w . && echo true > app && touch parts/new' {flags}"
+        built = build_tree(("./app",), tree, tmp_path / "copy", "-O3", build, 60)
+    finally:
+        for place in places:
+            place.chmod(0o755)
+    for place in (built.folder, built.folder / "app", built.folder / "parts"):
+        assert place.stat().st_mode & 0o200, "root may write everything, whatever the modes are"
+    assert (tree / "app").read_text(encoding="utf-8") == "old"
+
+
 def test_flags_that_the_project_overrules_are_not_tried(tmp_path: Path) -> None:
     if shutil.which("cmake") is None or shutil.which("cc") is None:
         pytest.skip("cmake or cc is not installed")
