@@ -83,6 +83,7 @@ AFTERMATHS: Final = {
     "hang_in_del": "class Bad:\n    def __del__(self): time.sleep(3600)\nsys.hoard = Bad(); return []",
     "daemon": "if os.fork() == 0:\n    os.setsid(); os.fork() or time.sleep(3600); os._exit(0)\nreturn []",
     "fork_and_return": "os.fork(); return []",
+    "audit": "def hear(event, _):\n    if event == 'open': raise OSError\nsys.addaudithook(hear); return []",
     "unblock": "[os.set_blocking(stream, False) for stream in (0, 1, 2)]; return []",
     "touch_inputs": "import glob; [os.utime(one, (0, 0)) for one in glob.glob(HOME + '/runs/*')]; return []",
     "delete_inputs": "import glob, shutil; [os.remove(one) for one in glob.glob(HOME + '/runs/*')]; return []",

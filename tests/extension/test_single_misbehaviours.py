@@ -35,6 +35,7 @@ NAMED = {
     "unknown_object",
     "listen",
     "writable",
+    "audit",
 }
 ALL = [*DEEDS, *ANSWERS, *AFTERMATHS, *IMPORTS]
 CASES = (
