@@ -150,7 +150,9 @@ class PluginHost:
 
     def _read_with(self, hook: str, found: FoundProfile, accept: Callable[[object], T]) -> T:
         path, reader = found.path, found.reader
-        implementation = dict(self._implementations(hook))[reader]
+        implementation = dict(self._implementations(hook)).get(reader)
+        if implementation is None:
+            raise InputError(path, f"the plugin {reader!r}, which reads it, was left out or is gone")
         try:
             with self._announcing(reader, hook):
                 return accept(_call_implementation(implementation, {"path": path}))
