@@ -60,9 +60,10 @@ def _split_command(command: PathLike | Sequence[PathLike]) -> list[str]:
     try:
         if isinstance(command, str):
             words = shlex.split(command)
+        elif isinstance(command, os.PathLike):
+            words = [os.path.join(os.curdir, command)]
         else:
-            alone = isinstance(command, os.PathLike)
-            words = [os.path.join(os.curdir, command)] if alone else [os.fspath(word) for word in command]
+            words = [os.fspath(word) for word in command]
     except ValueError as error:
         raise UsageError(f"{command!r}: {error}") from error
     if not words:

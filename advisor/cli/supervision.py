@@ -239,8 +239,9 @@ def _run_child(task: Callable[[], int], state: _ChildState) -> NoReturn:
         _state = state
         code = task()
         for stream in (result_stream(), sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError, AttributeError):
-                stream.flush()
+            if stream is not None:
+                with suppress(OSError, ValueError, AttributeError):
+                    stream.flush()
     finally:
         with suppress(Exception):  # before the result is told: from then on this process may be ended
             containment.kill_descendants()

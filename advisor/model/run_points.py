@@ -32,7 +32,7 @@ def is_same_point(one: Profile, other: Profile) -> bool:
 def find_differences(one: Profile, other: Profile) -> tuple[str, ...]:
     """Return in what the points of two runs differ, in words: ``ranks: 4, not 8``."""
     stated = sorted((one.parameters.keys() & other.parameters.keys()) - CIRCUMSTANCES)
-    values = [("ranks", one.ranks, other.ranks)]
+    values: list[tuple[str, str | float, str | float]] = [("ranks", one.ranks, other.ranks)]
     values += [(name, _state_parameter(one, name), _state_parameter(other, name)) for name in stated]
     return tuple(f"{name}: {mine}, not {theirs}" for name, mine, theirs in values if mine != theirs)
 

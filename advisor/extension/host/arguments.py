@@ -38,4 +38,4 @@ def _protect_phase(phase: Phase) -> Phase:
 
 def _view_arrays(arrays: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     """Return the same numbers as arrays that cannot be made writable, as a view of an array can."""
-    return {name: np.asarray(memoryview(array).toreadonly()) for name, array in arrays.items()}
+    return {name: np.asarray(memoryview(array.data).toreadonly()) for name, array in arrays.items()}

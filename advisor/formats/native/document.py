@@ -88,7 +88,7 @@ def _read_run_time(root: JsonNode, found: Fields) -> float:
     """Return the wall time, NaN where ``null`` says that it was not recorded: leaving it out is a mistake."""
     if "actual_s" in found:
         return found["actual_s"].require_number()
-    if "actual_s" not in root.value:
+    if not isinstance(root.value, dict) or "actual_s" not in root.value:
         raise root.make_error("'actual_s' is missing")
     return math.nan
 
