@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import AdvisorError
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from gapwatch.runs import Run
 
 _ROW_INCHES, _WIDTH_INCHES = 0.32, 8.0
+#: Characters in a line of what stands beside a bar: that of merged gaps names them all.
+_LABEL: Final = 36
 #: Height of the frame in a notebook, in pixels; the page scrolls in it.
 _FRAME_HEIGHT: Final = 640
 
@@ -35,9 +38,10 @@ def draw_waterfall(advice: Advice) -> Figure:
     if base is not None and base.seconds is not None:
         rows.append((base.name, 0.0, base.seconds, base.status))
     for gap in advice.gaps:
-        words = f"{gap.name}  {_escape_math(describe_gap(gap))}"
+        words = textwrap.fill(f"{gap.name}  {_escape_math(describe_gap(gap))}", _LABEL)
         rows += [(words, known.get(gap.lower, 0.0), gap.seconds, gap.status)]
-    figure = Figure(figsize=(_WIDTH_INCHES, _ROW_INCHES * (len(rows) + 3)), layout="constrained")
+    lines = sum(1 + name.count("\n") for name, *_ in rows)
+    figure = Figure(figsize=(_WIDTH_INCHES, _ROW_INCHES * (lines + 3)), layout="constrained")
     axes = figure.add_subplot()
     for number, (_, left, width, status) in enumerate(rows):
         color = "0.75" if number == 0 else "tab:red" if width < 0 else "tab:blue"

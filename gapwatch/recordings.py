@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import tempfile
 from pathlib import Path
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def record(
-    command: str | Sequence[str],
+    command: PathLike | Sequence[PathLike],
     *,
     folder: PathLike | None = None,
     from_outside: bool = False,
@@ -33,14 +34,16 @@ def record(
 ) -> Run:
     """Run a command, no shell between, and return the run with the advice on it.
 
-    Text is split into words as a shell would. The recording stays in ``folder``, which must not exist (default: a new
-    directory for temporary files). Where the program cannot be recorded, it is sampled from outside. Raises
-    ``AdvisorError`` for a program that cannot be started, or that ends with another status than 0.
+    Text is split into words as a shell would; a path alone is a program without arguments. The recording stays in
+    ``folder``, which must not exist (default: a new directory for temporary files). Where the program cannot be
+    recorded, it is sampled from outside. Raises ``AdvisorError`` for a program that cannot be started, or that ends
+    with another status than 0.
     """
-    words = shlex.split(command) if isinstance(command, str) else list(command)
-    if not words:
-        raise UsageError("no program given")
+    words = _split_command(command)
+    if limit_B <= 0 or interval_s <= 0:
+        raise UsageError("limit_B and interval_s are above 0")
     target = Path(tempfile.mkdtemp(prefix="gapwatch-")) / "recording" if folder is None else Path(folder)
+    _refuse_unwritable(target)
     session = None if from_outside else _prepare(words, target, limit_B)
     binary = find_program(words, Path())
     recording = record_program(words, interval_s, session.variables if session else None)
@@ -52,10 +55,35 @@ def record(
     return load(_write_samples(recording, target), binary=binary, history=history)
 
 
-def _prepare(words: Sequence[str], folder: Path, limit_B: int) -> Session | None:
-    """Return the session that records the program, None where it can only be sampled; raises for a folder in use."""
+def _split_command(command: PathLike | Sequence[PathLike]) -> list[str]:
+    """Return the words of a command; raises ``UsageError`` for none, and for a quotation that does not end."""
+    try:
+        if isinstance(command, str):
+            words = shlex.split(command)
+        elif isinstance(command, os.PathLike):
+            words = [os.path.join(os.curdir, command)]
+        else:
+            words = [os.fspath(word) for word in command]
+    except ValueError as error:
+        raise UsageError(f"{command!r}: {error}") from error
+    if not words:
+        raise UsageError("no program given")
+    return words
+
+
+def _refuse_unwritable(folder: Path) -> None:
+    """Raise ``UsageError`` where no folder can be made, before the program runs for nothing."""
     if folder.exists():
         raise UsageError(f"{folder} exists; choose a folder that does not")
+    try:
+        folder.mkdir(parents=True)
+        folder.rmdir()
+    except OSError as error:
+        raise UsageError(f"{folder}: {error.strerror}") from error
+
+
+def _prepare(words: Sequence[str], folder: Path, limit_B: int) -> Session | None:
+    """Return the session that records the program, None where it can only be sampled."""
     try:
         return prepare_session(words, folder, limit_B)
     except AdvisorError:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 from advisor import pipeline
-from advisor.cli import user_folders
+from advisor.cli import option_types, user_folders
 from advisor.cli.next_commands import fill_commands
+from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import hatchet
     from matplotlib.figure import Figure
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 PathLike = str | os.PathLike[str]
 Order = Literal["seconds", "steps"]
+T = TypeVar("T")
 
 
 class Run:
@@ -114,9 +117,13 @@ class Run:
     def advise(self, *, machine: str | None = None, order: Order | None = None, cores: int | None = None) -> Advice:
         """Return the advice; with options that differ from those of ``load`` the run is read and studied again.
 
-        Raises ``AdvisorError`` where a file is gone or a machine model is unknown.
+        Raises ``AdvisorError`` where a file is gone, a machine model is unknown, or an option is wrong.
         """
-        changed: dict[str, Any] = {"machine": user_folders.resolve_machine(machine), "order": order, "cores": cores}
+        changed: dict[str, Any] = {
+            "machine": user_folders.resolve_machine(machine),
+            "order": None if order is None else _check_order(order),
+            "cores": _check_cores(cores),
+        }
         options = replace(self._options, **{name: value for name, value in changed.items() if value is not None})
         if options == self._options:
             return self._advice
@@ -204,13 +211,14 @@ def load(
     cores: int | None = None,
     target: str | None = None,
     binary: PathLike | None = None,
-    rules: Sequence[PathLike] = (),
+    rules: PathLike | Sequence[PathLike] = (),
     history: History | None = None,
 ) -> Run:
     """Read the runs at ``paths`` and return the newest, or the one called ``run``; the older ones are its past.
 
     The options are those of ``gapwatch advise``; ``history`` adds the runs that it remembers to the past. Raises
-    ``InputError`` for what cannot be read and ``DocumentError`` for mistakes in rules or machine models.
+    ``InputError`` for what cannot be read, ``UsageError`` for wrong options, ``DocumentError`` for mistakes in rules
+    or machine models.
     """
     files = _require_paths(paths)
     options = _build_options(machine, order, cores, target, binary, rules, run)
@@ -219,11 +227,18 @@ def load(
 
 
 def load_runs(
-    *paths: PathLike, machine: str | None = None, rules: Sequence[PathLike] = (), history: History | None = None
+    *paths: PathLike,
+    machine: str | None = None,
+    order: Order = "seconds",
+    cores: int | None = None,
+    target: str | None = None,
+    binary: PathLike | None = None,
+    rules: PathLike | Sequence[PathLike] = (),
+    history: History | None = None,
 ) -> list[Run]:
     """Return every run at ``paths``, the oldest first, each with those before it as its past; raises as ``load``."""
     files = _require_paths(paths)
-    options = _build_options(machine, "seconds", None, None, None, rules, None)
+    options = _build_options(machine, order, cores, target, binary, rules, None)
     host: PluginHost = user_folders.load_host()
     studies = pipeline.iterate_studies(files, options, host, _open_past(history))
     return [Run(study, study.files or files, options) for study in studies]
@@ -268,18 +283,37 @@ def _build_options(
     cores: int | None,
     target: str | None,
     binary: PathLike | None,
-    rules: Sequence[PathLike],
+    rules: PathLike | Sequence[PathLike],
     run: str | None,
 ) -> pipeline.Options:
+    """Return the options that the command line would take as well; raises ``UsageError``."""
+    own_rules = [rules] if isinstance(rules, str | os.PathLike) else rules
     return pipeline.Options(
         machine=user_folders.resolve_machine(machine),
-        rules=(*user_folders.rule_files(), *map(Path, rules)),
-        order=order,
-        cores=cores,
-        target=target,
+        rules=(*user_folders.rule_files(), *map(Path, own_rules)),
+        order=_check_order(order),
+        cores=_check_cores(cores),
+        target=None if target is None else _check_option("target", option_types.parse_target, target),
         binary=None if binary is None else Path(binary),
         run=run,
     )
+
+
+def _check_order(order: Order) -> Order:
+    if order not in get_args(Order):
+        raise UsageError(f"order: expected {' or '.join(map(repr, get_args(Order)))}, found {order!r}")
+    return order
+
+
+def _check_cores(cores: int | None) -> int | None:
+    return None if cores is None else _check_option("cores", option_types.parse_cores, str(cores))
+
+
+def _check_option(name: str, parse: Callable[[str], T], text: str) -> T:
+    try:
+        return parse(text)
+    except argparse.ArgumentTypeError as error:
+        raise UsageError(f"{name}: {error}") from error
 
 
 def _open_past(history: History | None) -> RunHistory | None:

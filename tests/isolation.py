@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 #: The variables that a test may see of whoever runs it: where programs and libraries are, and what steers the tests.
 KEPT = {
-    "CC", "CI", "CXX", "FC", "GAPWATCH_DAMAGE", "GAPWATCH_SEEDS", "LD_LIBRARY_PATH", "MPIRUN", "PATH", "PYENV_ROOT",
-    "PYTHONPATH", "TMPDIR", "VIRTUAL_ENV",
+    "CC", "CI", "CXX", "FC", "GAPWATCH_DAMAGE", "GAPWATCH_DEEDS", "GAPWATCH_FUZZ", "GAPWATCH_SEEDS", "LD_LIBRARY_PATH",
+    "MPIRUN", "PATH", "PYENV_ROOT", "PYTHONPATH", "TMPDIR", "VIRTUAL_ENV",
 }  # fmt: skip
 KEPT_PREFIXES = ("COVERAGE_", "COV_CORE_", "HYPOTHESIS_", "PYTEST_")
 #: What stands in for all others.

@@ -65,6 +65,11 @@ AFTERMATHS: Final = {
     "warnings": "import warnings; warnings.simplefilter('error'); warnings.warn('now'); return []",
     "environment": "os.environ.clear(); import locale; locale.setlocale(locale.LC_ALL, 'C'); return []",
     "alarm_later": "[signal.setitimer(one, 0.05) for one in (signal.ITIMER_PROF, signal.ITIMER_VIRTUAL)]; return []",
+    "print_later": "def say():\n    while True: print('rubbish', flush=True)\n"
+    "threading.Thread(target=say, daemon=True).start(); return []",
+    "writable": "next(iter(profile.phases[0].arrays.values())).flags.writeable = True; return []",
+    "empty_profile": "[one.arrays.clear() for one in profile.phases]\n"
+    "object.__setattr__(profile, 'actual_s', 1.0); return []",
     "exit_later": "threading.Timer(0.05, os._exit, (0,)).start(); return []",
     "kill_later": "threading.Timer(0.05, os.kill, (os.getpid(), 9)).start(); return []",
     "file_size": "kind = resource.RLIMIT_FSIZE; resource.setrlimit(kind, (0, resource.getrlimit(kind)[1])); return []",
@@ -78,6 +83,9 @@ AFTERMATHS: Final = {
     "hang_in_del": "class Bad:\n    def __del__(self): time.sleep(3600)\nsys.hoard = Bad(); return []",
     "daemon": "if os.fork() == 0:\n    os.setsid(); os.fork() or time.sleep(3600); os._exit(0)\nreturn []",
     "fork_and_return": "os.fork(); return []",
+    "audit": "def hear(event, _):\n    if event == 'open': raise OSError\nsys.addaudithook(hear); return []",
+    "unblock": "[os.set_blocking(stream, False) for stream in (0, 1, 2)]; return []",
+    "touch_inputs": "import glob; [os.utime(one, (0, 0)) for one in glob.glob(HOME + '/runs/*')]; return []",
     "delete_inputs": "import glob, shutil; [os.remove(one) for one in glob.glob(HOME + '/runs/*')]; return []",
     "delete_history": "import shutil; shutil.rmtree(HOME + '/state'); return []",
     "write_history": "open(HOME + '/state/history.sqlite', 'w').write('rubbish'); return []",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from advisor.model.errors import StoreError, UsageError
+from advisor.model.run_points import find_differences, is_same_point
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -111,7 +112,7 @@ class EarlierRuns:
         runs = {(one.build, one.actual_s) for one in (*known, self._profile) if one.build is not None}
         stored = self._ask_past(lambda past: past.load_run_times(self._profile.program, ranks)) or ()
         same_ranks = [one.profile for one in self.earlier_summaries() if one.profile.ranks == ranks]
-        elsewhere = {(one.build, one.actual_s) for one in same_ranks if not self._profile.has_same_parameters(one)}
+        elsewhere = {(one.build, one.actual_s) for one in same_ranks if not is_same_point(self._profile, one)}
         return pooled_deviation_s((runs | set(stored)) - elsewhere)
 
     def applied_actions(self) -> tuple[AppliedAction, ...]:
@@ -159,7 +160,7 @@ def is_of_same_study(one: Profile, other: Profile) -> bool:
 
     Runs of unknown builds are taken to be of one, as in ``gapwatch scale``.
     """
-    return one.program == other.program and one.build == other.build and not one.has_same_parameters(other)
+    return one.program == other.program and one.build == other.build and not is_same_point(one, other)
 
 
 def _is_later(one: Profile, other: Profile) -> bool:
@@ -208,6 +209,20 @@ def find_base(advice: Advice, earlier: Sequence[Advice], build: str | None = Non
     return ComparisonBase(tuple(before), compare_builds(before, [*own, advice], repeated))
 
 
+def require_base(advice: Advice, earlier: Sequence[Advice], build: str | None = None) -> ComparisonBase | None:
+    """Return what ``find_base`` does; raises ``UsageError`` where the other builds ran otherwise than this run."""
+    base = find_base(advice, earlier, build)
+    own = advice.profile
+    others = (one.profile for one in reversed(earlier) if one.profile.program == own.program)
+    other = next((one for one in others if one.build not in (None, own.build) and one.has_run_time), None)
+    if base is None and own.has_run_time and other is not None:
+        raise UsageError(
+            f"gates on changes cannot be judged: build {other.build} was not run like this one "
+            f"({'; '.join(find_differences(other, own))})"
+        )
+    return base
+
+
 def find_base_in(past: RunHistory, advice: Advice) -> ComparisonBase | None:
     """Return what ``find_base`` does, of the runs that ``past`` remembers."""
     return find_base(advice, EarlierRuns(advice.profile, (), past).earlier_summaries())
@@ -223,7 +238,7 @@ def _group_by_build(runs: Sequence[Advice], like: Profile) -> dict[str, list[Adv
     """Return by build the runs of the program at the same point of which the wall time is known."""
     builds: dict[str, list[Advice]] = {}
     for one in runs:
-        alike = one.profile.program == like.program and like.has_same_parameters(one.profile)
+        alike = one.profile.program == like.program and is_same_point(like, one.profile)
         if one.profile.build is not None and alike and one.profile.has_run_time:
             builds.setdefault(one.profile.build, []).append(one)
     return builds

@@ -254,11 +254,14 @@ def judge_change(found: Comparison) -> tuple[str, str]:
         return "unknown", "no build ran more than once, so the noise is unknown: measure both builds again"
     if actual.beyond_noise:
         return ("helped", "keep the change") if actual.delta_s < 0 else ("hurt", "take the change back")
+    again = f"measure both builds again, until each has {max(_REPEATS, 2 * min(found.runs))} runs or more"
     if found.is_undecided(actual):
-        return "unsure", (
-            "the change is larger than the noise seems, but too few repeats tell it: measure both builds again, until "
-            f"each has {max(_REPEATS, 2 * min(found.runs))} runs or more"
-        )
+        return "unsure", f"the change is larger than the noise seems, but too few repeats tell it: {again}"
+    hidden_s = policy.UNDECIDED_CHANGE * (actual.noise_s or 0.0)  # so much of a gap the run time need not show
+    if moved := [change for change in found.changes if change.beyond_noise and abs(change.delta_s) <= hidden_s]:
+        largest = max(moved, key=lambda change: abs(change.delta_s))
+        how = f"{largest.name} {'shrank' if largest.delta_s < 0 else 'grew'} by {abs(largest.delta_s):.3g} s"
+        return "unsure", f"{how}, beyond its noise, but the run time is too noisy to show it: {again}"
     return "noise", "no change beyond noise: take it back, or measure both builds more often"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 
 NAME = "advise"
-_SIZE = re.compile(r"[A-Za-z_]\w*=\d+(\.\d+)?([eE][+-]?\d+)?")
 FORMS = ("text", "json", "markdown", "sarif", "codequality", "openmetrics", "html")
 
 
@@ -77,11 +75,11 @@ def add_study_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cores",
         metavar="N",
-        type=option_types.whole_number("a number of cores"),
+        type=option_types.parse_cores,
         help="Cores available to the run, if the profile does not say",
     )
     parser.add_argument(
-        "--target", metavar="'P=1024 N=8192'", type=_parse_target,
+        "--target", metavar="'P=1024 N=8192'", type=option_types.parse_target,
         help="Production size: show what dominates there, from models of earlier runs",
     )  # fmt: skip
 
@@ -90,12 +88,6 @@ def _parse_path(text: str) -> Path:
     if not text:
         raise argparse.ArgumentTypeError("expected a path, got an empty string")
     return Path(text)
-
-
-def _parse_target(text: str) -> str:
-    if not text.strip() or not all(_SIZE.fullmatch(part) for part in text.split()):
-        raise argparse.ArgumentTypeError(f"expected names and numbers such as 'P=1024 N=8192', found {text!r}")
-    return " ".join(text.split())
 
 
 def run_command(args: argparse.Namespace) -> int:
@@ -175,13 +167,13 @@ def study_runs(
 
 def deliver_advice(advice: Advice, earlier: EarlierRuns, args: argparse.Namespace, head: str = "") -> None:
     """Write advice, in text behind ``head``, then judge the gates."""
-    from advisor.advice.earlier_runs import find_base
+    from advisor.advice.earlier_runs import require_base
 
     text = render_advice(advice, earlier, args)
     comment = args.form == "markdown"
     output.write_output(head + text if args.form == "text" else text, args.output, "utf-8" if comment else None)
     try:
-        gates.check_gates(args.fail_on, advice, lambda: find_base(advice, earlier.earlier_summaries(), args.base))
+        gates.check_gates(args.fail_on, advice, lambda: require_base(advice, earlier.earlier_summaries(), args.base))
     finally:
         output.write_messages(*(problem for problem in earlier.problems if problem not in advice.problems))
 

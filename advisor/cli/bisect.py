@@ -40,7 +40,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--build", metavar="CMD", help="Command that builds a commit, such as 'make -j'; run without a shell"
     )
-    parser.add_argument("--gap", metavar="NAME", help="Gap to follow, such as L (default: the run time)")
+    parser.add_argument(
+        "--gap", metavar="NAME", type=_parse_gap, help="Gap to follow, such as L (default: the run time)"
+    )
     parser.add_argument("--runs", metavar="N", type=_parse_runs, default=_RUNS, help=f"Maximum runs (default: {_RUNS})")
     parser.add_argument(
         "--limit",
@@ -71,6 +73,14 @@ def _parse_runs(text: str) -> int:
     return int(text)
 
 
+def _parse_gap(text: str) -> str:
+    from advisor.model.records import GAP_NAMES
+
+    if unknown := [name for name in text.split("+") if name not in GAP_NAMES]:
+        raise argparse.ArgumentTypeError(f"no gap {unknown[0]!r}; the gaps are {', '.join(GAP_NAMES)}")
+    return text
+
+
 def run_command(args: argparse.Namespace) -> int:
     """Search and show the commit; returns the exit code."""
     from advisor.experiments.change_point import find_change
@@ -95,6 +105,10 @@ def run_command(args: argparse.Namespace) -> int:
     )
     try:
         found = find_change(runner.measure_commit, len(commits) - 1, args.runs)
+        failed = [number for number in (0, len(commits) - 1) if number in runner.failures]
+        if failed:
+            ends = "; ".join(f"{commits[number][:10]}: {runner.failures[number]}" for number in failed)
+            raise AdvisorError(f"nothing to search between: {ends}")
         return report_output.show_report(_build_report(found, commits, repository, runner, args.gap), args)
     finally:
         runner.close()

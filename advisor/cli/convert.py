@@ -40,6 +40,8 @@ def run_command(args: argparse.Namespace) -> int:
         write_profile(profile, args.output)
         return 0
     traces = [found for found in files if host.is_trace(found)]
+    if not traces and not any(phase.arrays for phase in profile.phases):
+        raise AdvisorError(f"{args.paths[0]} holds counts and no seconds: --to native keeps those")
     with atomic_write(args.output) as partial:
         if args.to == "chrome-trace" and not traces:
             raise AdvisorError(f"{args.paths[0]} holds totals and no events: --to speedscope shows those")

@@ -33,7 +33,7 @@ def run_guarded(run: Callable[[], int]) -> int:
 
 def _report_error(error: Exception) -> int:
     """Say what went wrong and return the exit code that goes with it."""
-    from advisor.cli import output
+    from advisor.cli import output, supervision
 
     if os.environ.get(DEBUG_VARIABLE):
         import traceback
@@ -46,7 +46,10 @@ def _report_error(error: Exception) -> int:
         output.write_messages(f"gate crossed: {error}")
         return error.exit_code
     if isinstance(error, AdvisorError):
-        output.write_messages(str(error), *getattr(error, "__notes__", ()))
+        left_out = supervision.plugins_left_out().items()  # one of them may be what the command lacks
+        output.write_messages(
+            str(error), *getattr(error, "__notes__", ()), *(f"plugin {name}: {why}" for name, why in left_out)
+        )
         return error.exit_code
     if isinstance(error, OSError) and error.filename is not None:
         output.write_messages(f"{os.fsdecode(error.filename)}: {error.strerror}")

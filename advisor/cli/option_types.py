@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+#: One parameter of a production size.
+_SIZE: Final = re.compile(r"[A-Za-z_]\w*=\d+(\.\d+)?([eE][+-]?\d+)?")
 
 
 def whole_number(expected: str, least: int = 1, most: int = 10**9 - 1) -> Callable[[str], int]:
@@ -39,3 +43,13 @@ def make_quantity_parser(dimension: str, expected: str, least: float, most: floa
 
 #: Reads the seconds of a budget.
 parse_budget = make_quantity_parser("time", "a time up to 24 h", 1e-9, 86400.0)
+
+
+parse_cores = whole_number("a number of cores")
+
+
+def parse_target(text: str) -> str:
+    """Return a production size such as ``P=1024 N=8192`` with single spaces."""
+    if not text.strip() or not all(_SIZE.fullmatch(part) for part in text.split()):
+        raise argparse.ArgumentTypeError(f"expected names and numbers such as 'P=1024 N=8192', found {text!r}")
+    return " ".join(text.split())

@@ -59,7 +59,7 @@ def build_page(args: argparse.Namespace, *, verbose: bool = False) -> Page:
     from advisor.output.page import Page
 
     to_file = getattr(args, "output", None) is not None
-    stream = None if to_file else sys.stdout
+    stream = None if to_file else supervision.result_stream()
     return Page(
         width=getattr(args, "page_width", None) or text_width(stream),
         encoding="utf-8" if to_file else stream_encoding(stream, os.environ),
@@ -80,9 +80,10 @@ def terminal_columns() -> int:
     with suppress(ValueError):
         if (stated := int(os.environ.get("COLUMNS", ""))) > 0:
             return stated
-    if sys.__stdout__ is not None:
+    stream = supervision.result_stream() or sys.__stdout__
+    if stream is not None:
         with suppress(ValueError, OSError):
-            return os.get_terminal_size(sys.__stdout__.fileno()).columns or _USUAL
+            return os.get_terminal_size(stream.fileno()).columns or _USUAL
     return _USUAL
 
 
@@ -124,20 +125,24 @@ def write_output(text: str, file: Path | None = None, encoding: str | None = Non
     if file is not None:
         _write_file(text, file, 0o600 if private else 0o666)
         return
-    if sys.stdout is None:
+    stream = supervision.result_stream()
+    if stream is None:
         raise AdvisorError("standard output is closed: cannot write the result")
     from advisor.output.ci_log import escape_ci_commands
 
     try:
-        _write_stream(escape_ci_commands(text, os.environ), sys.stdout, encoding)
+        _write_stream(escape_ci_commands(text, os.environ), stream, encoding)
     except BrokenPipeError:
-        _discard_buffer(sys.stdout)
+        _discard_buffer(stream)
     except OSError as error:
-        _discard_buffer(sys.stdout)
+        _discard_buffer(stream)
         raise AdvisorError(f"standard output: {error.strerror}") from error
 
 
 def _write_stream(text: str, stream: TextIO, encoding: str | None) -> None:
+    """Write all of it, also where whoever shares the pipe or terminal lets writes fail while it is full."""
+    with suppress(OSError, ValueError):  # it is no file of the system
+        os.set_blocking(stream.fileno(), True)
     if encoding is not None and isinstance(stream, TextIOWrapper):
         stream.flush()
         stream.buffer.write(text.encode(encoding, "backslashreplace"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -57,9 +58,10 @@ def _parse_parameter(text: str) -> tuple[str, str | float]:
     if not sign or not name.strip() or not value.strip():
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE, found {text!r}")
     try:
-        return name.strip(), float(value)
+        number = float(value)
     except ValueError:
-        return name.strip(), value.strip()
+        number = math.nan
+    return name.strip(), number if math.isfinite(number) else value.strip()
 
 
 def run_command(args: argparse.Namespace) -> int:

@@ -12,8 +12,9 @@ import os
 import signal
 import sys
 from contextlib import ExitStack, contextmanager, suppress
+from io import TextIOWrapper
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn, TextIO
 
 from advisor.extension.suspects import Suspects
 from advisor.model.errors import AdvisorError
@@ -60,6 +61,8 @@ class _ChildState:
         self.offline = offline
         self.limits = ExitStack()
         self.delivering = False
+        self.output: TextIO | None = sys.stdout
+        self.keeps_output = False
 
 
 _state: _ChildState | None = None
@@ -80,6 +83,8 @@ def announce_plugin(plugin: str, what: str) -> None:
     _state.limits.close()
     _send(_state.pipe, {"at": plugin, "what": what})
     if plugin:
+        if not _state.keeps_output:
+            _state.output, _state.keeps_output = _copy_stream(_state.output), True
         _state.limits.enter_context(_divert_output())
         _state.limits.enter_context(limit_plugin(hurried=what not in UNHURRIED))
 
@@ -97,26 +102,41 @@ def confine_process(prepare: Callable[[], None], places: Callable[[], Iterable[P
         file_access.confine_process(places())
 
 
+def result_stream() -> TextIO | None:
+    """Return where results go: to standard output as it was before any plugin was asked, which may print later, too."""
+    return sys.stdout if _state is None or not _state.keeps_output else _state.output
+
+
+def _copy_stream(stream: TextIO | None) -> TextIO | None:
+    """Return a stream of its own to where ``stream`` goes; the same where it has no descriptor, or is closed."""
+    if not isinstance(stream, TextIOWrapper):
+        return stream
+    try:
+        stream.flush()
+        copy = os.dup(stream.fileno())
+    except (OSError, ValueError):
+        return stream
+    return open(copy, "w", encoding=stream.encoding, errors=stream.errors, newline="")
+
+
 @contextmanager
 def _divert_output() -> Iterator[None]:
-    """Send what is written meanwhile past Python, to the descriptor of standard output, to standard error.
+    """Send what is written to standard output, also past Python, to standard error: from now on, threads write later.
 
-    Both are as before afterwards, also where somebody closed them.
+    Standard error is as before afterwards, also where somebody closed it.
     """
-    kept: dict[int, int] = {}
-    for stream in (1, 2):
-        with suppress(OSError):  # it is closed
-            kept[stream] = os.dup(stream)
     try:
-        if 1 in kept:
-            with suppress(OSError):
-                os.dup2(2, 1)
+        kept = os.dup(2)
+    except OSError:  # it was closed from the start
+        kept = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(kept, 1)
+    try:
         yield
     finally:
-        for stream, copy in kept.items():
-            with suppress(OSError):  # who closed everything closed these, too
-                os.dup2(copy, stream)
-                os.close(copy)
+        with suppress(OSError):  # who closed everything closed this, too
+            os.dup2(kept, 2)
+            os.dup2(kept, 1)
+            os.close(kept)
 
 
 def announce_delivery() -> None:
@@ -218,9 +238,10 @@ def _run_child(task: Callable[[], int], state: _ChildState) -> NoReturn:
             containment.deny_network()
         _state = state
         code = task()
-        for stream in (sys.stdout, sys.stderr):
-            with suppress(OSError, ValueError, AttributeError):
-                stream.flush()
+        for stream in (result_stream(), sys.stdout, sys.stderr):
+            if stream is not None:
+                with suppress(OSError, ValueError, AttributeError):
+                    stream.flush()
     finally:
         with suppress(Exception):  # before the result is told: from then on this process may be ended
             containment.kill_descendants()

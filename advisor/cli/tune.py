@@ -149,7 +149,10 @@ def _open_session(args: argparse.Namespace, words: Sequence[str], folder: Path) 
         if not (session / "key").exists():
             raise UsageError(f"{session} was not written by gapwatch tune; remove it yourself")
         shutil.rmtree(session)
-    session.mkdir(parents=True, exist_ok=True)
+    try:
+        session.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{session}: {error.strerror}; name a directory for the runs with --session") from error
     stated = session / "key"
     if stated.exists() and stated.read_text("utf-8") != key:
         raise UsageError(

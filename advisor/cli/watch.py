@@ -128,11 +128,11 @@ def _describe_nothing(state: HistoryLocation) -> str:
 
 
 def _find_base(advice: Advice, state: HistoryLocation) -> ComparisonBase | None:
-    """Return the build before that of a run in the history."""
-    from advisor.advice.earlier_runs import find_base_in
+    """Return the build before that of a run in the history; raises ``UsageError`` where that was run otherwise."""
+    from advisor.advice.earlier_runs import EarlierRuns, require_base
     from advisor.history.history_queries import StoredHistory
 
-    return find_base_in(StoredHistory(state), advice)
+    return require_base(advice, EarlierRuns(advice.profile, (), StoredHistory(state)).earlier_summaries())
 
 
 def _load_settings(args: argparse.Namespace) -> DaemonConfig:

@@ -137,12 +137,12 @@ class InotifyEvents:
         self._wake.set()
 
     def stop_watching(self) -> None:
-        """Stop watching."""
-        _LOG.removeHandler(self._complaints)
+        """Stop watching; what watchdog logs until its threads have ended is heard, or Python would print it."""
         if self._observer is not None:
             self._observer.stop()
             self._observer.join()
         self._observer = None
+        _LOG.removeHandler(self._complaints)
 
 
 def _describe_refusal(error: OSError) -> str:

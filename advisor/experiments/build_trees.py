@@ -11,6 +11,7 @@ import os
 import re
 import shlex
 import shutil
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -49,6 +50,9 @@ _CMAKE_SOURCE: Final = "CMAKE_HOME_DIRECTORY"
 _MESON_SECTIONS: Final = ("user", "base", "compiler")
 _MESON_OPTIONS: Final = ("default_library", "wrap_mode", "debug", "prefer_static")
 _MESON_FLAGS: Final = ("c_args", "cpp_args", "fortran_args")
+#: What CMake and Meson write of how each file is compiled, and how a flag begins that says how much is optimized.
+_COMPILE_COMMANDS: Final = "compile_commands.json"
+_LEVEL: Final = "-O"
 _ERROR: Final = re.compile(r"\berror\b", re.IGNORECASE)
 #: So much of a line of a build's output is shown (characters).
 _LINE: Final = 120
@@ -105,9 +109,11 @@ def build_tree(
     if system is None:
         raise AdvisorError("nothing says how to build: --build \"make CFLAGS='{flags}'\"")
     name, old = system
-    commands = _cmake_commands(old, target, flags) if name == "cmake" else _meson_commands(old, target, flags)
-    for command in commands:
-        _run_build(command, folder, target.with_name(f"{target.name}.log"), limit_s)
+    configure, make = _cmake_commands(old, target, flags) if name == "cmake" else _meson_commands(old, target, flags)
+    log = target.with_name(f"{target.name}.log")
+    _run_build(configure, folder, log, limit_s)
+    _refuse_overruled(target, flags)
+    _run_build(make, folder, log, limit_s)
     return locate_tree(words, folder, target, build)
 
 
@@ -128,6 +134,8 @@ def _build_copy(words: Sequence[str], folder: Path, target: Path, flags: str, bu
         return [*own, *shutil.ignore_patterns(*LEFT_OUT)(place, names)]
 
     shutil.copytree(folder, target, symlinks=True, ignore=leave_out, copy_function=_copy_or_link)
+    for place, *_ in os.walk(target):
+        _make_writable(place)
     command = fill_flags(build, flags)
     log = target.with_name(f"{target.name}.log")
     _run_build(command, target, log, limit_s)
@@ -148,11 +156,17 @@ def _copy_or_link(source: str, target: str) -> str:
         Path(target).symlink_to(source)
         return target
     shutil.copy2(source, target)
+    _make_writable(target)
     with Path(target).open("rb") as stream:
         start = stream.read(len(max(_COMPILED, key=len)))
     if start.startswith(_COMPILED) or (start.startswith(_GZIP) and target.endswith(_MODULES)):
         os.utime(target, (_LONG_AGO_S, _LONG_AGO_S))
     return target
+
+
+def _make_writable(path: str) -> None:
+    """Let the user write a copy: the tree that it is of may be read-only, what is built in it is not."""
+    os.chmod(path, os.stat(path).st_mode | stat.S_IWUSR)
 
 
 def _cmake_commands(old: Path, target: Path, flags: str) -> list[list[str]]:
@@ -162,6 +176,7 @@ def _cmake_commands(old: Path, target: Path, flags: str) -> list[list[str]]:
     if source is None:
         raise AdvisorError(f"{old / 'CMakeCache.txt'} names no source directory")
     own = [f"-D{name}={value}" for name, value in cached.items() if _is_option(name, cached, old)]
+    own.append("-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
     configure = ["cmake", "-S", source, "-B", str(target), *own, *list_cmake_flags(cached, flags)]
     return [configure, ["cmake", "--build", str(target), "--parallel"]]
 
@@ -239,6 +254,22 @@ def _run_build(command: Sequence[str], folder: Path, log: Path, limit_s: float) 
         last = read_tail(log).splitlines()[-1:]
         line = next((line for line in lines if _ERROR.search(line)), "".join(last)).strip()
         raise AdvisorError(f"{command[0]} failed with status {run.status}: {line[:_LINE]} ({log})")
+
+
+def _refuse_overruled(target: Path, flags: str) -> None:
+    """Raise ``AdvisorError`` if the project puts a level of optimization of its own behind ``flags`` everywhere.
+
+    A project that sets ``CMAKE_C_FLAGS_RELEASE`` itself does so: then every setting of flags would be the same build.
+    """
+    file = target / _COMPILE_COMMANDS
+    levels = [word for word in flags.split() if word.startswith(_LEVEL)]
+    if not levels or not file.is_file():
+        return
+    entries = json.loads(file.read_text("utf-8", "replace"))
+    words = [entry.get("arguments") or shlex.split(entry["command"]) for entry in entries]
+    last = [next((word for word in reversed(one) if word.startswith(_LEVEL)), None) for one in words]
+    if last and levels[-1] not in last:
+        raise AdvisorError(f"the project puts {last[0]} behind {flags} for every file, so that they change nothing")
 
 
 def _move_paths(words: Sequence[str], folder: Path, old: Path, target: Path) -> list[str]:

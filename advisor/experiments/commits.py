@@ -33,6 +33,8 @@ def list_commits(repository: Path, span: str) -> tuple[str, ...]:
     first, last = (
         run_git(repository, "rev-parse", "--verify", f"{name}^{{commit}}").strip() for name in (old, new or "HEAD")
     )
+    if first == last:
+        raise UsageError(f"{old} and {new or 'HEAD'} are the same commit: there is nothing to search")
     inside = run_git(repository, "rev-list", "--first-parent", "--reverse", f"{first}..{last}").split()
     if not inside or not _is_ancestor(repository, first, last):
         raise UsageError(f"{old} is not an ancestor of {new or 'HEAD'}")
@@ -77,6 +79,7 @@ class CommitRunner:
         self._commits, self._words, self._session = commits, words, session
         self._build, self._gap, self._limit_s, self._study, self._tell = build, gap, limit_s, study, tell
         self._built: dict[int, Path | None] = {}
+        self.failures: dict[int, str] = {}
         self._records = 0
         session.mkdir(parents=True, exist_ok=True)
 
@@ -87,6 +90,7 @@ class CommitRunner:
             value = None if folder is None else self._run(folder)
         except AdvisorError as error:
             self._tell(f"{self._commits[number][:10]} is left out: {error}")
+            self.failures[number] = str(error)
             self._built[number] = None
             return None
         if value is not None:

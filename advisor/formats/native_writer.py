@@ -68,6 +68,7 @@ def _build_document(profile: Profile, store: Store) -> dict[str, object]:
     document: dict[str, object] = {
         "schema": "gapwatch/profile/1",
         **{name: value for name, value in plain.items() if value is not None},
+        "actual_s": profile.actual_s if profile.has_run_time else None,
         "processors": [_drop_missing(asdict(processor)) for processor in profile.processors],
         "regions": [_drop_missing(asdict(region)) for region in profile.regions],
         "phases": [_convert_phase(phase, f"phases.{i}", store) for i, phase in enumerate(profile.phases)],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.advice.earlier_runs import NOISE_BUILDS
 from advisor.analysis.comparison import compare_builds
 from advisor.model.errors import UsageError
+from advisor.model.run_points import is_same_point
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,7 +63,7 @@ def _select_point(
 
 
 def _at_point(runs: tuple[Advice, ...], like: Profile) -> tuple[Advice, ...]:
-    return tuple(run for run in runs if run.profile.has_same_parameters(like))
+    return tuple(run for run in runs if is_same_point(run.profile, like))
 
 
 def _are_repeats(before: Sequence[Advice], after: Sequence[Advice]) -> bool:

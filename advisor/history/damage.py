@@ -47,7 +47,7 @@ def inspect_database(path: Path, patience_s: float) -> Inspection:
         with closing(sqlite3.connect(path, timeout=patience_s)) as connection:
             (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
             if found != "ok":
-                return Inspection(0, f"it is damaged: {found}")
+                return Inspection(0, f"it is damaged: {' '.join(str(found).split())}")
             refuse_other_version(connection, path)
             return Inspection(_count_commits(connection, path))
     except sqlite3.DatabaseError as error:
@@ -88,7 +88,7 @@ def describe_error(path: Path, error: sqlite3.Error) -> str:
     if isinstance(error, sqlite3.DatabaseError) and ("malformed" in said or "not a database" in said):
         return f"{path} is damaged ({said}); the next 'gapwatch watch' sets it aside and saves what can be read of it"
     if "no such table" in said:
-        return f"{path} holds no history ({said}); the next 'gapwatch watch' creates one"
+        return f"{path} holds no history ({said}): it is empty, or a database of another program"
     if "readonly" in said:
         return f"{path} may not be written, nor the directory that it is in; allow it, or choose another with --state"
     return f"{path}: {said}"

@@ -6,6 +6,7 @@ sees it no sooner. What scans note may be lost with power, as the next scan find
 
 from __future__ import annotations
 
+import errno
 import os
 import sqlite3
 from contextlib import closing, contextmanager, suppress
@@ -28,6 +29,8 @@ NAME: Final = "history.sqlite"
 PATIENCE_S: Final = 10.0
 #: The application number of a backup, in the first page of its file.
 BACKUP_MARK: Final = 0x67776275
+#: Errors of places where nobody, or not this user, may make a directory.
+_ELSEWHERE: Final = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.ENOENT)
 
 
 def open_read_only(folder: Path) -> sqlite3.Connection:
@@ -251,7 +254,8 @@ def _refuse_foreign_files(path: Path) -> None:
 
 
 def _make_access_error(error: OSError, path: Path) -> StoreError:
-    return StoreError(f"{error.filename or path.parent}: {error.strerror or error}")
+    advice = "; choose another directory for the history with --state" if error.errno in _ELSEWHERE else ""
+    return StoreError(f"{error.filename or path.parent}: {error.strerror or error}{advice}")
 
 
 def _require_database(folder: Path) -> Path:

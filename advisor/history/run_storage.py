@@ -9,6 +9,7 @@ from advisor.history.dialect import StoreLost
 from advisor.history.items import ItemStore
 from advisor.history.runs import RunStore
 from advisor.model.errors import StoreError
+from advisor.model.run_points import is_same_point
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,16 +56,16 @@ def _update_items(
     build, ranks = advice.profile.build, advice.profile.ranks
 
     @cache
-    def is_same_point(other: int) -> bool:
+    def is_alike(other: int) -> bool:
         """Return whether an earlier run was at the same point; one that is gone counts as if it were."""
         try:
-            return runs.load_summary(other).profile.has_same_parameters(advice.profile)
+            return is_same_point(runs.load_summary(other).profile, advice.profile)
         except StoreLost:
             raise
         except StoreError:
             return True
 
-    alike = [entry for entry in entries if entry.ranks == ranks and is_same_point(entry.number)] if asked else []
+    alike = [entry for entry in entries if entry.ranks == ranks and is_alike(entry.number)] if asked else []
     earlier = [one for one in alike if one.build != build]
     before = [one for one in earlier if one.build == earlier[-1].build]
     repeats = [
@@ -77,5 +78,5 @@ def _update_items(
         now,
         repeats=[runs.load_summary(repeat.number) for repeat in repeats],
         since=before[0].number if before else 0,
-        is_same_point=is_same_point,
+        is_same_point=is_alike,
     )

@@ -255,14 +255,6 @@ class Profile:
         """The mean seconds of start-up and shutdown; 0 if they were not distinguished."""
         return sum(float(self.outside[name].mean()) for name in ("start-up", "shutdown") if name in self.outside)
 
-    def has_same_parameters(self, other: Profile) -> bool:
-        """Return whether this run can repeat another: as many ranks, and no parameter that both state differs.
-
-        Runs of one build at several points are a study of it.
-        """
-        stated = (self.parameters.keys() & other.parameters.keys()) - {"target"}
-        return self.ranks == other.ranks and all(self.parameters[name] == other.parameters[name] for name in stated)
-
     @property
     def is_simulated(self) -> bool:
         """Whether the times come from a simulation or a replay, so that they have no noise."""

@@ -103,13 +103,14 @@ def deny_network(*, local: bool = True) -> bool:
 def limit_plugin(*, hurried: bool) -> Iterator[None]:
     """Let what runs meanwhile start few processes (root: any) and take some memory, if ``hurried``.
 
-    What it does to this process in passing is undone afterwards: names of Python itself, directory, mask, streams,
-    limits, alarms. Copies of this process that it leaves behind end with its answer.
+    What it does to this process in passing is undone afterwards: names of Python itself, directory, mask, streams
+    and whether they block, limits, alarms. Copies of this process that it leaves behind end with its answer.
     """
     process = os.getpid()
     names = dict(vars(builtins))
     before = {which: resource.getrlimit(which) for which in _GUARDED}
     here, mask, streams = _current_folder(), os.umask(0o77), (sys.stdout, sys.stderr)
+    blocking = _list_blocking()
     os.umask(mask)
     for which, most in (_compute_limits() if hurried else {}).items():
         least = min(one for one in (most, *before[which]) if one != resource.RLIM_INFINITY)
@@ -128,8 +129,20 @@ def limit_plugin(*, hurried: bool) -> Iterator[None]:
                 os.chdir(here)
         os.umask(mask)
         sys.stdout, sys.stderr = streams
+        for stream, blocks in blocking.items():
+            with suppress(OSError):
+                os.set_blocking(stream, blocks)
         for clock in (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF):
             signal.setitimer(clock, 0.0)
+
+
+def _list_blocking() -> dict[int, bool]:
+    """Return which of the standard streams wait where they can't be read or written; others share that."""
+    found = {}
+    for stream in (0, 1, 2):
+        with suppress(OSError):
+            found[stream] = os.get_blocking(stream)
+    return found
 
 
 def _current_folder() -> str | None:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import doctest
+import io
 import math
 import subprocess
 import sys
 import types
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from command_line import ROOT
 from compiled_programs import compile_program
 
 import gapwatch
+from advisor.analysis.comparison import Change, Comparison
+from advisor.history.items import Item
+from advisor.history.runs import RunEntry
+from advisor.model.recommendations import Recommendation, Total
+from advisor.model.records import Bound, Efficiency, Finding, Gap, Grade, Share
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,6 +56,37 @@ def test_every_name_of_the_api_is_on_the_page_and_can_be_imported() -> None:
     assert isinstance(gapwatch.record, types.FunctionType)
     with pytest.raises(AttributeError, match="no attribute 'laod'"):
         _ = gapwatch.laod  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [Bound, Gap, Share, Efficiency, Grade, Finding, Recommendation, Total, Comparison, Change, RunEntry, Item],
+)
+def test_every_field_of_a_record_is_on_the_page(record: type) -> None:
+    rows = PAGE.read_text(encoding="utf-8").partition("## Records")[2].partition("## Tables")[0].splitlines()
+    start = next(number for number, row in enumerate(rows) if row.startswith(f"| `{record.__name__}`"))
+    following = takewhile(lambda row: row.startswith("| …"), rows[start + 1 :])
+    row = " ".join((rows[start], *following))
+    assert [field.name for field in fields(record) if f"`{field.name}`" not in row] == []
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"order": "size"}, "order: expected 'seconds' or 'steps', found 'size'"),
+        ({"cores": 0}, "cores: expected a number of cores, found '0'"),
+        ({"cores": -3}, "cores: expected a number of cores, found '-3'"),
+        ({"target": "large"}, "target: expected names and numbers such as"),
+        ({"rules": "nowhere.yaml"}, "nowhere.yaml:1:1: cannot be read"),
+    ],
+)
+def test_options_are_checked_as_those_of_the_command(options: dict[str, Any], reason: str) -> None:
+    for load in (gapwatch.load, gapwatch.load_runs):
+        with pytest.raises(gapwatch.AdvisorError, match=reason):
+            load(FIG4, **options)
+    if "order" in options or "cores" in options:
+        with pytest.raises(gapwatch.AdvisorError, match=reason):
+            gapwatch.load(FIG4).advise(**options)
 
 
 def test_the_import_loads_nothing_that_is_not_asked_for() -> None:
@@ -156,6 +195,13 @@ def test_the_waterfall_ends_at_the_run_time(run: gapwatch.Run) -> None:
     assert last.get_x() + last.get_width() == pytest.approx(run.actual_s)
 
 
+def test_long_names_of_merged_gaps_leave_room_for_the_bars() -> None:
+    pytest.importorskip("matplotlib")
+    figure = gapwatch.load(ROOT / "tests" / "profiles" / "tau" / "faultlab-imbalance30").plot()
+    figure.savefig(io.BytesIO(), format="png")  # which warns where no room is left
+    assert figure.axes[0].get_position().width > 0.4
+
+
 def test_other_options_study_the_run_again() -> None:
     run = gapwatch.load(FIG4)
     assert run.advise() is run.advise(order="seconds")
@@ -182,10 +228,20 @@ def test_a_program_is_recorded_and_loaded(tmp_path: Path) -> None:
         gapwatch.record([str(program)], folder=tmp_path / "recording")
     with pytest.raises(gapwatch.AdvisorError, match="ended with status 1"):
         gapwatch.record("false")
+    assert gapwatch.record(program, folder=tmp_path / "alone").program == program.name
     with pytest.raises(gapwatch.AdvisorError, match="no program"):
         gapwatch.record("")
+    with pytest.raises(gapwatch.AdvisorError, match="No closing quotation"):
+        gapwatch.record("'a b")
+    with pytest.raises(gapwatch.AdvisorError, match="above 0"):
+        gapwatch.record("true", interval_s=0)
+    with pytest.raises(gapwatch.AdvisorError, match=r"^/proc/nowhere: "):
+        gapwatch.record(["touch", str(tmp_path / "started")], folder="/proc/nowhere")
+    assert not (tmp_path / "started").exists(), "the program does not run for nothing"
 
 
 def test_reports_of_plugins_and_wrong_commands() -> None:
     with pytest.raises(gapwatch.AdvisorError, match="no plugin brings a command 'advise'"):
         gapwatch.report("advise", FIG4)
+    with pytest.raises(gapwatch.AdvisorError, match="whatif --help: makes no report"):
+        gapwatch.report("whatif", "--help")

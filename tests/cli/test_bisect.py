@@ -159,6 +159,7 @@ def test_spans_that_are_none_are_refused(repository: Path) -> None:
         ("v0...v8", "OLD..NEW"),
         ("v8..v0", "ancestor"),
         ("no..v1", "rev-parse"),
+        ("v2..v2", "v2 and v2 are the same commit"),
         ("--all..v1", "OLD..NEW"),
     ):
         with pytest.raises(UsageError, match=words):
@@ -166,7 +167,13 @@ def test_spans_that_are_none_are_refused(repository: Path) -> None:
 
 
 def test_wrong_usage_says_what_to_do(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for options, words in ((["v0..v8"], "no program given"), (["v0..v8", "--runs", "2", "--", "true"], "at least 8")):
+    for options, words in (
+        (["v0..v8"], "no program given"),
+        (["v0..v8", "--runs", "2", "--", "true"], "at least 8"),
+        (["v0..v8", "--gap", "ZZ", "--", "true"], "no gap 'ZZ'; the gaps are A, C,"),
+        (["v3..v8", "--build", "sh build.sh", "--", "true"], ": the build failed: "),
+        (["v0..v8", "--", "false"], "nothing to search between: "),
+    ):
         assert cli.main(["bisect", *options]) == 2
         assert words in capsys.readouterr().err
 

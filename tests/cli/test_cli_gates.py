@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import advice_samples as samples
 import pytest
 
-from advisor.advice.earlier_runs import find_base
+from advisor.advice.earlier_runs import find_base, require_base
 from advisor.cli import gates
 from advisor.model.errors import GateCrossed, UsageError
 
@@ -160,3 +160,15 @@ def test_runs_on_another_number_of_ranks_are_no_base() -> None:
     fewer = replace(other, profile=replace(other.profile, processors=other.profile.processors[:2]))
     assert find_base(build("v2"), [fewer]) is None
     assert find_base(build("v2"), [fewer, other]) is not None
+
+
+def test_a_base_that_was_run_otherwise_is_named_with_the_difference() -> None:
+    now, other = build("v2"), build("v1")
+    stated = {"command": "./heat 8"}
+    now = replace(now, profile=replace(now.profile, parameters=stated))
+    elsewhere = replace(other, profile=replace(other.profile, parameters={"command": "./heat 9"}))
+    with pytest.raises(UsageError, match=r"build v1 was not run like this one \(command: \./heat 9, not \./heat 8\)"):
+        gates.check_gates([gates.parse_gate("new")], now, lambda: require_base(now, [elsewhere]))
+    alike = replace(other, profile=replace(other.profile, parameters=stated))
+    assert require_base(now, [elsewhere, alike]) is not None
+    assert require_base(now, [replace(alike, profile=replace(alike.profile, build=None))]) is None

@@ -130,6 +130,19 @@ def test_a_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
     assert process.returncode == 0
 
 
+def test_a_pipe_that_does_not_block_gets_everything(tmp_path: Path) -> None:
+    receiving, sending = os.pipe()
+    os.set_blocking(sending, False)  # as node leaves the pipes that it shares with its children
+    command = [sys.executable, "-c", SAY, "line\n", "100000"]
+    with subprocess.Popen(command, stdout=sending, env=environment(tmp_path), cwd=tmp_path) as process:
+        os.close(sending)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(1)  # it waits for its reader
+        with os.fdopen(receiving, "rb") as stream:
+            assert stream.read() == b"line\n" * 100000
+    assert process.returncode == 0
+
+
 def test_a_full_disk_is_an_error(tmp_path: Path) -> None:
     with open("/dev/full", "w") as full:
         done = run("--version", home=tmp_path, stdout=full.fileno())

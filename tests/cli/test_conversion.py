@@ -162,6 +162,26 @@ def test_native_is_the_same_run(tmp_path: Path) -> None:
     assert seconds(read(path), "wall_s") == pytest.approx(seconds(read(TRACE), "wall_s"))
 
 
+@pytest.mark.parametrize("folder", ["callgrind", "cachegrind", "gprof"])
+def test_native_keeps_runs_without_a_run_time(folder: str, tmp_path: Path) -> None:
+    source = min(one for one in (PROFILES / folder).iterdir() if one.is_dir())
+    found, again = read(source), read(convert(source, "native", tmp_path))
+    assert not found.has_run_time
+    assert not again.has_run_time
+    assert found.counts.keys() == again.counts.keys()
+    assert [phase.arrays.keys() for phase in found.phases] == [phase.arrays.keys() for phase in again.phases]
+
+
+@pytest.mark.parametrize("target", sorted(set(TARGETS) - {"native"}))
+def test_counts_without_seconds_are_said_to_fit_native_only(
+    target: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = PROFILES / "callgrind" / "small"
+    assert main(["convert", str(source), "--to", target, "-o", str(tmp_path / "run")]) == 2
+    assert "holds counts and no seconds: --to native keeps those" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_calls_that_never_end_are_closed(tmp_path: Path) -> None:
     trace = host.load_plugins().read_trace(host.load_plugins().find_profiles(TRACE)[0])
     from dataclasses import replace

@@ -267,3 +267,13 @@ def build_comparison(before_s: float, after_s: float, noise_s: float | None, bey
 def test_a_comparison_is_judged_by_the_run_time(found: Comparison, verdict: str) -> None:
     assert judge_change(found)[0] == verdict
     assert build_comparison_answer(found)["verdict"] == verdict
+
+
+@pytest.mark.parametrize(("noise_s", "verdict"), [(0.43, "unsure"), (0.05, "noise")])
+def test_a_gap_that_moved_is_no_noise_where_the_run_time_cannot_show_it(noise_s: float, verdict: str) -> None:
+    found = build_comparison(4.67, 4.66, noise_s, False)
+    found = replace(found, changes=(*found.changes, Change("L", 0.35, 0.04, 0.03, True)))
+    judged, meaning = judge_change(found)
+    assert judged == verdict
+    if verdict == "unsure":
+        assert meaning.startswith("L shrank by 0.31 s, beyond its noise, but the run time is too noisy to show it: ")

@@ -273,6 +273,41 @@ def test_cmake_builds_are_recognised(tmp_path: Path) -> None:
     assert "-O3 -g1" in (old / "CMakeFiles" / "app.dir" / "flags.make").read_text(encoding="utf-8")
 
 
+def test_a_tree_that_is_read_only_is_built_in_its_copy(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    (tree / "parts").mkdir(parents=True)
+    (tree / "app").write_text("old", encoding="utf-8")
+    places = [tree / "app", tree / "parts", tree]
+    for place in places:
+        place.chmod(0o555)
+    try:
+        build = "sh -c 'test -w app && test -w parts && test -w . && echo true > app && touch parts/new' {flags}"
+        built = build_tree(("./app",), tree, tmp_path / "copy", "-O3", build, 60)
+    finally:
+        for place in places:
+            place.chmod(0o755)
+    for place in (built.folder, built.folder / "app", built.folder / "parts"):
+        assert place.stat().st_mode & 0o200, "root may write everything, whatever the modes are"
+    assert (tree / "app").read_text(encoding="utf-8") == "old"
+
+
+def test_flags_that_the_project_overrules_are_not_tried(tmp_path: Path) -> None:
+    if shutil.which("cmake") is None or shutil.which("cc") is None:
+        pytest.skip("cmake or cc is not installed")
+    (tmp_path / "app.c").write_text(PROGRAM.replace("WRONG", "0"), encoding="utf-8")
+    project = "cmake_minimum_required(VERSION 3.10)\nproject(app C)\n{}add_executable(app app.c)\n"
+    lists, overrule = tmp_path / "CMakeLists.txt", 'set(CMAKE_C_FLAGS_DEBUG "-g -O0")\n'
+    lists.write_text(project.format(overrule), encoding="utf-8")
+    for command in (["cmake", "-S", ".", "-B", "build", "-DCMAKE_BUILD_TYPE=Debug"], ["cmake", "--build", "build"]):
+        subprocess.run(command, check=True, capture_output=True, cwd=tmp_path)
+    with pytest.raises(
+        AdvisorError, match="puts -O0 behind -O3 -march=native for every file, so that they change noth"
+    ):
+        build_tree(("build/app",), tmp_path, tmp_path / "one", "-O3 -march=native", None, 120)
+    lists.write_text(project.format(""), encoding="utf-8")
+    assert build_tree(("build/app",), tmp_path, tmp_path / "two", "-O3", None, 120).words[0].endswith("two/app")
+
+
 def test_a_run_that_the_budget_cut_short_is_made_anew(tmp_path: Path) -> None:
     session = tmp_path / "session"
     cut = TrialRunner(("sleep", "20"), tmp_path, session, None, Check()).run_trial(START, 0.1)

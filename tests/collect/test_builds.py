@@ -78,10 +78,11 @@ def test_a_stamp_is_written_beside_what_is_there(
     )
     commit = git(source, "rev-parse", "HEAD")[:12]
     assert capsys.readouterr().out.endswith(f"build {commit}\n")
-    assert cli.main(["stamp", str(runs), "--build", "v2", "--parameter", "N=128"]) == 0
+    numbers = ["--parameter", "N=128", "--parameter", "limit=inf"]
+    assert cli.main(["stamp", str(runs), "--build", "v2", *numbers]) == 0
     said = json.loads((runs / "gapwatch.json").read_text())
     assert said == {
-        "schema": "gapwatch/sidecar/1", "parameters": {"N": 128.0, "mode": "fast"}, "build": "v2",
+        "schema": "gapwatch/sidecar/1", "parameters": {"N": 128.0, "mode": "fast", "limit": "inf"}, "build": "v2",
     }  # fmt: skip
 
 

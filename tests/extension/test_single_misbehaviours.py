@@ -18,6 +18,7 @@ from command_line import run
 from daemon_runs import FIG4, profile
 from misbehaving_plugins import AFTERMATHS, ANSWERS, DEEDS, IMPORTS, write_plugin
 from patience import wait_until
+from site_folder import plugin
 
 if TYPE_CHECKING:
     import subprocess
@@ -25,12 +26,23 @@ if TYPE_CHECKING:
 
 COMMANDS = ("advise", "watch", "report")
 #: Those that lose their own result, and have to be named: all but what is undone, or nobody else notices.
-NAMED = {*DEEDS, *IMPORTS, "interrupt", "recurse_c", "endless", "hang_in_generator", "unknown_object", "listen"}
+NAMED = {
+    *DEEDS,
+    *IMPORTS,
+    "interrupt",
+    "recurse_c",
+    "endless",
+    "hang_in_generator",
+    "unknown_object",
+    "listen",
+    "writable",
+    "audit",
+}
 ALL = [*DEEDS, *ANSWERS, *AFTERMATHS, *IMPORTS]
 CASES = (
     [(deed, command) for deed in ALL for command in COMMANDS]
     if os.environ.get("GAPWATCH_DEEDS") == "all"
-    else list(zip([*AFTERMATHS, *IMPORTS], cycle(COMMANDS), strict=False))
+    else [*zip([*AFTERMATHS, *IMPORTS], cycle(COMMANDS), strict=False), ("touch_inputs", "watch")]
 )
 
 
@@ -61,6 +73,30 @@ def test_pl3_pl4_pl5_pl19_each_deed_costs_nobody_else_anything(tmp_path: Path, d
         assert "m_bad" in said, said[-3000:]
     assert json.loads(file.read_text()) == FIG4 | {"run": "a"}
     wait_until(lambda: not _left_behind(tmp_path), lambda: _left_behind(tmp_path))
+
+
+READER = """
+    import os
+    @hookimpl
+    def advisor_sniff(path):
+        return 1.0 if path.read_bytes()[:5] == b"ticks" else None
+    @hookimpl
+    def advisor_read(path):
+        os._exit(0)
+"""
+
+
+def test_a_reader_that_ends_its_process_is_named_and_its_gate_is_not_judged(tmp_path: Path) -> None:
+    (tmp_path / "plugins").mkdir()
+    plugin(tmp_path / "plugins", "m_bad", READER)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "a.json").write_text("ticks 1", encoding="utf-8")
+    for command in ("advise", "watch"):
+        made = _run_command(command, tmp_path)
+        assert made.returncode == 2, command
+        assert b"run 1" not in made.stdout
+        assert b"m_bad" in made.stderr
+        assert b"left out" in made.stderr
 
 
 def _run_command(command: str, top: Path) -> subprocess.CompletedProcess[bytes]:

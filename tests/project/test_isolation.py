@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import locale
 import os
+import re
 import subprocess
 import sys
 import time
@@ -25,6 +26,14 @@ def test_settings_of_users_terminals_and_libraries_are_left_behind() -> None:
     assert kept_variables(SETTINGS) == {}
     own = {"HOME", "LANG", "TZ", "XDG_CACHE_HOME", "GAPWATCH_STATE", "NUMBA_CACHE_DIR"}
     assert [name for name in os.environ if not (name in KEPT | own or name.startswith(KEPT_PREFIXES))] == []
+
+
+def test_what_steers_the_tests_reaches_them() -> None:
+    """Else ``make soak`` and its like pass because they leave out what they are for."""
+    sources = (path.read_text(encoding="utf-8") for path in Path(__file__).parents[1].rglob("*.py"))
+    asked = {name for text in sources for name in re.findall(r'os\.environ\.get\("(GAPWATCH_\w+)"', text)}
+    assert asked
+    assert asked <= KEPT
 
 
 def test_what_is_run_sees_the_same_as_the_tests() -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from advisor.extension import installed_plugins
 from advisor.extension.commands import Command, CommandRegistry
-from advisor.extension.host import answers, discovery, plugin_services
+from advisor.extension.host import answers, arguments, discovery, plugin_services
 from advisor.extension.host.discovery import LoadedPlugin, explain_error
 from advisor.extension.host.search import FoundProfile, ProfileSearch, refuse_unreadable
 from advisor.model.errors import AdvisorError, ClusterError, InputError, PluginError, UnknownFormatError
@@ -119,7 +119,7 @@ class PluginHost:
     def find_profiles(self, path: Path) -> tuple[FoundProfile, ...]:
         """Return the profiles at ``path``, a file or a directory with everything in it.
 
-        Raises ``UnknownFormatError`` where there is none, and ``InputError`` for what may not be read.
+        Raises ``UnknownFormatError`` for none, ``InputError`` for what may not be read.
         """
         refuse_unreadable(path)
         search = ProfileSearch(self.sniff_all)
@@ -150,7 +150,9 @@ class PluginHost:
 
     def _read_with(self, hook: str, found: FoundProfile, accept: Callable[[object], T]) -> T:
         path, reader = found.path, found.reader
-        implementation = dict(self._implementations(hook))[reader]
+        implementation = dict(self._implementations(hook)).get(reader)
+        if implementation is None:
+            raise InputError(path, f"the plugin {reader!r}, which reads it, was left out or is gone")
         try:
             with self._announcing(reader, hook):
                 return accept(_call_implementation(implementation, {"path": path}))
@@ -266,6 +268,7 @@ class PluginHost:
     ) -> Value | None:
         """Return the value of a plugin's fact; None, and a note of it, where computing it fails."""
         try:
+            profile = arguments.protect_profile(profile) if plugin in self._others else profile
             if fact.of_trace is not None:
                 trace = events()
                 with self._announcing(plugin, "advisor_facts"), _redirect_prints():
@@ -332,12 +335,10 @@ class PluginHost:
         found = {impl.plugin_name: impl for impl in getattr(self._manager.hook, hook).get_hookimpls()}
         return [(plugin.name, found[plugin.name]) for plugin in self.plugins if hook in plugin.hooks]
 
-    def _ask_plugins(
-        self, hook: str, accept: Callable[[object], T | None], **arguments: object
-    ) -> Iterator[tuple[str, T]]:
+    def _ask_plugins(self, hook: str, accept: Callable[[object], T | None], **given: object) -> Iterator[tuple[str, T]]:
         """Yield the plugins that have an answer, and the answer as ``accept`` returns it once it is checked."""
         for plugin, implementation in self._implementations(hook):
-            answer = self._call_hook(plugin, hook, implementation, arguments, accept)
+            answer = self._call_hook(plugin, hook, implementation, given, accept)
             if answer is not None:
                 yield plugin, answer
 
@@ -346,13 +347,14 @@ class PluginHost:
         plugin: str,
         hook: str,
         implementation: HookImpl,
-        arguments: Mapping[str, object],
+        given: Mapping[str, object],
         accept: Callable[[object], T | None],
     ) -> T | None:
         """Return the checked answer of one implementation; None, and a note of it, where that fails."""
         try:
             with self._announcing(plugin, hook):
-                return accept(_call_implementation(implementation, arguments))
+                named = arguments.protect_values(given) if plugin in self._others else given
+                return accept(_call_implementation(implementation, named))
         except KeyboardInterrupt:
             raise
         except BaseException as error:

@@ -84,6 +84,8 @@ def _answer_task(module: ModuleType, task: worker.Document, at: Callable[..., No
     except AdvisorError as error:
         return {"unreachable" if _is_access_error(error) else "refused": str(error)}
     except OSError as error:
+        if error.errno is None:  # that is no error of the system's
+            return {"fault": f"{type(error).__name__}: {error}"}
         return {"unreachable": str(error)}
     except MemoryError:
         return {"fault": "ran out of memory"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args
 
@@ -46,7 +47,7 @@ T = TypeVar("T")
 def parse_document(root: JsonNode, arrays: ArraySource) -> Profile:
     """Return the run that a document describes; raises ``InputError`` with the path of the first mistake."""
     _check_version(root)
-    found = root.require_fields(_KEYS, needed=("program", "run", "actual_s", "processors", "regions"))
+    found = root.require_fields(_KEYS, needed=("program", "run", "processors", "regions"))
     region_nodes = found["regions"].require_items(soundness.REGION_LIMIT)
     processors = _read_processors(found["processors"])
     table = (len(region_nodes), len(processors))
@@ -56,7 +57,7 @@ def parse_document(root: JsonNode, arrays: ArraySource) -> Profile:
         program=found["program"].require_text(),
         run=found["run"].require_text(),
         reader=optional_text(found, "reader") or "native",
-        actual_s=found["actual_s"].require_number(),
+        actual_s=_read_run_time(root, found),
         processors=processors,
         regions=regions,
         phases=phases,
@@ -81,6 +82,15 @@ def parse_document(root: JsonNode, arrays: ArraySource) -> Profile:
     )
     arrays.refuse_unused(root)
     return _check_soundness(root, replace(profile, notes=(*profile.notes, *_note_missing_values(arrays))))
+
+
+def _read_run_time(root: JsonNode, found: Fields) -> float:
+    """Return the wall time, NaN where ``null`` says that it was not recorded: leaving it out is a mistake."""
+    if "actual_s" in found:
+        return found["actual_s"].require_number()
+    if not isinstance(root.value, dict) or "actual_s" not in root.value:
+        raise root.make_error("'actual_s' is missing")
+    return math.nan
 
 
 def _check_soundness(root: JsonNode, profile: Profile) -> Profile:

@@ -43,7 +43,10 @@ class PhaseReader:
                 "contradicts explicit phases, which already say what is synchronized"
             )
         if "phases" in found:
-            return tuple(map(self._read_phase, found["phases"].require_items()))
+            phases = found["phases"].require_items()
+            stated = any(name in phase.require_fields() for phase in phases for name in MEASURES)
+            counted_only = "counts" in found and not stated
+            return tuple(self._read_phase(phase, counted_only=counted_only) for phase in phases)
         if in_root:
             table = self._read_measures(self.root, (*self.extents, None))
             return self._slice_regions(table) if synchronized else (self._build_whole(table),)
@@ -66,12 +69,13 @@ class PhaseReader:
     def _no_measures_error(self, node: JsonNode) -> InputError:
         return node.make_error(f"states none of the measures {', '.join(MEASURES)} completely")
 
-    def _read_phase(self, node: JsonNode) -> Phase:
+    def _read_phase(self, node: JsonNode, *, counted_only: bool) -> Phase:
+        """Return a phase, without measures where only operations were counted in the whole run."""
         found = node.require_fields(_PHASE, needed=("name",))
         indices = np.arange(self.extents[0], dtype=np.int64)
         if "regions" in found:
             indices = self.arrays.read_integers(found["regions"], (None,))
-        measures = self._read_measures(node, (len(indices), self.extents[1], None))
+        measures = {} if counted_only else self._read_measures(node, (len(indices), self.extents[1], None))
         return Phase(
             name=found["name"].require_text(),
             kind=cast("PhaseKind", found["kind"].require_choice(get_args(PhaseKind)))
