@@ -8,7 +8,7 @@ at once, to linear functions of the indices and of the processor; what fits none
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -41,6 +41,8 @@ _REPEATED = 1 << 20
 _LITTLE_WORK = 0.01
 #: So few lines of memory without a name for each processor are scalars of frames.
 _FEW_LINES, _LINE_B = 64, 64
+#: Keys of rows that are larger are replaced by their ranks.
+_LARGEST_KEY: Final = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,9 @@ class _Space:
         wanted = np.zeros(len(turns), dtype=np.int64)
         for k in range(self.columns.shape[1]):
             radix = int(max(self.columns[:, k].max(initial=0), turns[:, k].max(initial=0))) + 1
+            if int(max(key.max(initial=0), wanted.max(initial=0))) * radix > _LARGEST_KEY:
+                ranks = np.unique(np.r_[key, wanted], return_inverse=True)[1]
+                key, wanted = ranks[: len(key)], ranks[len(key) :]
             key, wanted = key * radix + self.columns[:, k], wanted * radix + turns[:, k]
         return np.asarray(np.searchsorted(key, wanted), dtype=np.int64)
 
@@ -183,7 +188,8 @@ def _join_events(events: Mapping[int, PlacedEvents]) -> _Events:
     def join_column(name: str) -> IntArray:
         return np.concatenate([np.asarray(getattr(one.located, name)) for _, one in parts])
 
-    turns = join_column("turns").astype(np.int64)
+    width = max(one.located.turns.shape[1] for _, one in parts)
+    turns = np.concatenate([_widen_turns(one.located.turns, width) for _, one in parts])
     processor = np.concatenate([np.full(len(one.data), q, dtype=np.int64) for q, one in parts])
     return _Events(
         processor=processor,
@@ -195,6 +201,13 @@ def _join_events(events: Mapping[int, PlacedEvents]) -> _Events:
         offset=np.concatenate([one.offset for _, one in parts]),
         place=join_column("place").astype(np.int64),
     )
+
+
+def _widen_turns(turns: IntArray, width: int) -> IntArray:
+    """Return turns with zeros for loops as deep as on other processors."""
+    wide = np.zeros((len(turns), width), dtype=np.int64)
+    wide[:, : turns.shape[1]] = turns
+    return wide
 
 
 def _fold_top(

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from advisor_simulation.program.array_layout import ArrayLayout
     from advisor_simulation.program.folded_phases import FoldedItem, FoldedReference, FoldedStep, Formula
 
-#: Names of the indices of loops, from the domain's on.
-_INDICES: Final = ("i", "j", "k", "l", "m", "n", "o", "q", "r")
+#: Names of the indices of loops, from the domain's on; deeper ones are numbered.
+_INDICES: Final = ("i", "j", "k", "l", "m", "n", "o", "q", "r", *(f"r{depth}" for depth in range(2, 60)))
 #: Weights that a straight line meets so well are written as one.
 _STRAIGHT: Final = 0.03
 #: Tables of at most so many numbers stand in the model itself.

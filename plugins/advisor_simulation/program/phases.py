@@ -105,21 +105,23 @@ def _cut_piece(thread: TracedThread, begin: int, end: int) -> Piece:
 
 
 def find_time_loop(words: Words, code: ProgramCode) -> int:
-    """Return the loop around most messages of a process, the outermost such one; -1 where no loop holds messages."""
+    """Return the loop over time; -1 where no loop holds messages.
+
+    Of the outermost loops of functions around most messages it is the one that runs least often: loops of functions
+    that are called in each of its iterations seem to hold as many, from their first execution to their last one.
+    """
     marks = np.flatnonzero(words >> np.uint64(63) == 1)
     numbers = (words[marks] >> np.uint64(48) & np.uint64(0x7FFF)).astype(np.int64)
     first_call = len(code.loops) + len(code.exits)
     calls = marks[numbers >= first_call]
-    best, most = -1, 0
+    found: list[tuple[int, int, int]] = []
     for loop, one in enumerate(code.loops):
-        if one.parent >= 0:
-            continue
         heads = marks[numbers == loop]
-        if len(heads) >= _FEWEST_TURNS:
+        if one.parent < 0 and len(heads) >= _FEWEST_TURNS:
             inside = int(((calls > heads[0]) & (calls < heads[-1])).sum())
-            wider = inside > most
-            best, most = (loop, inside) if wider else (best, most)
-    return best
+            found.append((len(heads), loop, inside))
+    most = max((inside for _, _, inside in found), default=0)
+    return min(((turns, loop) for turns, loop, inside in found if inside and 2 * inside >= most), default=(0, -1))[1]
 
 
 def split_turns(thread: TracedThread, loop: int) -> list[Piece]:

@@ -2,7 +2,7 @@
  * of each of them. A place is left when its function is left, or when something of the function outside of it happens. */
 #include <stdint.h>
 
-enum { DEEPEST = 8, MOST_ENTRIES = 64, MOST_PATHS = 1 << 14 };
+enum { MOST_ENTRIES = 64, MOST_PATHS = 1 << 14 };
 
 struct code {
     const int32_t *loop_of, *function_of;             /* by number of access */
@@ -11,16 +11,16 @@ struct code {
     int32_t loops, exits;
 };
 struct state {
-    int32_t size, paths;
+    int32_t size, paths, deepest;
     int32_t loop[MOST_ENTRIES], turn[MOST_ENTRIES], path[MOST_ENTRIES];
     int32_t path_parent[MOST_PATHS], path_loop[MOST_PATHS];
 };
 struct columns {
-    int32_t *path, *turns, *number, *place; /* by access; DEEPEST turns each; number << 1 | whether it stores */
+    int32_t *path, *turns, *number, *place; /* by access; `width` turns each; number << 1 | whether it stores */
     int64_t *address;
     int32_t *head_path, *head_turn;                    /* by iteration of an outermost loop */
     int64_t *head_count;
-    int64_t accesses, heads;
+    int64_t accesses, heads, width;
 };
 
 static int holds(const struct code *c, int outer, int inner) {
@@ -78,10 +78,11 @@ int64_t locate_events(const struct code *code, struct state *s, const uint64_t *
         }
         int number = (int)(w >> 48 & 0x3fff);
         leave(code, s, code->function_of[number], code->loop_of[number]);
+        if (s->size > s->deepest) s->deepest = s->size;
         if (!c) continue;
         int64_t k = c->accesses++;
         c->path[k] = s->size ? s->path[s->size - 1] : -1;
-        for (int d = 0; d < DEEPEST; d++) c->turns[k * DEEPEST + d] = d < s->size ? s->turn[d] : 0;
+        for (int d = 0; d < c->width; d++) c->turns[k * c->width + d] = d < s->size ? s->turn[d] : 0;
         c->number[k] = (int32_t)(number << 1 | (int)(w >> 62 & 1));
         c->address[k] = (int64_t)(w & ((1ull << 48) - 1));
         c->place[k] = (int32_t)i;
