@@ -37,7 +37,7 @@ class FoldedReference:
     stores: bool
     offset: Formula
     count: int
-    taken: RaggedList | None = None
+    taken: Formula | None = None
 
 
 @dataclass(frozen=True, slots=True)

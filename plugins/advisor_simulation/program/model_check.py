@@ -218,18 +218,17 @@ def count_traced_misses(traced: TracedProgram, cache: CacheGeometry, user_cache:
     number = {name: place for place, name in enumerate(traced.names)}
     sets = cache.size // (cache.line * cache.ways)
     for process, objects in zip(traced.processes, traced.objects, strict=True):
-        begin = np.array([one.address for one in objects], dtype=np.int64)
-        end = np.array([one.end for one in objects], dtype=np.int64)
-        which = np.array([number[one.name] for one in objects], dtype=np.int32)
+        which = np.array([*(number[one.name] for one in objects), -1], dtype=np.int32)
         sizes = np.zeros(len(traced.code.accesses), dtype=np.uint8)
         for place, size in process.sizes.items():
             sizes[place] = size
         tags = np.zeros(sets * cache.ways, dtype=np.uint64)
         for thread in process.threads:
             words = np.ascontiguousarray(thread.words)
-            pointers = [ctypes.c_void_p(one.ctypes.data) for one in (sizes, begin, end, which)]
-            numbers = (len(objects), count, cache.line.bit_length() - 1, sets, cache.ways)
-            kinds = (ctypes.c_int64, ctypes.c_int64, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+            owner = which[thread.owners]
+            pointers = [ctypes.c_void_p(one.ctypes.data) for one in (sizes, owner)]
+            numbers = (count, cache.line.bit_length() - 1, sets, cache.ways)
+            kinds = (ctypes.c_int64, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
             library.count_misses(
                 ctypes.c_void_p(words.ctypes.data), ctypes.c_int64(len(words)), *pointers,
                 *(kind(one) for kind, one in zip(kinds, numbers, strict=True)),

@@ -93,7 +93,8 @@ class ModelWriter:
     def _render_array(self, one: ArrayLayout) -> str:
         shape = f"[{one.rows}, {one.items}]" if one.items > 1 else f"[{one.rows}]"
         private = ", private: true" if self.private else ""
-        return f"  {one.name}: {{shape: {shape}, element: {one.element} B, at: {one.at} B{private}}}"
+        overlaps = ", overlaps: true" if one.overlaps else ""
+        return f"  {one.name}: {{shape: {shape}, element: {one.element} B, at: {one.at} B{overlaps}{private}}}"
 
     def _render_phase(self, phase: ModelPhase) -> list[str]:
         lines = []
@@ -129,7 +130,7 @@ class ModelWriter:
         names = _INDICES[: len(most)]
         access = self._render_access(item, names, most)
         kind = "write" if item.stores else "read"
-        where = f', where: "{self._add_list(item.taken)}"' if item.taken is not None else ""
+        where = f', where: "{self._render_formula(item.taken, names)}"' if item.taken is not None else ""
         return [f'{indent}- {{{kind}: "{access}"{where}}}']
 
     def _render_access(self, item: FoldedReference, names: Sequence[str], most: tuple[int, ...]) -> str:

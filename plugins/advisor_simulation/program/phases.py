@@ -12,6 +12,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    import numpy.typing as npt
+
     from advisor_simulation.program.address_trace import TracedProcess, TracedThread, Words
     from advisor_simulation.program.code_loops import ProgramCode
 
@@ -23,9 +25,10 @@ _FEWEST_TURNS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What one thread does in a phase: its words, and the instructions executed at their beginning and end."""
+    """What one thread does in a phase: its words, their objects, and the instructions executed at beginning and end."""
 
     words: Words
+    owners: npt.NDArray[np.int32]
     begin_count: int
     end_count: int
 
@@ -60,7 +63,7 @@ def split_team_phases(process: TracedProcess) -> Iterator[ProgramPhase]:
     parts = _collect_parts(process)
     done = 0
     inside = 0
-    for place, _, kind, number, body, _ in first.told.tolist():
+    for place, _, kind, number, body, *_ in first.told.tolist():
         if kind == FORK and not inside:
             inside = 1
             if place > done:
@@ -80,14 +83,19 @@ def _collect_parts(process: TracedProcess) -> dict[int, dict[int, list[Piece]]]:
     found: dict[int, dict[int, list[Piece]]] = {}
     for thread in process.threads:
         team, tid, begin, began = -1, 0, 0, 0
-        for place, count, kind, x, y, _ in thread.told.tolist():
+        for place, count, kind, x, y, *_ in thread.told.tolist():
             if kind == BEGIN:
                 team, tid, begin, began = x, y, place, count
             elif team >= 0 and (kind == END or (kind == BARRIER and x == 0)):
-                found.setdefault(team, {}).setdefault(tid, []).append(Piece(thread.words[begin:place], began, count))
+                found.setdefault(team, {}).setdefault(tid, []).append(_make_piece(thread, begin, place, began, count))
                 begin, began = place, count
                 team = -1 if kind == END else team
     return found
+
+
+def _make_piece(thread: TracedThread, begin: int, end: int, began: int, ended: int) -> Piece:
+    owners = thread.owners[begin:end] if thread.owners is not None else np.full(end - begin, -1, dtype=np.int32)
+    return Piece(thread.words[begin:end], owners, began, ended)
 
 
 def _cut_piece(thread: TracedThread, begin: int, end: int) -> Piece:
@@ -101,7 +109,7 @@ def _cut_piece(thread: TracedThread, begin: int, end: int) -> Piece:
     if not len(before) and begin and len(counts):
         first = int(counts[0])
     last = int(after.min()) if len(after) else int(counts[-1]) if len(counts) else first
-    return Piece(thread.words[begin:end], first, max(first, last))
+    return _make_piece(thread, begin, end, first, max(first, last))
 
 
 def find_time_loop(words: Words, code: ProgramCode) -> int:

@@ -91,11 +91,10 @@ int64_t locate_events(const struct code *code, struct state *s, const uint64_t *
 }
 
 /* Send all accesses of a thread through a cache of `sets` (a power of two) of `ways` lines, least recently used line
- * replaced first, and count misses by instruction and object. `tags` (sets * ways, zeros) holds the lines, the latest
+ * replaced first, and count misses by instruction and object (`owner`, by word). `tags` (sets * ways, zeros) holds the lines, the latest
  * first; an access over two lines that misses in either is one miss, as valgrind counts. */
-void count_misses(const uint64_t *words, int64_t n, const uint8_t *sizes, const int64_t *begin, const int64_t *end,
-                  const int32_t *object, int64_t objects, int64_t all, int line_bits, int64_t sets, int64_t ways,
-                  uint64_t *tags, int64_t *misses) {
+void count_misses(const uint64_t *words, int64_t n, const uint8_t *sizes, const int32_t *owner, int64_t all,
+                  int line_bits, int64_t sets, int64_t ways, uint64_t *tags, int64_t *misses) {
     for (int64_t i = 0; i < n; i++) {
         if (words[i] >> 63) continue;
         int64_t number = (int64_t)(words[i] >> 48 & 0x3fff), address = (int64_t)(words[i] & ((1ull << 48) - 1));
@@ -109,14 +108,6 @@ void count_misses(const uint64_t *words, int64_t n, const uint8_t *sizes, const 
             for (; way > 0; way--) set[way] = set[way - 1];
             set[0] = line + 1;
         }
-        if (!missed) continue;
-        int64_t low = 0, high = objects;
-        while (low < high) {
-            int64_t middle = (low + high) / 2;
-            if (begin[middle] <= address) low = middle + 1;
-            else high = middle;
-        }
-        int inside = low > 0 && address < end[low - 1];
-        misses[number * (all + 1) + (inside ? object[low - 1] : all)]++;
+        if (missed) misses[number * (all + 1) + (owner[i] >= 0 ? owner[i] : all)]++;
     }
 }

@@ -1,12 +1,15 @@
 /* Preloaded into a traced program: tells the tracer of allocations, of copies, and of threads' parts in parallel regions.
  *
- * It tells by a system call that no kernel knows, whose arguments the tracer sees: (kind, x, y, z), of a copy its caller. */
+ * It tells by a system call that no kernel knows, whose arguments the tracer sees: (kind, x, y, z), of a copy its caller,
+ * and a place on the stack. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <elf.h>
 #include <errno.h>
 #include <execinfo.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -15,28 +18,50 @@ enum { ALLOCATE = 1, FORK, JOIN, BEGIN, END, BARRIER, CALLERS, COPY };
 
 static void tell4(long kind, uint64_t x, uint64_t y, uint64_t z, uint64_t caller) {
     int saved = errno;
-    syscall(TELLING, kind, x, y, z, caller);
+    syscall(TELLING, kind, x, y, z, caller, (uint64_t)(uintptr_t)__builtin_frame_address(0));
     errno = saved;
 }
 static void tell(long kind, uint64_t x, uint64_t y, uint64_t z) { tell4(kind, x, y, z, 0); }
 #define CALLER ((uint64_t)(uintptr_t)__builtin_return_address(0))
 
-/* Smaller ones are no arrays that a cache could miss much of. */
-enum { SMALLEST = 256 };
+/* Smaller ones are told of where the program itself allocates: nodes and short vectors, of
+ * so many at most their callers too. */
+enum { SMALLEST = 256, MOST_SMALL = 100000 };
 /* Shorter copies are of structures, not of arrays. */
 enum { SMALLEST_COPY = 64 };
 
 static __thread int telling;
 
+/* Whether an address is in the program, not in a library. */
+static int in_program(uint64_t address) {
+    static uint64_t begin, end;
+    if (!end) {
+        const Elf64_Phdr *header = (const Elf64_Phdr *)(uintptr_t)getauxval(AT_PHDR);
+        uint64_t base = 0, low = UINT64_MAX, high = 1;
+        for (unsigned long k = 0; header && k < getauxval(AT_PHNUM); k++)
+            if (header[k].p_type == PT_PHDR) base = (uint64_t)(uintptr_t)header - header[k].p_vaddr;
+        for (unsigned long k = 0; header && k < getauxval(AT_PHNUM); k++)
+            if (header[k].p_type == PT_LOAD) {
+                uint64_t from = base + header[k].p_vaddr, to = from + header[k].p_memsz;
+                low = from < low ? from : low, high = to > high ? to : high;
+            }
+        begin = low, end = high;
+    }
+    return begin <= address && address < end;
+}
+
 /* Tell of an allocation and of its callers: those next to it may be functions of a library's headers. */
 static void *told(void *p, size_t size, uint64_t caller) {
-    if (!p || size < SMALLEST || telling) return p;
+    if (!p || telling) return p;
+    static int small;
+    if (size < SMALLEST && !in_program(caller)) return p;
+    tell(ALLOCATE, (uint64_t)(uintptr_t)p, size, caller);
+    if (size < SMALLEST && small++ > MOST_SMALL) return p;
     void *frames[8] = {0};
     telling = 1; /* looking for callers may allocate */
     int n = backtrace(frames, 8), k = 0;
     telling = 0;
     while (k < n && (uint64_t)(uintptr_t)frames[k] != caller) k++;
-    tell(ALLOCATE, (uint64_t)(uintptr_t)p, size, caller);
 #define FRAME(j) (k + (j) < n ? (uint64_t)(uintptr_t)frames[k + (j)] : 0)
     tell(CALLERS, FRAME(1), FRAME(2), FRAME(3));
     return p;

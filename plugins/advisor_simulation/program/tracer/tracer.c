@@ -7,7 +7,8 @@
  *
  *   bit 63 clear: an access; bit 62 set for a store, 14 bits number of the instruction, 48 bits address
  *   bit 63 set:   a marked place; 15 bits its number, 48 bits instructions that the thread has executed so far;
- *                 with the number 0x7fff the preloaded library told something: four words follow
+ *                 with the number 0x7fff the preloaded library told something: six words follow, the last of which
+ *                 numbers all that was told, over all threads
  *
  * FOLDER/PID.process tells where the program was loaded, whether the limit was reached, the rank, and the bytes of an
  * access by number of instruction. */
@@ -133,7 +134,8 @@ static void write_copy(struct stream *s, uint64_t to, uint64_t from, uint64_t n,
 
 static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a, uint64_t b, uint64_t c,
                        uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h) {
-    (void)id, (void)f, (void)g, (void)h;
+    (void)id, (void)g, (void)h;
+    static uint64_t told;
     if (number != TELLING) return;
     struct stream *s = stream_of(vcpu);
     if (a == COPY) {
@@ -141,7 +143,7 @@ static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint6
         return;
     }
     put(s, MARK | 0x7fffull << 48 | (s->instructions & LOW));
-    put(s, a), put(s, b), put(s, c), put(s, d);
+    put(s, a), put(s, b), put(s, c), put(s, d), put(s, f), put(s, __atomic_fetch_add(&told, 1, __ATOMIC_RELAXED));
 }
 
 static int is_counted(const char *path) {
