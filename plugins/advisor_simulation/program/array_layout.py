@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: Objects no further apart keep their distance; between others there are only whole pages.
 _NEAR_B: Final = 1 << 16
 _PAGE_B: Final = 4096
+#: Structures, of whose strides only some places are used, are no larger.
+_LARGEST_STRUCTURE_B: Final = 256
 #: An inner loop that goes over this share of a stride says that the stride is a row.
 _FILLED: Final = 0.4
 _LARGEST_ITEM_B: Final = 16
@@ -136,7 +138,7 @@ def _find_row(one: DataObject, uses: Sequence[ReferenceInLoops], element: int, p
             for use, form in forms
             for factor, count in zip(form.factors, use.most, strict=False)
         )
-        if steps or (len(starts) > 1 and stride <= 16 * element):
+        if steps or (len(starts) > 1 and stride <= _LARGEST_STRUCTURE_B):
             return stride
     return element
 

@@ -29,6 +29,7 @@ from advisor_simulation.program.folding_events import (
     count_rounds,
     group_rows,
     join_events,
+    mark_changes,
     split_steps,
     unroll_repeats,
 )
@@ -125,25 +126,28 @@ def _fold_top(
     indices = _find_indices(events, paths, processors) if counted else None
     recovered = indices is not None
     turns = events.turns.copy()
+    split = 0
     if indices is not None:
-        begin, stride = indices
+        begin, stride, split = indices
         turns[:, 0] = begin[events.processor] + stride * turns[:, 0]
         size = int(turns[:, 0].max()) + 1
         owner = np.full(size, events.processor[0])  # of one processor, which may have no access in some indices
         owner[turns[:, 0]] = events.processor
+        turns = np.insert(turns, 1, turns[:, 0] // split, axis=1) if split else turns
         prefix: tuple[int, ...] = (top,)
     else:
         turns = np.c_[events.processor, turns]
         size, owner, prefix = processors, np.arange(processors), ()
-    moved = Events(events.processor, events.path, turns, events.number, events.stores, events.data, events.offset,
-                    events.place)  # fmt: skip
-    space = Space(np.arange(size, dtype=np.int64)[:, None], owner, size)
-    body = _fold_body(moved, prefix, space, paths, sizes, 1 - len(prefix))
+    index = np.arange(size, dtype=np.int64)
+    space = Space(np.stack([index, index // split], axis=1) if split else index[:, None], owner, size)
+    body = _fold_body(replace(events, turns=turns), prefix, space, paths, sizes, bool(split) + 1 - len(prefix))
     if weighed is not None:
         weight = (weighed / np.maximum(np.bincount(owner, minlength=processors), 1))[owner]
+    elif indices is not None:
+        weight = _weigh_indices(located, paths, top, indices[:2], owner)
     else:
-        weight = executed if indices is None else _weigh_indices(located, paths, top, indices, owner)
-    return FoldedStep(top, owner, weight, body, recovered)
+        weight = executed
+    return FoldedStep(top, owner, weight, body, recovered, split)
 
 
 def _count_instructions(located: Mapping[int, PlacedEvents], paths: Sequence[tuple[int, ...]], top: int) -> FloatArray:
@@ -162,16 +166,16 @@ def _works_unseen(events: Events, executed: FloatArray) -> bool:
     return bool(executed[~seen].sum() > _LITTLE_WORK * executed.sum())
 
 
-def _find_indices(events: Events, paths: Sequence[tuple[int, ...]], processors: int) -> tuple[IntArray, int] | None:
-    """Return each processor's first index in a loop and the step of the index, from a reference that shows them.
+def _find_indices(events: Events, paths: Sequence[tuple[int, ...]], processors: int) -> tuple[IntArray, int, int] | None:
+    """Return each processor's first index in a loop, the step of the index, and how it splits (0: it does not).
 
-    Such a reference moves by the same stride on all processors, and their places together leave no gaps.
+    They come from a reference that moves by the same stride on all processors, whose places together leave no gaps.
     """
     present = np.unique(events.processor)
     turns = np.zeros(processors, dtype=np.int64)
     np.maximum.at(turns, events.processor, events.turns[:, 0] + 1)
     if len(present) == 1:
-        return np.zeros(processors, dtype=np.int64), 1
+        return np.zeros(processors, dtype=np.int64), 1, 0
     for rows in group_rows(events):
         group = events.select_rows(rows)
         depth = len(paths[group.path[0]])
@@ -190,7 +194,28 @@ def _find_indices(events: Events, paths: Sequence[tuple[int, ...]], processors: 
         places = np.concatenate([begin[q] + stride * np.arange(turns[q]) for q in present.tolist()])
         unit = int(np.gcd.reduce(places - places.min()))
         if unit and len(np.unique(places)) == len(places) == int(places.max() - places.min()) // unit + 1:
-            return (begin - int(places.min())) // unit, stride // unit if stride else 1
+            return (begin - int(places.min())) // unit, stride // unit if stride else 1, 0
+    return _find_split(events, turns)
+
+
+def _find_split(events: Events, turns: IntArray) -> tuple[IntArray, int, int] | None:
+    """Return the indices of two loops that were made one and dealt out in blocks, by the ``turns`` of processors.
+
+    Where the inner loop begins anew, the places of a reference leap.
+    """
+    begin = np.cumsum(turns) - turns
+    index = begin[events.processor] + events.turns[:, 0]
+    for rows in group_rows(events):
+        firsts = rows[mark_changes((index[rows],))]
+        place, value = index[firsts], events.offset[firsts]
+        if len(place) != turns.sum() or (np.diff(place) != 1).any():
+            continue
+        step = np.diff(value)
+        usual = np.bincount(np.unique(step, return_inverse=True)[1])
+        leaps = np.flatnonzero(step != np.unique(step)[usual.argmax()]) + 1
+        split = int(np.gcd.reduce(leaps)) if len(leaps) else 0
+        if split > 1 and fit_linear(np.stack([place, place // split], axis=1), value) is not None:
+            return begin, 1, split
     return None
 
 

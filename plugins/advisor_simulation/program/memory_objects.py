@@ -32,11 +32,10 @@ if TYPE_CHECKING:
 ALLOCATE, CALLERS = 1, 7
 _PLACE, _KIND, _X, _Y, _Z, _STACK, _NUMBER = 0, 2, 3, 4, 5, 6, 7
 #: More allocations of one place are one object, where they lie no further apart.
-_MANY: Final = 16
+_MANY: Final = 8
 _NEAR_B: Final = 1 << 16
 _PAGE_B: Final = 4096
-#: Memory without a name is an object where it is not small and so many of the accesses go to it.
-_SMALL_B: Final = 1024
+#: Memory without a name is an object where so many of the accesses go to it.
 _FEW: Final = 0.01
 
 
@@ -236,7 +235,7 @@ def _find_unnamed(
     _join_near(spans, _PAGE_B, joined)
     found = []
     for one in joined:
-        if one.size >= _SMALL_B and one.touched >= _FEW * total:
+        if one.touched >= _FEW * total:
             near = (stacks > one.address - _NEAR_B) & (stacks < one.end + _NEAR_B)
             found.append(DataObject("stack" if near.any() else "unnamed", one.address, one.size, allocated=True))
     return found

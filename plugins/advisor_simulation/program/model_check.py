@@ -12,12 +12,13 @@ import numpy as np
 from advisor_simulation.mds.coherence import KINDS
 from advisor_simulation.mds.costs import MachineCosts
 from advisor_simulation.mds.engine import Simulation
+from advisor_simulation.model.checks import read_model
 from advisor_simulation.model.world import build_world
 from advisor_simulation.program.address_trace import compile_part
 from advisor_simulation.program.array_layout import iterate_in_loops
 from advisor_simulation.program.cache_check import CacheGeometry, count_misses
 from advisor_simulation.program.messages import list_calls
-from advisor_simulation.program.program_model import retrace_program
+from advisor_simulation.program.program_model import fold_program, retrace_program, write_program_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from advisor_simulation.model.records import Model
     from advisor_simulation.program.program_model import FoldedProgram, TracedProgram
 
-#: Arrays with a smaller share of all misses are compared together.
+#: Arrays with a smaller share of all misses are compared together, and their errors are shares of this at least.
 _SMALL: Final = 0.01
 #: Of the references to an array so many fetch a line for false sharing where it is worth a word: where parts only meet
 #: within lines it was at most 1 % in the programs of examples/models, where counters lie together 50 % and more.
@@ -38,18 +39,20 @@ SHARED: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A quantity of the model beside the measured one."""
+    """A quantity of the model beside the measured one; where less than ``least`` was measured, errors are of that."""
 
     name: str
     modelled: float
     measured: float
+    least: float = 0.0
 
     @property
     def error(self) -> float:
         """The error of the model as a share of what was measured."""
-        if self.measured == 0:
+        whole = max(self.measured, self.least)
+        if whole == 0:
             return 0.0 if self.modelled == 0 else 1.0
-        return self.modelled / self.measured - 1.0
+        return (self.modelled - self.measured) / whole
 
 
 def simulate_plain(
@@ -100,7 +103,7 @@ def _count_references(traced: TracedProgram, folded: FoldedProgram) -> Counter[s
     references: Counter[str] = Counter()
     for number, times in Counter(folded.order).items():
         for step in folded.folded[number].steps:
-            for use in iterate_in_loops(step.body, (len(step.owner),)):
+            for use in iterate_in_loops(step.body, step.most):
                 references[traced.names[use.reference.data]] += use.reference.count * times
     return references
 
@@ -167,21 +170,24 @@ def compare_misses(
     """Return the misses of each array in a first cache, simulated by the model and by valgrind.
 
     valgrind lets the threads of a process share one cache: such programs are compared at one thread, also those that
-    ask for more. Raises ``UsageError`` where that fails. Empty where the
-    model holds for no other number of threads. valgrind counts by instruction; where one goes to several arrays, what
-    the tracer saw says how its misses are shared. ``scratch`` takes files, ``user_cache`` what is compiled.
+    ask for more, and where the model holds for no other number of threads, a model made at one thread is compared.
+    Raises ``UsageError`` where that fails. valgrind counts by instruction; where one goes to several arrays, what the
+    tracer saw says how its misses are shared. ``scratch`` takes files, ``user_cache`` what is compiled.
     """
     cache = cache or CacheGeometry()
     processors = folded.processors if traced.ranked else 1
-    if not traced.ranked and model.processors not in (None, 1):
-        return []
-    names, log = simulate_plain(model, folder, processors, cache)
     variables = {**traced.variables, "OMP_NUM_THREADS": "1", "OMP_THREAD_LIMIT": "1"}
     copying = frozenset(access.address for access in traced.code.accesses if access.returns)
     counted = count_misses(command, traced.image.path, cache, scratch, variables, copying)
     alone = traced
     if not traced.ranked and folded.processors > 1:
         alone = retrace_program(traced, command, user_cache, scratch, variables)
+    if not traced.ranked and model.processors not in (None, 1):
+        folder = scratch
+        place = scratch / "alone.yaml"
+        place.write_text(write_program_model(alone, fold_program(alone, user_cache), place), encoding="utf-8")
+        model = read_model(place)
+    names, log = simulate_plain(model, folder, processors, cache)
     shares = _share_misses(alone, cache, user_cache)
     measured: dict[str, float] = {}
     for address, counts in counted.items():
@@ -245,5 +251,6 @@ def _compare_arrays(modelled: dict[str, float], measured: dict[str, float]) -> l
         "all other arrays",
         sum(modelled[name] for name in modelled if name not in large),
         sum(measured.get(name, 0.0) for name in modelled if name not in large),
+        _SMALL * total,
     )
     return [*rows, rest] if rest.modelled or rest.measured else rows

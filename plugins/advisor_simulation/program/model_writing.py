@@ -102,32 +102,36 @@ class ModelWriter:
             last = place == len(phase.steps) - 1
             kind = "parallel" if phase.parallel else "serial"
             words = [f"{kind}: {quote_text(name)}", f"over: {self._name_domain(step, name)}"]
-            weight = self._render_weight(step.weight)
+            weight = self._render_weight(step.weight, step.recovered)
             words += [f'weight: "{weight}"'] if weight else []
             words += ["end: none"] if phase.parallel and not (last and phase.closes) else []
             lines.append(f"    - {words[0]}")
             lines += [f"      {word}" for word in words[1:]]
-            body = self._render_body(step.body, (len(step.owner),), "        ")
+            names = ("i", f"(i // {step.split})") if step.split else ("i",)
+            body = self._render_body(step.body, names, step.most, "        ")
             lines += ["      body:", *body] if body else []
         lines += [f"    {line}" for line in phase.messages]
         return lines or ["    - {exchange: nothing, cost: 0}"]
 
-    def _render_body(self, body: Sequence[FoldedItem], most: tuple[int, ...], indent: str) -> list[str]:
+    def _render_body(
+        self, body: Sequence[FoldedItem], names: tuple[str, ...], most: tuple[int, ...], indent: str
+    ) -> list[str]:
         lines = []
-        names = _INDICES[: len(most)]
         for item in body:
             if isinstance(item, FoldedLoop):
-                inner = self._render_body(item.body, (*most, item.most), indent + "    ")
+                index = next(name for name in _INDICES if name not in names)
+                inner = self._render_body(item.body, (*names, index), (*most, item.most), indent + "    ")
                 if inner:
                     times = self._render_formula(item.times, names)
-                    lines.append(f"{indent}- for: {_INDICES[len(most)]}")
+                    lines.append(f"{indent}- for: {index}")
                     lines += [f'{indent}  times: "{times}"', f"{indent}  body:", *inner]
             elif item.data in self.arrays:
-                lines += self._render_reference(item, most, indent)
+                lines += self._render_reference(item, names, most, indent)
         return lines
 
-    def _render_reference(self, item: FoldedReference, most: tuple[int, ...], indent: str) -> list[str]:
-        names = _INDICES[: len(most)]
+    def _render_reference(
+        self, item: FoldedReference, names: Sequence[str], most: tuple[int, ...], indent: str
+    ) -> list[str]:
         access = self._render_access(item, names, most)
         kind = "write" if item.stores else "read"
         where = f', where: "{self._render_formula(item.taken, names)}"' if item.taken is not None else ""
@@ -174,9 +178,12 @@ class ModelWriter:
             self._tables.append(f"  {name}: {{file: {quote_text(f'{self.folder.name}/{name}.npz')}}}")
         return name
 
-    def _render_weight(self, weight: FloatArray) -> str:
+    def _render_weight(self, weight: FloatArray, recovered: bool) -> str:
+        """Return a weight, a straight line where indices are those of a loop and that is near; processors have theirs."""
         if not weight.any():
             return ""
+        if not recovered and np.ptp(weight):
+            return f"{self._add_table(weight)}[i]"
         index = np.arange(len(weight))
         slope, begin = np.polyfit(index, weight, 1) if len(weight) > 2 else (0.0, float(weight.mean()))
         if np.abs(begin + slope * index - weight).max() <= _STRAIGHT * weight.mean():

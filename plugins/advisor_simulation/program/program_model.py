@@ -235,7 +235,7 @@ def write_program_model(traced: TracedProgram, folded: FoldedProgram, target: Pa
             use
             for phase in folded.folded
             for step in phase.steps
-            for use in iterate_in_loops(step.body, (len(step.owner),))
+            for use in iterate_in_loops(step.body, step.most)
             if use.reference.data == number
         ]
         for number in kept
@@ -277,7 +277,7 @@ def _find_arrays(traced: TracedProgram, folded: FoldedProgram) -> list[int]:
     wanted: set[int] = set()
     for phase, one in zip(folded.phases, folded.folded, strict=True):
         for step in one.steps:
-            for use in iterate_in_loops(step.body, (len(step.owner),)):
+            for use in iterate_in_loops(step.body, step.most):
                 reference = use.reference
                 large = size[traced.names[reference.data]] > _SCALAR_B
                 shared = phase.parallel and not traced.ranked and reference.stores and reference.count > _FEW_ACCESSES
@@ -301,7 +301,7 @@ def _is_small(phase: ProgramPhase, folded: FoldedPhase) -> bool:
 def _is_kept(step: FoldedStep, arrays: Mapping[int, object]) -> bool:
     """Return whether a step does anything that the model holds."""
     return bool(step.weight.any()) or any(
-        use.reference.data in arrays for use in iterate_in_loops(step.body, (len(step.owner),))
+        use.reference.data in arrays for use in iterate_in_loops(step.body, step.most)
     )
 
 
