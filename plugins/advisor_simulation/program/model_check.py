@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from advisor_simulation.model.records import Model
     from advisor_simulation.program.program_model import FoldedProgram, TracedProgram
 
-#: Arrays with a smaller share of all misses are compared together, and their errors are shares of this at least.
+#: Arrays with a smaller share of all misses are compared together, and their error is a share of all misses.
 _SMALL: Final = 0.01
 #: Of the references to an array so many fetch a line for false sharing where it is worth a word: where parts only meet
 #: within lines it was at most 1 % in the programs of examples/models, where counters lie together 50 % and more.
@@ -251,6 +251,6 @@ def _compare_arrays(modelled: dict[str, float], measured: dict[str, float]) -> l
         "all other arrays",
         sum(modelled[name] for name in modelled if name not in large),
         sum(measured.get(name, 0.0) for name in modelled if name not in large),
-        _SMALL * total,
+        total,
     )
     return [*rows, rest] if rest.modelled or rest.measured else rows
