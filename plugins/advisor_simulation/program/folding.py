@@ -166,7 +166,9 @@ def _works_unseen(events: Events, executed: FloatArray) -> bool:
     return bool(executed[~seen].sum() > _LITTLE_WORK * executed.sum())
 
 
-def _find_indices(events: Events, paths: Sequence[tuple[int, ...]], processors: int) -> tuple[IntArray, int, int] | None:
+def _find_indices(
+    events: Events, paths: Sequence[tuple[int, ...]], processors: int
+) -> tuple[IntArray, int, int] | None:
     """Return each processor's first index in a loop, the step of the index, and how it splits (0: it does not).
 
     They come from a reference that moves by the same stride on all processors, whose places together leave no gaps.

@@ -95,7 +95,6 @@ def group_rows(events: Events) -> list[IntArray]:
     return sorted(groups, key=lambda rows: -len(rows))
 
 
-
 def join_events(events: Mapping[int, PlacedEvents]) -> Events:
     parts = sorted(events.items())
 
@@ -122,7 +121,6 @@ def _widen_turns(turns: IntArray, width: int) -> IntArray:
     wide = np.zeros((len(turns), width), dtype=np.int64)
     wide[:, : turns.shape[1]] = turns
     return wide
-
 
 
 def unroll_repeats(events: Events, paths: Sequence[tuple[int, ...]]) -> tuple[Events, Sequence[tuple[int, ...]]]:
@@ -181,7 +179,8 @@ def split_steps(events: Events, tops: IntArray) -> list[StepEvents]:
     begins[1:] |= turn[1:] < turn[:-1]
     first = looping[begins]
     entered = {
-        q: tuple(tops[first[events.processor[first] == q]].tolist()) for q in np.unique(events.processor[first]).tolist()
+        q: tuple(tops[first[events.processor[first] == q]].tolist())
+        for q in np.unique(events.processor[first]).tolist()
     }
     again = any(len(set(each)) < len(each) for each in entered.values())
     part = np.full(len(tops), -1, dtype=np.int64)

@@ -78,7 +78,9 @@ def find_objects(image: ElfImage, process: TracedProcess, cache: Path, source: P
     place = np.empty(len(named), dtype=np.int64)
     place[order] = np.arange(len(named))
     # accesses to no allocation go to what is static or has no name
-    of_block = np.array([place[len(fixed) + one.number] if one.touched else -1 for one in blocks] + [-1], dtype=np.int32)
+    of_block = np.array(
+        [place[len(fixed) + one.number] if one.touched else -1 for one in blocks] + [-1], dtype=np.int32
+    )
     fixed_place = place[: len(fixed)][np.argsort([one.address for one in fixed])]
     fixed.sort(key=lambda one: one.address)
     found = [
@@ -89,13 +91,19 @@ def find_objects(image: ElfImage, process: TracedProcess, cache: Path, source: P
 
 
 def _find_fixed(
-    words: Words, owner: npt.NDArray[np.int32], free: npt.NDArray[np.bool_], fixed: Sequence[DataObject], place: IntArray
+    words: Words,
+    owner: npt.NDArray[np.int32],
+    free: npt.NDArray[np.bool_],
+    fixed: Sequence[DataObject],
+    place: IntArray,
 ) -> npt.NDArray[np.int32]:
     """Return the objects of a thread's words with those that have a place of their own."""
     rows = np.flatnonzero(free & (words >> np.uint64(63) == 0))
     if len(rows) and fixed:
         address = (words[rows] & np.uint64((1 << 48) - 1)).astype(np.int64)
-        begin, end = (np.array(one, dtype=np.int64) for one in zip(*((one.address, one.end) for one in fixed), strict=True))
+        begin, end = (
+            np.array(one, dtype=np.int64) for one in zip(*((one.address, one.end) for one in fixed), strict=True)
+        )
         at = np.maximum(np.searchsorted(begin, address, "right") - 1, 0)
         inside = (begin[at] <= address) & (address < end[at])
         owner[rows[inside]] = place[at[inside]]
@@ -221,9 +229,7 @@ def _join_near(blocks: Sequence[_Block], apart_B: int, found: list[_Block]) -> N
         one.number = len(found) - 1
 
 
-def _find_unnamed(
-    loose: IntArray, known: Sequence[DataObject], process: TracedProcess, total: int
-) -> list[DataObject]:
+def _find_unnamed(loose: IntArray, known: Sequence[DataObject], process: TracedProcess, total: int) -> list[DataObject]:
     """Return stacks, and other memory that no symbol and no allocation names, where it is much accessed."""
     stacks = np.unique(np.concatenate([thread.told[:, _STACK] for thread in process.threads]))
     spans: list[_Block] = []

@@ -188,8 +188,11 @@ def compare_misses(
         place.write_text(write_program_model(alone, fold_program(alone, user_cache), place), encoding="utf-8")
         model = read_model(place)
     names, log = simulate_plain(model, folder, processors, cache)
-    shares = _share_misses(alone, cache, user_cache)
-    measured: dict[str, float] = {}
+    total = count_traced_misses(alone, cache, user_cache)
+    shares = _share_misses(alone, total)
+    # what the allocator fetches is not the program's to valgrind: it counts as it was traced
+    own = [place for place, access in enumerate(alone.code.accesses) if not access.address]
+    measured = {name: float(total[own, k].sum()) for k, name in enumerate(alone.names)}
     for address, counts in counted.items():
         for name, share in shares.get(address, {}).items():
             measured[name] = measured.get(name, 0.0) + (counts.read_misses + counts.write_misses) * share
@@ -202,9 +205,8 @@ def compute_error(rows: Sequence[Comparison]) -> float:
     return max((abs(row.error) for row in rows), default=0.0)
 
 
-def _share_misses(traced: TracedProgram, cache: CacheGeometry, user_cache: Path) -> dict[int, dict[str, float]]:
+def _share_misses(traced: TracedProgram, total: IntArray) -> dict[int, dict[str, float]]:
     """Return for each instruction, by address, the share of its misses that goes to each array."""
-    total = count_traced_misses(traced, cache, user_cache)
     found: dict[int, dict[str, float]] = {}
     for access, row in zip(traced.code.accesses, total, strict=True):
         if row.sum():

@@ -49,13 +49,17 @@ class ModelPhase:
 
 @dataclass(slots=True)
 class ModelWriter:
-    """Collects the parts of a model; tables go into ``folder``, which lies beside the model."""
+    """Collects the parts of a model; tables go into ``folder``, which lies beside the model.
+
+    It is bound to its number of processors where a loop is modelled by processor, or who works on what is a list.
+    """
 
     name: str
     processors: int
     arrays: Mapping[int, ArrayLayout]
     private: bool
     folder: Path
+    _bound: bool = False
     _tables: list[str] = field(default_factory=list)
     _domains: dict[tuple[int, bytes], str] = field(default_factory=dict)
     _domain_lines: list[str] = field(default_factory=list)
@@ -64,17 +68,21 @@ class ModelWriter:
         self,
         phases: Sequence[ModelPhase],
         order: Sequence[int],
-        head: Sequence[str],
         holes: Sequence[MissingInput],
     ) -> str:
         """Return the model; ``order`` is the sequence of the phases in the run."""
         procedures = []
         for old in self.folder.glob("*.npz"):
             old.unlink()
+        self._bound = self.processors > 1 and any(
+            phase.parallel and not step.recovered for phase in phases for _, step in phase.steps
+        )
         for phase in phases:
             procedures.append(f"  {phase.name}:")
             procedures += self._render_phase(phase)
-        lines = ["aml: 1", f"name: {quote_text(self.name)}", *head]
+        lines = ["aml: 1", f"name: {quote_text(self.name)}"]
+        lines += [f"processors: {self.processors}"] if self._bound else []
+        lines.append("unit: cycle  # an instruction takes one")
         lines += ["tables:", *self._tables] if self._tables else []
         lines += ["domains:", *self._domain_lines] if self._domain_lines else []
         lines += ["arrays:", *(self._render_array(array) for array in self.arrays.values())] if self.arrays else []
@@ -101,7 +109,7 @@ class ModelWriter:
         for place, (name, step) in enumerate(phase.steps):
             last = place == len(phase.steps) - 1
             kind = "parallel" if phase.parallel else "serial"
-            words = [f"{kind}: {quote_text(name)}", f"over: {self._name_domain(step, name)}"]
+            words = [f"{kind}: {quote_text(name)}", f"over: {self._name_domain(step, name, phase.parallel)}"]
             weight = self._render_weight(step.weight, step.recovered)
             words += [f'weight: "{weight}"'] if weight else []
             words += ["end: none"] if phase.parallel and not (last and phase.closes) else []
@@ -192,12 +200,12 @@ class ModelWriter:
             return f"{begin:.9g}" + (f" + {slope:.9g} * i" if slope else "")
         return f"{self._add_table(weight)}[i]"
 
-    def _name_domain(self, step: FoldedStep, name: str) -> str:
+    def _name_domain(self, step: FoldedStep, name: str, parallel: bool) -> str:
         size = len(step.owner)
-        key = (size if step.recovered else -1, step.owner.tobytes())
+        key = (size if step.recovered else -1, step.owner.tobytes() if parallel else b"")
         if key in self._domains:
             return self._domains[key]
-        if not step.recovered and self.processors > 1 and size == self.processors:
+        if parallel and not step.recovered and self.processors > 1 and size == self.processors:
             self._domains[key] = "processors"
             self._domain_lines.append("  processors: {size: P}")
             return "processors"
@@ -206,13 +214,14 @@ class ModelWriter:
         while label in self._domains.values():
             label += "_"
         self._domains[key] = label
-        parts = self._render_decomposition(step.owner)
+        parts = self._render_decomposition(step.owner, parallel)
         self._domain_lines.append(f"  {label}: {{size: {size}{parts}}}")
         return label
 
-    def _render_decomposition(self, owner: IntArray) -> str:
+    def _render_decomposition(self, owner: IntArray, parallel: bool) -> str:
+        """Return who works on what; a serial loop is the first processor's, and its domain only tells what is near."""
         count, size = self.processors, len(owner)
-        if count == 1 or not owner.any():
+        if count == 1 or not parallel:
             return ", decomposition: {kind: static}" if count > 1 else ""
         for kind in ("static", "block", "cyclic"):
             if np.array_equal(compute_owners(kind, size, count), owner):
@@ -221,6 +230,7 @@ class ModelWriter:
         if np.array_equal(np.arange(size) // max(block, 1) % count, owner):
             return f", decomposition: {{kind: block-cyclic, block: {block}}}"
         table = self._add_table(owner.astype(np.float64))
+        self._bound = True
         return f", decomposition: {{kind: explicit, owner: {table}}}"
 
 

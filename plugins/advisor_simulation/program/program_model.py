@@ -263,12 +263,7 @@ def write_program_model(traced: TracedProgram, folded: FoldedProgram, target: Pa
         messages = tuple(render_messages(sent[number], folded.processors))
         phases.append(ModelPhase(label, phase.parallel, steps, closes, messages))
     order = [place[number] for number in folded.order if number in place]
-    bound = folded.processors > 1 and any(
-        phase.parallel and not step.recovered for phase in phases for _, step in phase.steps
-    )
-    head = [f"processors: {folded.processors}"] if bound else []
-    head += ["unit: cycle  # an instruction takes one"]
-    return writer.write_model(phases, order, head, tuple(_find_holes(traced, folded, trace, alike)))
+    return writer.write_model(phases, order, tuple(_find_holes(traced, folded, trace, alike)))
 
 
 def _find_arrays(traced: TracedProgram, folded: FoldedProgram) -> list[int]:

@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <execinfo.h>
+#include <malloc.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
@@ -14,7 +15,7 @@
 #include <unistd.h>
 
 enum { TELLING = 0x6777 };
-enum { ALLOCATE = 1, FORK, JOIN, BEGIN, END, BARRIER, CALLERS, COPY };
+enum { ALLOCATE = 1, FORK, JOIN, BEGIN, END, BARRIER, CALLERS, COPY, HEAP };
 
 static void tell4(long kind, uint64_t x, uint64_t y, uint64_t z, uint64_t caller) {
     int saved = errno;
@@ -50,12 +51,21 @@ static int in_program(uint64_t address) {
     return begin <= address && address < end;
 }
 
+/* Tell of what the allocator itself accesses: the sizes in front of a piece of memory and behind it (of small ones), which
+ * lie in lines of that piece, but for one that begins with a line. A freed one is also written to. */
+static void touched(void *p, int freed) {
+    uint64_t at = (uint64_t)(uintptr_t)p, size = malloc_usable_size(p);
+    if (at % 64 || freed) tell(HEAP, at, 1, 0);
+    if (size >= 16) tell(HEAP, at + size - 8, !freed, 0);
+}
+
 /* Tell of an allocation and of its callers: those next to it may be functions of a library's headers. */
 static void *told(void *p, size_t size, uint64_t caller) {
     if (!p || telling) return p;
     static int small;
     if (size < SMALLEST && !in_program(caller)) return p;
-    tell(ALLOCATE, (uint64_t)(uintptr_t)p, size, caller);
+    tell(ALLOCATE, (uint64_t)(uintptr_t)p, size < SMALLEST ? malloc_usable_size(p) : size, caller);
+    if (size < SMALLEST) touched(p, 0);
     if (size < SMALLEST && small++ > MOST_SMALL) return p;
     void *frames[8] = {0};
     telling = 1; /* looking for callers may allocate */
@@ -69,6 +79,7 @@ static void *told(void *p, size_t size, uint64_t caller) {
 
 extern void *__libc_malloc(size_t), *__libc_calloc(size_t, size_t), *__libc_realloc(void *, size_t),
     *__libc_memalign(size_t, size_t);
+extern void __libc_free(void *);
 
 void *malloc(size_t size) { return told(__libc_malloc(size), size, CALLER); }
 void *calloc(size_t n, size_t size) { return told(__libc_calloc(n, size), n * size, CALLER); }
@@ -87,6 +98,13 @@ void *_ZnwmSt11align_val_t(size_t size, size_t alignment) {
 void *_ZnamSt11align_val_t(size_t size, size_t alignment) {
     return told(__libc_memalign(alignment, size), size, CALLER);
 }
+static void given_back(void *p, uint64_t caller) {
+    if (p && !telling && in_program(caller) && malloc_usable_size(p) < SMALLEST) touched(p, 1);
+    __libc_free(p);
+}
+void free(void *p) { given_back(p, CALLER); }
+void _ZdlPv(void *p) { given_back(p, CALLER); }
+void _ZdlPvm(void *p, size_t size) { (void)size, given_back(p, CALLER); }
 
 /* Copying and filling memory, which compilers also make of loops. The tracer makes accesses of what it is told, if the
  * program itself calls. No loops of C here: they would become calls of these functions. */
