@@ -39,8 +39,8 @@ def place_arrays(
 ) -> tuple[dict[str, PlacedArray], int]:
     """Return where the arrays lie, one after the other in the order of the model, and the end.
 
-    An array begins at a multiple of ``align`` (default: ``line``) or where a run had it. Grouped arrays share rows: row r of all of them lies
-    together, which is what an array of structures is.
+    An array begins at a multiple of ``align`` (default: ``line``), or where a run had it. Grouped arrays share rows:
+    row r of all of them lies together, which is what an array of structures is.
     """
     groups = [[name.value for name in group] for group in model.groups]
     group_of = {name: group for group in groups for name in group}

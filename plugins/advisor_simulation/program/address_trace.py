@@ -42,8 +42,8 @@ _FOLLOWING: Final = 6
 class TracedThread:
     """What a thread wrote: its ``words`` without those of the preloaded library, and those by ``told``.
 
-    Rows of ``told`` are (place in ``words``, instructions so far, kind, x, y, z, place on the stack, number of all told).
-    ``owners`` are the objects of its accesses, by word, once they are known; -1 for none.
+    Rows of ``told`` are (place in ``words``, instructions so far, kind, x, y, z, place on the stack, number among all
+    that was told). ``owners`` are the objects of its accesses, by word, once they are known; -1 for none.
     """
 
     words: Words

@@ -62,7 +62,7 @@ def _name_in_line(frame: Frame, turn: int, source: Path | None) -> str | None:
     if allocated is not None:
         names = [name.rpartition("%")[2] for name in _FORTRAN_NAME.findall(allocated[1])]
     else:
-        at_column = name_at_column(text, frame.column) if frame.column else None
+        at_column = find_name_at(text, frame.column) if frame.column else None
         if at_column is not None:
             return at_column
         names = [one[0] or one[1] for one in _CONSTRUCTED.findall(text) if one[0] or one[1]] if "<" in text else []
@@ -70,7 +70,7 @@ def _name_in_line(frame: Frame, turn: int, source: Path | None) -> str | None:
     return str(names[turn % len(names)]) if names else None
 
 
-def name_at_column(text: str, column: int) -> str | None:
+def find_name_at(text: str, column: int) -> str | None:
     """Return what a call at a column (from 1 on) names, None where that can't be told.
 
     Compilers give the place of the name that is constructed, of its closing bracket, or of the function that is called.

@@ -134,7 +134,7 @@ def read_program_code(image: ElfImage) -> ProgramCode:
     accesses.append(_ALLOCATOR)
     if len(accesses) > MOST_ACCESSES or len(loops) + len(exits) + len(calls) > MOST_MARKS:
         # what is executed most is inside of loops
-        accesses = [access for access in accesses if access.loop >= 0][: MOST_ACCESSES - 1] + [_ALLOCATOR]
+        accesses = [*[access for access in accesses if access.loop >= 0][: MOST_ACCESSES - 1], _ALLOCATOR]
         looping = {one.function for one in loops}
         exits = [one for one in exits if one[1] in looping]
     marks = (

@@ -12,13 +12,11 @@ from elftools.dwarf.dwarf_expr import DWARFExprParser
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from elftools.dwarf.die import DIE, AttributeValue
-
 
 #: Debug information beyond this size is not searched for types of variables.
 _LARGEST_B: Final = 64 << 20

@@ -55,8 +55,8 @@ class _Columns(ctypes.Structure):
 
 @dataclass(frozen=True, slots=True)
 class LocatedEvents:
-    """Accesses in program order: ``path`` of loops (-1: in none), ``turns`` (n, deepest) of its loops, ``number`` of the
-    instruction, whether it ``stores``, ``address``, and ``place`` among the words.
+    """Accesses in program order: ``path`` of loops (-1: in none), ``turns`` (n, deepest) of its loops, ``number`` of
+    the instruction, whether it ``stores``, ``address``, and ``place`` among the words.
 
     ``head_path``, ``head_turn``, ``head_count`` are the beginnings of iterations of outermost loops, with the
     instructions executed so far.

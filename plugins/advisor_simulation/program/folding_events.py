@@ -31,6 +31,8 @@ _LARGEST_KEY: Final = 1 << 60
 
 @dataclass(frozen=True, slots=True)
 class Events:
+    """Accesses by processor and in program order, as columns."""
+
     processor: IntArray
     path: IntArray
     turns: IntArray
@@ -41,6 +43,7 @@ class Events:
     place: IntArray
 
     def select_rows(self, rows: IntArray | Mask) -> Events:
+        """Return some of the accesses."""
         return Events(
             self.processor[rows], self.path[rows], self.turns[rows], self.number[rows], self.stores[rows],
             self.data[rows], self.offset[rows], self.place[rows],
@@ -96,6 +99,7 @@ def group_rows(events: Events) -> list[IntArray]:
 
 
 def join_events(events: Mapping[int, PlacedEvents]) -> Events:
+    """Return the accesses of all processors, one processor after the other."""
     parts = sorted(events.items())
 
     def join_column(name: str) -> IntArray:
@@ -116,7 +120,7 @@ def join_events(events: Mapping[int, PlacedEvents]) -> Events:
     )
 
 
-def _widen_turns(turns: IntArray, width: int) -> IntArray:
+def _widen_turns(turns: npt.NDArray[np.int32], width: int) -> IntArray:
     """Return turns with zeros for loops as deep as on other processors."""
     wide = np.zeros((len(turns), width), dtype=np.int64)
     wide[:, : turns.shape[1]] = turns

@@ -10,7 +10,7 @@ import ctypes
 import keyword
 from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -162,7 +162,7 @@ def _follow_allocations(
     return blocks, owners, loose
 
 
-def _load_library(cache: Path) -> Any:
+def _load_library(cache: Path) -> ctypes.CDLL:
     library = ctypes.CDLL(str(compile_part("touch.c", cache)))
     library.make_memory.restype = ctypes.c_void_p
     library.allocate.argtypes = (ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint64, ctypes.c_int32)

@@ -58,8 +58,8 @@ def build_report(
         text = write_program_model(traced, folded, target, trace)
         if len(text) > LARGEST:
             raise UsageError(
-                f"the model of {program.name} has {len(folded.phases):,} phases that differ and would take {len(text):,} "
-                f"bytes, a document at most {LARGEST:,}: run fewer steps or a smaller problem"
+                f"the model of {program.name} has {len(folded.phases):,} phases that differ and would take "
+                f"{len(text):,} bytes, a document at most {LARGEST:,}: run fewer steps or a smaller problem"
             )
         place = folder / "model.yaml" if args.save is None else target.parent / f".{target.name}.checked"
         place.write_text(text, encoding="utf-8")

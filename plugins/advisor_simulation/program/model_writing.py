@@ -187,7 +187,7 @@ class ModelWriter:
         return name
 
     def _render_weight(self, weight: FloatArray, recovered: bool) -> str:
-        """Return a weight, a straight line where indices are those of a loop and that is near; processors have theirs."""
+        """Return a weight: of the indices of a loop a straight line where that is near, of processors a list."""
         if not weight.any():
             return ""
         if not recovered and np.ptp(weight):

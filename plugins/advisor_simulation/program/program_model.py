@@ -15,7 +15,6 @@ from advisor_simulation.model.records import MissingInput
 from advisor_simulation.program.address_trace import mark_iterations, trace_addresses
 from advisor_simulation.program.array_layout import iterate_in_loops, lay_out_arrays
 from advisor_simulation.program.code_loops import read_program_code
-from advisor_simulation.program.data_objects import DataObject
 from advisor_simulation.program.event_location import EventLocator
 from advisor_simulation.program.folded_phases import FoldedPhase, FoldedStep, PlacedEvents
 from advisor_simulation.program.folding import fold_phase
@@ -28,11 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
+    import numpy.typing as npt
+
     from advisor.collect.binaries.elf_files import ElfImage
     from advisor.model.records import IntArray
     from advisor.trace.events import Trace
     from advisor_simulation.program.address_trace import TracedProcess
     from advisor_simulation.program.code_loops import ProgramCode
+    from advisor_simulation.program.data_objects import DataObject
     from advisor_simulation.program.event_location import LocatedEvents
     from advisor_simulation.program.messages import PhaseMessages
 
@@ -212,7 +214,7 @@ class _ObjectFinder:
         self._size = np.ones(max(sizes, default=0) + 1, dtype=np.int64)
         self._size[list(sizes)] = list(sizes.values())
 
-    def place_events(self, events: LocatedEvents, owners: IntArray) -> tuple[IntArray, IntArray]:
+    def place_events(self, events: LocatedEvents, owners: npt.NDArray[np.int32]) -> tuple[IntArray, IntArray]:
         """Return the object of each access (-1 for none), and the offset in it, bytes; ``owners`` are of all words.
 
         What ends outside of an object is none of its items: what lay there before, or more than a string's bytes.
