@@ -23,6 +23,7 @@ _FORTRAN_NAME: Final = re.compile(r"(?:^|,)\s*([\w%]+)\s*\(")
 _OBJECT: Final = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*(?:\.|->)\s*$")
 _TARGET: Final = re.compile(r"(\w+)\s*(?:\[[^\]]*\]\s*)*=\s*(?:\([^()]*\)\s*|\w+_cast\s*<[^>]*>\s*\(\s*)*$")
 _MADE: Final = re.compile(r"\bnew\s+(?:\w+::)*(\w+)\s*[({;]|\bmake_(?:unique|shared)\s*<\s*(?:\w+::)*(\w+)\s*>")
+_NEW: Final = re.compile(r"\bnew\s+(?:\([^()]*\)\s*)?(?:\w+::)*$")
 _MAKER: Final = re.compile(r"make_(?:unique|shared)\w*")
 _CONSTRUCTOR: Final = re.compile(r"(\w+)(?:<.*>)?::~?\1\(")
 _OPENING: Final = {")": "(", "]": "[", "}": "{", ">": "<"}
@@ -92,6 +93,8 @@ def find_name_at(text: str, column: int) -> str | None:
             begin -= 1
         while end < len(text) and re.match(r"\w", text[end]):
             end += 1
+    if (new := _NEW.search(text[:begin])) is not None:  # the column is that of the type
+        begin, end = new.start(), new.start() + len("new")
     word, before = text[begin:end], text[:begin]
     if word.isdigit() or not word:
         return None

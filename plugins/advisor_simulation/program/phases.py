@@ -62,31 +62,36 @@ def split_team_phases(process: TracedProcess) -> Iterator[ProgramPhase]:
     first = next((thread for thread in process.threads if (thread.told[:, _KIND] == FORK).any()), process.threads[0])
     parts = _collect_parts(process)
     done = 0
-    inside = 0
+    inside, outer = False, 0
     for place, _, kind, number, body, *_ in first.told.tolist():
         if kind == FORK and not inside:
-            inside = 1
+            inside, outer = True, number
             if place > done:
                 yield ProgramPhase(False, 0, {0: _cut_piece(first, done, place)})
             members = parts.get(number, {})
             for turn in range(max((len(pieces) for pieces in members.values()), default=0)):
                 pieces = {tid: pieces[turn] for tid, pieces in members.items() if turn < len(pieces)}
                 yield ProgramPhase(True, body, pieces)
-        elif kind == JOIN and inside:
-            inside, done = 0, place
+        elif kind == JOIN and inside and number == outer:
+            inside, done = False, place
     if len(first.words) > done:
         yield ProgramPhase(False, 0, {0: _cut_piece(first, done, len(first.words))})
 
 
 def _collect_parts(process: TracedProcess) -> dict[int, dict[int, list[Piece]]]:
-    """Return by team and by number of the thread in it what it did between barriers."""
+    """Return by team and by number of the thread in it what it did between barriers.
+
+    A team that a thread of a team begins belongs to what that thread does: runtimes give it one thread.
+    """
     found: dict[int, dict[int, list[Piece]]] = {}
     for thread in process.threads:
-        team, tid, begin, began = -1, 0, 0, 0
+        team, tid, begin, began, within = -1, 0, 0, 0, 0
         for place, count, kind, x, y, *_ in thread.told.tolist():
-            if kind == BEGIN:
+            if team >= 0 and kind in (BEGIN, END) and within + (kind == BEGIN):
+                within += 1 if kind == BEGIN else -1
+            elif kind == BEGIN:
                 team, tid, begin, began = x, y, place, count
-            elif team >= 0 and (kind == END or (kind == BARRIER and x == 0)):
+            elif team >= 0 and not within and (kind == END or (kind == BARRIER and x == 0)):
                 found.setdefault(team, {}).setdefault(tid, []).append(_make_piece(thread, begin, place, began, count))
                 begin, began = place, count
                 team = -1 if kind == END else team
