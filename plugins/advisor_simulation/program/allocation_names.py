@@ -79,12 +79,11 @@ def find_name_at(text: str, column: int) -> str | None:
     place = column - 1
     if place >= len(text):
         return None
+    indexed = False
     if text[place] in ")]}":
         place = _find_opening(text, place)
         indexed = text[place] == "["
         begin, end = _word_before(text, place)
-        if indexed:
-            return text[begin:end] or None
     elif text[place] in "({":
         begin, end = _word_before(text, place)
     else:
@@ -95,6 +94,8 @@ def find_name_at(text: str, column: int) -> str | None:
             end += 1
     if (new := _NEW.search(text[:begin])) is not None:  # the column is that of the type
         begin, end = new.start(), new.start() + len("new")
+    elif indexed:
+        return text[begin:end] or None
     word, before = text[begin:end], text[:begin]
     if word.isdigit() or not word:
         return None
@@ -123,7 +124,7 @@ def _find_opening(text: str, place: int) -> int:
 
 def _word_before(text: str, place: int) -> tuple[int, int]:
     """Return where the word in front of a place begins and ends, template arguments between left out."""
-    end = len(text[:place].rstrip())
+    end = len(text[:place].rstrip(" *"))
     if end and text[end - 1] == ">":
         end = len(text[: _find_opening(text, end - 1)].rstrip())
     begin = end

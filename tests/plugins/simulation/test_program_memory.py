@@ -335,6 +335,8 @@ def test_the_loop_over_time_runs_least_of_those_around_most_messages() -> None:
         ("  rows[i] = (double *)malloc(n);", "malloc", "rows"),
         ("  double *x = new double[n];", "new", "x"),
         ("  head = new Node(3);", "new", "Node"),
+        ("  int *x = new int[n * n];", ";", "x"),
+        ("  rows = new int*[n];", ";", "rows"),
         ("  fill(3);", "fill", None),
         ("  return create(3);", "create", None),
     ],
