@@ -7,7 +7,6 @@ at once, to linear functions of the indices and of the processor; what fits none
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -36,6 +35,8 @@ from advisor_simulation.program.folding_events import (
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
 
@@ -66,11 +67,13 @@ def fold_phase(
     around = 0 if fresh else _count_loops_around(whole, paths)
     paths = [path[around:] for path in paths] + [()]
     deepest = max((len(paths[number]) for number in np.unique(whole.path).tolist()), default=0)
-    whole, paths = unroll_repeats(replace(whole, turns=whole.turns[:, around : around + deepest]), paths)
+    whole, paths = unroll_repeats(whole.change_columns(turns=whole.turns[:, around : around + deepest]), paths)
     for step in split_steps(whole, np.array([path[0] if path else NO_LOOP for path in paths])[whole.path]):
         part = whole.select_rows(step.rows)
         if not fresh and step.top != NO_LOOP:
-            part.turns[:, 0] -= _first_turns(part)[part.processor]
+            turns = part.turns.copy()
+            turns[:, 0] -= _first_turns(part)[part.processor]
+            part = part.change_columns(turns=turns)
         weighed = None
         if around or not fresh or step.shared:
             weighed = _weigh_share(events, len(part.path) / max(len(whole.path), 1))
@@ -140,7 +143,7 @@ def _fold_top(
         size, owner, prefix = processors, np.arange(processors), ()
     index = np.arange(size, dtype=np.int64)
     space = Space(np.stack([index, index // split], axis=1) if split else index[:, None], owner, size)
-    body = _fold_body(replace(events, turns=turns), prefix, space, paths, sizes, bool(split) + 1 - len(prefix))
+    body = _fold_body(events.change_columns(turns=turns), prefix, space, paths, sizes, bool(split) + 1 - len(prefix))
     if weighed is not None:
         weight = (weighed / np.maximum(np.bincount(owner, minlength=processors), 1))[owner]
     elif indices is not None:
@@ -232,12 +235,13 @@ def _fold_body(
     """
     depth = len(prefix)
     width = depth + extra
-    following = np.array([path[depth] if len(path) > depth else NO_LOOP for path in paths])[events.path]
+    following = np.array([path[depth] if len(path) > depth else NO_LOOP for path in paths], dtype=np.int32)[events.path]
     rounds = count_rounds(events, following, width)
     if rounds is None:
         return _fold_items(events, following, prefix, space, paths, sizes, extra)
     times, form = _count_times(events, rounds, width, space)
-    again = replace(events, turns=np.insert(events.turns, width, rounds, axis=1))
+    again = events.change_columns(turns=np.insert(events.turns, width, rounds, axis=1))
+    del rounds
     body = _fold_items(again, following, prefix, space.repeat_rows(times), paths, sizes, extra + 1)
     return (FoldedLoop(ROUNDS, form, int(times.max()), body),)
 
@@ -247,20 +251,38 @@ def _fold_items(
     sizes: Mapping[int, int], extra: int,
 ) -> tuple[FoldedItem, ...]:  # fmt: skip
     """Return the references and loops of a body, each of which comes once in an execution of it."""
-    width = len(prefix) + extra
-    begins = _iteration_begins(events, width)
-    items: list[tuple[float, FoldedItem]] = []
-    own = events.select_rows(following == NO_LOOP)
-    own_begins = begins[following == NO_LOOP]
-    for rows in group_rows(own):
-        position = float((own.place[rows] - own_begins[rows]).mean())
-        items.append((position, _fold_reference(own.select_rows(rows), width, space, sizes)))
-    for loop in np.unique(following[following >= 0]).tolist():
-        rows = np.flatnonzero(following == loop)
-        first = np.unique(begins[rows] + events.processor[rows] * (1 << 40), return_index=True)[1]
-        position = float((events.place[rows][first] - begins[rows][first]).mean())
+    begins = _iteration_begins(events, len(prefix) + extra)
+    items = _fold_references(events, following, begins, len(prefix) + extra, space, sizes)
+    inside = _find_loops(events, following, begins)
+    del begins, following  # what is held at each level of a deep nest adds up
+    for position, loop, rows in inside:
         items.append((position, _fold_loop(events.select_rows(rows), (*prefix, loop), space, paths, sizes, extra)))
     return tuple(item for _, item in sorted(items, key=lambda one: one[0]))
+
+
+def _fold_references(
+    events: Events, following: IntArray, begins: IntArray, width: int, space: Space, sizes: Mapping[int, int]
+) -> list[tuple[float, FoldedItem]]:
+    """Return the references of a body that are in no loop of it, each with its mean place in an iteration."""
+    own = events.select_rows(following == NO_LOOP)
+    since = own.place - begins[following == NO_LOOP]
+    return [
+        (float(since[rows].mean()), _fold_reference(own.select_rows(rows), width, space, sizes))
+        for rows in group_rows(own)
+    ]
+
+
+def _find_loops(
+    events: Events, following: IntArray, begins: IntArray
+) -> list[tuple[float, int, npt.NDArray[np.int32]]]:
+    """Return the loops of a body: the mean place in an iteration where each begins, its number, its accesses."""
+    place, processor = events.place, events.processor
+    found = []
+    for loop in np.unique(following[following >= 0]).tolist():
+        rows = np.flatnonzero(following == loop).astype(np.int32)
+        first = np.unique(begins[rows] + processor[rows] * (1 << 40), return_index=True)[1]
+        found.append((float((place[rows][first] - begins[rows][first]).mean()), loop, rows))
+    return found
 
 
 def _iteration_begins(events: Events, width: int) -> IntArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -30,24 +30,80 @@ _LARGEST_KEY: Final = 1 << 60
 
 
 @dataclass(frozen=True, slots=True)
-class Events:
-    """Accesses by processor and in program order, as columns."""
+class EventColumns:
+    """Accesses by processor and in program order: columns of one length, ``turns`` (n, depth) of the loops around."""
 
     processor: IntArray
     path: IntArray
-    turns: IntArray
+    turns: npt.NDArray[np.int32]
     number: IntArray
     stores: Mask
     data: IntArray
     offset: IntArray
     place: IntArray
 
+
+@dataclass(frozen=True, slots=True)
+class Events:
+    """Some ``rows`` of the accesses (None: all): each level of a nest of loops holds most of them."""
+
+    columns: EventColumns
+    rows: IntArray | None = None
+
     def select_rows(self, rows: IntArray | Mask) -> Events:
-        """Return some of the accesses."""
-        return Events(
-            self.processor[rows], self.path[rows], self.turns[rows], self.number[rows], self.stores[rows],
-            self.data[rows], self.offset[rows], self.place[rows],
-        )  # fmt: skip
+        """Return some of these accesses."""
+        chosen = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+        if self.rows is not None:
+            return Events(self.columns, self.rows[chosen])
+        return Events(self.columns, chosen.astype(np.int32))
+
+    def change_columns(self, **changed: IntArray | npt.NDArray[np.int32]) -> Events:
+        """Return these accesses with other columns."""
+        kept = {one.name: getattr(self, one.name) for one in fields(EventColumns) if one.name not in changed}
+        return Events(EventColumns(**kept, **changed))
+
+    @property
+    def processor(self) -> IntArray:
+        """Who made each access."""
+        return self._take(self.columns.processor)
+
+    @property
+    def path(self) -> IntArray:
+        """The number of the path of loops around each access."""
+        return self._take(self.columns.path)
+
+    @property
+    def turns(self) -> npt.NDArray[np.int32]:
+        """The turns of these loops."""
+        return self.columns.turns if self.rows is None else self.columns.turns[self.rows]
+
+    @property
+    def number(self) -> IntArray:
+        """The number of the instruction."""
+        return self._take(self.columns.number)
+
+    @property
+    def stores(self) -> Mask:
+        """Whether it stores."""
+        return self.columns.stores if self.rows is None else self.columns.stores[self.rows]
+
+    @property
+    def data(self) -> IntArray:
+        """The object that is accessed, -1 for none."""
+        return self._take(self.columns.data)
+
+    @property
+    def offset(self) -> IntArray:
+        """Where in it, bytes."""
+        return self._take(self.columns.offset)
+
+    @property
+    def place(self) -> IntArray:
+        """The place of each access in the order of its processor."""
+        return self._take(self.columns.place)
+
+    def _take(self, column: IntArray) -> IntArray:
+        return column if self.rows is None else column[self.rows]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +164,7 @@ def join_events(events: Mapping[int, PlacedEvents]) -> Events:
     width = max(one.located.turns.shape[1] for _, one in parts)
     turns = np.concatenate([_widen_turns(one.located.turns, width) for _, one in parts])
     processor = np.concatenate([np.full(len(one.data), q, dtype=np.int64) for q, one in parts])
-    return Events(
+    columns = EventColumns(
         processor=processor,
         path=join_column("path"),
         turns=turns,
@@ -118,11 +174,12 @@ def join_events(events: Mapping[int, PlacedEvents]) -> Events:
         offset=np.concatenate([one.offset for _, one in parts]),
         place=join_column("place").astype(np.int64),
     )
+    return Events(columns)
 
 
-def _widen_turns(turns: npt.NDArray[np.int32], width: int) -> IntArray:
+def _widen_turns(turns: npt.NDArray[np.int32], width: int) -> npt.NDArray[np.int32]:
     """Return turns with zeros for loops as deep as on other processors."""
-    wide = np.zeros((len(turns), width), dtype=np.int64)
+    wide = np.zeros((len(turns), width), dtype=np.int32)
     wide[:, : turns.shape[1]] = turns
     return wide
 
@@ -130,12 +187,12 @@ def _widen_turns(turns: npt.NDArray[np.int32], width: int) -> IntArray:
 def unroll_repeats(events: Events, paths: Sequence[tuple[int, ...]]) -> tuple[Events, Sequence[tuple[int, ...]]]:
     """Turn an instruction that makes several accesses in a row, such as ``rep movsq``, into a loop."""
     paths = list(paths)
-    path, turns = events.path.copy(), np.c_[events.turns, np.zeros(len(events.path), dtype=np.int64)]
+    path, turns = events.path.copy(), np.c_[events.turns, np.zeros(len(events.path), dtype=np.int32)]
     columns = (events.processor, events.path, events.number, *events.turns.T)
     begins = mark_changes(columns)
     run = np.cumsum(begins) - 1
     if run.size == 0 or begins.all():
-        return replace(events, turns=turns), paths
+        return events.change_columns(turns=turns), paths
     order = np.lexsort((events.stores, run))
     turn = np.empty(len(run), dtype=np.int64)
     same = np.flatnonzero(mark_changes((run[order], events.stores[order])))
@@ -149,7 +206,7 @@ def unroll_repeats(events: Events, paths: Sequence[tuple[int, ...]]) -> tuple[Ev
                 paths.insert(len(paths) - 1, own)  # the last one, also by the number -1, is that of no loop
             turns[mine, len(own) - 1] = turn[mine]
             path[mine] = paths.index(own)
-    return replace(events, path=path, turns=turns), paths
+    return events.change_columns(path=path, turns=turns), paths
 
 
 def mark_changes(columns: Sequence[IntArray | Mask]) -> Mask:
@@ -226,9 +283,10 @@ def count_rounds(events: Events, following: IntArray, width: int) -> IntArray | 
     if not len(following):
         return None
     own = following == NO_LOOP
+    turns = events.turns
     item = np.where(own, events.number * 2 + events.stores, -2 - following)
-    inner = np.where(own, 0, events.turns[:, width]) if events.turns.shape[1] > width else np.zeros(len(own), np.int64)
-    begins = mark_changes((events.processor, *events.turns[:, :width].T))
+    inner = np.where(own, 0, turns[:, width]) if turns.shape[1] > width else np.zeros(len(own), np.int32)
+    begins = mark_changes((events.processor, *turns[:, :width].T))
     entered = begins | mark_changes((item,)) | own
     entered[1:] |= inner[1:] < inner[:-1]
     rank = _rank_first(item)

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    import numpy.typing as npt
-
     from advisor.collect.binaries.elf_files import ElfImage
     from advisor.model.records import IntArray
     from advisor.trace.events import Trace
@@ -37,6 +35,7 @@ if TYPE_CHECKING:
     from advisor_simulation.program.data_objects import DataObject
     from advisor_simulation.program.event_location import LocatedEvents
     from advisor_simulation.program.messages import PhaseMessages
+    from advisor_simulation.program.phases import Piece
 
 #: A phase with fewer accesses and instructions is a few statements between loops.
 _FEW_ACCESSES: Final = 64
@@ -176,7 +175,7 @@ def fold_program(traced: TracedProgram, cache: Path) -> FoldedProgram:
                 locator.follow_words(piece.words)
             else:
                 located = locator.locate_words(piece.words)
-                data, offset = placers[q if traced.ranked else 0].place_events(located, piece.owners)
+                data, offset = placers[q if traced.ranked else 0].place_events(located, piece)
                 events[q] = PlacedEvents(located, data, offset, piece.begin_count, piece.end_count)
             if not fresh:
                 held[q] = locator.hold_loops()
@@ -214,12 +213,12 @@ class _ObjectFinder:
         self._size = np.ones(max(sizes, default=0) + 1, dtype=np.int64)
         self._size[list(sizes)] = list(sizes.values())
 
-    def place_events(self, events: LocatedEvents, owners: npt.NDArray[np.int32]) -> tuple[IntArray, IntArray]:
-        """Return the object of each access (-1 for none), and the offset in it, bytes; ``owners`` are of all words.
+    def place_events(self, events: LocatedEvents, piece: Piece) -> tuple[IntArray, IntArray]:
+        """Return the object of each access of a piece (-1 for none), and the offset in it, bytes.
 
         What ends outside of an object is none of its items: what lay there before, or more than a string's bytes.
         """
-        place = owners[events.place].astype(np.int64)
+        place = piece.owners[events.place].astype(np.int64)
         inside = events.address + self._size[events.number] <= self._end[place]
         return np.where(inside, self._number[place], -1), events.address - np.where(inside, self._begin[place], 0)
 

@@ -15,7 +15,7 @@ from advisor.model.reports import Code, Text
 from advisor_simulation.model.world import build_world
 from advisor_simulation.program.allocation_names import find_name_at
 from advisor_simulation.program.folded_phases import FoldedStep
-from advisor_simulation.program.folding_events import NO_LOOP, Events, count_rounds, split_steps
+from advisor_simulation.program.folding_events import NO_LOOP, EventColumns, Events, count_rounds, split_steps
 from advisor_simulation.program.model_check import (
     Comparison,
     compare_loads,
@@ -277,10 +277,11 @@ def test_processors_keep_the_weights_that_they_had(tmp_path: Path) -> None:
 
 def make_events(items: list[tuple[int, int, int]]) -> Events:
     """Return accesses of one processor: (instruction, turn of the loop around, turn of the loop within or -1)."""
-    turns = np.array([(outer, max(inner, 0)) for _, outer, inner in items], dtype=np.int64)
+    turns = np.array([(outer, max(inner, 0)) for _, outer, inner in items], dtype=np.int32)
     zeros = np.zeros(len(items), dtype=np.int64)
     number = np.array([one for one, _, _ in items], dtype=np.int64)
-    return Events(zeros, zeros, turns, number, zeros.astype(np.bool_), zeros, zeros, np.arange(len(items)))
+    columns = EventColumns(zeros, zeros, turns, number, zeros.astype(np.bool_), zeros, zeros, np.arange(len(items)))
+    return Events(columns)
 
 
 @pytest.mark.parametrize(
