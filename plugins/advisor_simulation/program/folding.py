@@ -36,9 +36,8 @@ from advisor_simulation.program.folding_events import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy.typing as npt
-
     from advisor.model.records import FloatArray, IntArray
+    from advisor_simulation.program.folding_events import Small
 
 #: The loop over the rounds of a body.
 ROUNDS: Final = -2
@@ -67,13 +66,13 @@ def fold_phase(
     around = 0 if fresh else _count_loops_around(whole, paths)
     paths = [path[around:] for path in paths] + [()]
     deepest = max((len(paths[number]) for number in np.unique(whole.path).tolist()), default=0)
-    whole, paths = unroll_repeats(whole.change_columns(turns=whole.turns[:, around : around + deepest]), paths)
+    whole, paths = unroll_repeats(whole.change_turns(whole.turns[:, around : around + deepest]), paths)
     for step in split_steps(whole, np.array([path[0] if path else NO_LOOP for path in paths])[whole.path]):
         part = whole.select_rows(step.rows)
         if not fresh and step.top != NO_LOOP:
             turns = part.turns.copy()
             turns[:, 0] -= _first_turns(part)[part.processor]
-            part = part.change_columns(turns=turns)
+            part = part.change_turns(turns)
         weighed = None
         if around or not fresh or step.shared:
             weighed = _weigh_share(events, len(part.path) / max(len(whole.path), 1))
@@ -143,7 +142,7 @@ def _fold_top(
         size, owner, prefix = processors, np.arange(processors), ()
     index = np.arange(size, dtype=np.int64)
     space = Space(np.stack([index, index // split], axis=1) if split else index[:, None], owner, size)
-    body = _fold_body(events.change_columns(turns=turns), prefix, space, paths, sizes, bool(split) + 1 - len(prefix))
+    body = _fold_body(events.change_turns(turns), prefix, space, paths, sizes, bool(split) + 1 - len(prefix))
     if weighed is not None:
         weight = (weighed / np.maximum(np.bincount(owner, minlength=processors), 1))[owner]
     elif indices is not None:
@@ -240,14 +239,14 @@ def _fold_body(
     if rounds is None:
         return _fold_items(events, following, prefix, space, paths, sizes, extra)
     times, form = _count_times(events, rounds, width, space)
-    again = events.change_columns(turns=np.insert(events.turns, width, rounds, axis=1))
+    again = events.change_turns(np.insert(events.turns, width, rounds, axis=1))
     del rounds
     body = _fold_items(again, following, prefix, space.repeat_rows(times), paths, sizes, extra + 1)
     return (FoldedLoop(ROUNDS, form, int(times.max()), body),)
 
 
 def _fold_items(
-    events: Events, following: IntArray, prefix: tuple[int, ...], space: Space, paths: Sequence[tuple[int, ...]],
+    events: Events, following: Small, prefix: tuple[int, ...], space: Space, paths: Sequence[tuple[int, ...]],
     sizes: Mapping[int, int], extra: int,
 ) -> tuple[FoldedItem, ...]:  # fmt: skip
     """Return the references and loops of a body, each of which comes once in an execution of it."""
@@ -261,7 +260,7 @@ def _fold_items(
 
 
 def _fold_references(
-    events: Events, following: IntArray, begins: IntArray, width: int, space: Space, sizes: Mapping[int, int]
+    events: Events, following: Small, begins: IntArray, width: int, space: Space, sizes: Mapping[int, int]
 ) -> list[tuple[float, FoldedItem]]:
     """Return the references of a body that are in no loop of it, each with its mean place in an iteration."""
     own = events.select_rows(following == NO_LOOP)
@@ -272,12 +271,10 @@ def _fold_references(
     ]
 
 
-def _find_loops(
-    events: Events, following: IntArray, begins: IntArray
-) -> list[tuple[float, int, npt.NDArray[np.int32]]]:
+def _find_loops(events: Events, following: Small, begins: IntArray) -> list[tuple[float, int, Small]]:
     """Return the loops of a body: the mean place in an iteration where each begins, its number, its accesses."""
     place, processor = events.place, events.processor
-    found = []
+    found: list[tuple[float, int, Small]] = []
     for loop in np.unique(following[following >= 0]).tolist():
         rows = np.flatnonzero(following == loop).astype(np.int32)
         first = np.unique(begins[rows] + processor[rows] * (1 << 40), return_index=True)[1]
@@ -303,7 +300,7 @@ def _fold_loop(
     return FoldedLoop(prefix[-1], formula, int(times.max()), body)
 
 
-def _count_times(events: Events, turns: IntArray, width: int, space: Space) -> tuple[IntArray, Formula]:
+def _count_times(events: Events, turns: Small, width: int, space: Space) -> tuple[IntArray, Formula]:
     """Return how often each execution of a body runs a loop in it, and the formula of that."""
     times = np.zeros(len(space.columns), dtype=np.int64)
     np.maximum.at(times, space.find_rows(events.turns[:, :width]), turns + 1)

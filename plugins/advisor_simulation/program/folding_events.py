@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from advisor_simulation.program.folded_phases import PlacedEvents
 
     Mask = npt.NDArray[np.bool_]
+    Small = npt.NDArray[np.int32] | IntArray
 
 #: The outermost "loop" of what is in none.
 NO_LOOP: Final = -1
@@ -35,7 +36,7 @@ class EventColumns:
 
     processor: IntArray
     path: IntArray
-    turns: npt.NDArray[np.int32]
+    turns: Small
     number: IntArray
     stores: Mask
     data: IntArray
@@ -48,19 +49,20 @@ class Events:
     """Some ``rows`` of the accesses (None: all): each level of a nest of loops holds most of them."""
 
     columns: EventColumns
-    rows: IntArray | None = None
+    rows: Small | None = None
 
-    def select_rows(self, rows: IntArray | Mask) -> Events:
+    def select_rows(self, rows: Small | Mask) -> Events:
         """Return some of these accesses."""
         chosen = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         if self.rows is not None:
             return Events(self.columns, self.rows[chosen])
         return Events(self.columns, chosen.astype(np.int32))
 
-    def change_columns(self, **changed: IntArray | npt.NDArray[np.int32]) -> Events:
-        """Return these accesses with other columns."""
-        kept = {one.name: getattr(self, one.name) for one in fields(EventColumns) if one.name not in changed}
-        return Events(EventColumns(**kept, **changed))
+    def change_turns(self, turns: Small, path: IntArray | None = None) -> Events:
+        """Return these accesses with other turns, and in other loops."""
+        around = self.path if path is None else path
+        kept = (self.number, self.stores, self.data, self.offset, self.place)
+        return Events(EventColumns(self.processor, around, turns, *kept))
 
     @property
     def processor(self) -> IntArray:
@@ -73,7 +75,7 @@ class Events:
         return self._take(self.columns.path)
 
     @property
-    def turns(self) -> npt.NDArray[np.int32]:
+    def turns(self) -> Small:
         """The turns of these loops."""
         return self.columns.turns if self.rows is None else self.columns.turns[self.rows]
 
@@ -114,7 +116,7 @@ class Space:
     processor: IntArray
     size: int
 
-    def find_rows(self, turns: IntArray) -> IntArray:
+    def find_rows(self, turns: Small) -> IntArray:
         """Return which executions columns of indices belong to."""
         key = np.zeros(len(self.columns), dtype=np.int64)
         wanted = np.zeros(len(turns), dtype=np.int64)
@@ -192,7 +194,7 @@ def unroll_repeats(events: Events, paths: Sequence[tuple[int, ...]]) -> tuple[Ev
     begins = mark_changes(columns)
     run = np.cumsum(begins) - 1
     if run.size == 0 or begins.all():
-        return events.change_columns(turns=turns), paths
+        return events.change_turns(turns), paths
     order = np.lexsort((events.stores, run))
     turn = np.empty(len(run), dtype=np.int64)
     same = np.flatnonzero(mark_changes((run[order], events.stores[order])))
@@ -206,7 +208,7 @@ def unroll_repeats(events: Events, paths: Sequence[tuple[int, ...]]) -> tuple[Ev
                 paths.insert(len(paths) - 1, own)  # the last one, also by the number -1, is that of no loop
             turns[mine, len(own) - 1] = turn[mine]
             path[mine] = paths.index(own)
-    return events.change_columns(path=path, turns=turns), paths
+    return events.change_turns(turns, path), paths
 
 
 def mark_changes(columns: Sequence[IntArray | Mask]) -> Mask:
@@ -275,7 +277,7 @@ def _merge_turns(events: Events, tops: IntArray, part: IntArray, entered: Mappin
     return merged & set(np.unique(part).tolist())
 
 
-def count_rounds(events: Events, following: IntArray, width: int) -> IntArray | None:
+def count_rounds(events: Events, following: Small, width: int) -> IntArray | None:
     """Return for each access how often something had come again before in this execution of a body.
 
     ``following`` is the loop within the body that an access is in. None where nothing comes twice.
