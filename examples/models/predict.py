@@ -150,7 +150,7 @@ def count_modelled(model: Model, path: Path, counts: str) -> float:
     log = simulate_plain(model, path.parent, THREADS)[1]
     if counts == "sharing":
         return float(log.transactions[:, :, :COHERENCE].sum())
-    return sum(float(entry.work.max()) for span in log.spans for entry in span.entries)
+    return sum(float(entry.work.max()) for span in log.spans for entry in span.entries if not entry.serial)
 
 
 def count_measured(program: Path, counts: str, folder: Path) -> float:

@@ -248,3 +248,18 @@ def test_inlined_functions_of_system_headers_are_time_of_what_holds_them() -> No
     assert select_own_frames((header,)) == (header,)
     assert classify_library_function("memcmp") == "string"
     assert classify_library_function("__memcpy_avx_unaligned_erms") == "copy"
+
+
+def test_calls_have_columns_where_the_compiler_tells_them(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, "gcc", C, "-O2", "-g")
+    image = read_elf(program)
+    relax = next(one for one in image.functions if one.name == "relax")
+    columns = {
+        (frame.line, frame.column)
+        for place in resolve_addresses(program, range(relax.begin, relax.end)).places
+        for frame in place.frames
+        if frame.line == 10
+    }
+    text = C.splitlines()[9]
+    assert (10, text.index("weigh") + 1) in columns, "where the inlined function is called"
+    assert Frame("f", "a.c", 3, 7) == Frame("f", "a.c", 3), "a column makes no other frame"

@@ -8,7 +8,7 @@ found.missing                   # what the file does not tell, in words, such as
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from advisor.collect.binaries.demangling import demangle
@@ -33,6 +33,7 @@ class Frame:
     function: str | None
     file: str | None = None
     line: int | None = None
+    column: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ def _resolve_sorted(image: ElfImage, wanted: Sequence[int]) -> tuple[dict[int, P
         place = own[-1] if own else Frame(None)
         if place.function is None or "(" not in place.function:
             name = _name_outermost(place.function, _name_by_symbol(image, debug, address))
-            own = (*own[:-1], Frame(name, place.file, place.line))
+            own = (*own[:-1], Frame(name, place.file, place.line, place.column))
         found[address] = Place(address, own)
     return found, list(missing)
 
@@ -167,13 +168,15 @@ def _resolve_by_dwarf(image: ElfImage, wanted: Sequence[int], missing: dict[str,
             chain = scopes.get(address, [])
             frames = []
             file, line = table.find_line(address)
+            column = table.find_column(address)
             for scope in reversed(chain):
                 key = id(scope.values)
                 if key not in names:
                     names[key] = name_scope(scope, units)
-                frames.append(Frame(names[key], file, line))
+                frames.append(Frame(names[key], file, line, column))
                 file, line = table.file_name(scope.call_file), scope.call_line or None
-            found[address] = tuple(frames) or (Frame(None, file, line),)
+                column = scope.call_column or None
+            found[address] = tuple(frames) or (Frame(None, file, line, column),)
     return found
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from advisor.collect.binaries.demangling import demangle
 from advisor.collect.binaries.dwarf_units import (
     ABSTRACT_ORIGIN,
+    CALL_COLUMN,
     CALL_FILE,
     CALL_LINE,
     INLINED,
@@ -34,12 +35,13 @@ _LONGEST_CHAIN: Final = 8
 
 
 class Scope(NamedTuple):
-    """A function that an address lies in; where it was inlined, the file (by number) and line of the call."""
+    """A function that an address lies in; where it was inlined, the file (by number), line and column of the call."""
 
     unit: Unit
     values: Mapping[int, Value]
     call_file: int
     call_line: int
+    call_column: int
 
 
 def find_scopes(unit: Unit, addresses: Sequence[int]) -> dict[int, list[Scope]]:
@@ -77,9 +79,9 @@ def _walk(unit: Unit, addresses: Sequence[int], *, thorough: bool) -> dict[int, 
 
 def _note_scope(unit: Unit, entry: Entry, addresses: Sequence[int], found: dict[int, list[Scope]]) -> bool:
     """Add a function to the scopes of the addresses that lie in it; return whether there are any."""
-    numbers = [entry.values.get(attribute) for attribute in (CALL_FILE, CALL_LINE)]
-    file, line = (value.raw if value is not None and isinstance(value.raw, int) else 0 for value in numbers)
-    scope = Scope(unit, entry.values, file, line)
+    numbers = [entry.values.get(attribute) for attribute in (CALL_FILE, CALL_LINE, CALL_COLUMN)]
+    file, line, column = (value.raw if value is not None and isinstance(value.raw, int) else 0 for value in numbers)
+    scope = Scope(unit, entry.values, file, line, column)
     inside = False
     for begin, end in unit.code_ranges(entry.values):
         for address in addresses[bisect_left(addresses, begin) : bisect_left(addresses, end)]:

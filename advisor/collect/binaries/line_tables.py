@@ -27,6 +27,7 @@ class LineTable:
     address: IntArray
     file: IntArray
     line: IntArray
+    column: IntArray
     files: tuple[str, ...]
 
     def find_line(self, address: int) -> tuple[str | None, int | None]:
@@ -36,13 +37,18 @@ class LineTable:
             return None, None
         return self.file_name(int(self.file[place])), int(self.line[place]) or None
 
+    def find_column(self, address: int) -> int | None:
+        """Return the column of an instruction in its line, None where it is not known."""
+        place = int(np.searchsorted(self.address, address, "right")) - 1
+        return None if place < 0 or self.line[place] < 0 else int(self.column[place]) or None
+
     def file_name(self, number: int) -> str | None:
         """Return the path of a file by its number, None for one that the table lacks."""
         return self.files[number] or None if 0 <= number < len(self.files) else None
 
 
 _NOTHING: Final = np.zeros(0, np.int64)
-EMPTY: Final = LineTable(_NOTHING, _NOTHING, _NOTHING, ())
+EMPTY: Final = LineTable(_NOTHING, _NOTHING, _NOTHING, _NOTHING, ())
 
 
 def read_line_table(unit: Unit) -> LineTable:
@@ -69,23 +75,23 @@ def read_line_table(unit: Unit) -> LineTable:
     return _sort_sequences(_run_program(data[begin:end], shortest, base, span, first, lengths), files)
 
 
-def _sort_sequences(rows: Sequence[tuple[int, int, int]], files: tuple[str, ...]) -> LineTable:
+def _sort_sequences(rows: Sequence[tuple[int, int, int, int]], files: tuple[str, ...]) -> LineTable:
     """Return the rows by address; where one sequence ends at which another begins, the beginning counts."""
     if len(rows) < _LEAST_SEQUENCE:
-        return LineTable(EMPTY.address, EMPTY.file, EMPTY.line, files)
+        return LineTable(EMPTY.address, EMPTY.file, EMPTY.line, EMPTY.column, files)
     table = np.array(rows, dtype=np.int64)
     order = np.lexsort((np.arange(len(table)), table[:, 2] >= 0, table[:, 0]))
     table = table[order]
-    return LineTable(table[:, 0], table[:, 1], table[:, 2], files)
+    return LineTable(table[:, 0], table[:, 1], table[:, 2], table[:, 3], files)
 
 
 def _run_program(
     code: bytes, shortest: int, base: int, span: int, first: int, lengths: Sequence[int]
-) -> list[tuple[int, int, int]]:
-    """Return address, file and line of every row that a line number program makes (DWARF 5, section 6.2.5)."""
-    rows: list[tuple[int, int, int]] = []
-    sequence: list[tuple[int, int, int]] = []
-    address, file, line, place = 0, 1, 1, 0
+) -> list[tuple[int, int, int, int]]:
+    """Return address, file, line and column of every row that a line number program makes (DWARF 5, section 6.2.5)."""
+    rows: list[tuple[int, int, int, int]] = []
+    sequence: list[tuple[int, int, int, int]] = []
+    address, file, line, column, place = 0, 1, 1, 0, 0
     advance = (255 - first) // span * shortest if span else 0
     while place < len(code):
         opcode = code[place]
@@ -94,20 +100,20 @@ def _run_program(
             opcode -= first
             address += opcode // span * shortest
             line += base + opcode % span
-            sequence.append((address, file, line))
+            sequence.append((address, file, line, column))
         elif opcode == 0:
             length, place = read_uleb(code, place)
             kind, operand = code[place], code[place + 1 : place + length]
             place += length
             if kind == 1:
-                sequence.append((address, file, -1))
+                sequence.append((address, file, -1, 0))
                 if sequence[0][0]:  # what the linker threw away lies at address 0
                     rows += sequence
-                sequence, address, file, line = [], 0, 1, 1
+                sequence, address, file, line, column = [], 0, 1, 1, 0
             elif kind == 2:
                 address = int.from_bytes(operand, "little")
         elif opcode == 1:
-            sequence.append((address, file, line))
+            sequence.append((address, file, line, column))
         elif opcode == 2:
             number, place = read_uleb(code, place)
             address += number * shortest
@@ -116,6 +122,8 @@ def _run_program(
             line += number
         elif opcode == 4:
             file, place = read_uleb(code, place)
+        elif opcode == 5:
+            column, place = read_uleb(code, place)
         elif opcode == 8:
             address += advance
         elif opcode == 9:

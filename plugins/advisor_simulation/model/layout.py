@@ -39,8 +39,8 @@ def place_arrays(
 ) -> tuple[dict[str, PlacedArray], int]:
     """Return where the arrays lie, one after the other in the order of the model, and the end.
 
-    An array begins at a multiple of ``align`` (default: ``line``). Grouped arrays share rows: row r of all of them lies
-    together, which is what an array of structures is.
+    An array begins at a multiple of ``align`` (default: ``line``), or where a run had it. Grouped arrays share rows:
+    row r of all of them lies together, which is what an array of structures is.
     """
     groups = [[name.value for name in group] for group in model.groups]
     group_of = {name: group for group in groups for name in group}
@@ -54,8 +54,10 @@ def place_arrays(
         start = _round_up(end, max(int(model.arrays[member].align or line) for member in members))
         at = model.arrays[members[0]].at
         if at is not None:
-            start = int(at) + _round_up(max(end - int(at), 0), PAGE_B)
-        grouped, end = _place_group(alone, start) if len(alone) > 1 else _place_single(alone[0], start)
+            beyond = 0 if model.arrays[members[0]].overlaps else max(end - int(at), 0)
+            start = int(at) + _round_up(beyond, PAGE_B)
+        grouped, last = _place_group(alone, start) if len(alone) > 1 else _place_single(alone[0], start)
+        end = max(end, last)
         found |= {one.name: one for one in grouped}
     if end > LARGEST:
         raise DocumentError(

@@ -98,7 +98,8 @@ class Array:
 
     ``element`` is the size of an item, ``pad`` the number of unused items after each row, ``align`` what the array's
     address is a multiple of. ``at`` is the address that a run gave it; where arrays before it have grown over that, it
-    moves on by whole pages. ``private`` arrays have a copy on each processor, and ``buffers`` copies are used in turn.
+    moves on by whole pages, unless it ``overlaps`` them: memory that was given back and allocated again. ``private``
+    arrays have a copy on each processor, and ``buffers`` copies are used in turn.
     """
 
     shape: tuple[Formula, ...]
@@ -108,6 +109,7 @@ class Array:
     pad: Annotated[int, Between(0, 4096)] = 0
     align: Bytes | None = None
     at: Bytes | None = None
+    overlaps: bool = False
     private: bool = False
 
 

@@ -35,18 +35,20 @@ FREE_PART: Final = 0.5
 LIMIT_S: Final = 3600.0
 #: The number of a record of the preloaded library, in the upper bits of its word, and the words that follow.
 _TOLD: Final = 0xFFFF
-_FOLLOWING: Final = 4
+_FOLLOWING: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
 class TracedThread:
     """What a thread wrote: its ``words`` without those of the preloaded library, and those by ``told``.
 
-    Rows of ``told`` are (place in ``words``, instructions so far, kind, x, y, z).
+    Rows of ``told`` are (place in ``words``, instructions so far, kind, x, y, z, place on the stack, number among all
+    that was told). ``owners`` are the objects of its accesses, by word, once they are known; -1 for none.
     """
 
     words: Words
     told: npt.NDArray[np.int64]
+    owners: npt.NDArray[np.int32] | None = None
 
 
 @dataclass(frozen=True, slots=True)

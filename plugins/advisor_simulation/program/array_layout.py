@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 #: Objects no further apart keep their distance; between others there are only whole pages.
 _NEAR_B: Final = 1 << 16
 _PAGE_B: Final = 4096
+#: Structures, of whose strides only some places are used, are no larger.
+_LARGEST_STRUCTURE_B: Final = 256
 #: An inner loop that goes over this share of a stride says that the stride is a row.
 _FILLED: Final = 0.4
 _LARGEST_ITEM_B: Final = 16
@@ -27,13 +29,17 @@ _LARGEST_ITEM_B: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class ArrayLayout:
-    """An array: bytes of an item, items of a row, rows, and its address in the model; ``flat`` ones are one row."""
+    """An array: bytes of an item, items of a row, rows, and its address in the model.
+
+    ``flat`` ones are one row; one ``overlaps`` where another had some of its memory before or after it.
+    """
 
     name: str
     element: int
     items: int
     rows: int
     at: int
+    overlaps: bool = False
     flat: bool = False
 
 
@@ -66,9 +72,9 @@ def lay_out_arrays(
         row_B = one.row_B if known else _find_row(one, mine, element, processors)
         items = max(row_B // element, 1)
         if items == 1 and any(use.reference.size > element for use in mine):
-            found.append(ArrayLayout(one.name, element, -(-one.size // element), 1, at, flat=True))
+            found.append(ArrayLayout(one.name, element, -(-one.size // element), 1, at, one.overlaps, flat=True))
             continue
-        found.append(ArrayLayout(one.name, element, items, max(-(-one.size // (items * element)), 1), at))
+        found.append(ArrayLayout(one.name, element, items, max(-(-one.size // (items * element)), 1), at, one.overlaps))
     return found
 
 
@@ -76,18 +82,13 @@ def _place_objects(objects: Sequence[DataObject]) -> list[int]:
     """Return addresses in which what was near stays near, and all keep their places in pages."""
     order = sorted(range(len(objects)), key=lambda k: objects[k].address)
     found = [0] * len(objects)
-    before: int | None = None
+    moved, end = _PAGE_B - objects[order[0]].address // _PAGE_B * _PAGE_B if order else 0, 0
     for k in order:
         one = objects[k]
-        if before is None:
-            found[k] = _PAGE_B + one.address % _PAGE_B
-        else:
-            last = objects[before]
-            if one.address - last.end <= _NEAR_B:
-                found[k] = found[before] + one.address - last.address
-            else:
-                found[k] = -(-(found[before] + last.size) // _PAGE_B) * _PAGE_B + one.address % _PAGE_B
-        before = k
+        if end and one.address - end > _NEAR_B:
+            moved = -(-(end + moved) // _PAGE_B) * _PAGE_B + one.address % _PAGE_B - one.address
+        found[k] = one.address + moved
+        end = max(end, one.end)
     return found
 
 
@@ -137,7 +138,7 @@ def _find_row(one: DataObject, uses: Sequence[ReferenceInLoops], element: int, p
             for use, form in forms
             for factor, count in zip(form.factors, use.most, strict=False)
         )
-        if steps or (len(starts) > 1 and stride <= 16 * element):
+        if steps or (len(starts) > 1 and stride <= _LARGEST_STRUCTURE_B):
             return stride
     return element
 

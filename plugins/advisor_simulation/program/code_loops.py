@@ -52,7 +52,7 @@ class CodeAccess:
     """An instruction that accesses memory, ``size`` bytes as it says (0: it does not).
 
     Its function, and its innermost loop: its number, or -1. A call that copies or fills memory ``returns`` there, 0 for
-    others.
+    others. What the allocator of the C library accesses has neither address nor function.
     """
 
     address: int
@@ -60,6 +60,9 @@ class CodeAccess:
     function: int
     loop: int
     returns: int = 0
+
+
+_ALLOCATOR: Final = CodeAccess(0, _PIECE_B, -1, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,9 @@ class ProgramCode:
     def write_places(self) -> str:
         """Return the file of places that the tracer reads."""
         lines = [
-            f"c {one.returns:x} {one.size}\n" if one.returns else f"a {one.address:x} {one.size}\n"
+            f"c {one.returns:x} {one.size}\n"
+            if one.returns
+            else f"{'a' if one.address else 'h'} {one.address:x} {one.size}\n"
             for one in self.accesses
         ]
         lines += [f"m {address:x} 0\n" for address in self.marks]
@@ -126,9 +131,10 @@ def read_program_code(image: ElfImage) -> ProgramCode:
                 accesses.append(CodeAccess(one.address, _PIECE_B, number, inside, one.address + one.size))
         exits += [(one.address, number) for one in code if _leaves(one, symbol)]
     calls = sorted((at, name) for at, name in image.stubs.items() if name.lower().startswith("mpi_"))
+    accesses.append(_ALLOCATOR)
     if len(accesses) > MOST_ACCESSES or len(loops) + len(exits) + len(calls) > MOST_MARKS:
         # what is executed most is inside of loops
-        accesses = [access for access in accesses if access.loop >= 0][:MOST_ACCESSES]
+        accesses = [*[access for access in accesses if access.loop >= 0][: MOST_ACCESSES - 1], _ALLOCATOR]
         looping = {one.function for one in loops}
         exits = [one for one in exits if one[1] in looping]
     marks = (

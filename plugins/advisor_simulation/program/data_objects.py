@@ -1,17 +1,10 @@
-"""The arrays of a program: static ones from its symbols and DWARF, allocated ones from where they were allocated.
-
-An allocated array is called what the line of the source that allocates it assigns to, or else by function and line.
-"""
+"""The static arrays of a program, from its symbols and DWARF."""
 
 from __future__ import annotations
 
-import itertools
-import keyword
 import re
-from collections import Counter
 from dataclasses import dataclass, replace
 from io import BytesIO
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from elftools.common.exceptions import ELFError
@@ -19,35 +12,24 @@ from elftools.dwarf.dwarf_expr import DWARFExprParser
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from advisor.collect.binaries.addresses import resolve_addresses
-from advisor.support.system_sources import is_system_source
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
+    from pathlib import Path
 
     from elftools.dwarf.die import DIE, AttributeValue
 
-    from advisor.collect.binaries.addresses import Frame
-    from advisor.collect.binaries.elf_files import ElfImage
-    from advisor_simulation.program.address_trace import TracedProcess
-
-ALLOCATE, CALLERS = 1, 7
 #: Debug information beyond this size is not searched for types of variables.
 _LARGEST_B: Final = 64 << 20
 _FORTRAN: Final = frozenset({0x07, 0x08, 0x0E, 0x22, 0x23})
 _PEELED: Final = ("DW_TAG_typedef", "DW_TAG_const_type", "DW_TAG_volatile_type", "DW_TAG_atomic_type")
-_ASSIGNED: Final = re.compile(r"(\w+)\s*\)?\s*(?:\[[^\]]*\]\s*)*=(?!=)")
-_ALIGNED: Final = re.compile(r"posix_memalign\s*\(\s*(?:\([\w\s*]+\)\s*)?&?\s*(\w+)")
-_CONSTRUCTED: Final = re.compile(r"(?:>|\bauto)\s*&?\s*(\w+)\s*[({]|,\s*(\w+)\s*[({]")
-_ALLOCATED: Final = re.compile(r"\ballocate\s*\((.*)\)", re.IGNORECASE)
-_FORTRAN_NAME: Final = re.compile(r"(?:^|,)\s*([\w%]+)\s*\(")
 
 
 @dataclass(frozen=True, slots=True)
 class DataObject:
     """Memory with a name: its address in the run, its bytes, what is known of its shape.
 
-    ``row_B`` are the bytes of a row and ``element_B`` those of an item, 0 where they are not known.
+    ``row_B`` are the bytes of a row and ``element_B`` those of an item, 0 where they are not known. It ``overlaps``
+    where others had some of its memory before or after it.
     """
 
     name: str
@@ -56,114 +38,12 @@ class DataObject:
     row_B: int = 0
     element_B: int = 0
     allocated: bool = False
+    overlaps: bool = False
 
     @property
     def end(self) -> int:
         """Where it ends."""
         return self.address + self.size
-
-
-def find_objects(image: ElfImage, process: TracedProcess, source: Path | None = None) -> tuple[DataObject, ...]:
-    """Return the arrays of a process by address; of several allocations of one place the last counts."""
-    found = [replace(one, address=one.address + process.base) for one in read_static_objects(image.path)]
-    found += name_allocations(image, process, source)
-    unique: dict[str, int] = {}
-    named = []
-    for one in sorted(found, key=lambda one: (-one.size, one.address)):  # the plain name goes to the largest
-        if keyword.iskeyword(one.name):  # the expressions of models have their words from Python
-            one = replace(one, name=f"{one.name}_")
-        count = unique.get(one.name, 0)
-        unique[one.name] = count + 1
-        named.append(replace(one, name=f"{one.name}_{count + 1}") if count else one)
-    return tuple(sorted(named, key=lambda one: one.address))
-
-
-def name_allocations(image: ElfImage, process: TracedProcess, source: Path | None) -> list[DataObject]:
-    """Return what a process allocated, as it lay at the end: later allocations replace those that they overlap."""
-    live: list[tuple[int, int, list[int]]] = []
-    for thread in process.threads:
-        for _, _, kind, address, size, caller in thread.told.tolist():
-            if kind == ALLOCATE:
-                live = [one for one in live if one[0] + one[1] <= address or address + size <= one[0]]
-                live.append((address, size, [caller]))
-            elif kind == CALLERS and live:
-                live[-1][2].extend((address, size, caller))
-    callers = {at - process.base - 1 for _, _, frames in live for at in frames if at > process.base}
-    wanted = sorted(callers)
-    places = dict(zip(wanted, resolve_addresses(image.path, wanted).places, strict=True))
-    known: Counter[tuple[str | None, int | None, str]] = Counter()
-    found = []
-    for address, size, frames in live:
-        named = [places[at - process.base - 1] for at in frames if at - process.base - 1 in places]
-        inside = [at for at in frames if image.find_function(at - process.base - 1) is not None]
-        if not inside:
-            continue  # an allocation of a library is none of the program's arrays
-        place = _choose_frame([frame for one in named for frame in one.frames], source)
-        known[place] += 1
-        file, line, function = place
-        name = _allocated_name(_find_source(file, source), line, known[place] - 1, function)
-        found.append(DataObject(name, address, size, allocated=True))
-    return found
-
-
-def _choose_frame(frames: Sequence[Frame], source: Path | None) -> tuple[str | None, int | None, str]:
-    """Return file, line and function of the innermost caller that is the program's own and allocates for itself."""
-    own = [frame for frame in frames if frame.file is not None and not is_system_source(frame.file)]
-    while len(own) > 1 and _hands_on(own[0], source):
-        own = own[1:]
-    chosen = own[0] if own else next(iter(frames), None)
-    return (chosen.file, chosen.line, chosen.function or "") if chosen is not None else (None, None, "")
-
-
-def _hands_on(frame: Frame, source: Path | None) -> bool:
-    """Return whether what a line allocates is returned, there or below: its function only wraps ``malloc``."""
-    file = _find_source(frame.file, source)
-    if file is None or not frame.line:
-        return False
-    text = _read_line(file, frame.line)
-    if re.search(r"\breturn\b", text):
-        return True
-    names = _ALIGNED.findall(text) or [name for name in _ASSIGNED.findall(text) if "[" not in text.partition("=")[0]]
-    below = itertools.takewhile(lambda line: not line.startswith("}"), _read_lines(file)[frame.line :])
-    returned = [re.search(r"\breturn\s*\(?\s*(?:\([\w\s*]+\)\s*)?(\w+)\s*\)?\s*;", line) for line in below]
-    return any(one is not None and one[1] in names for one in returned)
-
-
-def _find_source(file: str | None, folder: Path | None) -> Path | None:
-    """Return a file of the source, from the folder of sources where it is not at its own place."""
-    if file is None or Path(file).is_file() or folder is None:
-        return Path(file) if file else None
-    return next((path for path in sorted(folder.rglob(Path(file).name)) if path.is_file()), None)
-
-
-def _allocated_name(file: Path | None, line: int | None, turn: int, function: str) -> str:
-    """Return what the line of the source assigns an allocation to, the ``turn``-th of that line."""
-    text = _read_line(file, line) if file and line else ""
-    allocated = _ALLOCATED.search(text)
-    if allocated is not None:
-        names = [name.rpartition("%")[2] for name in _FORTRAN_NAME.findall(allocated[1])]
-    else:
-        names = [one[0] or one[1] for one in _CONSTRUCTED.findall(text) if one[0] or one[1]] if "<" in text else []
-        names = _ALIGNED.findall(text) or _ASSIGNED.findall(text) or names
-    if names:
-        return str(names[turn % len(names)])
-    plain = re.sub(r"\W+", "_", function).strip("_")
-    return f"{plain}_{line}" if line else plain
-
-
-def _read_lines(file: Path) -> list[str]:
-    try:
-        return file.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return []
-
-
-def _read_line(file: Path, line: int) -> str:
-    lines = _read_lines(file)
-    text = lines[line - 1] if line <= len(lines) else ""
-    while text.rstrip().endswith("&") and line < len(lines):  # a statement of Fortran goes on
-        text, line = text.rstrip()[:-1] + lines[line].lstrip(" &"), line + 1
-    return text
 
 
 def read_static_objects(path: Path) -> list[DataObject]:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.int32]
 
-DEEPEST: Final = 8
 _ENTRIES: Final = 64
 _PATHS: Final = 1 << 14
 
@@ -38,6 +37,7 @@ class _State(ctypes.Structure):
     _fields_ = (
         ("size", ctypes.c_int32),
         ("paths", ctypes.c_int32),
+        ("deepest", ctypes.c_int32),
         *((name, ctypes.c_int32 * _ENTRIES) for name in ("loop", "turn", "path")),
         *((name, ctypes.c_int32 * _PATHS) for name in ("path_parent", "path_loop")),
     )
@@ -49,13 +49,14 @@ class _Columns(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in ("head_path", "head_turn", "head_count")),
         ("accesses", ctypes.c_int64),
         ("heads", ctypes.c_int64),
+        ("width", ctypes.c_int64),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedEvents:
-    """Accesses in program order: ``path`` of loops (-1: in none), ``turns`` (n, 8) of its loops, ``number`` of the
-    instruction, whether it ``stores``, ``address``, and ``place`` among the words.
+    """Accesses in program order: ``path`` of loops (-1: in none), ``turns`` (n, deepest) of its loops, ``number`` of
+    the instruction, whether it ``stores``, ``address``, and ``place`` among the words.
 
     ``head_path``, ``head_turn``, ``head_count`` are the beginnings of iterations of outermost loops, with the
     instructions executed so far.
@@ -99,7 +100,7 @@ class EventLocator:
 
     def hold_loops(self) -> bytes:
         """Return which loops the thread is in, and begin outside of all loops."""
-        held = bytes(self._state)[: 8 + 3 * 4 * _ENTRIES]
+        held = bytes(self._state)[: 12 + 3 * 4 * _ENTRIES]
         self._state.size = 0
         return held
 
@@ -117,14 +118,20 @@ class EventLocator:
         """Return the accesses among the words of a thread, and follow it."""
         n = len(words)
         accesses = int((words >> np.uint64(63) == 0).sum())
+        begin = bytes(self._state)[: 12 + 3 * 4 * _ENTRIES]
+        self._state.deepest = 0
+        self._run(words, None)
+        width = max(int(self._state.deepest), 1)
+        self.resume_loops(begin)
         heads = n - accesses
         path, number, place = (np.zeros(accesses, dtype=np.int32) for _ in range(3))
-        turns, address = np.zeros((accesses, DEEPEST), dtype=np.int32), np.zeros(accesses, dtype=np.int64)
+        turns, address = np.zeros((accesses, width), dtype=np.int32), np.zeros(accesses, dtype=np.int64)
         head_path, head_turn = np.zeros(heads, dtype=np.int32), np.zeros(heads, dtype=np.int32)
         head_count = np.zeros(heads, dtype=np.int64)
         columns = _Columns(
-            *(one.ctypes.data for one in (path, turns, number, place, address, head_path, head_turn, head_count)), 0, 0
-        )
+            *(one.ctypes.data for one in (path, turns, number, place, address, head_path, head_turn, head_count)),
+            0, 0, width,
+        )  # fmt: skip
         self._run(words, columns)
         made = int(columns.heads)
         return LocatedEvents(

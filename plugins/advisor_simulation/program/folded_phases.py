@@ -37,7 +37,7 @@ class FoldedReference:
     stores: bool
     offset: Formula
     count: int
-    taken: RaggedList | None = None
+    taken: Formula | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,9 @@ FoldedItem = FoldedReference | FoldedLoop
 class FoldedStep:
     """A loop over a domain: the ``owner`` of each index, instructions by index, and references in program order.
 
-    ``recovered`` where indices are those of the loop, found from who touches what; else they are the processors.
+    ``recovered`` where indices are those of the loop, found from who touches what; else they are the processors. Where
+    two loops were made one, ``split`` is how often the inner one runs, and formulas are of the index, the index divided
+    by that, inner indices and the processor; else 0.
     """
 
     loop: int
@@ -65,6 +67,13 @@ class FoldedStep:
     weight: FloatArray
     body: tuple[FoldedItem, ...]
     recovered: bool
+    split: int = 0
+
+    @property
+    def most(self) -> tuple[int, ...]:
+        """How many values each of the outermost variables of formulas takes."""
+        size = len(self.owner)
+        return (size, -(-size // self.split)) if self.split else (size,)
 
 
 @dataclass(slots=True)

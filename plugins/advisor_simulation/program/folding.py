@@ -7,8 +7,7 @@ at once, to linear functions of the indices and of the processor; what fits none
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -21,78 +20,31 @@ from advisor_simulation.program.folded_phases import (
     FoldedStep,
     Formula,
     PlacedEvents,
-    RaggedList,
+)
+from advisor_simulation.program.folding_events import (
+    NO_LOOP,
+    Events,
+    Space,
+    count_rounds,
+    group_rows,
+    join_events,
+    mark_changes,
+    split_steps,
+    unroll_repeats,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy.typing as npt
-
     from advisor.model.records import FloatArray, IntArray
+    from advisor_simulation.program.folding_events import Small
 
-    Mask = npt.NDArray[np.bool_]
-
-#: The outermost "loop" of what is in none.
-NO_LOOP = -1
-#: Instructions that repeat themselves are loops with numbers from here on.
-_REPEATED = 1 << 20
+#: The loop over the rounds of a body.
+ROUNDS: Final = -2
 #: This share of a loop's instructions is a test of its condition.
 _LITTLE_WORK = 0.01
 #: So few lines of memory without a name for each processor are scalars of frames.
 _FEW_LINES, _LINE_B = 64, 64
-
-
-@dataclass(frozen=True, slots=True)
-class _Events:
-    processor: IntArray
-    path: IntArray
-    turns: IntArray
-    number: IntArray
-    stores: Mask
-    data: IntArray
-    offset: IntArray
-    place: IntArray
-
-    def select_rows(self, rows: IntArray | Mask) -> _Events:
-        return _Events(
-            self.processor[rows], self.path[rows], self.turns[rows], self.number[rows], self.stores[rows],
-            self.data[rows], self.offset[rows], self.place[rows],
-        )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class _Space:
-    """All executions of a body, in order of index: ``columns`` (n, d) domain index and inner indices, processors."""
-
-    columns: IntArray
-    processor: IntArray
-    size: int
-
-    def find_rows(self, turns: IntArray) -> IntArray:
-        """Return which executions columns of indices belong to."""
-        key = np.zeros(len(self.columns), dtype=np.int64)
-        wanted = np.zeros(len(turns), dtype=np.int64)
-        for k in range(self.columns.shape[1]):
-            radix = int(max(self.columns[:, k].max(initial=0), turns[:, k].max(initial=0))) + 1
-            key, wanted = key * radix + self.columns[:, k], wanted * radix + turns[:, k]
-        return np.asarray(np.searchsorted(key, wanted), dtype=np.int64)
-
-    def list_values(self, rows: IntArray, values: IntArray) -> RaggedList:
-        """Return values of executions (rising ``rows``) as lists by domain index."""
-        counts = np.bincount(self.columns[rows, 0], minlength=self.size)
-        return RaggedList(np.r_[0, np.cumsum(counts)].astype(np.int64), values.astype(np.int64))
-
-    @property
-    def variables(self) -> IntArray:
-        """Columns and processor (n, d + 1): what formulas are of."""
-        return np.asarray(np.c_[self.columns, self.processor], dtype=np.int64)
-
-    def repeat_rows(self, times: IntArray) -> _Space:
-        """Return the executions of a body that each execution here runs ``times`` times."""
-        total = int(times.sum())
-        turn = np.arange(total) - np.repeat(np.cumsum(times) - times, times)
-        return _Space(np.c_[np.repeat(self.columns, times, axis=0), turn], np.repeat(self.processor, times), self.size)
 
 
 def fold_phase(
@@ -107,26 +59,28 @@ def fold_phase(
     A phase that is not ``fresh`` may begin within loops, whose iterations count from its beginning; those that hold all
     of it are no loops of its own. Processors that share no memory (not ``shared``) share no domains either.
     """
-    whole = _join_events(events)
+    whole = join_events(events)
     made = FoldedPhase(accesses=len(whole.path), unplaced=_count_unplaced(whole))
     if (whole.data < 0).any():
         whole = whole.select_rows(whole.data >= 0)
     around = 0 if fresh else _count_loops_around(whole, paths)
     paths = [path[around:] for path in paths] + [()]
     deepest = max((len(paths[number]) for number in np.unique(whole.path).tolist()), default=0)
-    whole, paths = _unroll_repeats(replace(whole, turns=whole.turns[:, around : around + deepest]), paths)
-    tops = np.array([path[0] if path else NO_LOOP for path in paths])[whole.path]
-    found = {top: float(whole.place[tops == top].min()) for top in np.unique(tops).tolist()}
-    for top in sorted(found, key=lambda one: found[one]):
-        part = whole.select_rows(tops == top) if len(found) > 1 else whole
-        if not fresh:
-            part.turns[:, 0] -= _first_turns(part)[part.processor]
-        weighed = _weigh_share(events, len(part.path) / max(len(whole.path), 1)) if around or not fresh else None
-        made.steps.append(_fold_top(part, top, events, paths, sizes, weighed, shared))
+    whole, paths = unroll_repeats(whole.change_turns(whole.turns[:, around : around + deepest]), paths)
+    for step in split_steps(whole, np.array([path[0] if path else NO_LOOP for path in paths])[whole.path]):
+        part = whole.select_rows(step.rows)
+        if not fresh and step.top != NO_LOOP:
+            turns = part.turns.copy()
+            turns[:, 0] -= _first_turns(part)[part.processor]
+            part = part.change_turns(turns)
+        weighed = None
+        if around or not fresh or step.shared:
+            weighed = _weigh_share(events, len(part.path) / max(len(whole.path), 1))
+        made.steps.append(_fold_top(part, step.top, events, paths, sizes, weighed, shared))
     return made
 
 
-def _first_turns(events: _Events) -> IntArray:
+def _first_turns(events: Events) -> IntArray:
     first = np.full(int(events.processor.max()) + 1, np.iinfo(np.int64).max)
     np.minimum.at(first, events.processor, events.turns[:, 0])
     return first
@@ -140,32 +94,14 @@ def _weigh_share(events: Mapping[int, PlacedEvents], share: float) -> FloatArray
     return weight
 
 
-def _count_unplaced(events: _Events) -> int:
+def _count_unplaced(events: Events) -> int:
     """Return how many accesses go to memory without a name, where that is more than a few scalars of each processor."""
     unplaced = events.data < 0
     lines = np.unique(events.offset[unplaced] // _LINE_B)
     return int(unplaced.sum()) if len(lines) > _FEW_LINES * len(np.unique(events.processor)) else 0
 
 
-def _unroll_repeats(events: _Events, paths: Sequence[tuple[int, ...]]) -> tuple[_Events, Sequence[tuple[int, ...]]]:
-    """Turn a repeating instruction, such as ``rep movsq``, into a loop."""
-    paths = list(paths)
-    path, turns = events.path.copy(), np.c_[events.turns, np.zeros(len(events.path), dtype=np.int64)]
-    for rows in _group_rows(events):
-        depth = len(paths[path[rows[0]]])
-        keys = np.c_[events.processor[rows], turns[rows][:, :depth]]
-        change = np.r_[True, (keys[1:] != keys[:-1]).any(axis=1)]
-        if change.all():
-            continue
-        own = (*paths[path[rows[0]]], _REPEATED + int(events.number[rows[0]]))
-        if own not in paths:
-            paths.insert(len(paths) - 1, own)  # the last one, also by the number -1, is that of no loop
-        turns[rows, depth] = np.arange(len(rows)) - np.flatnonzero(change)[np.cumsum(change) - 1]
-        path[rows] = paths.index(own)
-    return replace(events, path=path, turns=turns), paths
-
-
-def _count_loops_around(events: _Events, paths: Sequence[tuple[int, ...]]) -> int:
+def _count_loops_around(events: Events, paths: Sequence[tuple[int, ...]]) -> int:
     """Return how many outermost loops hold all accesses in one iteration."""
     used = [paths[number] if number >= 0 else () for number in np.unique(events.path).tolist()]
     around = 0
@@ -177,28 +113,8 @@ def _count_loops_around(events: _Events, paths: Sequence[tuple[int, ...]]) -> in
     return around
 
 
-def _join_events(events: Mapping[int, PlacedEvents]) -> _Events:
-    parts = sorted(events.items())
-
-    def join_column(name: str) -> IntArray:
-        return np.concatenate([np.asarray(getattr(one.located, name)) for _, one in parts])
-
-    turns = join_column("turns").astype(np.int64)
-    processor = np.concatenate([np.full(len(one.data), q, dtype=np.int64) for q, one in parts])
-    return _Events(
-        processor=processor,
-        path=join_column("path"),
-        turns=turns,
-        number=join_column("number"),
-        stores=join_column("stores").astype(np.bool_),
-        data=np.concatenate([one.data for _, one in parts]),
-        offset=np.concatenate([one.offset for _, one in parts]),
-        place=join_column("place").astype(np.int64),
-    )
-
-
 def _fold_top(
-    events: _Events,
+    events: Events,
     top: int,
     located: Mapping[int, PlacedEvents],
     paths: Sequence[tuple[int, ...]],
@@ -212,25 +128,28 @@ def _fold_top(
     indices = _find_indices(events, paths, processors) if counted else None
     recovered = indices is not None
     turns = events.turns.copy()
+    split = 0
     if indices is not None:
-        begin, stride = indices
+        begin, stride, split = indices
         turns[:, 0] = begin[events.processor] + stride * turns[:, 0]
         size = int(turns[:, 0].max()) + 1
         owner = np.full(size, events.processor[0])  # of one processor, which may have no access in some indices
         owner[turns[:, 0]] = events.processor
+        turns = np.insert(turns, 1, turns[:, 0] // split, axis=1) if split else turns
         prefix: tuple[int, ...] = (top,)
     else:
         turns = np.c_[events.processor, turns]
         size, owner, prefix = processors, np.arange(processors), ()
-    moved = _Events(events.processor, events.path, turns, events.number, events.stores, events.data, events.offset,
-                    events.place)  # fmt: skip
-    space = _Space(np.arange(size, dtype=np.int64)[:, None], owner, size)
-    body = _fold_body(moved, prefix, space, paths, sizes, 1 - len(prefix))
+    index = np.arange(size, dtype=np.int64)
+    space = Space(np.stack([index, index // split], axis=1) if split else index[:, None], owner, size)
+    body = _fold_body(events.change_turns(turns), prefix, space, paths, sizes, bool(split) + 1 - len(prefix))
     if weighed is not None:
         weight = (weighed / np.maximum(np.bincount(owner, minlength=processors), 1))[owner]
+    elif indices is not None:
+        weight = _weigh_indices(located, paths, top, indices[:2], owner)
     else:
-        weight = executed if indices is None else _weigh_indices(located, paths, top, indices, owner)
-    return FoldedStep(top, owner, weight, body, recovered)
+        weight = executed
+    return FoldedStep(top, owner, weight, body, recovered, split)
 
 
 def _count_instructions(located: Mapping[int, PlacedEvents], paths: Sequence[tuple[int, ...]], top: int) -> FloatArray:
@@ -243,23 +162,25 @@ def _count_instructions(located: Mapping[int, PlacedEvents], paths: Sequence[tup
     return executed
 
 
-def _works_unseen(events: _Events, executed: FloatArray) -> bool:
+def _works_unseen(events: Events, executed: FloatArray) -> bool:
     """Return whether processors without an access in a loop, whose indices are unknown, do a part of its work."""
     seen = np.bincount(events.processor, minlength=len(executed)) > 0
     return bool(executed[~seen].sum() > _LITTLE_WORK * executed.sum())
 
 
-def _find_indices(events: _Events, paths: Sequence[tuple[int, ...]], processors: int) -> tuple[IntArray, int] | None:
-    """Return each processor's first index in a loop and the step of the index, from a reference that shows them.
+def _find_indices(
+    events: Events, paths: Sequence[tuple[int, ...]], processors: int
+) -> tuple[IntArray, int, int] | None:
+    """Return each processor's first index in a loop, the step of the index, and how it splits (0: it does not).
 
-    Such a reference moves by the same stride on all processors, and their places together leave no gaps.
+    They come from a reference that moves by the same stride on all processors, whose places together leave no gaps.
     """
     present = np.unique(events.processor)
     turns = np.zeros(processors, dtype=np.int64)
     np.maximum.at(turns, events.processor, events.turns[:, 0] + 1)
     if len(present) == 1:
-        return np.zeros(processors, dtype=np.int64), 1
-    for rows in _group_rows(events):
+        return np.zeros(processors, dtype=np.int64), 1, 0
+    for rows in group_rows(events):
         group = events.select_rows(rows)
         depth = len(paths[group.path[0]])
         begin, stride = np.zeros(processors, dtype=np.int64), 0
@@ -277,45 +198,91 @@ def _find_indices(events: _Events, paths: Sequence[tuple[int, ...]], processors:
         places = np.concatenate([begin[q] + stride * np.arange(turns[q]) for q in present.tolist()])
         unit = int(np.gcd.reduce(places - places.min()))
         if unit and len(np.unique(places)) == len(places) == int(places.max() - places.min()) // unit + 1:
-            return (begin - int(places.min())) // unit, stride // unit if stride else 1
+            return (begin - int(places.min())) // unit, stride // unit if stride else 1, 0
+    return _find_split(events, turns)
+
+
+def _find_split(events: Events, turns: IntArray) -> tuple[IntArray, int, int] | None:
+    """Return the indices of two loops that were made one and dealt out in blocks, by the ``turns`` of processors.
+
+    Where the inner loop begins anew, the places of a reference leap.
+    """
+    begin = np.cumsum(turns) - turns
+    index = begin[events.processor] + events.turns[:, 0]
+    for rows in group_rows(events):
+        firsts = rows[mark_changes((index[rows],))]
+        place, value = index[firsts], events.offset[firsts]
+        if len(place) != turns.sum() or (np.diff(place) != 1).any():
+            continue
+        step = np.diff(value)
+        usual = np.bincount(np.unique(step, return_inverse=True)[1])
+        leaps = np.flatnonzero(step != np.unique(step)[usual.argmax()]) + 1
+        split = int(np.gcd.reduce(leaps)) if len(leaps) else 0
+        if split > 1 and fit_linear(np.stack([place, place // split], axis=1), value) is not None:
+            return begin, 1, split
     return None
 
 
-def _group_rows(events: _Events) -> list[IntArray]:
-    """Return the rows of each reference: of one path, instruction and object; those with most rows first."""
-    # all of these are small numbers, and numbers of 16 bits are sorted by counting
-    small = [one.astype(np.int16) for one in (events.stores, events.data, events.number, events.path)]
-    order = np.lexsort(small)
-    keys = np.stack(small, axis=1)[order]
-    edges = np.flatnonzero(np.r_[True, (keys[1:] != keys[:-1]).any(axis=1)]) if len(keys) else np.zeros(0, np.int64)
-    groups = np.split(order, edges[1:]) if len(edges) else []
-    return sorted(groups, key=lambda rows: -len(rows))
-
-
 def _fold_body(
-    events: _Events, prefix: tuple[int, ...], space: _Space, paths: Sequence[tuple[int, ...]],
+    events: Events, prefix: tuple[int, ...], space: Space, paths: Sequence[tuple[int, ...]],
     sizes: Mapping[int, int], extra: int,
 ) -> tuple[FoldedItem, ...]:  # fmt: skip
-    """Return what is executed below a path of loops, in program order; ``extra`` indices stand before its loops'."""
+    """Return what is executed below a path of loops, in program order; ``extra`` indices stand before its loops'.
+
+    What comes again within one execution of the body, as where a function calls itself or is called from two places,
+    makes it a loop over rounds.
+    """
     depth = len(prefix)
     width = depth + extra
-    following = np.array([path[depth] if len(path) > depth else NO_LOOP for path in paths])[events.path]
-    begins = _iteration_begins(events, width)
-    items: list[tuple[float, FoldedItem]] = []
-    own = events.select_rows(following == NO_LOOP)
-    own_begins = begins[following == NO_LOOP]
-    for rows in _group_rows(own):
-        position = float((own.place[rows] - own_begins[rows]).mean())
-        items.append((position, _fold_reference(own.select_rows(rows), width, space, sizes)))
-    for loop in np.unique(following[following >= 0]).tolist():
-        rows = np.flatnonzero(following == loop)
-        first = np.unique(begins[rows] + events.processor[rows] * (1 << 40), return_index=True)[1]
-        position = float((events.place[rows][first] - begins[rows][first]).mean())
+    following = np.array([path[depth] if len(path) > depth else NO_LOOP for path in paths], dtype=np.int32)[events.path]
+    rounds = count_rounds(events, following, width)
+    if rounds is None:
+        return _fold_items(events, following, prefix, space, paths, sizes, extra)
+    times, form = _count_times(events, rounds, width, space)
+    again = events.change_turns(np.insert(events.turns, width, rounds, axis=1))
+    del rounds
+    body = _fold_items(again, following, prefix, space.repeat_rows(times), paths, sizes, extra + 1)
+    return (FoldedLoop(ROUNDS, form, int(times.max()), body),)
+
+
+def _fold_items(
+    events: Events, following: Small, prefix: tuple[int, ...], space: Space, paths: Sequence[tuple[int, ...]],
+    sizes: Mapping[int, int], extra: int,
+) -> tuple[FoldedItem, ...]:  # fmt: skip
+    """Return the references and loops of a body, each of which comes once in an execution of it."""
+    begins = _iteration_begins(events, len(prefix) + extra)
+    items = _fold_references(events, following, begins, len(prefix) + extra, space, sizes)
+    inside = _find_loops(events, following, begins)
+    del begins, following  # what is held at each level of a deep nest adds up
+    for position, loop, rows in inside:
         items.append((position, _fold_loop(events.select_rows(rows), (*prefix, loop), space, paths, sizes, extra)))
     return tuple(item for _, item in sorted(items, key=lambda one: one[0]))
 
 
-def _iteration_begins(events: _Events, width: int) -> IntArray:
+def _fold_references(
+    events: Events, following: Small, begins: IntArray, width: int, space: Space, sizes: Mapping[int, int]
+) -> list[tuple[float, FoldedItem]]:
+    """Return the references of a body that are in no loop of it, each with its mean place in an iteration."""
+    own = events.select_rows(following == NO_LOOP)
+    since = own.place - begins[following == NO_LOOP]
+    return [
+        (float(since[rows].mean()), _fold_reference(own.select_rows(rows), width, space, sizes))
+        for rows in group_rows(own)
+    ]
+
+
+def _find_loops(events: Events, following: Small, begins: IntArray) -> list[tuple[float, int, Small]]:
+    """Return the loops of a body: the mean place in an iteration where each begins, its number, its accesses."""
+    place, processor = events.place, events.processor
+    found: list[tuple[float, int, Small]] = []
+    for loop in np.unique(following[following >= 0]).tolist():
+        rows = np.flatnonzero(following == loop).astype(np.int32)
+        first = np.unique(begins[rows] + processor[rows] * (1 << 40), return_index=True)[1]
+        found.append((float((place[rows][first] - begins[rows][first]).mean()), loop, rows))
+    return found
+
+
+def _iteration_begins(events: Events, width: int) -> IntArray:
     """Return for each access where the first access of its iteration stands."""
     keys = np.c_[events.processor, events.turns[:, :width]]
     change = np.r_[True, (keys[1:] != keys[:-1]).any(axis=1)]
@@ -324,29 +291,35 @@ def _iteration_begins(events: _Events, width: int) -> IntArray:
 
 
 def _fold_loop(
-    events: _Events, prefix: tuple[int, ...], space: _Space, paths: Sequence[tuple[int, ...]],
+    events: Events, prefix: tuple[int, ...], space: Space, paths: Sequence[tuple[int, ...]],
     sizes: Mapping[int, int], extra: int,
 ) -> FoldedLoop:  # fmt: skip
     width = len(prefix) - 1 + extra
-    times = np.zeros(len(space.columns), dtype=np.int64)
-    np.maximum.at(times, space.find_rows(events.turns[:, :width]), events.turns[:, width] + 1)
-    some = times > 0
-    form = _fit_with_processor(space.columns[some], space.processor[some], times[some])
-    formula: Formula
-    if form is not None and np.array_equal(np.maximum(form.evaluate_rows(space.variables), 0), times):
-        formula = form
-    else:
-        formula = space.list_values(np.arange(len(times)), times)
+    times, formula = _count_times(events, events.turns[:, width], width, space)
     body = _fold_body(events, prefix, space.repeat_rows(times), paths, sizes, extra)
     return FoldedLoop(prefix[-1], formula, int(times.max()), body)
 
 
-def _fold_reference(events: _Events, width: int, space: _Space, sizes: Mapping[int, int]) -> FoldedReference:
+def _count_times(events: Events, turns: Small, width: int, space: Space) -> tuple[IntArray, Formula]:
+    """Return how often each execution of a body runs a loop in it, and the formula of that."""
+    times = np.zeros(len(space.columns), dtype=np.int64)
+    np.maximum.at(times, space.find_rows(events.turns[:, :width]), turns + 1)
+    some = times > 0
+    form = _fit_with_processor(space.columns[some], space.processor[some], times[some])
+    if form is not None and np.array_equal(np.maximum(form.evaluate_rows(space.variables), 0), times):
+        return times, form
+    return times, space.list_values(np.arange(len(times)), times)
+
+
+def _fold_reference(events: Events, width: int, space: Space, sizes: Mapping[int, int]) -> FoldedReference:
     rows = space.find_rows(events.turns[:, :width])
     order = np.argsort(rows, kind="stable")
     rows, offset = rows[order], events.offset[order]
     counts = np.bincount(rows, minlength=len(space.columns))
-    taken = space.list_values(np.arange(len(counts)), counts) if counts.min() == 0 else None
+    taken: Formula | None = None
+    if counts.min() == 0:  # what comes in one round of several follows from the round
+        taken = _fit_with_processor(space.columns, space.processor, np.minimum(counts, 1))
+        taken = taken or space.list_values(np.arange(len(counts)), counts)
     form = _fit_with_processor(space.columns[rows], space.processor[rows], offset)
     number = int(events.number[0])
     return FoldedReference(

@@ -12,12 +12,13 @@ import numpy as np
 from advisor_simulation.mds.coherence import KINDS
 from advisor_simulation.mds.costs import MachineCosts
 from advisor_simulation.mds.engine import Simulation
+from advisor_simulation.model.checks import read_model
 from advisor_simulation.model.world import build_world
 from advisor_simulation.program.address_trace import compile_part
 from advisor_simulation.program.array_layout import iterate_in_loops
 from advisor_simulation.program.cache_check import CacheGeometry, count_misses
 from advisor_simulation.program.messages import list_calls
-from advisor_simulation.program.program_model import retrace_program
+from advisor_simulation.program.program_model import fold_program, retrace_program, write_program_model
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from advisor_simulation.model.records import Model
     from advisor_simulation.program.program_model import FoldedProgram, TracedProgram
 
-#: Arrays with a smaller share of all misses are compared together.
+#: Arrays with a smaller share of all misses are compared together, and their error is a share of all misses.
 _SMALL: Final = 0.01
 #: Of the references to an array so many fetch a line for false sharing where it is worth a word: where parts only meet
 #: within lines it was at most 1 % in the programs of examples/models, where counters lie together 50 % and more.
@@ -38,18 +39,20 @@ SHARED: Final = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A quantity of the model beside the measured one."""
+    """A quantity of the model beside the measured one; where less than ``least`` was measured, errors are of that."""
 
     name: str
     modelled: float
     measured: float
+    least: float = 0.0
 
     @property
     def error(self) -> float:
         """The error of the model as a share of what was measured."""
-        if self.measured == 0:
+        whole = max(self.measured, self.least)
+        if whole == 0:
             return 0.0 if self.modelled == 0 else 1.0
-        return self.modelled / self.measured - 1.0
+        return (self.modelled - self.measured) / whole
 
 
 def simulate_plain(
@@ -100,7 +103,7 @@ def _count_references(traced: TracedProgram, folded: FoldedProgram) -> Counter[s
     references: Counter[str] = Counter()
     for number, times in Counter(folded.order).items():
         for step in folded.folded[number].steps:
-            for use in iterate_in_loops(step.body, (len(step.owner),)):
+            for use in iterate_in_loops(step.body, step.most):
                 references[traced.names[use.reference.data]] += use.reference.count * times
     return references
 
@@ -114,7 +117,10 @@ def compare_references(
 
 
 def compare_loads(log: SimulationLog, folded: FoldedProgram) -> list[Comparison]:
-    """Return the instructions of each processor in parallel phases, as the model has them and as they were counted."""
+    """Return the instructions of each processor in parallel phases, as the model has them and as they were counted.
+
+    The errors of processors that did next to nothing are shares of 1 % of what the busiest one did.
+    """
     modelled = np.zeros(folded.processors)
     for span in log.spans:
         for entry in span.entries:
@@ -127,7 +133,7 @@ def compare_loads(log: SimulationLog, folded: FoldedProgram) -> list[Comparison]
             for q, piece in phase.pieces.items():
                 measured[q] += piece.end_count - piece.begin_count
     return [
-        Comparison(f"instructions of processor {q}", float(modelled[q]), float(measured[q]))
+        Comparison(f"instructions of processor {q}", float(modelled[q]), float(measured[q]), _SMALL * measured.max())
         for q in range(folded.processors)
         if measured[q] or modelled[q]
     ]
@@ -167,23 +173,29 @@ def compare_misses(
     """Return the misses of each array in a first cache, simulated by the model and by valgrind.
 
     valgrind lets the threads of a process share one cache: such programs are compared at one thread, also those that
-    ask for more. Raises ``UsageError`` where that fails. Empty where the
-    model holds for no other number of threads. valgrind counts by instruction; where one goes to several arrays, what
-    the tracer saw says how its misses are shared. ``scratch`` takes files, ``user_cache`` what is compiled.
+    ask for more, and where the model holds for no other number of threads, a model made at one thread is compared.
+    Raises ``UsageError`` where that fails. valgrind counts by instruction; where one goes to several arrays, what the
+    tracer saw says how its misses are shared. ``scratch`` takes files, ``user_cache`` what is compiled.
     """
     cache = cache or CacheGeometry()
     processors = folded.processors if traced.ranked else 1
-    if not traced.ranked and model.processors not in (None, 1):
-        return []
-    names, log = simulate_plain(model, folder, processors, cache)
     variables = {**traced.variables, "OMP_NUM_THREADS": "1", "OMP_THREAD_LIMIT": "1"}
     copying = frozenset(access.address for access in traced.code.accesses if access.returns)
     counted = count_misses(command, traced.image.path, cache, scratch, variables, copying)
     alone = traced
     if not traced.ranked and folded.processors > 1:
         alone = retrace_program(traced, command, user_cache, scratch, variables)
-    shares = _share_misses(alone, cache, user_cache)
-    measured: dict[str, float] = {}
+    if not traced.ranked and model.processors not in (None, 1):
+        folder = scratch
+        place = scratch / "alone.yaml"
+        place.write_text(write_program_model(alone, fold_program(alone, user_cache), place), encoding="utf-8")
+        model = read_model(place)
+    names, log = simulate_plain(model, folder, processors, cache)
+    total = count_traced_misses(alone, cache, user_cache)
+    shares = _share_misses(alone, total)
+    # what the allocator fetches is not the program's to valgrind: it counts as it was traced
+    own = [place for place, access in enumerate(alone.code.accesses) if not access.address]
+    measured = {name: float(total[own, k].sum()) for k, name in enumerate(alone.names)}
     for address, counts in counted.items():
         for name, share in shares.get(address, {}).items():
             measured[name] = measured.get(name, 0.0) + (counts.read_misses + counts.write_misses) * share
@@ -196,9 +208,8 @@ def compute_error(rows: Sequence[Comparison]) -> float:
     return max((abs(row.error) for row in rows), default=0.0)
 
 
-def _share_misses(traced: TracedProgram, cache: CacheGeometry, user_cache: Path) -> dict[int, dict[str, float]]:
+def _share_misses(traced: TracedProgram, total: IntArray) -> dict[int, dict[str, float]]:
     """Return for each instruction, by address, the share of its misses that goes to each array."""
-    total = count_traced_misses(traced, cache, user_cache)
     found: dict[int, dict[str, float]] = {}
     for access, row in zip(traced.code.accesses, total, strict=True):
         if row.sum():
@@ -218,18 +229,17 @@ def count_traced_misses(traced: TracedProgram, cache: CacheGeometry, user_cache:
     number = {name: place for place, name in enumerate(traced.names)}
     sets = cache.size // (cache.line * cache.ways)
     for process, objects in zip(traced.processes, traced.objects, strict=True):
-        begin = np.array([one.address for one in objects], dtype=np.int64)
-        end = np.array([one.end for one in objects], dtype=np.int64)
-        which = np.array([number[one.name] for one in objects], dtype=np.int32)
+        which = np.array([*(number[one.name] for one in objects), -1], dtype=np.int32)
         sizes = np.zeros(len(traced.code.accesses), dtype=np.uint8)
         for place, size in process.sizes.items():
             sizes[place] = size
         tags = np.zeros(sets * cache.ways, dtype=np.uint64)
         for thread in process.threads:
             words = np.ascontiguousarray(thread.words)
-            pointers = [ctypes.c_void_p(one.ctypes.data) for one in (sizes, begin, end, which)]
-            numbers = (len(objects), count, cache.line.bit_length() - 1, sets, cache.ways)
-            kinds = (ctypes.c_int64, ctypes.c_int64, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
+            owner = which[thread.owners]
+            pointers = [ctypes.c_void_p(one.ctypes.data) for one in (sizes, owner)]
+            numbers = (count, cache.line.bit_length() - 1, sets, cache.ways)
+            kinds = (ctypes.c_int64, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)
             library.count_misses(
                 ctypes.c_void_p(words.ctypes.data), ctypes.c_int64(len(words)), *pointers,
                 *(kind(one) for kind, one in zip(kinds, numbers, strict=True)),
@@ -246,5 +256,6 @@ def _compare_arrays(modelled: dict[str, float], measured: dict[str, float]) -> l
         "all other arrays",
         sum(modelled[name] for name in modelled if name not in large),
         sum(measured.get(name, 0.0) for name in modelled if name not in large),
+        total,
     )
     return [*rows, rest] if rest.modelled or rest.measured else rows

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
-from advisor.model.errors import AdvisorError
+from advisor.model.errors import AdvisorError, UsageError
 from advisor.model.reports import Code, Column, Report, Table, Text
 from advisor.support.child_process import run_child
+from advisor.support.documents.yaml_nodes import LARGEST
 from advisor_simulation.mds.coherence import KINDS
 from advisor_simulation.mds.report import describe_missing_inputs
 from advisor_simulation.model.checks import read_model
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 #: A recording of the program takes as long as the program.
 _RECORDING_S: Final = 3600.0
+#: Longer models are saved, not shown.
+_LONGEST: Final = 50_000
 
 
 def build_report(
@@ -53,6 +56,11 @@ def build_report(
         target = args.save or folder / f"{program.name}.yaml"
         trace = _record_messages(command, args, services, folder) if traced.ranked else None
         text = write_program_model(traced, folded, target, trace)
+        if len(text) > LARGEST:
+            raise UsageError(
+                f"the model of {program.name} has {len(folded.phases):,} phases that differ and would take "
+                f"{len(text):,} bytes, a document at most {LARGEST:,}: run fewer steps or a smaller problem"
+            )
         place = folder / "model.yaml" if args.save is None else target.parent / f".{target.name}.checked"
         place.write_text(text, encoding="utf-8")
         try:
@@ -70,8 +78,15 @@ def build_report(
             if args.save is not None:
                 place.unlink(missing_ok=True)
         parts += _describe_false_sharing(find_false_sharing(names, log, traced, folded))
-        parts += [_sharing_table(names, log), *describe_missing_inputs(model), Code("The model", "yaml", text)]
+        parts += [_sharing_table(names, log), *describe_missing_inputs(model), _show_model(text, args.save)]
     return Report(f"A model of {program.name}", tuple(parts)), text
+
+
+def _show_model(text: str, saved: Path | None) -> Part:
+    if len(text) <= _LONGEST:
+        return Code("The model", "yaml", text)
+    where = f"is in {saved}" if saved else "is not shown; --save FILE writes it"
+    return Text(f"The model, {text.count(chr(10)):,} lines, {where}.")
 
 
 def _record_messages(command: Sequence[str], args: Namespace, services: CommandServices, folder: Path) -> Trace | None:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from advisor_simulation.program.array_layout import ArrayLayout
     from advisor_simulation.program.folded_phases import FoldedItem, FoldedReference, FoldedStep, Formula
 
-#: Names of the indices of loops, from the domain's on.
-_INDICES: Final = ("i", "j", "k", "l", "m", "n", "o", "q", "r")
+#: Names of the indices of loops, from the domain's on; deeper ones are numbered.
+_INDICES: Final = ("i", "j", "k", "l", "m", "n", "o", "q", "r", *(f"r{depth}" for depth in range(2, 60)))
 #: Weights that a straight line meets so well are written as one.
 _STRAIGHT: Final = 0.03
 #: Tables of at most so many numbers stand in the model itself.
@@ -49,13 +49,17 @@ class ModelPhase:
 
 @dataclass(slots=True)
 class ModelWriter:
-    """Collects the parts of a model; tables go into ``folder``, which lies beside the model."""
+    """Collects the parts of a model; tables go into ``folder``, which lies beside the model.
+
+    It is bound to its number of processors where a loop is modelled by processor, or who works on what is a list.
+    """
 
     name: str
     processors: int
     arrays: Mapping[int, ArrayLayout]
     private: bool
     folder: Path
+    _bound: bool = False
     _tables: list[str] = field(default_factory=list)
     _domains: dict[tuple[int, bytes], str] = field(default_factory=dict)
     _domain_lines: list[str] = field(default_factory=list)
@@ -64,17 +68,21 @@ class ModelWriter:
         self,
         phases: Sequence[ModelPhase],
         order: Sequence[int],
-        head: Sequence[str],
         holes: Sequence[MissingInput],
     ) -> str:
         """Return the model; ``order`` is the sequence of the phases in the run."""
         procedures = []
         for old in self.folder.glob("*.npz"):
             old.unlink()
+        self._bound = self.processors > 1 and any(
+            phase.parallel and not step.recovered for phase in phases for _, step in phase.steps
+        )
         for phase in phases:
             procedures.append(f"  {phase.name}:")
             procedures += self._render_phase(phase)
-        lines = ["aml: 1", f"name: {quote_text(self.name)}", *head]
+        lines = ["aml: 1", f"name: {quote_text(self.name)}"]
+        lines += [f"processors: {self.processors}"] if self._bound else []
+        lines.append("unit: cycle  # an instruction takes one")
         lines += ["tables:", *self._tables] if self._tables else []
         lines += ["domains:", *self._domain_lines] if self._domain_lines else []
         lines += ["arrays:", *(self._render_array(array) for array in self.arrays.values())] if self.arrays else []
@@ -93,43 +101,48 @@ class ModelWriter:
     def _render_array(self, one: ArrayLayout) -> str:
         shape = f"[{one.rows}, {one.items}]" if one.items > 1 else f"[{one.rows}]"
         private = ", private: true" if self.private else ""
-        return f"  {one.name}: {{shape: {shape}, element: {one.element} B, at: {one.at} B{private}}}"
+        overlaps = ", overlaps: true" if one.overlaps else ""
+        return f"  {one.name}: {{shape: {shape}, element: {one.element} B, at: {one.at} B{overlaps}{private}}}"
 
     def _render_phase(self, phase: ModelPhase) -> list[str]:
         lines = []
         for place, (name, step) in enumerate(phase.steps):
             last = place == len(phase.steps) - 1
             kind = "parallel" if phase.parallel else "serial"
-            words = [f"{kind}: {quote_text(name)}", f"over: {self._name_domain(step, name)}"]
-            weight = self._render_weight(step.weight)
+            words = [f"{kind}: {quote_text(name)}", f"over: {self._name_domain(step, name, phase.parallel)}"]
+            weight = self._render_weight(step.weight, step.recovered)
             words += [f'weight: "{weight}"'] if weight else []
             words += ["end: none"] if phase.parallel and not (last and phase.closes) else []
             lines.append(f"    - {words[0]}")
             lines += [f"      {word}" for word in words[1:]]
-            body = self._render_body(step.body, (len(step.owner),), "        ")
+            names = ("i", f"(i // {step.split})") if step.split else ("i",)
+            body = self._render_body(step.body, names, step.most, "        ")
             lines += ["      body:", *body] if body else []
         lines += [f"    {line}" for line in phase.messages]
         return lines or ["    - {exchange: nothing, cost: 0}"]
 
-    def _render_body(self, body: Sequence[FoldedItem], most: tuple[int, ...], indent: str) -> list[str]:
+    def _render_body(
+        self, body: Sequence[FoldedItem], names: tuple[str, ...], most: tuple[int, ...], indent: str
+    ) -> list[str]:
         lines = []
-        names = _INDICES[: len(most)]
         for item in body:
             if isinstance(item, FoldedLoop):
-                inner = self._render_body(item.body, (*most, item.most), indent + "    ")
+                index = next(name for name in _INDICES if name not in names)
+                inner = self._render_body(item.body, (*names, index), (*most, item.most), indent + "    ")
                 if inner:
                     times = self._render_formula(item.times, names)
-                    lines.append(f"{indent}- for: {_INDICES[len(most)]}")
+                    lines.append(f"{indent}- for: {index}")
                     lines += [f'{indent}  times: "{times}"', f"{indent}  body:", *inner]
             elif item.data in self.arrays:
-                lines += self._render_reference(item, most, indent)
+                lines += self._render_reference(item, names, most, indent)
         return lines
 
-    def _render_reference(self, item: FoldedReference, most: tuple[int, ...], indent: str) -> list[str]:
-        names = _INDICES[: len(most)]
+    def _render_reference(
+        self, item: FoldedReference, names: Sequence[str], most: tuple[int, ...], indent: str
+    ) -> list[str]:
         access = self._render_access(item, names, most)
         kind = "write" if item.stores else "read"
-        where = f', where: "{self._add_list(item.taken)}"' if item.taken is not None else ""
+        where = f', where: "{self._render_formula(item.taken, names)}"' if item.taken is not None else ""
         return [f'{indent}- {{{kind}: "{access}"{where}}}']
 
     def _render_access(self, item: FoldedReference, names: Sequence[str], most: tuple[int, ...]) -> str:
@@ -173,9 +186,12 @@ class ModelWriter:
             self._tables.append(f"  {name}: {{file: {quote_text(f'{self.folder.name}/{name}.npz')}}}")
         return name
 
-    def _render_weight(self, weight: FloatArray) -> str:
+    def _render_weight(self, weight: FloatArray, recovered: bool) -> str:
+        """Return a weight: of the indices of a loop a straight line where that is near, of processors a list."""
         if not weight.any():
             return ""
+        if not recovered and np.ptp(weight):
+            return f"{self._add_table(weight)}[i]"
         index = np.arange(len(weight))
         slope, begin = np.polyfit(index, weight, 1) if len(weight) > 2 else (0.0, float(weight.mean()))
         if np.abs(begin + slope * index - weight).max() <= _STRAIGHT * weight.mean():
@@ -184,12 +200,12 @@ class ModelWriter:
             return f"{begin:.9g}" + (f" + {slope:.9g} * i" if slope else "")
         return f"{self._add_table(weight)}[i]"
 
-    def _name_domain(self, step: FoldedStep, name: str) -> str:
+    def _name_domain(self, step: FoldedStep, name: str, parallel: bool) -> str:
         size = len(step.owner)
-        key = (size if step.recovered else -1, step.owner.tobytes())
+        key = (size if step.recovered else -1, step.owner.tobytes() if parallel else b"")
         if key in self._domains:
             return self._domains[key]
-        if not step.recovered and self.processors > 1 and size == self.processors:
+        if parallel and not step.recovered and self.processors > 1 and size == self.processors:
             self._domains[key] = "processors"
             self._domain_lines.append("  processors: {size: P}")
             return "processors"
@@ -198,13 +214,14 @@ class ModelWriter:
         while label in self._domains.values():
             label += "_"
         self._domains[key] = label
-        parts = self._render_decomposition(step.owner)
+        parts = self._render_decomposition(step.owner, parallel)
         self._domain_lines.append(f"  {label}: {{size: {size}{parts}}}")
         return label
 
-    def _render_decomposition(self, owner: IntArray) -> str:
+    def _render_decomposition(self, owner: IntArray, parallel: bool) -> str:
+        """Return who works on what; a serial loop is the first processor's, and its domain only tells what is near."""
         count, size = self.processors, len(owner)
-        if count == 1 or not owner.any():
+        if count == 1 or not parallel:
             return ", decomposition: {kind: static}" if count > 1 else ""
         for kind in ("static", "block", "cyclic"):
             if np.array_equal(compute_owners(kind, size, count), owner):
@@ -213,6 +230,7 @@ class ModelWriter:
         if np.array_equal(np.arange(size) // max(block, 1) % count, owner):
             return f", decomposition: {{kind: block-cyclic, block: {block}}}"
         table = self._add_table(owner.astype(np.float64))
+        self._bound = True
         return f", decomposition: {{kind: explicit, owner: {table}}}"
 
 

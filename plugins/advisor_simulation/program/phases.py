@@ -12,6 +12,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    import numpy.typing as npt
+
     from advisor_simulation.program.address_trace import TracedProcess, TracedThread, Words
     from advisor_simulation.program.code_loops import ProgramCode
 
@@ -23,9 +25,10 @@ _FEWEST_TURNS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """What one thread does in a phase: its words, and the instructions executed at their beginning and end."""
+    """What one thread does in a phase: its words, their objects, and the instructions executed at beginning and end."""
 
     words: Words
+    owners: npt.NDArray[np.int32]
     begin_count: int
     end_count: int
 
@@ -59,35 +62,45 @@ def split_team_phases(process: TracedProcess) -> Iterator[ProgramPhase]:
     first = next((thread for thread in process.threads if (thread.told[:, _KIND] == FORK).any()), process.threads[0])
     parts = _collect_parts(process)
     done = 0
-    inside = 0
-    for place, _, kind, number, body, _ in first.told.tolist():
+    inside, outer = False, 0
+    for place, _, kind, number, body, *_ in first.told.tolist():
         if kind == FORK and not inside:
-            inside = 1
+            inside, outer = True, number
             if place > done:
                 yield ProgramPhase(False, 0, {0: _cut_piece(first, done, place)})
             members = parts.get(number, {})
             for turn in range(max((len(pieces) for pieces in members.values()), default=0)):
                 pieces = {tid: pieces[turn] for tid, pieces in members.items() if turn < len(pieces)}
                 yield ProgramPhase(True, body, pieces)
-        elif kind == JOIN and inside:
-            inside, done = 0, place
+        elif kind == JOIN and inside and number == outer:
+            inside, done = False, place
     if len(first.words) > done:
         yield ProgramPhase(False, 0, {0: _cut_piece(first, done, len(first.words))})
 
 
 def _collect_parts(process: TracedProcess) -> dict[int, dict[int, list[Piece]]]:
-    """Return by team and by number of the thread in it what it did between barriers."""
+    """Return by team and by number of the thread in it what it did between barriers.
+
+    A team that a thread of a team begins belongs to what that thread does: runtimes give it one thread.
+    """
     found: dict[int, dict[int, list[Piece]]] = {}
     for thread in process.threads:
-        team, tid, begin, began = -1, 0, 0, 0
-        for place, count, kind, x, y, _ in thread.told.tolist():
-            if kind == BEGIN:
+        team, tid, begin, began, within = -1, 0, 0, 0, 0
+        for place, count, kind, x, y, *_ in thread.told.tolist():
+            if team >= 0 and kind in (BEGIN, END) and within + (kind == BEGIN):
+                within += 1 if kind == BEGIN else -1
+            elif kind == BEGIN:
                 team, tid, begin, began = x, y, place, count
-            elif team >= 0 and (kind == END or (kind == BARRIER and x == 0)):
-                found.setdefault(team, {}).setdefault(tid, []).append(Piece(thread.words[begin:place], began, count))
+            elif team >= 0 and not within and (kind == END or (kind == BARRIER and x == 0)):
+                found.setdefault(team, {}).setdefault(tid, []).append(_make_piece(thread, begin, place, began, count))
                 begin, began = place, count
                 team = -1 if kind == END else team
     return found
+
+
+def _make_piece(thread: TracedThread, begin: int, end: int, began: int, ended: int) -> Piece:
+    owners = thread.owners[begin:end] if thread.owners is not None else np.full(end - begin, -1, dtype=np.int32)
+    return Piece(thread.words[begin:end], owners, began, ended)
 
 
 def _cut_piece(thread: TracedThread, begin: int, end: int) -> Piece:
@@ -101,25 +114,27 @@ def _cut_piece(thread: TracedThread, begin: int, end: int) -> Piece:
     if not len(before) and begin and len(counts):
         first = int(counts[0])
     last = int(after.min()) if len(after) else int(counts[-1]) if len(counts) else first
-    return Piece(thread.words[begin:end], first, max(first, last))
+    return _make_piece(thread, begin, end, first, max(first, last))
 
 
 def find_time_loop(words: Words, code: ProgramCode) -> int:
-    """Return the loop around most messages of a process, the outermost such one; -1 where no loop holds messages."""
+    """Return the loop over time; -1 where no loop holds messages.
+
+    Of the outermost loops of functions around most messages it is the one that runs least often: loops of functions
+    that are called in each of its iterations seem to hold as many, from their first execution to their last one.
+    """
     marks = np.flatnonzero(words >> np.uint64(63) == 1)
     numbers = (words[marks] >> np.uint64(48) & np.uint64(0x7FFF)).astype(np.int64)
     first_call = len(code.loops) + len(code.exits)
     calls = marks[numbers >= first_call]
-    best, most = -1, 0
+    found: list[tuple[int, int, int]] = []
     for loop, one in enumerate(code.loops):
-        if one.parent >= 0:
-            continue
         heads = marks[numbers == loop]
-        if len(heads) >= _FEWEST_TURNS:
+        if one.parent < 0 and len(heads) >= _FEWEST_TURNS:
             inside = int(((calls > heads[0]) & (calls < heads[-1])).sum())
-            wider = inside > most
-            best, most = (loop, inside) if wider else (best, most)
-    return best
+            found.append((len(heads), loop, inside))
+    most = max((inside for _, _, inside in found), default=0)
+    return min(((turns, loop) for turns, loop, inside in found if inside and 2 * inside >= most), default=(0, -1))[1]
 
 
 def split_turns(thread: TracedThread, loop: int) -> list[Piece]:

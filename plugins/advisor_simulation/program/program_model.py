@@ -15,10 +15,10 @@ from advisor_simulation.model.records import MissingInput
 from advisor_simulation.program.address_trace import mark_iterations, trace_addresses
 from advisor_simulation.program.array_layout import iterate_in_loops, lay_out_arrays
 from advisor_simulation.program.code_loops import read_program_code
-from advisor_simulation.program.data_objects import DataObject, find_objects
 from advisor_simulation.program.event_location import EventLocator
 from advisor_simulation.program.folded_phases import FoldedPhase, FoldedStep, PlacedEvents
 from advisor_simulation.program.folding import fold_phase
+from advisor_simulation.program.memory_objects import find_objects
 from advisor_simulation.program.messages import assign_messages, list_marked_calls, render_messages
 from advisor_simulation.program.model_writing import ModelPhase, ModelWriter
 from advisor_simulation.program.phases import ProgramPhase, find_time_loop, split_team_phases, split_turns
@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     from advisor.trace.events import Trace
     from advisor_simulation.program.address_trace import TracedProcess
     from advisor_simulation.program.code_loops import ProgramCode
+    from advisor_simulation.program.data_objects import DataObject
     from advisor_simulation.program.event_location import LocatedEvents
     from advisor_simulation.program.messages import PhaseMessages
+    from advisor_simulation.program.phases import Piece
 
 #: A phase with fewer accesses and instructions is a few statements between loops.
 _FEW_ACCESSES: Final = 64
@@ -91,8 +93,7 @@ def trace_program(
     code = read_program_code(image)
     first = min((address for _, address, _ in image.segments), default=0) & -4096
     processes = trace_addresses(command, program, first, code.write_places(), cache, folder, limit, variables)
-    processes = _mark_iterations(processes, code)
-    objects = tuple(find_objects(image, process, source) for process in processes)
+    processes, objects = _find_objects(image, _mark_iterations(processes, code), cache, source)
     names = dict.fromkeys(one.name for found in objects for one in found)
     return TracedProgram(image, code, processes, tuple(names), objects, variables or {})
 
@@ -113,12 +114,27 @@ def retrace_program(
         own,
         variables={**traced.variables, **variables},
     )
-    processes = _mark_iterations(processes, traced.code)
-    known = set(traced.names)
-    objects = tuple(
-        tuple(one for one in find_objects(traced.image, process) if one.name in known) for process in processes
+    marked = _mark_iterations(processes, traced.code)
+    processes, objects = _find_objects(traced.image, marked, cache, None)
+    names = dict.fromkeys((*traced.names, *(one.name for found in objects for one in found)))
+    return replace(traced, processes=processes, objects=objects, names=tuple(names))
+
+
+def _find_objects(
+    image: ElfImage, processes: Sequence[TracedProcess], cache: Path, source: Path | None
+) -> tuple[tuple[TracedProcess, ...], tuple[tuple[DataObject, ...], ...]]:
+    """Return the objects of processes, and these with the objects of their accesses."""
+    found = [find_objects(image, process, cache, source) for process in processes]
+    owned = tuple(
+        replace(
+            process,
+            threads=tuple(
+                replace(thread, owners=owners) for thread, owners in zip(process.threads, one.owners, strict=True)
+            ),
+        )
+        for process, one in zip(processes, found, strict=True)
     )
-    return replace(traced, processes=processes, objects=objects)
+    return owned, tuple(one.objects for one in found)
 
 
 def _mark_iterations(processes: Sequence[TracedProcess], code: ProgramCode) -> tuple[TracedProcess, ...]:
@@ -159,7 +175,7 @@ def fold_program(traced: TracedProgram, cache: Path) -> FoldedProgram:
                 locator.follow_words(piece.words)
             else:
                 located = locator.locate_words(piece.words)
-                data, offset = placers[q if traced.ranked else 0].place_events(located)
+                data, offset = placers[q if traced.ranked else 0].place_events(located, piece)
                 events[q] = PlacedEvents(located, data, offset, piece.begin_count, piece.end_count)
             if not fresh:
                 held[q] = locator.hold_loops()
@@ -186,26 +202,24 @@ def _split_phases(traced: TracedProgram) -> Iterator[ProgramPhase]:
 
 
 class _ObjectFinder:
-    """Finds the objects that addresses of a process lie in."""
+    """Finds the objects that accesses of a process go to."""
 
     def __init__(self, objects: Sequence[DataObject], names: Sequence[str], sizes: Mapping[int, int]) -> None:
-        self._begin = np.array([one.address for one in objects], dtype=np.int64)
-        self._end = np.array([one.end for one in objects], dtype=np.int64)
         number = {name: place for place, name in enumerate(names)}
-        self._number = np.array([number[one.name] for one in objects], dtype=np.int64)
+        # the last row is that of no object
+        self._begin = np.array([*(one.address for one in objects), 0], dtype=np.int64)
+        self._end = np.array([*(one.end for one in objects), 0], dtype=np.int64)
+        self._number = np.array([*(number[one.name] for one in objects), -1], dtype=np.int64)
         self._size = np.ones(max(sizes, default=0) + 1, dtype=np.int64)
         self._size[list(sizes)] = list(sizes.values())
 
-    def place_events(self, events: LocatedEvents) -> tuple[IntArray, IntArray]:
-        """Return the object of each access (-1 for none), and the offset in it, bytes.
+    def place_events(self, events: LocatedEvents, piece: Piece) -> tuple[IntArray, IntArray]:
+        """Return the object of each access of a piece (-1 for none), and the offset in it, bytes.
 
         What ends outside of an object is none of its items: what lay there before, or more than a string's bytes.
         """
-        if not len(self._begin):
-            return np.full(len(events.address), -1), events.address
-        place = np.maximum(np.searchsorted(self._begin, events.address, "right") - 1, 0)
-        last = events.address + self._size[events.number]
-        inside = (events.address >= self._begin[place]) & (last <= self._end[place])
+        place = piece.owners[events.place].astype(np.int64)
+        inside = events.address + self._size[events.number] <= self._end[place]
         return np.where(inside, self._number[place], -1), events.address - np.where(inside, self._begin[place], 0)
 
 
@@ -222,7 +236,7 @@ def write_program_model(traced: TracedProgram, folded: FoldedProgram, target: Pa
             use
             for phase in folded.folded
             for step in phase.steps
-            for use in iterate_in_loops(step.body, (len(step.owner),))
+            for use in iterate_in_loops(step.body, step.most)
             if use.reference.data == number
         ]
         for number in kept
@@ -250,12 +264,7 @@ def write_program_model(traced: TracedProgram, folded: FoldedProgram, target: Pa
         messages = tuple(render_messages(sent[number], folded.processors))
         phases.append(ModelPhase(label, phase.parallel, steps, closes, messages))
     order = [place[number] for number in folded.order if number in place]
-    bound = folded.processors > 1 and any(
-        phase.parallel and not step.recovered for phase in phases for _, step in phase.steps
-    )
-    head = [f"processors: {folded.processors}"] if bound else []
-    head += ["unit: cycle  # an instruction takes one"]
-    return writer.write_model(phases, order, head, tuple(_find_holes(traced, folded, trace, alike)))
+    return writer.write_model(phases, order, tuple(_find_holes(traced, folded, trace, alike)))
 
 
 def _find_arrays(traced: TracedProgram, folded: FoldedProgram) -> list[int]:
@@ -264,7 +273,7 @@ def _find_arrays(traced: TracedProgram, folded: FoldedProgram) -> list[int]:
     wanted: set[int] = set()
     for phase, one in zip(folded.phases, folded.folded, strict=True):
         for step in one.steps:
-            for use in iterate_in_loops(step.body, (len(step.owner),)):
+            for use in iterate_in_loops(step.body, step.most):
                 reference = use.reference
                 large = size[traced.names[reference.data]] > _SCALAR_B
                 shared = phase.parallel and not traced.ranked and reference.stores and reference.count > _FEW_ACCESSES
@@ -288,7 +297,7 @@ def _is_small(phase: ProgramPhase, folded: FoldedPhase) -> bool:
 def _is_kept(step: FoldedStep, arrays: Mapping[int, object]) -> bool:
     """Return whether a step does anything that the model holds."""
     return bool(step.weight.any()) or any(
-        use.reference.data in arrays for use in iterate_in_loops(step.body, (len(step.owner),))
+        use.reference.data in arrays for use in iterate_in_loops(step.body, step.most)
     )
 
 

@@ -12,11 +12,11 @@ import pytest
 from aml_models import model
 from command_line import run
 from compiled_programs import compile_program
+from traced_models import make_model
 
 from advisor.collect.binaries.elf_files import read_elf
 from advisor_simulation.mds.coherence import KINDS
 from advisor_simulation.mds.nests import build_nest_stream
-from advisor_simulation.model.checks import read_model
 from advisor_simulation.model.records import Parallel
 from advisor_simulation.model.world import build_world
 from advisor_simulation.program import address_trace
@@ -36,13 +36,9 @@ from advisor_simulation.program.model_check import (
     simulate_plain,
 )
 from advisor_simulation.program.model_writing import find_cycles, render_linear
-from advisor_simulation.program.program_model import fold_program, trace_program, write_program_model
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from advisor_simulation.model.records import Model
-    from advisor_simulation.program.program_model import FoldedProgram, TracedProgram
 
 STENCIL = """\
 #include <stdlib.h>
@@ -143,23 +139,6 @@ int main(void) {
   return in[3] == 1;
 }
 """
-
-
-def make_model(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, source: str, threads: int, *options: str
-) -> tuple[Model, TracedProgram, FoldedProgram, Path]:
-    """Return the model of a program of OpenMP; skips the test where QEMU or the compiler is missing."""
-    if shutil.which("qemu-x86_64") is None:
-        pytest.skip("qemu-x86_64 is not installed: apt-get install qemu-user")
-    program = compile_program(folder, "gcc", source, "-O2", "-g", "-fopenmp", *options)
-    monkeypatch.setenv("OMP_NUM_THREADS", str(threads))
-    run = folder / "run"
-    run.mkdir()
-    traced = trace_program([str(program)], program, folder, run)
-    folded = fold_program(traced, folder)
-    path = folder / "made.yaml"
-    path.write_text(write_program_model(traced, folded, path), encoding="utf-8")
-    return read_model(path), traced, folded, program
 
 
 def test_a_stencil_is_modelled_as_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,7 @@
  * of each of them. A place is left when its function is left, or when something of the function outside of it happens. */
 #include <stdint.h>
 
-enum { DEEPEST = 8, MOST_ENTRIES = 64, MOST_PATHS = 1 << 14 };
+enum { MOST_ENTRIES = 64, MOST_PATHS = 1 << 14 };
 
 struct code {
     const int32_t *loop_of, *function_of;             /* by number of access */
@@ -11,16 +11,16 @@ struct code {
     int32_t loops, exits;
 };
 struct state {
-    int32_t size, paths;
+    int32_t size, paths, deepest;
     int32_t loop[MOST_ENTRIES], turn[MOST_ENTRIES], path[MOST_ENTRIES];
     int32_t path_parent[MOST_PATHS], path_loop[MOST_PATHS];
 };
 struct columns {
-    int32_t *path, *turns, *number, *place; /* by access; DEEPEST turns each; number << 1 | whether it stores */
+    int32_t *path, *turns, *number, *place; /* by access; `width` turns each; number << 1 | whether it stores */
     int64_t *address;
     int32_t *head_path, *head_turn;                    /* by iteration of an outermost loop */
     int64_t *head_count;
-    int64_t accesses, heads;
+    int64_t accesses, heads, width;
 };
 
 static int holds(const struct code *c, int outer, int inner) {
@@ -78,10 +78,11 @@ int64_t locate_events(const struct code *code, struct state *s, const uint64_t *
         }
         int number = (int)(w >> 48 & 0x3fff);
         leave(code, s, code->function_of[number], code->loop_of[number]);
+        if (s->size > s->deepest) s->deepest = s->size;
         if (!c) continue;
         int64_t k = c->accesses++;
         c->path[k] = s->size ? s->path[s->size - 1] : -1;
-        for (int d = 0; d < DEEPEST; d++) c->turns[k * DEEPEST + d] = d < s->size ? s->turn[d] : 0;
+        for (int d = 0; d < c->width; d++) c->turns[k * c->width + d] = d < s->size ? s->turn[d] : 0;
         c->number[k] = (int32_t)(number << 1 | (int)(w >> 62 & 1));
         c->address[k] = (int64_t)(w & ((1ull << 48) - 1));
         c->place[k] = (int32_t)i;
@@ -90,11 +91,10 @@ int64_t locate_events(const struct code *code, struct state *s, const uint64_t *
 }
 
 /* Send all accesses of a thread through a cache of `sets` (a power of two) of `ways` lines, least recently used line
- * replaced first, and count misses by instruction and object. `tags` (sets * ways, zeros) holds the lines, the latest
+ * replaced first, and count misses by instruction and object (`owner`, by word). `tags` (sets * ways, zeros) holds the lines, the latest
  * first; an access over two lines that misses in either is one miss, as valgrind counts. */
-void count_misses(const uint64_t *words, int64_t n, const uint8_t *sizes, const int64_t *begin, const int64_t *end,
-                  const int32_t *object, int64_t objects, int64_t all, int line_bits, int64_t sets, int64_t ways,
-                  uint64_t *tags, int64_t *misses) {
+void count_misses(const uint64_t *words, int64_t n, const uint8_t *sizes, const int32_t *owner, int64_t all,
+                  int line_bits, int64_t sets, int64_t ways, uint64_t *tags, int64_t *misses) {
     for (int64_t i = 0; i < n; i++) {
         if (words[i] >> 63) continue;
         int64_t number = (int64_t)(words[i] >> 48 & 0x3fff), address = (int64_t)(words[i] & ((1ull << 48) - 1));
@@ -108,14 +108,6 @@ void count_misses(const uint64_t *words, int64_t n, const uint8_t *sizes, const 
             for (; way > 0; way--) set[way] = set[way - 1];
             set[0] = line + 1;
         }
-        if (!missed) continue;
-        int64_t low = 0, high = objects;
-        while (low < high) {
-            int64_t middle = (low + high) / 2;
-            if (begin[middle] <= address) low = middle + 1;
-            else high = middle;
-        }
-        int inside = low > 0 && address < end[low - 1];
-        misses[number * (all + 1) + (inside ? object[low - 1] : all)]++;
+        if (missed) misses[number * (all + 1) + (owner[i] >= 0 ? owner[i] : all)]++;
     }
 }

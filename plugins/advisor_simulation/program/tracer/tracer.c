@@ -3,11 +3,13 @@
  * Options: places=FILE, program=PATH and its first address as linked, first=HEX, folder=PATH, limit=N words a process. Lines of the file of places are
  * "a ADDRESS SIZE" (an instruction whose accesses are wanted, and the bytes of one, which QEMU may make in pieces) or
  * "c ADDRESS SIZE" (where a call that copies or fills memory returns to: an access, made in pieces) or
+ * "h 0 SIZE" (what the allocator accesses, an access without an instruction of the program) or
  * "m ADDRESS 0" (a marked place), addresses as linked, in hex; the number of a place is its order among its kind. Each thread writes FOLDER/PID.THREAD.words, words of 64 bits:
  *
  *   bit 63 clear: an access; bit 62 set for a store, 14 bits number of the instruction, 48 bits address
  *   bit 63 set:   a marked place; 15 bits its number, 48 bits instructions that the thread has executed so far;
- *                 with the number 0x7fff the preloaded library told something: four words follow
+ *                 with the number 0x7fff the preloaded library told something: six words follow, the last of which
+ *                 numbers all that was told, over all threads
  *
  * FOLDER/PID.process tells where the program was loaded, whether the limit was reached, the rank, and the bytes of an
  * access by number of instruction. */
@@ -24,7 +26,7 @@
 
 EXPORT int qemu_plugin_version = QEMU_PLUGIN_API;
 
-enum { THREADS = 1024, WORDS = 1 << 15, NUMBERS = 1 << 14, RANGES = 128, TELLING = 0x6777, COPY = 8 };
+enum { THREADS = 1024, WORDS = 1 << 15, NUMBERS = 1 << 14, RANGES = 128, TELLING = 0x6777, COPY = 8, HEAP = 9 };
 static const uint64_t MARK = 1ull << 63, STORE = 1ull << 62, LOW = (1ull << 48) - 1;
 
 struct place {
@@ -48,7 +50,7 @@ static size_t n_places;
 static unsigned char sizes[NUMBERS];
 static struct range own[RANGES], counted[RANGES];
 static int n_own, n_counted, full;
-static uint64_t base, first, limit = 1ull << 26, written;
+static uint64_t base, first, limit = 1ull << 26, written, heap = NUMBERS;
 static char folder[PATH_MAX], program[PATH_MAX];
 static pthread_once_t mapped = PTHREAD_ONCE_INIT;
 
@@ -133,15 +135,21 @@ static void write_copy(struct stream *s, uint64_t to, uint64_t from, uint64_t n,
 
 static void on_syscall(qemu_plugin_id_t id, unsigned vcpu, int64_t number, uint64_t a, uint64_t b, uint64_t c,
                        uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h) {
-    (void)id, (void)f, (void)g, (void)h;
+    (void)id, (void)g, (void)h;
+    static uint64_t told;
     if (number != TELLING) return;
     struct stream *s = stream_of(vcpu);
     if (a == COPY) {
         write_copy(s, b, c, d, e);
         return;
     }
+    if (a == HEAP) {
+        s->got = 0;
+        if (!full && heap < NUMBERS) put(s, (c ? STORE : 0) | heap << 48 | (b & LOW));
+        return;
+    }
     put(s, MARK | 0x7fffull << 48 | (s->instructions & LOW));
-    put(s, a), put(s, b), put(s, c), put(s, d);
+    put(s, a), put(s, b), put(s, c), put(s, d), put(s, f), put(s, __atomic_fetch_add(&told, 1, __ATOMIC_RELAXED));
 }
 
 static int is_counted(const char *path) {
@@ -244,6 +252,10 @@ static void read_places(const char *path) {
     char kind;
     while (in && fscanf(in, " %c %llx %u", &kind, &address, &size) == 3) {
         if (kind != 'm' && accesses < NUMBERS) sizes[accesses] = (unsigned char)size;
+        if (kind == 'h') {
+            heap = accesses++;
+            continue;
+        }
         places = realloc(places, (n_places + 1) * sizeof *places);
         places[n_places++] = (struct place){address, kind != 'm' ? accesses++ : marks++, kind};
     }
