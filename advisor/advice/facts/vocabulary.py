@@ -56,6 +56,11 @@ _RUN: Final = (
     """),
     *parse_facts("delay.taken_s cores", _TRACE,
         "run.others_share | share | what the machine's cores did for other programs / (cores * run time)"),
+    *parse_facts("cpu_s", _TRACE,
+        "run.used_share | share | CPU seconds / (processors * run time) of an account of CPU time alone, else 1"),
+    *parse_facts("parameters", _TRACE, """
+        run.undivided_parts | ratio | least of independent parts (k-points) and ranks / groups that work on such parts
+    """),
     *parse_facts("paradigms", _TRACE, """
         run.has_mpi    | yes/no | the program calls MPI
         run.has_openmp | yes/no | the program has parallel regions of OpenMP
@@ -69,6 +74,7 @@ _LOAD: Final = (
     *parse_facts("wall_s wait_s sync_s", _TRACE, """
         phase.imbalance       | ratio | max over processors of work / mean over processors
         phase.rank_imbalance  | ratio | the same over ranks, each with the mean of its threads
+        phase.untold_imbalance | ratio | the same where no call was recorded; 1 where calls or phases were
         phase.dynamic_ratio   | ratio | sum over iterations of the max over processors / max over processors of the sum
         phase.slowest_rank_persistence | share | iterations where the rank (or thread) slowest overall is slowest
         phase.slowest_differs | yes/no | here the slowest of all parallel phases is over 2 % faster than the slowest

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.records import RANKS_ADDED_UP
+from advisor.model.records import COMMUNICATION_S, RANKS_ADDED_UP
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, Profile, Status
@@ -40,6 +40,12 @@ def drop_unknown_times(
     if not any(note.name == RANKS_ADDED_UP and note.penalty >= SHARE_KNOWN for note in profile.notes):
         return profile
     kept: list[dict[str, FloatArray]] = []
+    counts = dict(profile.counts)
+    if not math.isnan(communication_share):
+        wall_s = np.zeros((len(profile.regions), len(profile.processors)))
+        for phase in profile.phases:
+            wall_s[phase.regions] += phase.arrays["wall_s"].sum(axis=2)
+        counts[COMMUNICATION_S] = wall_s * communication_share
     for phase in profile.phases:
         arrays = {"wall_s": phase.arrays["wall_s"]}
         if not hides_waiting and "io_s" in phase.arrays:
@@ -58,4 +64,5 @@ def drop_unknown_times(
     status: dict[str, Status] = dict.fromkeys(kept[0], "estimated")
     status["wall_s"] = profile.status["wall_s"]
     counted = not first_rank or profile.ranks_expected is not None  # a command may run threads, or processes
-    return replace(profile, phases=phases, causes=None, status=status, paradigms=("mpi" if counted else "pthreads",))
+    kinds = ("mpi" if counted else "pthreads",)
+    return replace(profile, phases=phases, counts=counts, causes=None, status=status, paradigms=kinds)
