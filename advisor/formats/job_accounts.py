@@ -120,7 +120,11 @@ def _read_sacct(text: PlainText, head: int) -> JobAccount:
 
 def _find_idle_seconds(text: PlainText, line: int, job: Mapping[str, str]) -> float:
     """Return how long the cores of a job were idle together; less than none of one that never ran."""
-    if not job["NCPUS"].isdigit() or not _TIME.match(job["Elapsed"].strip()) or not _TIME.match(job["TotalCPU"].strip()):
+    if (
+        not job["NCPUS"].isdigit()
+        or not _TIME.match(job["Elapsed"].strip())
+        or not _TIME.match(job["TotalCPU"].strip())
+    ):
         return -1.0
     elapsed_s = _parse_time(text, job["Elapsed"], line)
     return int(job["NCPUS"]) * elapsed_s - _parse_time(text, job["TotalCPU"], line) if elapsed_s > 0 else -1.0
