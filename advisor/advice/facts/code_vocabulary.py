@@ -13,7 +13,7 @@ CODE: Final = (
     *parse_facts("code.all_s code.unoptimized_s", _BINARY,
         "code.unoptimized_share | share | seconds in functions compiled without optimization / computation"),
     *parse_facts("wall_s", _TRACE, """
-        code.older_share    | share | all of the computation where the output says that it was built for older processors
+        code.older_share    | share | all computation, where the output says that it was built for older processors
     """),
     *parse_facts("code.all_s code.known_s", _TRACE, """
         code.known_share    | share | seconds in functions whose code was looked at, or is known / computation

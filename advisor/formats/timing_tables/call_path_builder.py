@@ -264,12 +264,15 @@ def _describe_one_column(table: TimingTable) -> str:
 
 
 def _find_communication(table: TimingTable) -> float:
-    """Return what the mean (else: the first) rank communicates, NaN where rows that communicate do not stand apart."""
-    if table.hides_waiting or not math.isnan(table.communication_s):
+    """Return what the mean (else: the first) rank communicates, NaN where rows that communicate do not stand apart.
+
+    Where other rows hide waiting it is the least that it may be.
+    """
+    if not math.isnan(table.communication_s):
         return table.communication_s
     roles = [classify_row(row.name) if row.role is None else row.role for row in table.rows]
     own = [row.mean_s for row, role in zip(table.rows, roles, strict=True) if role in CALLS and row.parent < 0]
-    return sum(own) if own else math.nan
+    return sum(own) if own and (sum(own) > 0 or not table.hides_waiting) else math.nan
 
 
 def _check_times(table: TimingTable) -> Iterator[Note]:
