@@ -58,6 +58,8 @@ RANKS_ADDED_UP = "ranks added up"
 PARTS, GROUPS = "k-points", "k-point groups"
 #: The count of seconds that ranks communicate, or wait in it, where neither is told from the other nor from the rest.
 COMMUNICATION_S = "communication_s"
+#: The count of seconds that the threads of a rank were on no core in the mean, of a table that has one column for them.
+IDLE_S = "idle_s"
 #: Reads and writes of at most so many bytes are small.
 SMALL_IO_B = 100 << 10
 #: Kinds of findings that are shown apart: what bounds the computation, where the time or counts are, and a large gap

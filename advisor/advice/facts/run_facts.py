@@ -17,7 +17,7 @@ from advisor.analysis.disturbance import (
     has_free_cores,
     taken_share,
 )
-from advisor.model.records import GROUPS, OTHER_PROGRAMS, PARTS
+from advisor.model.records import GROUPS, IDLE_S, OTHER_PROGRAMS, PARTS
 
 if TYPE_CHECKING:
     from advisor.advice.facts.source import Compute, FactSource
@@ -134,12 +134,13 @@ def _undivided_parts(source: FactSource) -> float | None:
 
 
 def _used_share(source: FactSource) -> float | None:
-    """Return how much of the processors' time is CPU time where nothing else was measured; where it was, all."""
+    """Return how much of the time of their cores processors used, where only sums of CPU time tell; else all of it."""
     profile = source.profile
-    if profile.has_measure("wall_s"):
+    if IDLE_S in profile.counts:
+        return 1.0 - float(profile.counts[IDLE_S].sum()) / (len(profile.processors) * profile.actual_s)
+    if profile.has_measure("wall_s") or len(profile.processors) == 1:
         return 1.0
-    cpu_s = source.sum_measure("cpu_s")
-    return compute_share(cpu_s, len(profile.processors) * profile.actual_s)
+    return compute_share(source.sum_measure("cpu_s"), len(profile.processors) * profile.actual_s)
 
 
 VALUES: Final[dict[str, Compute]] = {

@@ -57,7 +57,7 @@ _RUN: Final = (
     *parse_facts("delay.taken_s cores", _TRACE,
         "run.others_share | share | what the machine's cores did for other programs / (cores * run time)"),
     *parse_facts("cpu_s", _TRACE,
-        "run.used_share | share | CPU seconds / (processors * run time) of an account of CPU time alone, else 1"),
+        "run.used_share | share | CPU seconds / (cores * run time) where nothing but such a sum tells, else 1"),
     *parse_facts("parameters", _TRACE, """
         run.undivided_parts | ratio | least of independent parts (k-points) and ranks / groups that work on such parts
     """),

@@ -75,7 +75,7 @@ def parse_table(text: PlainText, form: TableForm) -> TimingTable:
         first_rank=ranks != 1 and not spread and not form.averages, language=form.language,
         run=_find_word(text, form.run),
         started=_find_word(text, form.started) or None, notes=(*notes, *_check_end(text, form, lines)),
-        cpu_s=cpu_s if cpu_s is not None and (threads or 1) == 1 and cpu_s <= wall_s * _SLACK else math.nan,
+        cpu_s=cpu_s if cpu_s is not None and cpu_s <= (threads or 1) * wall_s * _SLACK else math.nan,
     )  # fmt: skip
 
 

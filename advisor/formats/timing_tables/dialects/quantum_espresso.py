@@ -65,7 +65,7 @@ def parse(text: PlainText) -> TimingTable:
         ranks=ranks, threads=threads, language="fortran",
         started=f"{found[2]} {found[3]}" if found[2] else None, hides_waiting=True,
         first_rank=True, communication_s=parallel_s if 0 < parallel_s <= wall_s else math.nan,
-        cpu_s=_find_cpu_seconds(text, found[1]) if threads == 1 else math.nan,
+        cpu_s=_find_cpu_seconds(text, found[1]),
         parameters=_find_groups(text),
     )  # fmt: skip
 

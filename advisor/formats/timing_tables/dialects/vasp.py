@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -64,7 +63,7 @@ def parse(text: PlainText) -> TimingTable:
     return TimingTable(
         tool="VASP", program="vasp", wall_s=wall_s, rows=nested or (TimingRow("job", wall_s, calls=1),),
         ranks=count, threads=threads, hides_waiting=True, first_rank=True, language="fortran",
-        cpu_s=cpu_s if threads == 1 else math.nan,
+        cpu_s=cpu_s,
         started=f"{date[1]}-{date[2]}-{date[3]} {date[4]}" if date else None, notes=notes,
         parameters={name: value for name, value in parameters.items() if value},
     )  # fmt: skip
