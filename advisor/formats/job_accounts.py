@@ -23,8 +23,8 @@ _DELIMITERS: Final = "|,;\t"
 _RULE: Final = re.compile(r" *-+(?: -+)+ *$")
 _SEFF_LINE: Final = re.compile(r"([A-Z][\w/ -]*): (.*)$")
 _TIME: Final = re.compile(r"(?:(\d{1,6})-)?(?:(\d{1,5}):)?(\d{1,5}):(\d{1,2}(?:\.\d{1,6})?)$")
-_CORE_TIME: Final = re.compile(r"([\d.]+)% of (\S+) core-walltime")
-_SIZE: Final = re.compile(r"([\d.]+) ?([KMGT]?)B?$")
+_CORE_TIME: Final = re.compile(r"(\d{1,6}(?:\.\d{1,6})?)% of (\S+) core-walltime")
+_SIZE: Final = re.compile(r"(\d{1,12}(?:\.\d{1,6})?) ?([KMGT]?)B?$")
 _POWER: Final = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _JOB: Final = re.compile(r"[\w\[\]_+-]+$")
 

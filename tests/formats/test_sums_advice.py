@@ -1,4 +1,4 @@
-"""What sums over a run allow to advise: extremes over the ranks, shares of communication, stated parts, idle threads."""
+"""What sums over a run allow to advise: extremes over ranks, shares of communication, stated parts, idle threads."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def actions_of(path: Path) -> list[str]:
 def test_extremes_over_the_ranks_that_prove_an_imbalance_are_advice(tmp_path: Path) -> None:
     rows = "Pair    | 40.0  | 60.0  | 90.0  |  50.0 | 60.00\nComm    | 5.0  | 38.0  | 58.0  | 400.0 | 38.00\n"
     text = (
-        "Loop time of 100 on 16 procs for 1000 steps with 32000 atoms\n\n99.0% CPU use with 16 MPI tasks x 1 OpenMP threads\n"
+        "Loop time of 100 on 16 procs for 1000 steps with 32000 atoms\n\n"
+        "99.0% CPU use with 16 MPI tasks x 1 OpenMP threads\n"
         "\nMPI task timing breakdown:\nSection |  min time  |  avg time  |  max time  |%varavg| %total\n" + "-" * 63
         + f"\n{rows}Other   |            | 2.0  |            |       |  2.00\n\nTotal wall time: 0:01:40\n"
     )  # fmt: skip
