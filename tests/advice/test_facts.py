@@ -73,7 +73,8 @@ device.launch_s device.sync_calls device.sync_s device.sync_wait_share device.al
 device.graph_launches device.copies device.pageable_share device.host_copy_share device.small_copy_share
 device.communications device.communications_per_iteration device.exposed_share device.median_communication_s
 device.imbalance device.one_busy_share
-device.fusible_share device.small_grid_share device.low_occupancy_share device.spill_share device.compute_streams
+device.fusible_share device.small_grid_share device.low_occupancy_share device.spill_share device.longest_kernel_share
+device.compute_streams
 device.concurrent_share device.graph_kernel_share device.loading_share device.recompilations device.launch_interval_s
 device.prepare_share device.optimizer_launches device.passes_per_update device.value_reads
 device.value_reads_per_iteration device.host_allocations device.round_trips_per_kernel device.migration_share

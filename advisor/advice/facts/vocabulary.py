@@ -275,6 +275,7 @@ _DEVICE: Final = (*parse_facts("devices", _DEVICES, """
     device.small_grid_share   | share  | seconds in kernels with fewer blocks than multiprocessors / in all
     device.low_occupancy_share | share | seconds in full kernels with less than 25 % of the warps that fit / in all
     device.spill_share        | share  | seconds in kernels whose threads need local memory / in all
+    device.longest_kernel_share | share | seconds of the one launch that takes longest / in all kernels
     device.compute_streams    | count  | streams that hold 5 % of a device's kernels' seconds, the most of any device
     device.concurrent_share   | share  | time in which a device runs several kernels / in which it runs any
     device.graph_kernel_share | share  | kernels that the launch of a graph started / all whose launch is known
