@@ -138,6 +138,8 @@ def _find_wall(text: PlainText, form: TableForm, lines: Sequence[_Line], whole: 
         return max(value for value in (whole["mean"], whole["most"]) if not math.isnan(value))
     inclusive = [value for line in lines for value in (line["inclusive"], line["inclusive_most"]) if value > 0]
     stated = _find_time(text, form.wall, "wall")
+    if not form.wall and form.nesting == "apart" and "share" in lines[0].fields:
+        return sum(line["mean"] for line in lines)  # of which the shares are
     if stated is None and form.wall:
         raise InputError(text.path, f"the output ends before the run time of {form.tool}")
     return max(stated or 0.0, *inclusive) if inclusive else stated
