@@ -45,21 +45,12 @@ OTHER_PROGRAMS = "other programs"
 SHARED_CORES = "processors share cores"
 #: The note on a program of devices of which only the host was recorded: what waits for them looks like work.
 DEVICES_UNSEEN = "device activity not recorded"
-#: The note with what the program's output itself says about how it could be faster.
-OWN_ADVICE = "advice of the program"
-#: The same where it says that the program was built for older processors than those it ran on.
-OLDER_BUILD = "built for older processors"
+#: The notes with what the program's output itself says about how it could be faster, and about its build.
+OWN_ADVICE, OLDER_BUILD = "advice of the program", "built for older processors"
 #: The note on threads or processes that what was recorded waits for.
 OTHERS_UNRECORDED = "others not recorded"
 #: The note of a profile whose tool added the ranks up: its processors stand for ranks, but nobody knows which.
 RANKS_ADDED_UP = "ranks added up"
-#: The parameters of a run that say of how many independent parts (k-points) its work consists, and how many groups of
-#: ranks work on them at the same time.
-PARTS, GROUPS = "k-points", "k-point groups"
-#: The count of seconds that ranks communicate, or wait in it, where neither is told from the other nor from the rest.
-COMMUNICATION_S = "communication_s"
-#: The count of seconds that the threads of a rank were on no core in the mean, of a table that has one column for them.
-IDLE_S = "idle_s"
 #: Reads and writes of at most so many bytes are small.
 SMALL_IO_B = 100 << 10
 #: Kinds of findings that are shown apart: what bounds the computation, where the time or counts are, and a large gap

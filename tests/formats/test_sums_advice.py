@@ -9,8 +9,8 @@ from fact_sheets import site_values
 from timing_profiles import HERE
 
 import gapwatch
+from advisor.analysis.measures import COMMUNICATION_S
 from advisor.formats import timing_tables
-from advisor.model.records import COMMUNICATION_S
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,7 +12,7 @@ from advisor.advice.facts.places import is_significant
 from advisor.advice.facts.source import UNOBSERVED, compute_share
 from advisor.analysis.disturbance import undisturbed_seconds
 from advisor.analysis.loads.computation import compute_alone
-from advisor.model.records import COMMUNICATION_S
+from advisor.analysis.measures import COMMUNICATION_S
 from advisor.support.grouping import iterate_groups
 from advisor.trace.regions import OFF_CORE_NAME, is_sleep
 

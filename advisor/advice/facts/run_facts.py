@@ -17,7 +17,8 @@ from advisor.analysis.disturbance import (
     has_free_cores,
     taken_share,
 )
-from advisor.model.records import GROUPS, IDLE_S, OTHER_PROGRAMS, PARTS
+from advisor.analysis.measures import GROUPS, IDLE_S, PARTS
+from advisor.model.records import OTHER_PROGRAMS
 
 if TYPE_CHECKING:
     from advisor.advice.facts.source import Compute, FactSource

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.records import COMMUNICATION_S, IDLE_S, RANKS_ADDED_UP
+from advisor.analysis.measures import COMMUNICATION_S, IDLE_S
+from advisor.model.records import RANKS_ADDED_UP
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, Profile, Status
