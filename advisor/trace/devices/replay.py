@@ -52,7 +52,8 @@ def _find_migrations(trace: DeviceTrace) -> BoolArray:
     A kernel or the host faulted, whose seconds hold them: they take no time of their own, and move with it.
     """
     acts = trace.activities
-    return (acts.kind == Activity.COPY) & match_names(trace, MANAGED)[acts.name] & (acts.call < 0)
+    found: BoolArray = (acts.kind == Activity.COPY) & match_names(trace, MANAGED)[acts.name] & (acts.call < 0)
+    return found
 
 
 class _Timer:

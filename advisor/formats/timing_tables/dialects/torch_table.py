@@ -40,7 +40,7 @@ def parse(text: PlainText) -> TimingTable:
     if not tables:
         raise InputError(text.path, "holds no table of operators")
     wall_s, rows, device_s = max(tables, key=lambda table: (table[0], len(table[1])))
-    notes = ()
+    notes: tuple[Note, ...] = ()
     if device_s > 0:
         said = (
             f"the program computed on a device for {format_seconds(device_s)} in all, and the table does not tell when"
