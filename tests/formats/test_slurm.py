@@ -94,7 +94,7 @@ def test_cores_that_nobody_used_are_the_first_advice() -> None:
     assert run.verdict == "advice"
     assert run.grade.letter == "D"
     first = run.recommendations[0]
-    assert (first.action, round(first.ceiling_s)) == ("G-109", 1742)
+    assert (first.action, round(first.ceiling_s)) == ("G-111", 1742)
 
 
 def test_one_core_that_was_used_holds_nothing_to_spread(tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_extremes_over_the_ranks_that_prove_an_imbalance_are_advice(tmp_path: Pa
     )  # fmt: skip
     (tmp_path / "log.lammps").write_text(text)
     run = gapwatch.load(tmp_path / "log.lammps")
-    assert actions_of(tmp_path / "log.lammps")[0] == "G-106"
+    assert actions_of(tmp_path / "log.lammps")[0] == "G-108"
     assert run.recommendations[0].expected_s is None
     assert run.recommendations[0].ceiling_s == pytest.approx(next(gap.seconds for gap in run.gaps if gap.name == "L"))
     assert site_values(timing_tables.advisor_read(tmp_path / "log.lammps"))["phase.untold_imbalance"] > 1.04
@@ -81,7 +81,7 @@ def test_k_points_that_wait_for_each_other_are_counted(
 ) -> None:
     path = write_clocks(tmp_path / "pw.out", ranks, points, pools, 99.0 * (4 if ranks == HYBRID else 1))
     assert site_values(timing_tables.advisor_read(path))["run.undivided_parts"] == ratio
-    assert ("G-107" in actions_of(path)) == (ratio >= 2)
+    assert ("G-109" in actions_of(path)) == (ratio >= 2)
 
 
 def test_vasp_states_its_k_points_and_groups(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_vasp_states_its_k_points_and_groups(tmp_path: Path) -> None:
     )
     profile = timing_tables.advisor_read(tmp_path / "OUTCAR")
     assert (profile.parameters["k-points"], profile.parameters["k-point groups"]) == (4, 1)
-    assert actions_of(tmp_path / "OUTCAR")[0] == "G-107"
+    assert actions_of(tmp_path / "OUTCAR")[0] == "G-109"
 
 
 @pytest.mark.parametrize(("cpu", "share"), [(388.0, 0.97), (100.0, 0.25)])
@@ -103,7 +103,7 @@ def test_threads_that_were_on_no_core_are_idle(cpu: float, share: float, tmp_pat
     assert run.grade.letter == "D"
     assert f"its 4 threads were on {4 * share:.3g} cores" in run.to_text().replace("\n", " ")
     assert next(one.seconds for one in run.bounds if one.name == "I") == pytest.approx(share * 100.0)
-    assert (actions_of(path) == ["G-109"]) == (share < 0.5)
+    assert (actions_of(path) == ["G-111"]) == (share < 0.5)
 
 
 def test_threads_of_one_rank_are_idle_as_well(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_threads_of_one_rank_are_idle_as_well(tmp_path: Path) -> None:
         tmp_path / "pw.out", HYBRID.replace("    16\n", "     1\n").replace("  64", "   4"), 1, cpu=110.0
     )
     run = gapwatch.load(path)
-    assert (run.grade.letter, actions_of(path)) == ("D", ["G-109"])
+    assert (run.grade.letter, actions_of(path)) == ("D", ["G-111"])
     busy = write_clocks(
         tmp_path / "busy.out", HYBRID.replace("    16\n", "     1\n").replace("  64", "   4"), 1, cpu=390.0
     )
