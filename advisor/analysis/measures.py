@@ -19,6 +19,14 @@ _RANK: Final[dict[Status, int]] = {"measured": 0, "estimated": 1, "modelled": 2,
 _RUN: Final = "gapwatch run -- {launch}./PROGRAM"
 #: Further passes count what was executed (docs/deep.md).
 _DEEP: Final = "gapwatch run --deep -- {launch}./PROGRAM"
+#: The parameters of a run that say of how many independent parts (k-points) its work consists, and how many groups of
+#: ranks work on them at the same time.
+PARTS: Final = "k-points"
+GROUPS: Final = "k-point groups"
+#: The count of seconds that ranks communicate, or wait in it, where neither is told from the other nor from the rest.
+COMMUNICATION_S: Final = "communication_s"
+#: The count of seconds that the threads of a rank were on no core in the mean, of a table that has one column for them.
+IDLE_S: Final = "idle_s"
 #: What measures are called in reasons.
 WORDS: Final = {
     "wall_s": "wall time",

@@ -113,4 +113,5 @@ class PlainText:
 def read_plain_text(path: Path) -> PlainText:
     """Return the lines of the file at ``path``; raises ``InputError`` for what cannot be read or is too large."""
     text = read_content(path).decode("utf-8", "surrogateescape")
-    return PlainText(path, tuple(line.rstrip("\r") for line in text.split("\n")))
+    # What a progress bar wrote over itself is what a terminal shows in the end.
+    return PlainText(path, tuple(line.rstrip("\r").rpartition("\r")[2] for line in text.split("\n")))

@@ -10,7 +10,7 @@ class JobAccount:
     """A job's seconds: elapsed, and CPU time summed over all ``cores``; what is unknown is None.
 
     ``memory`` is the peak memory of a task, ``job_memory`` that of the job (bytes), ``folder`` the directory of
-    submission.
+    submission, ``others`` how many further jobs the account tells of.
     """
 
     job: str
@@ -25,6 +25,7 @@ class JobAccount:
     state: str = ""
     started: str | None = None
     folder: str | None = None
+    others: int = 0
 
     @property
     def is_complete(self) -> bool:

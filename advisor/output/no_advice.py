@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from advisor.model.records import OTHER_PROGRAMS, OWN_ADVICE, SHARED_CORES, WAITING_UNKNOWN
+from advisor.model.records import OLDER_BUILD, OTHER_PROGRAMS, OWN_ADVICE, SHARED_CORES, WAITING_UNKNOWN
 from advisor.output import numbers
 from advisor.output.sections import render_bullet, render_paragraph
 from advisor.output.wording import (
@@ -32,17 +32,17 @@ def render_no_advice(advice: Advice, page: Page) -> list[Text]:
 
 def _render_nothing(advice: Advice, page: Page) -> list[Text]:
     if computation := describe_bound(advice):
-        sentence = f"No gap above the computation is large enough to act on. {computation}{_quote_program(advice)}"
+        sentence = f"No gap above the computation is large enough to act on. {computation}{quote_program(advice)}"
         return render_paragraph(page.clean_remark(sentence), page, "bold yellow")
     if any(note.name == WAITING_UNKNOWN for note in advice.grade.notes):
         sentence = (
             f"Nothing significant in input and output, and nothing else was recorded.{_describe_largest_gap(advice)}"
-            f"{_describe_known(advice)}{_quote_program(advice)}"
+            f"{_describe_known(advice)}{quote_program(advice)}"
         )
     else:
         sentence = (
             "Nothing significant: no gap is large enough to act on."
-            f"{_describe_largest_gap(advice)}{_quote_program(advice)}"
+            f"{_describe_largest_gap(advice)}{quote_program(advice)}"
         )
     return render_paragraph(page.clean_remark(sentence), page, "bold green")
 
@@ -82,18 +82,18 @@ def _render_insufficient(advice: Advice, page: Page) -> list[Text]:
                 "to wait for another one may have waited for a core. Start no more of them than there are cores."
             )
         known = f" {bound}" if bound else _describe_largest_gap(advice) + _describe_known(advice)
-        return render_paragraph(page.clean_remark(sentence + known + _quote_program(advice)), page, "bold red")
+        return render_paragraph(page.clean_remark(sentence + known + quote_program(advice)), page, "bold red")
     lines = render_paragraph("Not enough evidence for advice.", page, "bold red")
     for note in worst_notes(advice):
         lines += render_bullet(page.clean_remark(note.text), page)
-    if known := _describe_known(advice) + _quote_program(advice):
+    if known := _describe_known(advice) + quote_program(advice):
         lines += render_paragraph(page.clean_remark(known.strip()), page)
     return lines
 
 
-def _quote_program(advice: Advice) -> str:
+def quote_program(advice: Advice) -> str:
     """Return what the program's own output says about how it could be faster; else nothing."""
-    told = [note.text for note in advice.grade.notes if note.name == OWN_ADVICE]
+    told = [note.text for note in advice.grade.notes if note.name in (OWN_ADVICE, OLDER_BUILD)]
     return f" The program itself says: {'; '.join(told)}." if told else ""
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from advisor.output import numbers
 from advisor.output.details import render_details
 from advisor.output.explanation_text import render_parts
-from advisor.output.no_advice import render_no_advice
+from advisor.output.no_advice import quote_program, render_no_advice
 from advisor.output.page import render_lines
 from advisor.output.recommendation_text import render_next_steps
 from advisor.output.sections import render_bullet, render_command, render_heading, render_paragraph
@@ -84,7 +84,11 @@ def _render_seconds(advice: Advice, page: Page) -> list[Text]:
 
 
 def _render_verdict(advice: Advice, page: Page) -> list[Text]:
-    return render_next_steps(advice, page) if advice.verdict == "advice" else render_no_advice(advice, page)
+    if advice.verdict != "advice":
+        return render_no_advice(advice, page)
+    quoted = quote_program(advice).strip()
+    further = [make_line(), *render_paragraph(page.clean_remark(quoted), page)] if quoted else []
+    return [*render_next_steps(advice, page), *further]
 
 
 def _render_unseen(advice: Advice, page: Page) -> list[Text]:

@@ -32,6 +32,7 @@ run.busy_cores run.bound_threads run.iterations run.has_mpi run.has_openmp run.i
 run.disturbance_share run.others_share
 phase.imbalance phase.rank_imbalance phase.thread_imbalance phase.dynamic_ratio phase.slowest_rank_persistence
 phase.first_rank_ratio
+phase.untold_imbalance run.undivided_parts run.used_share
 phase.slowest_differs phase.iterations phase.share phase.closed_by phase.is_serial phase.phases
 phase.work_s phase.alone_share phase.shareable_s wait.task_share code.interpreted_share omp.task_mean_s omp.confined_s
 wait.late_sender_share wait.late_receiver_share wait.collective_share wait.barrier_share wait.thread_share
@@ -58,7 +59,7 @@ io.files_per_processor io.slowest_excess_s io.imbalance io.bursts
 cache.l1_miss_ratio cache.ll_miss_ratio memory.bandwidth_share processor.vectorized_share
 processor.dram_share processor.far_cache_share
 processor.false_sharing_share os.share os.sleep_share
-code.known_share code.unoptimized_share code.checked_share code.scalar_share code.overlap_share
+code.older_share code.known_share code.unoptimized_share code.checked_share code.scalar_share code.overlap_share
 code.order_share code.branch_share code.call_share code.stride_share code.page_share
 code.division_share code.update_share code.math_share code.allocation_share code.copy_share code.lock_share
 code.lock_cost_s code.text_share code.recurrence_share code.random_share code.sort_share
@@ -73,7 +74,8 @@ device.launch_s device.sync_calls device.sync_s device.sync_wait_share device.al
 device.graph_launches device.copies device.pageable_share device.host_copy_share device.small_copy_share
 device.communications device.communications_per_iteration device.exposed_share device.median_communication_s
 device.imbalance device.one_busy_share
-device.fusible_share device.small_grid_share device.low_occupancy_share device.spill_share device.compute_streams
+device.fusible_share device.small_grid_share device.low_occupancy_share device.spill_share device.longest_kernel_share
+device.compute_streams
 device.concurrent_share device.graph_kernel_share device.loading_share device.recompilations device.launch_interval_s
 device.prepare_share device.optimizer_launches device.passes_per_update device.value_reads
 device.value_reads_per_iteration device.host_allocations device.round_trips_per_kernel device.migration_share

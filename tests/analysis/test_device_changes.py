@@ -223,3 +223,25 @@ def test_launches_that_wait_for_room_in_the_queue_wait_for_the_device() -> None:
         run.launch("gemm", 1 * MS, took=took)
     gains = {gain.change: gain.expected_s for gain in run.use().gains}
     assert gains.get("launches", 0.0) == pytest.approx(0.0, abs=1e-4)
+
+
+def test_copies_of_managed_memory_move_with_the_kernel_that_faults() -> None:
+    """They have no call: at their recorded times they would hold up a run whose kernel takes half as long."""
+    run = Run()
+    run.launch("kernel", 200 * MS, grid=0.1)
+    for at in range(10, 240, 5):
+        way = Direction.TO_DEVICE if at < 200 else Direction.TO_HOST
+        run.builder.add_activity(
+            at * MS,
+            (at + 1) * MS,
+            0,
+            9,
+            Activity.COPY,
+            "memcpy managed memory",
+            size=1 << 16,
+            direction=way,
+            pageable=False,
+        )
+    use = run.use()
+    assert use.facts["longest_kernel_share"] == 1.0
+    assert gains(use)["grids"] == pytest.approx(0.5 * 0.9 * 200, rel=0.02)

@@ -48,6 +48,7 @@ SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
     ("slurm/seff.txt", slurm, 40),
     ("timemory/wall.tree.json", timemory, 60),
     ("timemory/wall_clock.json", timemory, 60),
+    ("timing_tables/pytorch.txt", timing_tables, 60),
     ("timing_tables/craypat.txt", timing_tables, 30),
     ("timing_tables/nwchem.out", timing_tables, 20),
     ("timing_tables/openfoam.log", timing_tables, 30),

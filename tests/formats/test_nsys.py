@@ -97,6 +97,17 @@ def test_processes_are_ranks_and_reports_of_a_directory_too(tmp_path: Path) -> N
     assert all(np.allclose(apart.seconds[name], both.seconds[name]) for name in both.seconds)
 
 
+def test_sessions_that_begin_long_apart_are_runs_of_their_own(tmp_path: Path) -> None:
+    for name, start_s in (("a", 10**9), ("b", 10**9 + 60), ("c", 10**9 + 3600)):
+        with closing(sqlite3.connect(write_report(tmp_path / f"{name}.sqlite"))) as database:
+            database.execute("CREATE TABLE TARGET_INFO_SESSION_START_TIME (utcEpochNs INTEGER)")
+            database.execute("INSERT INTO TARGET_INFO_SESSION_START_TIME VALUES (?)", (start_s * 10**9,))
+            database.commit()
+    assert advisor_sniff(tmp_path) is None
+    (tmp_path / "c.sqlite").unlink()
+    assert advisor_sniff(tmp_path) is not None
+
+
 def test_damage_ends_in_a_message_or_a_run(tmp_path: Path) -> None:
     whole = write_report(tmp_path / "run.sqlite").read_bytes()
     random = np.random.default_rng(5)

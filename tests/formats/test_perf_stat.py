@@ -201,3 +201,13 @@ def test_turned_bits_and_lost_ends_do_no_harm(tmp_path: Path, name: str) -> None
 def test_only_its_own_files_are_claimed() -> None:
     claimed = {path for path in FOLDER.parents[1].rglob("*") if perf_stat.advisor_sniff(path) is not None}
     assert claimed - {FOLDER} == {FOLDER / name for name in ("stat.rank0.csv", "stat.rank1.csv", "stat.json")}
+
+
+def test_files_whose_names_number_nothing_are_runs_of_their_own(tmp_path: Path) -> None:
+    for size in ("2k", "16k"):
+        (tmp_path / f"{size}-small.txt").write_text(TABLE)
+    assert perf_stat.advisor_sniff(tmp_path) is None
+    for rank in range(2):
+        (tmp_path / f"rank{rank}.txt").write_text(TABLE)
+    assert perf_stat.advisor_sniff(tmp_path) == 1.0
+    assert len(perf_stat.advisor_read(tmp_path).processors) == 2

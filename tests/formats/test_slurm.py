@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import gapwatch
 from advisor.analysis import bounds, soundness
 from advisor.analysis.merging.recordings import merge_recordings
 from advisor.analysis.merging.runs import group_by_run
@@ -47,6 +48,67 @@ def test_beside_a_recording_of_the_job_an_account_adds_cores_and_what_was_used()
     assert len(group_by_run([replace(recording, job="8"), account])) == 2
 
 
+WIDE = """\
+$ sacct -j 4712
+JobID           JobName  AllocCPUS    Elapsed   TotalCPU      State
+------------ ---------- ---------- ---------- ---------- ----------
+4711               prep          1   00:00:10  00:00.500  COMPLETED
+4711.batch        batch          1   00:00:10  00:00.500  COMPLETED
+4712               heat         32   00:10:00   05:04:30  COMPLETED
+4712.ba+          batch         32   00:10:00  00:01.250  COMPLETED
+4712.0             heat         32   00:09:58   05:04:29  COMPLETED
+4713              later          8   00:00:00   00:00:00    PENDING
+
+$ exit
+"""
+
+
+def test_a_table_without_delimiters_is_cut_where_its_rule_says(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text(WIDE)
+    assert slurm.advisor_sniff(tmp_path / "a.txt") == 0.9
+    account = read_account(tmp_path / "a.txt")
+    assert (account.job, account.name, account.cores) == ("4712", "heat", 32)
+    assert (account.elapsed_s, account.cpu_s, account.others) == (600.0, 5 * 3600 + 4 * 60 + 30, 2)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_any_delimiter_that_sacct_was_given_is_one(delimiter: str, tmp_path: Path) -> None:
+    text = (HERE / "sacct.txt").read_text()
+    (tmp_path / "a.txt").write_text(text.replace("|", delimiter))
+    assert slurm.advisor_sniff(tmp_path / "a.txt") == 0.9
+    assert read_account(tmp_path / "a.txt") == read_account(HERE / "sacct.txt")
+
+
+def test_of_several_jobs_it_is_the_one_whose_cores_were_idle_longest(tmp_path: Path) -> None:
+    head, job, *steps = (HERE / "sacct.txt").read_text().splitlines(keepends=True)
+    idle = job.replace("4712", "4800").replace("05:04:30.250", "00:10:00.000")
+    never = job.replace("4712", "4801").replace("00:10:00", "00:00:00")
+    (tmp_path / "a.txt").write_text("".join([head, job, *steps, idle, never]))
+    profile = slurm.advisor_read(tmp_path / "a.txt")
+    assert profile.run == "job 4800"
+    assert "of 3 jobs" in next(note.text for note in profile.notes if note.name == "job account")
+
+
+def test_cores_that_nobody_used_are_the_first_advice() -> None:
+    run = gapwatch.load(HERE / "seff.txt")
+    assert run.verdict == "advice"
+    assert run.grade.letter == "D"
+    first = run.recommendations[0]
+    assert (first.action, round(first.ceiling_s)) == ("G-111", 1742)
+
+
+def test_one_core_that_was_used_holds_nothing_to_spread(tmp_path: Path) -> None:
+    text = (HERE / "seff.txt").read_text()
+    for old, new in (("Nodes: 2\n", ""), ("Cores per node: 32", "Cores: 1"), ("01:02:24", "00:29:51"),
+                     ("3.25%", "99.50%"), ("1-08:00:00", "00:30:00")):  # fmt: skip
+        assert old in text
+        text = text.replace(old, new)
+    (tmp_path / "a.txt").write_text(text)
+    run = gapwatch.load(tmp_path / "a.txt")
+    assert run.grade.letter == "C"
+    assert not run.recommendations
+
+
 def test_what_seff_prints() -> None:
     account = read_account(HERE / "seff.txt")
     assert (account.job, account.cores, account.nodes, account.tasks) == ("4711", 64, 2, None)
@@ -73,7 +135,6 @@ def test_unused_cores_are_named() -> None:
 @pytest.mark.parametrize(
     ("name", "old", "new", "message"),
     [
-        ("sacct.txt", "4712.batch", "4713", "2 jobs"),
         ("sacct.txt", "05:04:30.250", "none", "is not a time"),
         ("sacct.txt", "|32|1||||", "|32|1|||", "11 cells below 12 titles"),
         ("sacct.txt", "|05:04:30.250|32|", "|15:04:30.250|32|", "do not fit"),

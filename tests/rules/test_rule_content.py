@@ -175,9 +175,9 @@ CHANGES = {
     "sleep": {"removed"},
     "startup": {"shorter"},
     "shutdown": {"shorter"},
-    "division": {"ranks and threads"},
+    "division": {"ranks and threads", "equal work", "independent parts"},
     "output": {"rarer"},
-    "cores": {"exclusive"},
+    "cores": {"exclusive", "used"},
 }
 
 
@@ -374,5 +374,7 @@ def test_action_looks_at_a_gap_it_targets_or_at_counts(name: str) -> None:
     looked_at = {condition["gap"] for condition in conditions(action["when"]) if "gap" in condition}
     facts = {condition["fact"] for condition in conditions(action["when"]) if "fact" in condition}
     counted = any(fact.startswith(("cache.", "memory.", "processor.", "code.", "omp.confined")) for fact in facts)
-    summed = "comm.whole_share" in facts  # of a run without phases, C' is known together with P alone
+    summed = not facts.isdisjoint(
+        {"comm.whole_share", "run.undivided_parts", "run.used_share"}
+    )  # C' is part of a gap of all
     assert looked_at & set(action["targets"]) or counted or summed or name == "A-21"

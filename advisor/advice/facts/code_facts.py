@@ -12,6 +12,7 @@ from advisor.advice.facts.source import compute_share
 from advisor.analysis.disturbance import disturbance_seconds
 from advisor.analysis.loads.computation import compute_imbalance_factor
 from advisor.analysis.proven_imbalance import RECORDING_SECONDS, predict_handovers, prove_lock_waiting
+from advisor.model.records import OLDER_BUILD
 from advisor.trace.library_functions import COUNTED_KINDS
 
 if TYPE_CHECKING:
@@ -172,9 +173,15 @@ def _lock_cost(source: FactSource) -> float | None:
     return max(sampled / processors + certain, (predicted or 0.0) / processors)
 
 
+def _older_share(source: FactSource) -> float | None:
+    """Return how much of the computation is code for older processors: all, where the program says so; else unknown."""
+    return 1.0 if any(note.name == OLDER_BUILD for note in source.profile.notes) else None
+
+
 VALUES: Final[dict[str, Compute]] = {
     "code.known_share": _known_share,
     **{name: partial(_share, kind) for name, kind in _KINDS.items()},
+    "code.older_share": _older_share,
     "code.lock_share": _lock_share,
     _LOCK_COST: _lock_cost,
 }

@@ -12,6 +12,9 @@ _BINARY: Final = "gapwatch advise --binary ./PROGRAM PATH"
 CODE: Final = (
     *parse_facts("code.all_s code.unoptimized_s", _BINARY,
         "code.unoptimized_share | share | seconds in functions compiled without optimization / computation"),
+    *parse_facts("wall_s", _TRACE, """
+        code.older_share    | share | all computation, where the output says that it was built for older processors
+    """),
     *parse_facts("code.all_s code.known_s", _TRACE, """
         code.known_share    | share | seconds in functions whose code was looked at, or is known / computation
         code.checked_share  | share | seconds in functions whose loops check bounds or assertions / computation

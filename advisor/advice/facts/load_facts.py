@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.advice.facts.count_facts import sum_counts
 from advisor.advice.facts.places import is_significant
 from advisor.advice.facts.source import UNOBSERVED, compute_share
 from advisor.analysis.disturbance import undisturbed_seconds
 from advisor.analysis.loads.computation import compute_alone
+from advisor.analysis.measures import COMMUNICATION_S
 from advisor.support.grouping import iterate_groups
 from advisor.trace.regions import OFF_CORE_NAME, is_sleep
 
@@ -221,7 +223,13 @@ def _whole_communication(source: FactSource) -> float | None:
         return 0.0
     spent = [source.sum_measure(measure) for measure in ("transfer_s", "wait_s", "sync_s")]
     known = [seconds for seconds in spent if seconds is not None]
-    return compute_share(sum(known), source.sum_measure("wall_s")) if len(known) == len(spent) else None
+    whole = sum(known) if len(known) == len(spent) else sum_counts(source, COMMUNICATION_S)
+    return compute_share(whole, source.sum_measure("wall_s"))
+
+
+def _untold_imbalance(source: FactSource) -> float | None:
+    """Return the imbalance of ranks where no call tells who waited for whom; 1 where calls or phases were recorded."""
+    return _rank_imbalance(source) if source.events is None and _is_whole(source) else 1.0
 
 
 def _sleep_share(source: FactSource) -> float | None:
@@ -237,6 +245,7 @@ VALUES: Final[dict[str, Compute]] = {
     "phase.imbalance": _work_imbalance,
     "phase.rank_imbalance": _rank_imbalance,
     "phase.first_rank_ratio": _first_rank_ratio,
+    "phase.untold_imbalance": _untold_imbalance,
     "phase.thread_imbalance": _thread_imbalance,
     "phase.dynamic_ratio": _dynamic_ratio,
     "phase.slowest_rank_persistence": _slowest_persistence,

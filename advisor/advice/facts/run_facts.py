@@ -17,6 +17,7 @@ from advisor.analysis.disturbance import (
     has_free_cores,
     taken_share,
 )
+from advisor.analysis.measures import GROUPS, IDLE_S, PARTS
 from advisor.model.records import OTHER_PROGRAMS
 
 if TYPE_CHECKING:
@@ -144,6 +145,26 @@ def _disturbance_share(source: FactSource) -> float | None:
     return compute_share(disturbance_seconds(profile), profile.actual_s) if known else None
 
 
+def _undivided_parts(source: FactSource) -> float | None:
+    """Return how many times more groups of ranks could work on independent parts at the same time than do."""
+    stated = (source.profile.parameters.get(name) for name in (PARTS, GROUPS))
+    parts, groups = (float(value) if isinstance(value, int | float) else None for value in stated)
+    if parts is None or groups is None or groups <= 0:
+        return None
+    ranks = len({processor.rank for processor in source.profile.processors})
+    return max(min(parts, float(ranks)) / groups, 1.0)
+
+
+def _used_share(source: FactSource) -> float | None:
+    """Return how much of the time of their cores processors used, where only sums of CPU time tell; else all of it."""
+    profile = source.profile
+    if IDLE_S in profile.counts:
+        return 1.0 - float(profile.counts[IDLE_S].sum()) / (len(profile.processors) * profile.actual_s)
+    if profile.has_measure("wall_s") or len(profile.processors) == 1:
+        return 1.0
+    return compute_share(source.sum_measure("cpu_s"), len(profile.processors) * profile.actual_s)
+
+
 VALUES: Final[dict[str, Compute]] = {
     "run.wall_s": lambda source: source.profile.actual_s,
     "run.ranks": lambda source: len({processor.rank for processor in source.profile.processors}),
@@ -157,6 +178,8 @@ VALUES: Final[dict[str, Compute]] = {
     "run.iterations": _run_iterations,
     "run.bound_threads": _bound_threads,
     "omp.confined_s": _confined_seconds,
+    "run.used_share": _used_share,
+    "run.undivided_parts": _undivided_parts,
     "run.has_mpi": partial(_has_paradigm, "mpi"),
     "run.has_openmp": partial(_has_paradigm, "openmp"),
     "run.idle_threads_share": _idle_thread_share,

@@ -159,11 +159,18 @@ class _Collector:
         """Return the facts and the parts of the gaps at a site."""
         values = {**run.values, **self._compute_values("phase", self._make_source(place.phases, place.family))}
         phases = list(place.phases)
-        seconds = [float(share[phases].sum()) for share in self.shares]
+        seconds = [
+            gap.seconds if self._holds_whole(gap) else float(share[phases].sum())
+            for gap, share in zip(self.gaps, self.shares, strict=True)
+        ]
         computed = float(self.seconds.sum())
         share = float(self.seconds[phases].sum()) / computed if computed > 0 else 1.0
         bounds = [self._bound_seconds(name, phases) for name in self.bounds]
         return self._make_site(place, values, seconds, bounds, share)
+
+    def _holds_whole(self, gap: Gap) -> bool:
+        """Return whether all of a gap is at the only site: of a run without phases nobody knows what lies outside."""
+        return len(gap.members) > 1 and not self.profile.has_phases
 
     def _make_source(self, phases: tuple[int, ...], family: tuple[int, ...]) -> FactSource:
         causes = self.profile.causes

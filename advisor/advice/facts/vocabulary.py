@@ -56,6 +56,11 @@ _RUN: Final = (
     """),
     *parse_facts("delay.taken_s cores", _TRACE,
         "run.others_share | share | what the machine's cores did for other programs / (cores * run time)"),
+    *parse_facts("cpu_s", _TRACE,
+        "run.used_share | share | CPU seconds / (cores * run time) where nothing but such a sum tells, else 1"),
+    *parse_facts("parameters", _TRACE, """
+        run.undivided_parts | ratio | least of independent parts (k-points) and ranks / groups that work on such parts
+    """),
     *parse_facts("paradigms", _TRACE, """
         run.has_mpi    | yes/no | the program calls MPI
         run.has_openmp | yes/no | the program has parallel regions of OpenMP
@@ -69,6 +74,7 @@ _LOAD: Final = (
     *parse_facts("wall_s wait_s sync_s", _TRACE, """
         phase.imbalance       | ratio | max over processors of work / mean over processors
         phase.rank_imbalance  | ratio | the same over ranks, each with the mean of its threads
+        phase.untold_imbalance | ratio | the same where no call was recorded; 1 where calls or phases were
         phase.first_rank_ratio | ratio | work of the first rank / mean of the other ranks, each with its threads' mean
         phase.dynamic_ratio   | ratio | sum over iterations of the max over processors / max over processors of the sum
         phase.slowest_rank_persistence | share | iterations where the rank (or thread) slowest overall is slowest
@@ -274,6 +280,7 @@ _DEVICE: Final = (*parse_facts("devices", _DEVICES, """
     device.small_grid_share   | share  | seconds in kernels with fewer blocks than multiprocessors / in all
     device.low_occupancy_share | share | seconds in full kernels with less than 25 % of the warps that fit / in all
     device.spill_share        | share  | seconds in kernels whose threads need local memory / in all
+    device.longest_kernel_share | share | seconds of the one launch that takes longest / in all kernels
     device.compute_streams    | count  | streams that hold 5 % of a device's kernels' seconds, the most of any device
     device.concurrent_share   | share  | time in which a device runs several kernels / in which it runs any
     device.graph_kernel_share | share  | kernels that the launch of a graph started / all whose launch is known

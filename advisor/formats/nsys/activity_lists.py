@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Final
 
+from advisor.formats.decimal_commas import use_points
 from advisor.formats.plain_text import read_plain_text
 from advisor.model.errors import InputError
 from advisor.model.records import Note
@@ -31,7 +32,7 @@ _NUMBER: Final = re.compile(r"(\d{1,18}(?:\.\d{1,12})?(?:[eE][-+]?\d{1,2})?)([a-
 _SPACES: Final = re.compile(r"\s{2,}")
 _RULE: Final = re.compile(r"\s*-+(?: +-+)*\s*$")
 #: A run of nvprof's columns ends at a blank line, or where the next process begins.
-_END: Final = re.compile(r"\s*$|==\d+==")
+_END: Final = re.compile(r"\s*$|==\d+==|Report file ")
 #: A kernel's number behind its name, by which nvprof links it to its call.
 _LINK: Final = re.compile(r" \[(\d{1,15})\]$")
 _FAULTS: Final = "page faults"
@@ -79,7 +80,7 @@ class _Columns:
 
 def read_device_trace(path: Path) -> DeviceTrace:
     """Return what the lists in the file at ``path`` hold; raises ``InputError`` with the line of what is damaged."""
-    text = read_plain_text(path)
+    text = use_points(read_plain_text(path))
     builder = DeviceTraceBuilder()
     builder.begin_process()
     lists = _ListReader(text, builder)

@@ -40,13 +40,23 @@ def _is_report(path: Path) -> bool:
     )
 
 
+def _start_together(reports: list[Path]) -> bool:
+    """Return whether reports may be of one run's processes: sessions that begin long apart are runs of their own."""
+    from advisor.formats.nsys.report import read_start_s
+    from advisor.formats.rank_files import WINDOW_S
+
+    starts = [start for report in reports if (start := read_start_s(report)) is not None]
+    return len(starts) < len(reports) or max(starts) - min(starts) <= WINDOW_S
+
+
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
     """Return 1 for an exported report, and a little less for a directory with several."""
     if path.is_dir() and is_report_folder(path):
         return 1.0
     if path.is_dir():
-        return 0.95 if len(list_reports(path)) > 1 else None
+        reports = list_reports(path)
+        return 0.95 if len(reports) > 1 and _start_together(reports) else None
     if not path.is_file():
         return None
     if _is_report(path):

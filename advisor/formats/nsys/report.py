@@ -48,6 +48,16 @@ def list_tables(path: Path) -> set[str]:
         return set()
 
 
+def read_start_s(path: Path) -> float | None:
+    """Return when the session of a report began, in seconds since 1970; None where it does not tell."""
+    try:
+        with closing(open_database(path)) as database:
+            found = database.execute("SELECT utcEpochNs FROM TARGET_INFO_SESSION_START_TIME").fetchone()
+    except sqlite3.Error:
+        return None
+    return 1e-9 * found[0] if found and isinstance(found[0], int) else None
+
+
 def read_device_trace(files: Sequence[Path]) -> DeviceTrace:
     """Return the run that these reports hold; each process is a rank. Raises ``InputError`` for what is damaged."""
     builder = DeviceTraceBuilder()

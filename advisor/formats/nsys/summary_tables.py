@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.formats.decimal_commas import use_points
 from advisor.formats.plain_text import read_plain_text
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Processor
@@ -65,7 +66,7 @@ class _Activity:
 
 def read_summary(path: Path) -> Profile:
     """Return the activities of the devices; raises ``InputError`` with the line of what is damaged."""
-    text = read_plain_text(path)
+    text = use_points(read_plain_text(path))
     found = (
         list(_parse_nvprof(text))
         or list(_parse_nvprof_cells(text))

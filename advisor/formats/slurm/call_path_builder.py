@@ -64,9 +64,12 @@ def _describe_account(account: JobAccount, cpu_s: float) -> Iterator[Note]:
     if account.cores > 1 and share < _UNUSED:
         how = f"start the program on all cores (srun, OMP_NUM_THREADS) or ask for fewer; what it waits for: {_RUN}"
     memory = "" if account.memory is None else f", at most {format_bytes(account.memory)} in memory of a task"
-    yield Note("job account", f"{used}{memory}")
-    yield Note(RANKS_ADDED_UP, f"{used}; how its CPU time is spread over them cannot be told", 0.4, how)
-    text = "processes of MPI poll while they wait, which is CPU time: computation is at most what is shown"
-    yield Note(HIDDEN, text, 0.1, _RUN)
+    which = "" if not account.others else f"; of {account.others + 1} jobs it is the one whose cores were idle longest"
+    yield Note("job account", f"{used}{memory}{which}")
+    if account.cores > 1:
+        yield Note(RANKS_ADDED_UP, f"{used}; how its CPU time is spread over them cannot be told", 0.25, how)
+    if share >= _UNUSED:  # who polls is on a core all the time
+        text = "processes of MPI poll while they wait, which is CPU time: computation is at most what is shown"
+        yield Note(HIDDEN, text, 0.1, _RUN)
     if account.state and not account.state.startswith(("COMPLETED", "RUNNING")):
         yield Note("failed", f"the job ended as {account.state[:40]}", 0.1)

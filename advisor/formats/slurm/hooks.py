@@ -24,12 +24,12 @@ def advisor_sniff(path: Path) -> float | None:
     head = read_ends(path)[:HEAD]
     if all(mark in head for mark in SEFF):
         return 0.9
-    if b"|Elapsed" not in head and b"Elapsed|" not in head:
+    if b"Elapsed" not in head or b"TotalCPU" not in head or b"JobID" not in head:
         return None
     from advisor.formats.job_accounts import has_sacct_head
 
     lines = head.decode("utf-8", "replace").split("\n")[:50]
-    return 0.9 if any(has_sacct_head(line) for line in lines) else None
+    return 0.9 if any(has_sacct_head(*pair) for pair in zip(lines, (*lines[1:], ""), strict=True)) else None
 
 
 def read_call_paths(path: Path) -> CallPaths:

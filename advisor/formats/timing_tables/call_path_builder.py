@@ -53,6 +53,7 @@ _SHARE: Final = 0.02
 #: From this share of the run on it matters how much longer one rank is in a row than another.
 _WIDE: Final = 0.01
 _SLACK_S: Final = 2e-2
+_TRACE_THREADS: Final = "OMP_NUM_THREADS={threads} scorep …"
 _TRACE: Final = 'mpirun -n {ranks} eztrace -t "openmpi posixio" ./PROGRAM'
 
 
@@ -217,8 +218,12 @@ def _describe_ranks(table: TimingTable, ranks: int, spread: bool) -> Iterator[No
         yield Note(RANKS_ADDED_UP, text, 0.2, trace)
     elif ranks > 1 and not spread:
         tells_io = table.first_rank and any(row.role == Role.IO and row.mean_s > 0 for row in table.rows)
-        tells = tells_io or not math.isnan(table.off_core_share) or not math.isnan(_find_communication(table))
+        shares = (table.off_core_share, table.idle_share, _find_communication(table))
+        tells = tells_io or not all(math.isnan(share) for share in shares)
         yield Note(RANKS_ADDED_UP, _describe_one_column(table), SHARE_KNOWN if tells else NOTHING_KNOWN, trace)
+    elif table.idle_share >= OFF_CORE:
+        text = f"{_describe_threads(table)}: which of them, and in which rows, is not known"
+        yield Note(RANKS_ADDED_UP, text, SHARE_KNOWN, _TRACE_THREADS.format(threads=table.threads))
     roles = [classify_row(row.name) if row.role is None else row.role for row in table.rows]
     calls = [
         row
@@ -235,9 +240,15 @@ def _describe_ranks(table: TimingTable, ranks: int, spread: bool) -> Iterator[No
     elif table.hides_waiting and ranks > 1:
         text = "timers of a program's own parts hold what it waits in calls of MPI below them: that counts as work here"
         yield Note(HIDDEN, text, 0.1, trace)
-    if table.threads > 1:
+    if table.threads > 1 and not nothing_known and not table.idle_share >= OFF_CORE:
         text = f"each rank ran {table.threads} threads, and what they wait for each other counts as work of the rank"
-        yield Note(HIDDEN, text, 0.1, f"OMP_NUM_THREADS={table.threads} scorep …")
+        yield Note(HIDDEN, text, 0.1, _TRACE_THREADS.format(threads=table.threads))
+
+
+def _describe_threads(table: TimingTable) -> str:
+    """Return on how many cores the threads of the first rank were, in the mean."""
+    used = (1.0 - table.idle_share) * table.threads
+    return f"its {table.threads} threads were on {used:.3g} cores in the mean"
 
 
 def _describe_widest(table: TimingTable) -> str:
@@ -260,16 +271,21 @@ def _describe_one_column(table: TimingTable) -> str:
         known += f", which has no core for {format_share(table.off_core_share)} of the run"
     elif not math.isnan(table.off_core_share):
         known += ", which had a core all the time"
+    if not math.isnan(table.idle_share):
+        known += f"; {_describe_threads(table)}"
     return f"the times are those of the first rank alone{known}: how the work is spread over the others cannot be told"
 
 
 def _find_communication(table: TimingTable) -> float:
-    """Return what the mean (else: the first) rank communicates, NaN where rows that communicate do not stand apart."""
-    if table.hides_waiting or not math.isnan(table.communication_s):
+    """Return what the mean (else: the first) rank communicates, NaN where rows that communicate do not stand apart.
+
+    Where other rows hide waiting it is the least that it may be.
+    """
+    if not math.isnan(table.communication_s):
         return table.communication_s
     roles = [classify_row(row.name) if row.role is None else row.role for row in table.rows]
     own = [row.mean_s for row, role in zip(table.rows, roles, strict=True) if role in CALLS and row.parent < 0]
-    return sum(own) if own else math.nan
+    return sum(own) if own and (sum(own) > 0 or not table.hides_waiting) else math.nan
 
 
 def _check_times(table: TimingTable) -> Iterator[Note]:

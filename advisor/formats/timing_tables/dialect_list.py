@@ -45,6 +45,7 @@ DIALECTS: Final = (
     Dialect("GROMACS", b"R E A L   C Y C L E   A N D   T I M E   A C C O U N T I N G", "gromacs"),
     Dialect("TinyProfiler", b"TinyProfiler total time across processes [min...avg...max]: ", "tiny_profiler"),
     Dialect("IPM", b"##IPMv", "ipm_banner"),
+    Dialect("PyTorch", b"    Self CPU %      Self CPU   CPU total %     CPU total  CPU time avg ", "torch_table"),
     Dialect("Kokkos Tools", b"BEGIN KOKKOS PROFILING REPORT:", "kokkos"),
     Dialect("PETSc", b"<petscroot>", "petsc_xml"),
     Dialect("PETSc", PETSC_COLUMNS, "petsc_csv"),

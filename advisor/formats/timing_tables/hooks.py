@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
 from advisor.model.errors import InputError
+from advisor.model.records import DEVICES_UNSEEN
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,4 +74,5 @@ def advisor_read(path: Path) -> Profile:
         first_rank=table.first_rank,
         communication_share=share,
         off_core_share=table.off_core_share,
+        idle_share=math.nan if any(note.name == DEVICES_UNSEEN for note in table.notes) else table.idle_share,
     )

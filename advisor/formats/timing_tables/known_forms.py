@@ -27,6 +27,11 @@ FORMS: Final = (
         rows=("{name} {least} ({_}) {mean} ({calls}) {most} ({_}) {_} ({_})", "{name} {mean} ({calls})"),
     ),
     TableForm(
+        tool="Caliper", language="cxx", marker=b"Min time/rank Max time/rank Avg time/rank Time %",
+        begin="Path Min time/rank Max time/rank Avg time/rank Time %…", nesting="apart",
+        rows=("{name} {least} {most} {mean} {share} …", "{name} {least} {most} {mean} {share}"),
+    ),
+    TableForm(
         tool="deal.II", language="cxx", marker=b"| Total wallclock time elapsed ",
         begin="| Total wallclock time elapsed …", end="+----…",
         rows=(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from advisor.model.records import OWN_ADVICE, Note
+from advisor.model.records import OLDER_BUILD, OWN_ADVICE, Note
 
 if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
@@ -42,5 +42,6 @@ def find_own_advice(text: PlainText) -> tuple[Note, ...]:
     supported, built = text.find_match(_SUPPORTED), text.find_match(_BUILT)
     if supported and built and text.find_match(_OTHER_HARDWARE):
         level = supported[1]
-        told.append(f"compiled for {built[1]}, but the processors have {level}: build it with -DGMX_SIMD={level}")
+        words = f"compiled for {built[1]}, but the processors have {level}: build it with -DGMX_SIMD={level}"
+        return (*(Note(OWN_ADVICE, words) for words in told), Note(OLDER_BUILD, words))
     return tuple(Note(OWN_ADVICE, words) for words in told)

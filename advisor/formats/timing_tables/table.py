@@ -65,7 +65,7 @@ class TimingTable:
     rows that are not communication by name may wait in calls of MPI all the same; ``averages_ranks`` whether seconds of
     single ranks are means over ranks of a kind. ``first_rank`` is whether the times are those of the first rank alone,
     ``communication_s`` what it (else: the mean rank) communicates or waits below the rows, NaN where that is not known.
-    ``cpu_s`` is how long that rank was on a core in all, NaN where that is not known or where threads add up.
+    ``cpu_s`` is how long that rank was on a core in all, all of its ``threads`` added up; NaN where that is not known.
     ``counts`` are those of all ranks and rows together. ``command`` is the command line that was timed as a whole.
     """
 
@@ -101,7 +101,14 @@ class TimingTable:
         MPI polls while it waits, so this is time for disks, for other programs, or for ranks on the same core. Where
         nobody knows how many processes there were, their CPU times add up: that one had a core does not show.
         """
-        if not self.first_rank or self.ranks == 1 or math.isnan(self.cpu_s):
+        if not self.first_rank or self.ranks == 1 or self.threads > 1 or math.isnan(self.cpu_s):
             return math.nan
         share = max(1.0 - self.cpu_s / self.wall_s, 0.0)
         return share if self.ranks is not None or share >= OFF_CORE else math.nan
+
+    @property
+    def idle_share(self) -> float:
+        """The share of the run for which the threads of the first rank were on no core; NaN where that is not known."""
+        if self.threads == 1 or math.isnan(self.cpu_s):
+            return math.nan
+        return max(1.0 - self.cpu_s / (self.threads * self.wall_s), 0.0)

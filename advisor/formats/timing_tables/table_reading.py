@@ -72,9 +72,10 @@ def parse_table(text: PlainText, form: TableForm) -> TimingTable:
     return TimingTable(
         tool=form.tool, program=_find_word(text, form.program), rows=nested, ranks=ranks, threads=threads or 1,
         wall_s=wall_s, shortest_s=math.nan if whole is None else whole["least"], hides_waiting=form.hides_waiting,
-        first_rank=not spread and not form.averages, language=form.language, run=_find_word(text, form.run),
+        first_rank=ranks != 1 and not spread and not form.averages, language=form.language,
+        run=_find_word(text, form.run),
         started=_find_word(text, form.started) or None, notes=(*notes, *_check_end(text, form, lines)),
-        cpu_s=cpu_s if cpu_s is not None and (threads or 1) == 1 and cpu_s <= wall_s * _SLACK else math.nan,
+        cpu_s=cpu_s if cpu_s is not None and cpu_s <= (threads or 1) * wall_s * _SLACK else math.nan,
     )  # fmt: skip
 
 
@@ -137,6 +138,8 @@ def _find_wall(text: PlainText, form: TableForm, lines: Sequence[_Line], whole: 
         return max(value for value in (whole["mean"], whole["most"]) if not math.isnan(value))
     inclusive = [value for line in lines for value in (line["inclusive"], line["inclusive_most"]) if value > 0]
     stated = _find_time(text, form.wall, "wall")
+    if not form.wall and form.nesting == "apart" and "share" in lines[0].fields:
+        return sum(line["mean"] for line in lines)  # of which the shares are
     if stated is None and form.wall:
         raise InputError(text.path, f"the output ends before the run time of {form.tool}")
     return max(stated or 0.0, *inclusive) if inclusive else stated

@@ -11,7 +11,7 @@ from advisor.trace.devices.collectives import find_waiting
 from advisor.trace.devices.events import Activity, CallRole, Direction
 from advisor.trace.devices.intervals import merge_intervals
 from advisor.trace.devices.kernel_facts import compute_kernel_facts, find_fusible, measure_loading
-from advisor.trace.devices.naming import find_named_calls, match_names
+from advisor.trace.devices.naming import MANAGED, find_named_calls, match_names
 from advisor.trace.devices.operator_facts import compute_operator_facts, measure_element_reads
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ LARGE_B: Final = 1 << 20
 #: Facts that only the reader of a trace can count (``DeviceTraceBuilder.add_count``).
 COUNTED: Final = ("page_faults", "processes_per_device")
 _BETWEEN_TWO: Final = re.compile(r"send_?recv|_send|_recv|\bsend\b|\brecv\b|p2p", re.I)
-_MANAGED: Final = re.compile(r"managed|unified|\buvm\b", re.I)
 #: Kernels of matrix units by their instructions; inputs of 8 and 4 bits, and bfloat16, have no others.
 _TENSOR: Final = re.compile(
     r"tensorop|16816|1688|884|16832|hmma|imma|wgmma|wmma|xmma|mfma|_MI\d+x\d+|umma|nvjet|mma_atom|fp[48]|e4m3|e5m2"
@@ -149,7 +148,7 @@ def _copy_facts(trace: DeviceTrace) -> dict[str, float]:
     found["round_trips_per_kernel"] = min(to_device, to_host) / max(kernels, 1)
     found |= _find_upload_ratio(trace, length)
     managed = acts.kind == Activity.COPY
-    managed &= match_names(trace, _MANAGED)[acts.name]
+    managed &= match_names(trace, MANAGED)[acts.name]
     found["migration_share"] = float(length[managed].sum()) / len(trace.devices) / trace.length_s
     found |= _find_copy_spread(trace, length)
     if not copies.any():

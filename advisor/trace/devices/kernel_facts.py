@@ -38,6 +38,7 @@ def compute_kernel_facts(trace: DeviceTrace) -> dict[str, float]:
     low = (occupancy >= 0) & (occupancy < LOW_OCCUPANCY_PPM) & ~small
     found |= _share_of_known("low_occupancy_share", low, occupancy >= 0, length)
     found |= _share_of_known("spill_share", local > 0, local >= 0, length)
+    found["longest_kernel_share"] = float(length.max() / length.sum())
     found |= _stream_facts(trace, kernels, length)
     linked = acts.call[kernels] >= 0
     if linked.any():

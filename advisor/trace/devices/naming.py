@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from advisor.model.records import BoolArray, IntArray
     from advisor.trace.devices.events import DeviceTrace
 
+#: Copies of managed memory, by the names that tools give them.
+MANAGED: Final = re.compile(r"managed|unified|\buvm\b", re.I)
 _RUNTIME: Final = re.compile(r"(cuda|hip|hsa_|nvrtc|hiprtc|mtia|xpu|__hip|__cuda|ze[A-Z]|cu[A-Z]|omp_target|acc_)")
 _PATTERNS: Final = (
     (CallRole.SYNCHRONIZE, r"Synchronize(_v\d+|_ptsz)?$|^hsa_signal_wait|^acc_wait|taskwait|Sync$|_synchronize$"),

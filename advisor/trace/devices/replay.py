@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.trace.devices.changes import CHANGES
+from advisor.trace.devices.events import Activity
 from advisor.trace.devices.graph_timer import GraphTimer
+from advisor.trace.devices.naming import MANAGED, match_names
 from advisor.trace.devices.run_graph import GRAPH_CALLS, build_graph
 
 if TYPE_CHECKING:
     from advisor.model.devices import DeviceGain
-    from advisor.model.records import FloatArray
+    from advisor.model.records import BoolArray, FloatArray
     from advisor.trace.devices.events import DeviceTrace
     from advisor.trace.devices.run_graph import RunGraph
 
@@ -27,6 +29,10 @@ _FAITHFUL: Final = 0.01
 
 def replay_changes(trace: DeviceTrace, waiting_until_s: FloatArray) -> tuple[DeviceGain, ...]:
     """Return what each change would have won; nothing where the run is too long or can't be reproduced."""
+    apart = ~_find_migrations(trace)
+    acts = trace.activities
+    kept = {each.name: getattr(acts, each.name)[apart] for each in fields(acts)}
+    trace, waiting_until_s = replace(trace, activities=replace(acts, **kept)), waiting_until_s[apart]
     feeding = np.isin(trace.calls.role, GRAPH_CALLS)
     if int(feeding.sum()) + len(trace.activities.start_s) > MOST_EVENTS:
         return ()
@@ -38,6 +44,16 @@ def replay_changes(trace: DeviceTrace, waiting_until_s: FloatArray) -> tuple[Dev
 
     gains = (change(trace, graph, _Timer(graph, timer, length).compute_gain) for change in CHANGES)
     return tuple(found for found in gains if found.high_s > 0)
+
+
+def _find_migrations(trace: DeviceTrace) -> BoolArray:
+    """Return which copies of managed memory no call asked for.
+
+    A kernel or the host faulted, whose seconds hold them: they take no time of their own, and move with it.
+    """
+    acts = trace.activities
+    found: BoolArray = (acts.kind == Activity.COPY) & match_names(trace, MANAGED)[acts.name] & (acts.call < 0)
+    return found
 
 
 class _Timer:

@@ -17,6 +17,14 @@ if TYPE_CHECKING:
 
 _TITLE: Final = re.compile(r"\s*R E A L   C Y C L E   A N D   T I M E   A C C O U N T I N G")
 _ON: Final = re.compile(r"On (\d{1,9}) MPI ranks?(?: doing PP)?(?:, each using (\d{1,9}) OpenMP threads)?")
+#: Before 5.0 ranks were nodes, and their number stood in the rows alone; before 4.6 seconds stood behind cycles.
+_OLD: Final = re.compile(
+    r" *Computing: +Nodes(?: +Th\.)? +(?:Number|Count) +(?:(G-Cycles +Seconds)|(?:Seconds|Wall t \(s\)) +G-Cycles) +%"
+)
+_OLD_ROW: Final = re.compile(
+    r" (\S.{0,21}?)(?: \*)? {2,}(\d+)(?: +(\d+))?(?: +(\d+))? +(\d+\.\d+) +(\d+\.\d+) +(\d+\.\d+)$"
+)
+_OLD_ROWS: Final = 40
 _ON_PME: Final = re.compile(r" *(?:on|and) (\d{1,9}) MPI ranks? doing PME")
 _RULE: Final = re.compile(r"-{20,}$")
 _ROW: Final = re.compile(r" (\S.{0,21}?)( \*)? {2,}(?:(\d+) +(\d+) +(\d+) +)?([\d.]+) +([\d.]+) +([\d.]+)$")
@@ -31,7 +39,7 @@ _INSIDE_PME: Final = "Wait PME GPU"
 _ONLY_WAITS: Final = "PME wait for PP"
 #: In which a rank waits for what its own device computes.
 _FOR_DEVICE: Final = re.compile(r"Wait (?:\w+ )?GPU\b")
-_FINISHED: Final = re.compile(r"Finished mdrun on rank \d+ ")
+_FINISHED: Final = re.compile(r"Finished mdrun on (?:rank|node) \d+ ")
 _ROLES: Final = {
     "Comm. coord.": Role.COMM_OTHER, "Wait + Comm. F": Role.COMM_OTHER, "DD comm. load": Role.COMM_OTHER,
     "DD comm. bounds": Role.COMM_OTHER, "Comm. energies": Role.COMM_OTHER, "Send X to PME": Role.COMM_OTHER,
@@ -48,6 +56,7 @@ def parse(text: PlainText) -> TimingTable:
     title = text.find_line(_TITLE)
     if title is None:
         raise InputError(text.path, "the log ends before the accounting of times")
+    text = _renew_rows(text, title)
     on = text.find_line(_ON, title, title + 4)
     found = None if on is None else _ON.match(text.lines[on])
     if on is None or found is None:
@@ -72,6 +81,39 @@ def parse(text: PlainText) -> TimingTable:
     )  # fmt: skip
 
 
+def _renew_rows(text: PlainText, title: int) -> PlainText:
+    """Return the log with the table at ``title`` as GROMACS prints it since 5.0; as it is where it has that form."""
+    head = text.find_line(_OLD, title, title + 4)
+    if head is None:
+        return text
+    behind = bool((found := _OLD.match(text.lines[head])) and found[1])
+    lines, ranks, threads = list(text.lines), 1, 1
+    totals = [cells for _, cells in text.find_matches(_OLD_ROW, head, head + _OLD_ROWS) if cells[1] == "Total"]
+    cycle_s = _find_cycle(totals[0], behind=behind) if totals else 0.0
+    for line in range(head + 1, len(lines)):
+        cells = _OLD_ROW.match(lines[line])
+        if cells is None and not _RULE.match(lines[line]):
+            break
+        if cells is None:
+            continue
+        seconds, cycles = (cells[6], cells[5]) if behind else (cells[5], cells[6])
+        seconds = f"{float(cycles) * cycle_s:.3f}" if cycle_s else seconds  # of which tenths are printed
+        if cells[1] == "Total":
+            lines[line] = f" Total {'':30} {seconds} {cycles} {cells[7]}"
+            continue
+        each, calls = (cells[3], cells[4]) if cells[4] else ("1", cells[3] or "1")
+        ranks, threads = max(ranks, int(cells[2])), max(threads, int(each))
+        lines[line] = f" {cells[1]:22}  {cells[2]} {each} {calls} {seconds} {cycles} {cells[7]}"
+    lines[head] = f"On {ranks} MPI ranks, each using {threads} OpenMP threads"
+    return replace(text, lines=tuple(lines))
+
+
+def _find_cycle(total: re.Match[str], *, behind: bool) -> float:
+    """Return how long 10^9 cycles of all ranks take."""
+    seconds, cycles = (float(total[6]), float(total[5])) if behind else (float(total[5]), float(total[6]))
+    return seconds / cycles if cycles > 0 else 0.0
+
+
 def _parse_rows(text: PlainText, start: int) -> tuple[list[TimingRow], float, set[str], int]:
     """Return the rows of the main table, the seconds of its sum, the rows of ranks for PME alone, and the last line."""
     first = text.find_line(_RULE, start)
@@ -90,7 +132,7 @@ def _parse_rows(text: PlainText, start: int) -> tuple[list[TimingRow], float, se
             if not apart:  # what ranks do that compute forces as well is the run less its other rows
                 rows = [row for row in rows if row.name != _ONLY_WAITS]
             together = sum(row.mean_s for row in rows if row.name not in apart)
-            slack = 1e-3 * len(rows)
+            slack = 10.0 ** -len(found[6].partition(".")[2]) * len(rows)
             if apart and together > _OFF * seconds + slack:
                 rows = [row for row in rows if not row.name.startswith(_INSIDE_PME)]
                 together = sum(row.mean_s for row in rows if row.name not in apart)

@@ -27,6 +27,8 @@ _PROGRAM: Final = re.compile(
 _RANKS: Final = re.compile(r" +Parallel version \((?:MPI|MPI & OpenMP)\), running on +(\d{1,9}) process")
 _TASKS: Final = re.compile(r" +Number of MPI processes: +(\d{1,9})$")
 _THREADS: Final = re.compile(r" +Threads/MPI process: +(\d{1,9})$")
+_POINTS: Final = re.compile(r" +number of k points= +(\d{1,7})\b")
+_POOLS: Final = re.compile(r" +K-points division: +npool += +(\d{1,7})$")
 _TIME: Final = r"((?: *\d+d *\d+h *\d+m| *\d+h *\d+m| *\d+m *[\d.]+s| *[\d.]+s))"
 _ROW: Final = re.compile(
     rf" {{4,6}}(\S.{{0,60}}?) *:{_TIME} CPU(?: time,)?{_TIME} WALL(?: time| \( *(\d+|\*+) calls\))?\s*$"
@@ -63,8 +65,15 @@ def parse(text: PlainText) -> TimingTable:
         ranks=ranks, threads=threads, language="fortran",
         started=f"{found[2]} {found[3]}" if found[2] else None, hides_waiting=True,
         first_rank=True, communication_s=parallel_s if 0 < parallel_s <= wall_s else math.nan,
-        cpu_s=_find_cpu_seconds(text, found[1]) if threads == 1 else math.nan,
+        cpu_s=_find_cpu_seconds(text, found[1]),
+        parameters=_find_groups(text),
     )  # fmt: skip
+
+
+def _find_groups(text: PlainText) -> dict[str, float]:
+    """Return how many k-points there are, and how many groups of ranks (pools) work on them at the same time."""
+    points = _find_number(text, _POINTS)
+    return {} if points is None else {"k-points": points, "k-point groups": _find_number(text, _POOLS) or 1}
 
 
 def _find_number(text: PlainText, pattern: re.Pattern[str]) -> int | None:

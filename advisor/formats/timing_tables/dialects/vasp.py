@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +19,7 @@ _RANKS: Final = re.compile(
 )
 _GROUPS: Final = re.compile(r" *distrk: +each k-point on +(\d{1,9}) cores, +(\d{1,9}) groups")
 _BANDS: Final = re.compile(r" *distr: +one band on +\S+= *(\d{1,9}) cores, +(\d{1,9}) groups")
+_PARTS: Final = re.compile(r" *k-points +NKPTS = *(\d{1,7}) ")
 #: Up to 5.2 what is called CPU time is the time that passed.
 _ROW: Final = re.compile(r" *(\S.{0,9}?): +(?:cpu|VPU) time *([\d.]+): (?:real|CPU) time *([\d.]+) *$")
 _TIMED: Final = re.compile(r" *\S.{0,9}: .{0,3}(?:cpu|VPU) time|.{10,30}: (?:real|CPU) time")
@@ -55,11 +55,15 @@ def parse(text: PlainText) -> TimingTable:
         rows.append(TimingRow(NOT_ON_CORE, wall_s - cpu_s, role=Role.OS, calls=1))
     _, nested, notes = nest_timers(rows, wall_s)
     date = text.find_match(_DATE)
-    parameters = {"k-point groups": groups and int(groups[2]), "ranks on a band": bands and int(bands[1])}
+    parts = text.find_match(_PARTS)
+    parameters = {
+        "k-points": parts and int(parts[1]), "k-point groups": groups and int(groups[2]),
+        "ranks on a band": bands and int(bands[1]),
+    }  # fmt: skip
     return TimingTable(
         tool="VASP", program="vasp", wall_s=wall_s, rows=nested or (TimingRow("job", wall_s, calls=1),),
         ranks=count, threads=threads, hides_waiting=True, first_rank=True, language="fortran",
-        cpu_s=cpu_s if threads == 1 else math.nan,
+        cpu_s=cpu_s,
         started=f"{date[1]}-{date[2]}-{date[3]} {date[4]}" if date else None, notes=notes,
         parameters={name: value for name, value in parameters.items() if value},
     )  # fmt: skip
