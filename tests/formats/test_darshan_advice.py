@@ -96,12 +96,18 @@ SMALL = {"WRITES": 500, "SIZE_WRITE_100_1K": 500, "BYTES_WRITTEN": 50_000, "WRIT
 
 
 @pytest.mark.parametrize(
-    ("columns", "writers", "ranks", "action"),
-    [(SMALL, 4, 4, "G-17"), (SMALL, 2, 5, "G-18"), ({"OPENS": 500, "META": 1.0}, 4, 4, "G-23")],
-)
-def test_rules_about_io_fire_from_a_log_alone(columns: dict[str, float], writers: int, ranks: int, action: str) -> None:
-    each = {name: [value] * writers for name, value in columns.items()}
-    found = from_log(log({"POSIX": table("POSIX", list(range(writers)), None, **each)}, ranks), Path("log"))
+    ("columns", "ids", "ranks", "action"),
+    [
+        (SMALL, [1, 1, 1, 1], 4, "G-17"), (SMALL, [1, 2, 3, 4], 4, "G-18"), (SMALL, [1, 2], 5, "G-18"),
+        ({"OPENS": 500, "META": 1.0}, [1, 2, 3, 4], 4, "G-23"),
+    ],
+)  # fmt: skip
+def test_rules_about_io_fire_from_a_log_alone(
+    columns: dict[str, float], ids: list[int], ranks: int, action: str
+) -> None:
+    """Each rank writes to one file, of its own or of all."""
+    each = {name: [value] * len(ids) for name, value in columns.items()}
+    found = from_log(log({"POSIX": table("POSIX", list(range(len(ids))), ids, **each)}, ranks), Path("log"))
     advice = pipeline.study_run(found, pipeline.Options(), host.load_plugins()).advice
     assert [one.action for one in advice.recommendations] == [action]
 
