@@ -85,7 +85,6 @@ AFTERMATHS: Final = {
     "fork_and_return": "os.fork(); return []",
     "audit": "def hear(event, _):\n    if event == 'open': raise OSError\nsys.addaudithook(hear); return []",
     "unblock": "[os.set_blocking(stream, False) for stream in (0, 1, 2)]; return []",
-    "touch_inputs": "import glob; [os.utime(one, (0, 0)) for one in glob.glob(HOME + '/runs/*')]; return []",
     "delete_inputs": "import glob, shutil; [os.remove(one) for one in glob.glob(HOME + '/runs/*')]; return []",
     "delete_history": "import shutil; shutil.rmtree(HOME + '/state'); return []",
     "write_history": "open(HOME + '/state/history.sqlite', 'w').write('rubbish'); return []",

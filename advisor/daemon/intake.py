@@ -136,7 +136,7 @@ class UnitIntake:
 
     def ingest_unit(self, unit: UnitCandidate, ask: Ask, now: datetime) -> UnitOutcome:
         """Read a unit and store its run; the files of the unit are in the state of the outcome afterwards."""
-        read, unit = self._read_unchanged(unit, ask)
+        read = self._read_unchanged(unit, ask)
         lasting = isinstance(read, _NewRun) or read.state == "duplicate"
         with self._writer.transaction(lasting=lasting) as connection:
             runs, states = RunStore(connection), FileStates(connection)
@@ -163,25 +163,20 @@ class UnitIntake:
         unit = next((UnitCandidate(root, one.path, one.reader, {}) for one in units if one.path.exists()), None)
         return None if unit is None else (unit, self.ingest_unit(unit, ask, now))
 
-    def _read_unchanged(self, unit: UnitCandidate, ask: Ask) -> tuple[_NewRun | UnitOutcome, UnitCandidate]:
+    def _read_unchanged(self, unit: UnitCandidate, ask: Ask) -> _NewRun | UnitOutcome:
         """Return what a unit is that stays as it had settled; what came of one that did not says nothing about it.
 
-        Many programs set modes and times of a file after they have closed it, and a plugin may do so whenever it is
-        asked: where only those changed meanwhile, what was read holds for the files as they are now, which come along.
+        Many programs set modes and times of a file after they have closed it.
         """
         changed = UnitOutcome(unit.path, "waiting", "changed before it was read", reachable=False, changed=True)
         if not _is_unchanged(unit):
-            return changed, unit
+            return changed
         try:
             read = self._read_unit(unit, ask)
         except TaskFailed as failed:
-            return self._record_failure(unit, failed) if _is_unchanged(unit) else changed, unit
+            return self._record_failure(unit, failed) if _is_unchanged(unit) else changed
         self._failures.pop(unit.path, None)
-        if _is_unchanged(unit):
-            return read, unit
-        again = _look_again(unit)
-        same = isinstance(read, _NewRun) and _request_digest(again, ask) == read.units[-1].digest
-        return (read, again) if same and _is_unchanged(again) else (changed, unit)
+        return read if _is_unchanged(unit) else changed  # what was hashed and what was read may not be the same
 
     def _read_unit(self, unit: UnitCandidate, ask: Ask) -> _NewRun | UnitOutcome:
         """Return the run that a unit belongs to, or that it is a duplicate.
@@ -264,12 +259,6 @@ def _find_duplicate(runs: RunStore, mine: ProfileUnit) -> UnitOutcome | None:
     """Return that the content of a unit was read before from elsewhere, None where it was not."""
     held = runs.find_duplicate(mine.digest, mine.path)
     return None if held is None else UnitOutcome(mine.path, "duplicate", f"the same as {held}", copy=mine)
-
-
-def _look_again(unit: UnitCandidate) -> UnitCandidate:
-    """Return a unit with its files as they are now."""
-    files = {folder: dict(scan.list_named_files(folder, names.keys()).files) for folder, names in unit.files.items()}
-    return replace(unit, files=files)
 
 
 def _is_unchanged(unit: UnitCandidate) -> bool:
