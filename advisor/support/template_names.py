@@ -7,8 +7,8 @@ from typing import Final
 
 #: Longer names are shortened for people to read.
 LONGEST_NAME: Final = 60
-#: Operators whose angle brackets are none of template arguments.
-_OPERATOR: Final = re.compile(r"\boperator\s*(?:<=>|<<=?|>>=?|->\*?|<=?|>=?)")
+#: A bracket, or an operator whose angle brackets are none of template arguments.
+_BRACKET: Final = re.compile(r"\boperator\s*(?:<=>|<<=?|>>=?|->\*?|<=?|>=?)|[<>]")
 #: A namespace without a name, and what of the same length has neither brackets nor spaces.
 _UNNAMED: Final = ("(anonymous namespace)", "_anonymous_namespace_")
 #: Stands for each character of template arguments; no name holds it.
@@ -21,16 +21,19 @@ def mask_template_arguments(name: str) -> str:
     A namespace without a name gets one, so that the other brackets and spaces are those around the name.
     """
     name = name.replace(*_UNNAMED)
-    protected = {at for found in _OPERATOR.finditer(name) for at in range(*found.span())}
-    depth, masked = 0, []
-    for at, character in enumerate(name):
-        bracket = at not in protected
-        if bracket and character == ">" and depth:
-            depth -= 1
-        masked.append(MASK if depth else character)
-        if bracket and character == "<":
+    depth, begin, parts = 0, 0, []
+    for found in _BRACKET.finditer(name):
+        if found[0] == "<":
+            if not depth:
+                parts.append(name[begin : found.end()])
+                begin = found.end()
             depth += 1
-    return "".join(masked)
+        elif found[0] == ">" and depth:
+            depth -= 1
+            if not depth:
+                parts.append(MASK * (found.start() - begin))
+                begin = found.start()
+    return "".join((*parts, MASK * (len(name) - begin) if depth else name[begin:]))
 
 
 def shorten_name(name: str) -> str:

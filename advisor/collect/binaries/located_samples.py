@@ -25,6 +25,12 @@ class SampledFunction:
     inlined: bool
 
 
+def count_by_address(profile: Profile, image: ElfImage) -> dict[int, int]:
+    """Return the number of samples by address in the program."""
+    places = ((image.to_address(place), count) for place, count in profile.sampled_code)
+    return {address: count for address, count in places if address is not None}
+
+
 def locate_samples(
     profile: Profile, image: ElfImage, debug: ElfImage, found: Mapping[int, Symbol]
 ) -> dict[int, SampledFunction]:
@@ -33,8 +39,7 @@ def locate_samples(
     ``debug`` is the file with the debug information. Code of a function that was inlined into another one belongs to
     the region that is called like it, where there is one. The other function then holds it, if most samples lie there.
     """
-    places = ((image.to_address(place), count) for place, count in profile.sampled_code)
-    sampled = {address: count for address, count in places if address is not None}
+    sampled = count_by_address(profile, image)
     try:
         frames = find_frame_names(debug, sampled) if debug.has_debug_info else {}
     except DAMAGE:

@@ -24,7 +24,7 @@ from advisor.collect.binaries.dwarf_units import DAMAGE
 from advisor.collect.binaries.elf_files import find_debug_file, read_elf
 from advisor.collect.binaries.hot_functions import analyze_function
 from advisor.collect.binaries.inlined_regions import find_enclosing_function, find_line_spans, restrict_loops
-from advisor.collect.binaries.located_samples import locate_samples
+from advisor.collect.binaries.located_samples import count_by_address, locate_samples
 from advisor.collect.binaries.spinning import reclassify_spinning
 from advisor.model.errors import InputError
 from advisor.model.records import Note
@@ -156,8 +156,7 @@ def _find_inlined(
         spans = _keep_inlined(debug, unknown, find_line_spans(debug, unknown))
     except DAMAGE:
         return {}
-    places = ((image.to_address(place), count) for place, count in profile.sampled_code)
-    sampled = [(address, count) for address, count in places if address is not None]
+    sampled = [*count_by_address(profile, image).items()]
     holders = {number: find_enclosing_function(pieces, image, sampled) for number, pieces in spans.items()}
     return {
         number: (symbol, [] if is_outlined(symbol.name) and unknown[number].name.startswith(_BODY) else spans[number])

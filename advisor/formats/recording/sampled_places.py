@@ -95,11 +95,13 @@ def collect_progress(samples: Sequence[ProgramSamples]) -> dict[int, npt.NDArray
     parts = []
     for one in samples:
         cycle_ns = 1e9 * one.thread.process.cycle_s
-        known = (one.rows < len(one.thread.registers)) & (cycle_ns > 0)
+        if not cycle_ns:
+            continue
+        known = one.rows < len(one.thread.registers)
         rows, places = one.rows[known], one.places[known]
         near = np.flatnonzero((np.diff(rows) == 1) & (np.abs(np.diff(places)) <= _NEAR_B))
         for at in (near, near + 1):
-            cycles = (one.thread.samples["cpu_ns"][rows[at]] / cycle_ns if len(at) else np.zeros(0)).astype(np.uint64)
+            cycles = (one.thread.samples["cpu_ns"][rows[at]] / cycle_ns).astype(np.uint64)
             parts.append(np.column_stack((one.thread.registers[rows[at]], cycles, places[at].astype(np.uint64))))
     first, second = (np.concatenate(parts[half::2] or [np.zeros((0, 18), dtype=np.uint64)]) for half in (0, 1))
     pairs = np.stack((first, second), axis=1)

@@ -89,9 +89,9 @@ class _TraceConverter:
         begin = self._begin_times()
         lost = (self._link < 0) & ~np.isin(rows.op, (Op.BURST, Op.FIXED))
         rows.op[lost] = Op.FIXED
-        rows = rows._replace(end_s=wait_in_receives(trace, rows, self._link, begin))
-        spent = np.diff(rows.end_s, prepend=0.0)
-        spent[rows.first[:-1]] = rows.end_s[rows.first[:-1]] - begin
+        spent = _measure_rows(rows, begin)
+        rows = rows._replace(end_s=wait_in_receives(trace, rows, self._link, spent))
+        spent = _measure_rows(rows, begin)
         timed = np.isin(rows.op, (Op.BURST, Op.FIXED))
         self._value[timed] = spent[timed]
         return Program(
@@ -207,6 +207,13 @@ class _TraceConverter:
         """Return when each process began, seconds."""
         result: FloatArray = self._trace.time_s[self._trace.first[:-1]]
         return result
+
+
+def _measure_rows(rows: ScannedRows, begin_s: FloatArray) -> FloatArray:
+    """Return how long each row takes (rows,), s; ``begin_s`` is when each process began."""
+    spent: FloatArray = np.diff(rows.end_s, prepend=0.0)
+    spent[rows.first[:-1]] = rows.end_s[rows.first[:-1]] - begin_s
+    return spent
 
 
 def _describe_place(region: TraceRegion) -> str:

@@ -20,21 +20,18 @@ POLLS: Final = frozenset((*PROBES, "MPI_Test", "MPI_Testall", "MPI_Testany", "MP
 USEFUL: Final = 0.1
 
 
-def wait_in_receives(trace: Trace, rows: ScannedRows, links: IntArray, begin_s: FloatArray) -> FloatArray:
+def wait_in_receives(trace: Trace, rows: ScannedRows, links: IntArray, spent_s: FloatArray) -> FloatArray:
     """Return when each row ends (rows,), with polls that find nothing ending at once: the receive behind them waits.
 
-    ``links`` is the message of each row, ``begin_s`` when each process began. As a time of their own polls would last
+    ``links`` is the message of each row, ``spent_s`` how long each took. As a time of their own polls would last
     as long however early the message came.
     """
     named = np.array([*(region.name in POLLS for region in trace.regions), False])
     polls, bursts = named[rows.call] & (rows.op == Op.FIXED), rows.op == Op.BURST
     if not polls.any():
         return rows.end_s
-    filled = rows.first[:-1][np.diff(rows.first) > 0]
-    spent_s = np.diff(rows.end_s, prepend=0.0)
-    spent_s[filled] = rows.end_s[filled] - begin_s[np.diff(rows.first) > 0]
     receives = np.flatnonzero(np.isin(rows.op, (*RECEIVED, Op.SENT)) & (links >= 0))
-    breaks = np.union1d(np.flatnonzero(~polls & ~bursts), filled - 1)
+    breaks = np.union1d(np.flatnonzero(~polls & ~bursts), rows.first[:-1] - 1)
     since = breaks[np.searchsorted(breaks, receives) - 1] + 1
     places = np.flatnonzero(polls)
     place = np.searchsorted(places, since)
@@ -44,7 +41,8 @@ def wait_in_receives(trace: Trace, rows: ScannedRows, links: IntArray, begin_s: 
     since, receives = since[idle], receives[idle]
     idle = computed_s[receives] - computed_s[since] <= USEFUL * (polled_s[receives] - polled_s[since])
     end_s = rows.end_s.copy()
-    for first, last in zip(since[idle].tolist(), receives[idle].tolist(), strict=True):
-        begun = end_s[first] - spent_s[first]
-        end_s[first:last] = begun + computed_s[first + 1 : last + 1] - computed_s[first]
+    first, count = since[idle], receives[idle] - since[idle]
+    moved = np.repeat(first - (np.cumsum(count) - count), count) + np.arange(count.sum())
+    begun_s = end_s[first] - spent_s[first] - computed_s[first]
+    end_s[moved] = np.repeat(begun_s, count) + computed_s[moved + 1]
     return end_s
