@@ -63,8 +63,9 @@ class RecordedThread:
 
     @property
     def used_s(self) -> float:
-        """The CPU seconds that it is known to have used."""
-        return ((self.span.end_cpu_ns or self.span.begin_cpu_ns) - self.span.begin_cpu_ns) / 1e9
+        """The CPU seconds that it is known to have used; where it was killed, up to its last sample."""
+        last_ns = int(self.samples["cpu_ns"][-1:].max(initial=self.span.begin_cpu_ns))
+        return ((self.span.end_cpu_ns or last_ns) - self.span.begin_cpu_ns) / 1e9
 
     @property
     def processor(self) -> int:
