@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from advisor.trace.recordings.processes import Process, ThreadSpan
 
 #: Calls that start threads, or threads and processes, and those that wait for their ends.
-THREAD_STARTS: Final = ("pthread_create", "thrd_create")
-STARTS: Final = (*THREAD_STARTS, "fork")
+STARTS: Final = ("pthread_create", "thrd_create", "fork")
 WAITS_FOR_CHILDREN: Final = ("wait", "wait3", "wait4", "waitpid")
 ENDS: Final = ("pthread_join", "thrd_join", *WAITS_FOR_CHILDREN)
 
