@@ -7,15 +7,17 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from advisor.cli.history_location import locate_default_history, resolve_location
-from advisor.history.access import open_transaction, open_writer, read_history
+from advisor.history.access import open_writer, read_history
 from advisor.history.items import ItemStore
+from advisor.history.marks import mark_stored_item
 from advisor.history.runs import ProfileUnit, RunStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import date
 
-    from advisor.advice.earlier_runs import RunHistory
     from advisor.analysis.comparison import Comparison
+    from advisor.history.history_queries import StoredHistory
     from advisor.history.items import Item
     from advisor.history.location import HistoryLocation
     from advisor.history.runs import RunEntry
@@ -64,9 +66,26 @@ class History:
 
         Raises ``UsageError`` where none fits, or several.
         """
-        with open_transaction(self.folder) as connection:
-            items = ItemStore(connection)
-            items.mark_item(items.find_item(program, item, region), "applied", datetime.now(UTC))
+        mark_stored_item(self.folder, "applied", item, program, region)
+
+    def acknowledge(
+        self, item: str, *, region: str | None = None, program: str | None = None, reason: str | None = None
+    ) -> None:
+        """Say that an item is known: it stays listed, but not as new; raises as ``mark_applied``."""
+        mark_stored_item(self.folder, "acknowledged", item, program, region, reason=reason)
+
+    def suppress(
+        self,
+        item: str,
+        *,
+        region: str | None = None,
+        program: str | None = None,
+        reason: str | None = None,
+        until: date | None = None,
+    ) -> None:
+        """Leave an item out of the advice, for good or up to a day, with a reason; raises as ``mark_applied``."""
+        day = until.isoformat() if until else None
+        mark_stored_item(self.folder, "suppressed", item, program, region, reason=reason, until=day)
 
     def store_run(self, run: Run) -> int:
         """Add a run, and return its number; a run that was read from the same files before is replaced."""
@@ -82,7 +101,7 @@ class History:
         finally:
             writer.close()
 
-    def open_past(self) -> RunHistory:
+    def open_past(self) -> StoredHistory:
         """Return the history as ``load`` takes it in."""
         from advisor.history.history_queries import StoredHistory
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -19,10 +20,10 @@ if TYPE_CHECKING:
     import hatchet
     from matplotlib.figure import Figure
 
-    from advisor.advice.earlier_runs import RunHistory
     from advisor.advice.explaining import Explanation
     from advisor.analysis.comparison import Comparison
     from advisor.extension.host import PluginHost
+    from advisor.history.history_queries import StoredHistory
     from advisor.model.recommendations import Recommendation, Total
     from advisor.model.records import Advice, Bound, Efficiency, Finding, Gap, Grade, Profile, Verdict
     from gapwatch.histories import History
@@ -158,6 +159,26 @@ class Run:
 
         return render_advice_page(self._advice, self.earlier)
 
+    def to_markdown(self) -> str:
+        """Return the comment on a change as ``gapwatch advise --format markdown`` writes it."""
+        from advisor.advice.earlier_runs import find_base
+        from advisor.output.markdown import render_comment
+
+        base = find_base(self._advice, self.earlier)
+        return render_comment(self._advice, base.change if base else None)
+
+    def to_sarif(self, source_root: PathLike | None = None) -> dict[str, Any]:
+        """Return the SARIF log of ``gapwatch advise --format sarif`` as plain data.
+
+        Its places are relative to the checkout at ``source_root``, where that is given.
+        """
+        from advisor.output.sarif import render_sarif
+        from advisor.output.source_tree import open_source_tree
+
+        tree = open_source_tree(None if source_root is None else Path(source_root))
+        document: dict[str, Any] = json.loads(render_sarif(self._advice, tree))
+        return document
+
     def to_columns(self, table: TableName = "gaps") -> Columns:
         """Return a table as lists by column name, which every library of data frames takes; None is unknown."""
         from gapwatch.tables import build_columns
@@ -216,14 +237,15 @@ def load(
 ) -> Run:
     """Read the runs at ``paths`` and return the newest, or the one called ``run``; the older ones are its past.
 
-    The options are those of ``gapwatch advise``; ``history`` adds the runs that it remembers to the past. Raises
-    ``InputError`` for what cannot be read, ``UsageError`` for wrong options, ``DocumentError`` for mistakes in rules
-    or machine models.
+    The options are those of ``gapwatch advise``; ``history`` adds the runs that it remembers to the past, and the state
+    of each item. Raises ``InputError`` for what cannot be read, ``UsageError`` for wrong options, ``DocumentError`` for
+    mistakes in rules or machine models.
     """
     files = _require_paths(paths)
     options = _build_options(machine, order, cores, target, binary, rules, run)
-    study = pipeline.study_newest(files, options, user_folders.load_host(), _open_past(history))
-    return Run(study, files, options)
+    past = None if history is None else history.open_past()
+    study = pipeline.study_newest(files, options, user_folders.load_host(), past)
+    return Run(_update_states(study, past), files, options)
 
 
 def load_runs(
@@ -240,8 +262,9 @@ def load_runs(
     files = _require_paths(paths)
     options = _build_options(machine, order, cores, target, binary, rules, None)
     host: PluginHost = user_folders.load_host()
-    studies = pipeline.iterate_studies(files, options, host, _open_past(history))
-    return [Run(study, study.files or files, options) for study in studies]
+    past = None if history is None else history.open_past()
+    studies = pipeline.iterate_studies(files, options, host, past)
+    return [Run(_update_states(study, past), study.files or files, options) for study in studies]
 
 
 def compare(
@@ -316,5 +339,6 @@ def _check_option(name: str, parse: Callable[[str], T], text: str) -> T:
         raise UsageError(f"{name}: {error}") from error
 
 
-def _open_past(history: History | None) -> RunHistory | None:
-    return None if history is None else history.open_past()
+def _update_states(study: pipeline.Study, past: StoredHistory | None) -> pipeline.Study:
+    """Return the study with the state of each item of its advice, as the history has it."""
+    return study if past is None else replace(study, advice=past.update_item_states(study.advice))

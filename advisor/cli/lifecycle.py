@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from advisor.cli import history_location, output
 
 if TYPE_CHECKING:
-    from advisor.history.dialect import HistoryConnection
-    from advisor.history.items import Item, ItemState
+    from advisor.history.items import ItemState
     from advisor.history.location import HistoryLocation
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -64,40 +63,15 @@ class ItemCommand:
 
         Raises ``StoreError``, and ``UsageError`` where no item fits, or several.
         """
-        from advisor.history.access import open_transaction
-        from advisor.history.items import ItemStore
-        from advisor.model.errors import UsageError
+        from advisor.history.marks import mark_stored_item
         from advisor.output import numbers
         from advisor.output.clean import clean_text
 
-        with open_transaction(place) as connection:
-            items = ItemStore(connection)
-            item = items.find_item(program, name, region)
-            if (self.state, item.state) == ("acknowledged", "resolved"):
-                raise UsageError(f"{item.action} is resolved: the latest run no longer shows it")
-            won_s = (
-                _require_won_seconds(connection, item) if self.state == "applied" and item.state == "resolved" else None
-            )
-            items.mark_item(item, self.state, datetime.now(UTC), reason=reason, until=until, won_s=won_s)
+        item, won_s = mark_stored_item(place, self.state, name, program, region, reason=reason, until=until)
         at = f" at {item.region or item.phase}" if item.region or item.phase else ""
         said = self.reply if won_s is None else f"applied, and gone since; it won {numbers.format_duration(won_s)}"
         more = f" until {until}" if until else ""
         return clean_text(f"{item.action} ({item.title}){at}: {said}{more}")
-
-
-def _require_won_seconds(connection: HistoryConnection, item: Item) -> float:
-    """Return what a resolved item has won; raises ``UsageError`` where the history cannot tell."""
-    from advisor.history.items import compute_resolved_gain
-    from advisor.history.runs import RunStore
-    from advisor.model.errors import UsageError
-
-    won_s = compute_resolved_gain(RunStore(connection), item)
-    if won_s is None:
-        raise UsageError(
-            f"{item.action} is already resolved, and its gain is unknown: the history has no runs "
-            "of the build that showed it and of the next one"
-        )
-    return won_s
 
 
 def _parse_day(text: str) -> str:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import types
 from dataclasses import fields
+from datetime import date
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -216,6 +217,28 @@ def test_runs_of_different_programs_are_not_compared(run: gapwatch.Run) -> None:
     with pytest.raises(gapwatch.AdvisorError, match="at least one run"):
         gapwatch.compare(run, [])
     assert gapwatch.compare(run, run).actual.beyond_noise is None
+
+
+def test_what_is_said_of_an_item_is_kept_and_refused_as_by_the_commands(run: gapwatch.Run, tmp_path: Path) -> None:
+    history = gapwatch.open_history(tmp_path)
+    history.store_run(run)
+
+    def find_item() -> Item:
+        return next(item for item in history.list_items("galaxy") if item.action == "A-28")
+
+    history.acknowledge("A-28", reason="known")
+    assert (find_item().state, find_item().reason) == ("acknowledged", "known")
+    history.suppress("A-28", reason="never", until=date(2199, 1, 31))
+    assert (find_item().state, find_item().until) == ("suppressed", "2199-01-31")
+    assert not [item for item in gapwatch.load(BEFORE, history=history).recommendations if item.state != "suppressed"]
+    with pytest.raises(gapwatch.AdvisorError, match="Z-1"):
+        history.acknowledge("Z-1")
+
+
+def test_a_run_becomes_what_the_command_writes(run: gapwatch.Run) -> None:
+    log = run.to_sarif(ROOT)
+    assert [result["ruleId"] for result in log["runs"][0]["results"]] == [item.action for item in run.recommendations]
+    assert run.recommendations[0].title in run.to_markdown()
 
 
 def test_a_program_is_recorded_and_loaded(tmp_path: Path) -> None:
