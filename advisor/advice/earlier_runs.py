@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
@@ -10,8 +11,6 @@ from advisor.model.errors import StoreError, UsageError
 from advisor.model.run_points import find_differences, is_same_point
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from advisor.analysis.comparison import Comparison
     from advisor.model.recommendations import Recommendation
     from advisor.model.records import Advice, Profile

@@ -6,13 +6,12 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.output.clean import clean_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from advisor.advice.explaining import ExplainedNumber, NumberInput
 
 

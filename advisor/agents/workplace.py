@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor import pipeline
 from advisor.history.history_queries import StoredHistory
-from advisor.history.location import working_folder
+from advisor.history.location import HistoryLocation, working_folder
 from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
     from advisor.extension.host import PluginHost
-    from advisor.history.location import HistoryLocation
     from advisor.model.records import Advice, Profile
     from advisor.model.reports import Report
 

@@ -6,12 +6,11 @@ that would record it. All texts and commands of missing measurements stand in th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from advisor.model.records import Profile, Status
 
 _RANK: Final[dict[Status, int]] = {"measured": 0, "estimated": 1, "modelled": 2, "unavailable": 3}

@@ -7,15 +7,12 @@ Types and finite numbers are the matter of ``contract``; whether what is recorde
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from advisor.model.records import CAUSE_CATEGORIES, MEASURES
+from advisor.model.records import CAUSE_CATEGORIES, MEASURES, Causes, IntArray, Phase, Profile
 from advisor.support.contract import ContractError
-
-if TYPE_CHECKING:
-    from advisor.model.records import Causes, IntArray, Phase, Profile
 
 REGION_LIMIT: Final = 100_000
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,9 +14,6 @@ from advisor.cli import gates, history_location, option_types, output, progress,
 from advisor.cli.next_commands import fill_commands
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
-
     from advisor.advice.earlier_runs import EarlierRuns, RunHistory
     from advisor.model.records import Advice
     from advisor.output.source_tree import SourceTree

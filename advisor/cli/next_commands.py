@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import shutil
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
@@ -18,8 +19,6 @@ from advisor.cli import user_folders
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from advisor.model.records import Advice, Profile
 
 _LAUNCH: Final = re.compile(r"mpirun -n \d+ (?=\S*PROGRAM|valgrind|perf|eztrace|tau_exec|env|likwid)")

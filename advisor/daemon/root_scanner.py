@@ -6,8 +6,10 @@ What a look finds goes to the ledger first, as waiting, and to the files that se
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from math import inf
+from pathlib import Path
 from threading import Condition, Thread
 from time import monotonic, thread_time
 from typing import TYPE_CHECKING, Final
@@ -19,9 +21,6 @@ from advisor.model.errors import StoreError
 from advisor.model.lists import join_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
-    from pathlib import Path
-
     from advisor.daemon.debounce import FileDebouncer
     from advisor.history.access import Writer
 

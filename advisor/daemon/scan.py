@@ -5,15 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from advisor.history.file_states import FileSignature
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from pathlib import Path
-
 
 _KINDS = (
     (stat.S_ISFIFO, "is a pipe"),

@@ -5,25 +5,21 @@ Runs are in order: by program, each with the build before it, and what changed s
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.earlier_runs import EarlierRuns, find_base
 from advisor.history import access
-from advisor.history.file_states import FileStates
+from advisor.history.file_states import FileStates, State
 from advisor.history.history_queries import StoredHistory
-from advisor.history.items import ItemStore
+from advisor.history.items import Item, ItemStore
 from advisor.history.remarks import RemarkStore
-from advisor.history.runs import RunStore
+from advisor.history.runs import RunEntry, RunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.analysis.comparison import Comparison
-    from advisor.history.file_states import State
-    from advisor.history.items import Item
     from advisor.history.location import HistoryLocation
-    from advisor.history.runs import RunEntry
     from advisor.model.records import Advice
 
 

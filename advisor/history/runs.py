@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,13 +11,10 @@ from secrets import randbits
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.history import dialect, run_packing
-from advisor.history.dialect import StoreLost
+from advisor.history.dialect import HistoryConnection, StoreLost
 from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    from advisor.history.dialect import HistoryConnection
     from advisor.model.records import Advice
 
 #: Stands in no path: before the number of a run that was read from one at which another run's content lies now.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from advisor.output import numbers
@@ -27,8 +28,6 @@ from advisor.output.wording import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from advisor.analysis.comparison import Change, Comparison
     from advisor.model.recommendations import HowTo, Recommendation
     from advisor.model.records import Advice

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from advisor.model.lists import join_names
@@ -12,8 +13,6 @@ from advisor.output.text_cells import make_line, pad_text, shorten_all, wrap_tex
 from advisor.output.wording import BASES, COUNTS, EFFORTS, GAPS, describe_how, describe_target
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.text import Text
 
     from advisor.model.recommendations import Effect, Evidence, HowTo, Recommendation

@@ -6,15 +6,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from advisor.output.clean import clean_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 #: A space where a line may end: not the one between a number and its unit, a rank and its number, a name and its value.
 _BREAK = re.compile(r"(?<!\brank)(?<!\bthread)(?<! =) (?!= )(?!(?:%|[mun]?s|[KMGTP]i?B)(?:[,;.:)]|\s|$))")

@@ -10,14 +10,12 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar
+from typing import Final, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 Values = npt.NDArray[np.float64]
 Result = TypeVar("Result")

@@ -7,23 +7,21 @@ between them. What comes of the parts is put together as one process alone does 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 
 import numpy as np
 
 from advisor.trace import attribution_merging, nesting, survey, time_attribution, windows
-from advisor.trace.events import COLUMNS
+from advisor.trace.events import COLUMNS, Trace
 from advisor.trace.windows import Stacks, TraceWindows, WindowPlace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     from advisor.model.records import IntArray
-    from advisor.trace.events import Trace
     from advisor.trace.matching import Collectives, Messages
     from advisor.trace.records import RunSurvey
     from advisor.trace.sharing import SharedWork

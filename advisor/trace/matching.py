@@ -6,23 +6,20 @@ enough; no time is looked at, which is why clocks may be aligned afterwards.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from advisor.trace import locations
-from advisor.trace.events import RECEIVES, SENDS, Kind, Role, are_kinds
-from advisor.trace.nesting import count_previous, have_roles, roles_of_regions, select_recorded
+from advisor.trace.events import RECEIVES, SENDS, Kind, Role, Trace, are_kinds
+from advisor.trace.nesting import Calls, count_previous, have_roles, roles_of_regions, select_recorded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
 
     from advisor.model.records import IntArray
-    from advisor.trace.events import Trace
-    from advisor.trace.nesting import Calls
 
 COLLECTIVE_ROLES = (Role.BARRIER, Role.ALL_TO_ALL, Role.ONE_TO_ALL, Role.ALL_TO_ONE, Role.SCAN)
 

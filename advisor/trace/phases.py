@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from advisor.trace import locations
-from advisor.trace.clocks import correct_process_times
-from advisor.trace.events import Role
+from advisor.trace.clocks import ClockCorrection, correct_process_times
+from advisor.trace.events import Role, Trace
 from advisor.trace.loop_detection import identify_elements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.clocks import ClockCorrection
-    from advisor.trace.events import Trace
     from advisor.trace.matching import Collectives
     from advisor.trace.nesting import Calls
     from advisor.trace.records import RunSurvey

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.support.grouping import sum_by_group
-from advisor.trace.events import Kind, Role
+from advisor.trace.events import Kind, Role, Trace
 from advisor.trace.locations import are_first_threads, locations_of_events, ranks_of_locations
-from advisor.trace.nesting import count_previous, have_roles
+from advisor.trace.nesting import Calls, count_previous, have_roles
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace
-    from advisor.trace.nesting import Calls
 
 TEAM_ROLES = (Role.OMP_PARALLEL, Role.OMP_WORK)
 

@@ -7,6 +7,7 @@ the others, and how far such estimates are off widens the interval. Own method: 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING, Final
@@ -14,15 +15,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor_coupling import intervals, planning
-from advisor_coupling.cases import SECONDS
+from advisor_coupling.cases import SECONDS, Chain, CouplingCase
 from advisor_coupling.intervals import Estimate
 from advisor_coupling.model import TOLERANCE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.model.records import FloatArray
-    from advisor_coupling.cases import Chain, CouplingCase
 
 #: Of more kernels not all orders are tried.
 MOST_KERNELS: Final = 8

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.model.errors import AdvisorError, InputError, PluginError, UsageError
@@ -12,8 +14,6 @@ from advisor_coupling.model import build_case_model
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from advisor.analysis.machines import Machine
     from advisor.extension.commands import CommandServices

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor_coupling import newest, transitions
-from advisor_coupling.arrangements import find_best_order
-from advisor_coupling.cases import Metric
+from advisor_coupling.arrangements import Arrangement, find_best_order
+from advisor_coupling.cases import Chain, Metric
 from advisor_coupling.intervals import Estimate
-from advisor_coupling.model import TOLERANCE, Coupling, build_case_model, judge_coupling
+from advisor_coupling.model import TOLERANCE, CaseModel, Coupling, build_case_model, judge_coupling
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.model.records import Profile
-    from advisor_coupling.arrangements import Arrangement
-    from advisor_coupling.cases import Chain
-    from advisor_coupling.model import CaseModel
     from advisor_coupling.results import ExperimentDocument, Reason
     from advisor_coupling.transitions import CacheLevel
 

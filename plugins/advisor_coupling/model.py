@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from advisor_coupling import algebra, intervals
-from advisor_coupling.cases import SECONDS, Metric
+from advisor_coupling.cases import SECONDS, Chain, CouplingCase, Metric
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
-    from advisor_coupling.cases import Chain, CouplingCase
     from advisor_coupling.intervals import Estimate
 
 Verdict = Literal["destructive", "constructive", "no coupling beyond noise", "too noisy to tell"]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.analysis import machine_rates
 from advisor.model.errors import InputError, UsageError
-from advisor.model.reports import Column, Report, Table, Text
+from advisor.model.reports import Cell, Column, Report, Table, Text
 from advisor.model.units import format_count, format_seconds
 from advisor_processor import finite_cache
 from advisor_processor.compiled import analysis, external_tools, remarks
@@ -15,12 +17,9 @@ from advisor_processor.operations_document import build_document, write_operatio
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from advisor.analysis.machines import Machine
     from advisor.extension.commands import CommandServices
-    from advisor.model.reports import Cell
     from advisor_processor.compiled.analysis import FunctionAnalysis, RunAnalysis
     from advisor_processor.compiled.remarks import Remark
     from advisor_processor.compiled.schedule import LoopSchedule

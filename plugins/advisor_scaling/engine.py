@@ -7,6 +7,7 @@ with what the first round says about the noise.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -16,8 +17,6 @@ from advisor_scaling import posterior, repeats, screening, search, terms
 from advisor_scaling.posterior import SumCandidates
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.extension.commands import Argument
+from advisor.extension.commands import Argument, CommandRegistry, CommandServices
 from advisor.extension.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Mapping, Sequence
 
     from advisor.advice.facts import Fact
-    from advisor.extension.commands import CommandRegistry, CommandServices
     from advisor.model.records import Advice, Finding, Gap, KnownDocument, Profile
     from advisor.model.reports import Report
 

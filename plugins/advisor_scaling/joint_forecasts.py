@@ -9,6 +9,7 @@ series).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,15 +17,12 @@ import numpy as np
 
 from advisor_scaling import forecasts
 from advisor_scaling.collect import BELOW, OUTSIDE, REST, RUN, is_machine_gap
-from advisor_scaling.study import compute_reach, fit_study
+from advisor_scaling.study import MeasuredSeries, ScalingStudy, compute_reach, fit_study
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.model.records import FloatArray, IntArray
     from advisor_scaling.engine import FittedModels
     from advisor_scaling.forecasts import Forecast
-    from advisor_scaling.study import MeasuredSeries, ScalingStudy
 
 #: The model of a run is a sum of few terms, so growth that starts in one of its parts is not in it: with each doubling
 #: beyond what was measured, the logarithm of the run is that much more doubtful than its model says.

@@ -7,20 +7,18 @@ gamma' linear in P (table 3).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.analysis.distributions import student_t_probability
-from advisor.model.reports import Column, Table, Text
+from advisor.model.reports import Column, Part, Table, Text
 from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from advisor.model.records import FloatArray
-    from advisor.model.reports import Part
     from advisor_scaling.study import ScalingStudy
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.extension.commands import Argument
+from advisor.extension.commands import Argument, CommandRegistry, CommandServices
 from advisor.extension.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
 
     from advisor.advice.earlier_runs import AppliedAction
-    from advisor.extension.commands import CommandRegistry, CommandServices
     from advisor.model.records import Finding, Gap, KnownDocument, Profile
     from advisor.model.reports import Report
 

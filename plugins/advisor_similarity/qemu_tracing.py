@@ -17,12 +17,11 @@ from advisor.support.child_process import end_group
 from advisor.support.native_tools import compile_library, find_plugin_version, find_qemu
 from advisor_similarity.decoding import DecodingCache, DecodingServer, cache_file
 from advisor_similarity.elf import find_loader
-from advisor_similarity.images import read_images
+from advisor_similarity.images import Image, read_images
 from advisor_similarity.instructions import make_decoder
 from advisor_similarity.regions import Region
 
 if TYPE_CHECKING:
-    from advisor_similarity.images import Image
     from advisor_similarity.steps import Template
 
 #: Machine numbers in the heads of ELF files.

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError, UsageError
-from advisor.model.reports import Bar, Bars, Column, Report, Table, Text
+from advisor.model.reports import Bar, Bars, Column, Part, Report, Table, Text
 from advisor.model.units import format_seconds
 from advisor.support.documents import suggest_word
 from advisor_similarity import library
 from advisor_similarity.features import advice_features, feature_groups
 from advisor_similarity.library import LibraryEntry, build_entry, find_experience
-from advisor_similarity.neighbours import NEAR, find_nearest
+from advisor_similarity.neighbours import NEAR, Neighbour, find_nearest
 from advisor_similarity.performance import OPERATIONS, compare_performance, predict_seconds
 from advisor_similarity.qemu_tracing import TracePlan, find_architecture
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
 
     from advisor.extension.commands import CommandServices
-    from advisor.model.reports import Part
-    from advisor_similarity.neighbours import Neighbour
 
 #: Distances of what the oracle machine saw.
 ORACLE_MEASURES: Final = ("mix", "centroid", "tanimoto", "matrix")

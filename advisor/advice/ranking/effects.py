@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -9,17 +10,14 @@ import numpy as np
 
 from advisor.advice.facts.code_facts import code_seconds
 from advisor.model import policy
-from advisor.model.recommendations import Effect
+from advisor.model.recommendations import Effect, HowTo
 from advisor.support.managed_runtimes import WITHOUT_OPENMP
 from advisor.trace.regions import BLOCKED_NAME, NO_CORE_NAME, OFF_CORE_NAME, is_openmp
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
     from advisor.advice.ranking.ceilings import GapBudget
     from advisor.advice.rules import RuleBook
     from advisor.advice.rules.records import Action
-    from advisor.model.recommendations import HowTo
     from advisor.model.records import Gap, Profile, Share
 
 #: Names that are no place in the program, though seconds are spent there.

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from advisor.advice.facts import collect_facts
+from advisor.advice.facts import FactSheet, collect_facts
 from advisor.advice.rules.case_profiles import build_profile
 from advisor.advice.rules.case_records import Case
 from advisor.advice.rules.comparisons import parse_value
-from advisor.advice.rules.matching import match_action
+from advisor.advice.rules.matching import RuleMatch, match_action
 from advisor.analysis import bounds, gaps
 from advisor.analysis.loads import summarize_loads
 from advisor.model.records import GAP_NAMES
 from advisor.support import bundled, documents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from advisor.advice.facts import FactSheet
     from advisor.advice.facts.fact_records import Fact, Value
-    from advisor.advice.rules.matching import RuleMatch
     from advisor.advice.rules.records import Action, Example, Expectation, RuleBook
 
 CASES = "cases.yaml"

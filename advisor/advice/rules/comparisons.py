@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from advisor.advice.facts.fact_records import DIMENSIONS
+from advisor.advice.facts.fact_records import DIMENSIONS, Unit, Value
 from advisor.model import units
 from advisor.support.documents import scalars
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from advisor.advice.facts.fact_records import Unit, Value
 
 OPERATORS: Final[dict[str, Callable[[float, float], bool]]] = {
     ">=": operator.ge,

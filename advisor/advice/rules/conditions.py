@@ -14,22 +14,18 @@ executed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from advisor.advice.facts.fact_records import DIMENSIONS
-from advisor.advice.rules.comparisons import format_comparison, parse_comparison
+from advisor.advice.facts.fact_records import DIMENSIONS, Fact, Unit, Value
+from advisor.advice.rules.comparisons import ThresholdComparison, format_comparison, parse_comparison
 from advisor.advice.rules.names import FactName, GapName, current_names
-from advisor.model.recommendations import Evidence
+from advisor.model.recommendations import Evidence, Need
 from advisor.support.documents import FieldErrors, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from advisor.advice.facts.fact_records import Fact, Unit, Value
     from advisor.advice.facts.source import GapSpan
-    from advisor.advice.rules.comparisons import ThresholdComparison
-    from advisor.model.recommendations import Need
 
 
 class SiteFacts(Protocol):

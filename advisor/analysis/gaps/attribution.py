@@ -8,6 +8,7 @@ the processor that decides each instance. A merged gap is the sum of its parts, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -19,14 +20,11 @@ from advisor.analysis.gaps import inner_waits
 from advisor.analysis.loads import ProfileLoads, SecondsSpread, summarize_loads
 from advisor.analysis.machine_bounds import COUNTS, seconds_by_place
 from advisor.analysis.measures import find_system_measures
-from advisor.model.records import BOUND_NAMES, LEVELS, OTHER_PROGRAMS
+from advisor.model.records import BOUND_NAMES, LEVELS, OTHER_PROGRAMS, Bound, FloatArray, Profile
 from advisor.support.grouping import sum_by_group
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.analysis.machines import Machine
-    from advisor.model.records import Bound, FloatArray, Profile
 
 _PLACE: Final = {name: place for place, name in enumerate(BOUND_NAMES)}
 #: Seconds below this share of the run are rounding, whatever their sign.

@@ -9,24 +9,22 @@ claims more of a phase than the gap holds there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.analysis.gaps import inner_waits
-from advisor.model.records import CAUSE_CATEGORIES, UNALIGNED_FILE, Share
+from advisor.model.records import CAUSE_CATEGORIES, UNALIGNED_FILE, Causes, FloatArray, IntArray, Share
 from advisor.model.units import format_bytes
 from advisor.support.grouping import group_rows, iterate_groups, sum_by_group
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from advisor.analysis.gaps.attribution import AttributionSource, GapPart
     from advisor.analysis.loads import SecondsSpread
-    from advisor.model.records import Causes, FloatArray, IntArray
 
 #: The category of the rows behind each gap.
 CATEGORY: Final = {

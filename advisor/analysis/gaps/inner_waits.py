@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.model import policy
-from advisor.model.records import CAUSE_CATEGORIES
+from advisor.model.records import CAUSE_CATEGORIES, Causes, FloatArray, IntArray, Profile
 from advisor.support.grouping import iterate_groups, sum_by_group
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.analysis.loads import ProfileLoads
-    from advisor.model.records import Causes, FloatArray, IntArray, Profile
 
 #: Kinds of waiting in a call that may be the one that closes the phase.
 CLOSING_KINDS = ("barrier", "collective", "thread barrier", "end of run")

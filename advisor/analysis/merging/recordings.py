@@ -7,20 +7,15 @@ stands.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from advisor.analysis.merging.runs import match_processors, recording_weight
-from advisor.model.records import CAUSE_CATEGORIES, Causes, Note
+from advisor.model.records import CAUSE_CATEGORIES, Causes, FloatArray, IntArray, Note, Phase, Profile, Region
 from advisor.model.units import format_seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from advisor.model.records import FloatArray, IntArray, Phase, Profile, Region
-
 
 #: Run times differ by this share and by this many seconds because tools begin and end at different points.
 SHARE: Final = 0.1

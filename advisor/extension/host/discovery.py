@@ -12,7 +12,7 @@ import inspect
 import os
 import stat
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import module_from_spec, spec_from_file_location
@@ -27,7 +27,6 @@ from advisor.model.errors import AdvisorError, PluginError
 from advisor.support.documents.scalars import suggest_word
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
     from types import ModuleType
 
 

@@ -13,6 +13,7 @@ import errno
 import os
 import resource
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
@@ -24,7 +25,6 @@ from advisor.model.errors import AdvisorError
 from advisor.support import containment, file_access
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from types import ModuleType
 
 #: What may be otherwise the next time: the data were not even seen.

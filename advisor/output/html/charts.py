@@ -7,12 +7,14 @@ import io
 import math
 import os
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.model.errors import AdvisorError, UsageError
-from advisor.model.reports import Bars, HeatMap, Picture
+from advisor.model.reports import Axis, Bars, HeatMap, Line, Picture, Series
 from advisor.output import numbers
 from advisor.output.clean import clean_text
 from advisor.support.atomic_write import atomic_write
@@ -20,14 +22,9 @@ from advisor.support.disk_cache import system_folder
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis as Drawn
     from matplotlib.figure import Figure
-
-    from advisor.model.reports import Axis, Line, Series
 
 #: Kinds of files that pictures are written into.
 FILE_KINDS: Final = ("png", "svg")

@@ -6,17 +6,25 @@ So size and depth are checked before anything is constructed, and nothing of YAM
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import yaml
 
-from advisor.support.documents.nodes import Mapping, Mark, Refused, Scalar, Sequence, UnreadableError, to_printable
+from advisor.support.documents.nodes import (
+    Mapping,
+    Mark,
+    Node,
+    Parsed,
+    Refused,
+    Scalar,
+    Sequence,
+    UnreadableError,
+    to_printable,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.model.errors import Problem
-    from advisor.support.documents.nodes import Node, Parsed
 
 DEEPEST = 50  # collections inside one another
 _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f]")

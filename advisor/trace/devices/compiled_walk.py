@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from typing import Final
 
 from advisor.support.compiling import jit
 from advisor.trace.devices import walk
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 #: Takes arrays where the function itself takes lists as well.
 walk_steps: Final[Callable[..., None]] = jit(allocating=False)(walk.walk_steps)

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.support.compiling import is_worth_compiling
-from advisor.trace.devices.run_graph import INSTANT_S
+from advisor.trace.devices.run_graph import INSTANT_S, RunGraph
 from advisor.trace.devices.walk import walk_steps
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.devices.run_graph import RunGraph
 
 #: So many steps are worth compiled code, where that is kept and where it is compiled each time: a run is timed often.
 _WORTH_LOADING, _WORTH_COMPILING = 100_000, 600_000

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableSequence, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import MutableSequence, Sequence
-
     Rows = Sequence[int]
     Seconds = Sequence[float]
     Times = MutableSequence[float]

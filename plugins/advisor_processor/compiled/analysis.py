@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
@@ -12,8 +13,6 @@ from advisor_processor.compiled.instructions import decode_instructions
 from advisor_processor.compiled.schedule import FunctionSchedule, compute_schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from advisor.analysis.machines import Machine
     from advisor_processor.compiled.binary import Binary, Function
     from advisor_processor.compiled.executions import Executions

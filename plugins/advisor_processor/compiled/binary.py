@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError, UsageError
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from elftools.dwarf.compileunit import CompileUnit
     from elftools.dwarf.lineprogram import LineProgram
     from elftools.elf.elffile import ELFFile

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
 
-from advisor_processor.source.records import Assignment, Branch, CallSite, Leave, LoopEntry, Rest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from advisor_processor.source.records import Block, Loop, Source, Statement
+from advisor_processor.source.records import (
+    Assignment,
+    Block,
+    Branch,
+    CallSite,
+    Leave,
+    Loop,
+    LoopEntry,
+    Rest,
+    Source,
+    Statement,
+)
 
 
 class CallGraph:

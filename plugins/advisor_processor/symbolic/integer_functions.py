@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import sympy
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 #: Steps in a formula that is told to be a logical value, at most.
 _LOGICALS: Final = 8

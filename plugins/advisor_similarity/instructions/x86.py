@@ -8,12 +8,19 @@ split. Scalar floating-point instructions read and write the low 64 bits of a ve
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from capstone import CS_AC_READ, CS_AC_WRITE, CS_ARCH_X86, CS_MODE_64, x86_const
 
-from advisor_similarity.instructions.capstone_types import CapstoneDecoder, class_or_unknown, hide_locations
+from advisor_similarity.instructions.capstone_types import (
+    CapstoneDecoder,
+    CapstoneInstruction,
+    Operand,
+    class_or_unknown,
+    hide_locations,
+)
 from advisor_similarity.instructions.x86_tables import (
     EXTENDED,
     FLAG_READS,
@@ -43,11 +50,6 @@ from advisor_similarity.steps import (
     Step,
     Template,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from advisor_similarity.instructions.capstone_types import CapstoneInstruction, Operand
 
 _STACK: Final = 7
 _MOVES: Final = re.compile(
