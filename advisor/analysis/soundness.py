@@ -22,7 +22,12 @@ def check_profile(profile: Profile) -> None:
     _check_run(profile)
     for i, phase in enumerate(profile.phases):
         _check_phase(profile, phase, f"phases[{i}]")
-    _check_per_processor(profile)
+    each = (len(profile.processors),)
+    for name, array in profile.outside.items():
+        _require_condition(array.shape == each, f"outside.{name}", f"has shape {array.shape}, expected {each}")
+    table = (len(profile.regions), len(profile.processors))
+    for name, array in profile.counts.items():
+        _require_condition(array.shape == table, f"counts.{name}", f"has shape {array.shape}, expected {table}")
     if profile.causes is not None:
         _check_causes(profile, profile.causes)
 
@@ -81,15 +86,6 @@ def _check_phase(profile: Profile, phase: Phase, place: str) -> None:
     _require_condition(
         phase.duration_s is None or bool(phase.duration_s.min() >= 0), f"{place}.duration_s", "is negative"
     )
-
-
-def _check_per_processor(profile: Profile) -> None:
-    each = (len(profile.processors),)
-    for name, array in profile.outside.items():
-        _require_condition(array.shape == each, f"outside.{name}", f"has shape {array.shape}, expected {each}")
-    table = (len(profile.regions), len(profile.processors))
-    for name, array in profile.counts.items():
-        _require_condition(array.shape == table, f"counts.{name}", f"has shape {array.shape}, expected {table}")
 
 
 def _is_within(indices: IntArray, least: int, end: int) -> bool:

@@ -165,7 +165,9 @@ def _render_instruction(how: HowTo) -> Iterator[str]:
     for title, code in (("Before", how.before), ("After", how.after)):
         if code:
             yield f"{title}:"
-            yield _fence_code(code)
+            rows = [clean_text(row) for row in code.expandtabs(4).strip("\n").split("\n")]
+            fence = "`" * max(3, max((len(run) for row in rows for run in _BACKTICKS.findall(row)), default=0) + 1)
+            yield "\n".join([fence, *rows, fence])
 
 
 def _render_gap_table(advice: Advice) -> str:
@@ -215,9 +217,3 @@ def _format_code(text: str, *, in_table: bool = False) -> str:
     space = " " if shown[:1] in ("`", " ", "") or shown[-1:] in ("`", " ") else ""
     inside = shown.replace("|", "\\|") if in_table else shown
     return f"{fence}{space}{inside}{space}{fence}"
-
-
-def _fence_code(code: str) -> str:
-    rows = [clean_text(row) for row in code.expandtabs(4).strip("\n").split("\n")]
-    fence = "`" * max(3, max((len(run) for row in rows for run in _BACKTICKS.findall(row)), default=0) + 1)
-    return "\n".join([fence, *rows, fence])

@@ -217,7 +217,9 @@ def _build_factor_parts(each: ScalingStudy, axis: int) -> list[Part]:
     if TOTAL not in names or LONGEST not in names:
         return []
     total, longest = (np.nanmedian(each.values[names.index(name)], axis=1) for name in (TOTAL, LONGEST))
-    where = _largest_problem(each.points, axis)
+    # the points (n,) of the largest problem, all that differ in nothing but the number of processors
+    others = np.delete(each.points, axis, axis=1)
+    where = np.asarray((others == others.max(axis=0)).all(axis=1))
     if where.sum() < _FEWEST:
         return []
     p = each.points[where, axis].tolist()
@@ -236,9 +238,3 @@ def _build_factor_parts(each: ScalingStudy, axis: int) -> list[Part]:
         _build_term_table("Longest computation = LF(P) (alpha0 + alpha1/P)", path.corrected),
     ]
     return [*parts, *([Text(LOCALITY_NEEDED)] if path.needs_locality else [])]
-
-
-def _largest_problem(points: FloatArray, axis: int) -> FloatArray:
-    """Return the points (n,) of the largest problem, all that differ in nothing but the number of processors."""
-    others = np.delete(points, axis, axis=1)
-    return np.asarray((others == others.max(axis=0)).all(axis=1))

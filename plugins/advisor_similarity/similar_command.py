@@ -47,7 +47,7 @@ def run_similar(args: Namespace, services: CommandServices) -> Report:
     entries[0] = replace(entries[0], seconds=entries[0].seconds | timed)
     if args.keep or timed:
         library.store_entry(services.user_folder("data"), replace(entries[0], name=args.keep or entries[0].name))
-    by = args.by or _default_measure(entries)
+    by = args.by or ("mix" if all(entry.centroid for entry in entries) else "profile")
     others = entries[1:] or [entry for entry in known if entry.name != entries[0].name]
     found = find_nearest(entries[0], others, by, None if entries[1:] else args.count)
     parts = _build_parts(entries[0], found, by, len(others))
@@ -113,10 +113,6 @@ def _observe_program(path: Path, services: CommandServices, by: str | None) -> L
         plan = TracePlan((str(path.resolve()),), rows=ROWS if by == "matrix" else 0)
         observed = observe_program(plan, services.user_folder("cache"), Path(folder), smoothability=False)
         return build_entry(observed.workload, path.name, matrix=frequent_cells(observed))
-
-
-def _default_measure(entries: Sequence[LibraryEntry]) -> str:
-    return "mix" if all(entry.centroid for entry in entries) else "profile"
 
 
 def _build_parts(this: LibraryEntry, found: Sequence[Neighbour], by: str, known: int) -> list[Part]:

@@ -77,7 +77,9 @@ def try_example(action: Action, example: Example, extra: Mapping[str, Fact] | No
     sheet = build_case_sheet(example.case)
     vocabulary = {**(extra or {}), **sheet.run.vocabulary}
     if len(vocabulary) > len(sheet.run.vocabulary):
-        sheet = _extend_vocabulary(sheet, vocabulary)
+        # the sheet with more words, all of them unknown
+        sites = tuple(site.with_vocabulary(vocabulary) for site in sheet.sites)
+        sheet = replace(sheet, run=sheet.run.with_vocabulary(vocabulary), sites=sites)
     sheet = _override_values(sheet, example.override_facts(vocabulary), example.gap_shares)
     found = tuple(match_action(action, sheet))
     truths = {match.outcome.truth for match in found}
@@ -91,9 +93,3 @@ def _override_values(sheet: FactSheet, values: Mapping[str, Value | None], share
         return sheet
     sites = tuple(site.with_values(values, shares) for site in sheet.sites)
     return replace(sheet, run=sheet.run.with_values(values, shares), sites=sites)
-
-
-def _extend_vocabulary(sheet: FactSheet, vocabulary: Mapping[str, Fact]) -> FactSheet:
-    """Return the sheet with more words, all of them unknown."""
-    sites = tuple(site.with_vocabulary(vocabulary) for site in sheet.sites)
-    return replace(sheet, run=sheet.run.with_vocabulary(vocabulary), sites=sites)

@@ -152,7 +152,10 @@ def evaluate_condition(when: When, place: SiteFacts) -> Outcome:
     if isinstance(when, AnyOf):
         return _join_outcomes([evaluate_condition(part, place) for part in when.any], deciding=True)
     if isinstance(when, Not):
-        return _negate_outcome(evaluate_condition(when.not_, place))
+        outcome = evaluate_condition(when.not_, place)
+        truth = None if outcome.truth is None else not outcome.truth
+        evidence = tuple(replace(piece, condition=f"not {piece.condition}") for piece in outcome.evidence)
+        return Outcome(truth, evidence, outcome.needs, outcome.surety)
     if isinstance(when, FactIs):
         return _evaluate_fact(when, place)
     return _evaluate_gap(when, place)
@@ -198,12 +201,6 @@ def _join_outcomes(parts: list[Outcome], *, deciding: bool) -> Outcome:
         return Outcome(None, (), tuple(needs))
     evidence = tuple(piece for part in parts for piece in part.evidence)
     return Outcome(not deciding, evidence, (), min(part.surety for part in parts))
-
-
-def _negate_outcome(outcome: Outcome) -> Outcome:
-    truth = None if outcome.truth is None else not outcome.truth
-    evidence = tuple(replace(piece, condition=f"not {piece.condition}") for piece in outcome.evidence)
-    return Outcome(truth, evidence, outcome.needs, outcome.surety)
 
 
 def _evaluate_fact(when: FactIs, place: SiteFacts) -> Outcome:

@@ -69,7 +69,11 @@ def attribute_between(source: AttributionSource, lower: Bound, upper: Bound) -> 
     if _PLACE[upper.name] <= _PLACE["IPCO"]:
         return _average_differences(source, lower, upper.name, _average_spread(source, upper.name, high))
     if lower.name == "IPC" and source.loads.quantities.all_but_io:
-        return _split_io(source, upper, high - low)
+        # the I/O that was seen, a mean over the processors, and what is outside their times
+        seen = GapPart(("O",), _mean_io(source))
+        if gap_letters(source, "IPC", upper.name) == ("O",):
+            return (seen,)
+        return (seen, GapPart(("X",), _outside_spread(source, (high - low) - float(seen.spread.iterations.sum()))))
     if not source.loads.quantities.work.is_known:
         return (_attribute_without_work(source, lower, upper),)
     pieces: tuple[GapPart, ...] = ()
@@ -107,14 +111,6 @@ def gap_letters(source: AttributionSource, lower: str, upper: str) -> tuple[str,
     gap = source.values.get(upper, 0.0) - source.values["IPC"]
     left = gap - float(_mean_io(source).iterations.sum())
     return ("O",) if abs(left) <= ROUNDING * source.profile.actual_s else ("O", "X")
-
-
-def _split_io(source: AttributionSource, upper: Bound, gap_s: float) -> tuple[GapPart, ...]:
-    """Return the I/O that was seen, a mean over the processors, and what is outside their times."""
-    seen = GapPart(("O",), _mean_io(source))
-    if gap_letters(source, "IPC", upper.name) == ("O",):
-        return (seen,)
-    return (seen, GapPart(("X",), _outside_spread(source, gap_s - float(seen.spread.iterations.sum()))))
 
 
 def _mean_io(source: AttributionSource) -> SecondsSpread:

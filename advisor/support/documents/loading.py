@@ -170,11 +170,8 @@ class _NodeReader:
         self._note_missing(node, [field.key for field in missing if field.key not in meant], key)
         if meant or missing or any(value is _FAILED for value in values.values()):
             return _FAILED
-        return self._construct_record(node, record, values | dict.fromkeys(mark_names(record), node.mark))
-
-    def _construct_record(self, node: Mapping, record: type, values: dict[str, object]) -> object:
         try:
-            return record(**values)
+            return record(**values | dict.fromkeys(mark_names(record), node.mark))
         except FieldErrors as errors:
             for path, message in errors.problems:
                 self._note_problem(_find_node(node, path), to_printable(message, 300))

@@ -23,7 +23,15 @@ class GraphTimer:
     """Times a graph, and graphs that were made of it by leaving out causes and changing seconds."""
 
     def __init__(self, graph: RunGraph) -> None:
-        self._kinds, self._index = _order_steps(graph)
+        # the kinds of steps and what each times, causes first: what neither waits nor has partners ends with its
+        # start, in one step
+        moments = _order_times(graph)
+        calls, acts = np.arange(len(graph.awaits)), np.arange(len(graph.group))
+        rows = (acts[graph.group >= 0], calls[graph.awaits >= 0], calls, acts)
+        times = np.concatenate([each[some] for each, some in zip(moments, rows, strict=True)])
+        kinds = np.repeat(np.arange(4), [len(each) for each in rows])
+        order = np.lexsort((kinds, times))
+        self._kinds, self._index = kinds[order], np.concatenate(rows)[order]
         self._compiled = is_worth_compiling(len(self._kinds), loading=_WORTH_LOADING, compiling=_WORTH_COMPILING)
         self._graph = graph
         #: Lists take time to make: most changes share most columns with the graph.
@@ -55,20 +63,6 @@ def _list_causes(graph: RunGraph) -> tuple[IntArray, ...]:
 
 def _list_seconds(graph: RunGraph) -> tuple[FloatArray, ...]:
     return graph.gap_s, graph.call_s, graph.after_s, graph.behind_s, graph.length_s
-
-
-def _order_steps(graph: RunGraph) -> tuple[IntArray, IntArray]:
-    """Return the kinds of steps and what each times, causes first.
-
-    What neither waits nor has partners ends with its start, in one step.
-    """
-    moments = _order_times(graph)
-    calls, acts = np.arange(len(graph.awaits)), np.arange(len(graph.group))
-    rows = (acts[graph.group >= 0], calls[graph.awaits >= 0], calls, acts)
-    times = np.concatenate([each[some] for each, some in zip(moments, rows, strict=True)])
-    kinds = np.repeat(np.arange(4), [len(each) for each in rows])
-    order = np.lexsort((kinds, times))
-    return kinds[order], np.concatenate(rows)[order]
 
 
 def _order_times(graph: RunGraph) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:

@@ -8,23 +8,11 @@ symbol: the iterations of a loop that data end, the share of a branch that data 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import sympy
 
-from advisor_processor.source.records import (
-    Assignment,
-    Block,
-    Branch,
-    CallSite,
-    Leave,
-    Loop,
-    LoopEntry,
-    Rest,
-    Source,
-    Statement,
-)
+from advisor_processor.source.records import Assignment, Branch, CallSite, Leave, LoopEntry, Rest
 from advisor_processor.symbolic import integers
 from advisor_processor.symbolic.array_shapes import ArrayShapes
 from advisor_processor.symbolic.call_graph import CallGraph, iterate_statements
@@ -40,8 +28,6 @@ from advisor_processor.symbolic.walk_records import (
     RANKS,
     CallRecord,
     Frame,
-    Key,
-    MeasuredValues,
     Memory,
     Opaque,
     TooLargeError,
@@ -49,7 +35,11 @@ from advisor_processor.symbolic.walk_records import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from advisor_processor.source.records import Block, Loop, Source, Statement
     from advisor_processor.symbolic.sums import Range
+    from advisor_processor.symbolic.walk_records import Key, MeasuredValues
 
 #: Blocks that are walked, calls followed, at most: beyond, the formulas would be too many to be of use.
 _BUDGET: Final = 20_000
