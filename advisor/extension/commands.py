@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from advisor.model.errors import PluginError
 
@@ -143,3 +144,12 @@ class CommandRegistry:
     def commands(self) -> tuple[Command, ...]:
         """What was registered, in that order."""
         return tuple(self._commands.values())
+
+
+def import_later(module: str, function: str) -> Callable[..., Any]:
+    """Return what calls a function of a module that is imported only then: to offer it costs no time."""
+
+    def import_and_call(*args: object, **options: object) -> object:
+        return getattr(import_module(module), function)(*args, **options)
+
+    return import_and_call
