@@ -199,11 +199,10 @@ def render_advice(advice: Advice, earlier: EarlierRuns, args: argparse.Namespace
 
         return to_json(build_advice_document(advice))
     if args.form == "markdown":
-        from advisor.advice.earlier_runs import find_base
+        from advisor.advice.earlier_runs import find_change
         from advisor.output.markdown import render_comment
 
-        base = find_base(advice, earlier.earlier_summaries(), args.base)
-        return render_comment(advice, base.change if base else None)
+        return render_comment(advice, find_change(advice, earlier.earlier_summaries(), args.base))
     if args.form == "sarif":
         from advisor.output.sarif import render_sarif
 
