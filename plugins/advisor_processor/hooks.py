@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from advisor.extension.commands import CommandRegistry, import_later
+from advisor.extension.commands import Argument, CommandRegistry, import_later
 from advisor.extension.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -15,6 +15,26 @@ if TYPE_CHECKING:
     from advisor.model.records import Finding, Gap, Profile
 
 SCHEMA = b"gapwatch/operations/1"
+_INCORE: Final = (
+    Argument("path", "output of callgrind --dump-instr=yes (a file, or a directory of ranks), or an executable", Path),
+    Argument("--binary", "executable that is no longer where it ran; repeatable", Path, several=True),
+    Argument("--machine", "machine model, such as that of gapwatch machines probe (default: host)", metavar="MODEL"),
+    Argument("--function", "only functions whose names contain this", metavar="NAME"),
+    Argument("--profile", "profile (perf, gprof …) that says which functions matter", Path),
+    Argument("--report", "compiler reports: -fopt-info-vec-all=FILE, output of -Rpass", Path, several=True),
+    Argument("--osaca", "also run OSACA, for one of its architectures, such as SPR or ZEN4", metavar="ARCH"),
+    Argument("--write", "write the counts to FILE, beside the profile of the run: NAME.operations.json", Path),
+)
+_COUNT: Final = (
+    Argument("source", "source file: C, C++ or free-form Fortran; repeatable", Path, several=True, required=True),
+    Argument("command", "command that runs the program, in a copy of its directory", remainder=True),
+    Argument(
+        "--build", "command that builds the copy (default: make -B, else a single compiler call)", metavar="COMMAND"
+    ),
+    Argument("--root", "directory to copy (default: the common directory of the files)", Path, metavar="DIR"),
+    Argument("--program", "program name in the profile (default: first word of the command)", metavar="NAME"),
+    Argument("--write", "write the counts to FILE, beside the profile of the run: NAME.operations.json", Path),
+)
 
 
 @hookimpl
@@ -37,18 +57,16 @@ def advisor_read(path: Path) -> Profile:
 @hookimpl
 def advisor_commands(register: CommandRegistry) -> None:
     """Register ``count`` and ``incore``."""
-    from advisor_processor import arguments
-
     register(
         "count",
         "count the operations of the source by loop, as numbers and formulas in N: M and MA",
-        arguments.COUNT,
+        _COUNT,
         import_later("advisor_processor.count_command", "run_count"),
     )
     register(
         "incore",
         "analyse the code that the compiler emitted, and how fast it can run: MAC, MACS and $",
-        arguments.INCORE,
+        _INCORE,
         import_later("advisor_processor.incore_command", "run_incore"),
     )
 
