@@ -5,21 +5,17 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from advisor.model.errors import InputError, UsageError
-from advisor.model.records import Note
+from advisor.model.records import Note, Profile
 from advisor.trace.library_functions import count_by_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from advisor.model.records import Profile
 
 _ELF: Final = b"\x7fELF"
 #: A larger program is looked into only where the user names it.

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.extension.commands import Argument
+from advisor.extension.commands import Argument, CommandRegistry, CommandServices
 
 if TYPE_CHECKING:
     from argparse import Namespace
 
-    from advisor.extension.commands import CommandRegistry, CommandServices
     from advisor.model.reports import Report
 
 

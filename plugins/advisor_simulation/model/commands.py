@@ -8,15 +8,13 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.extension.commands import Argument
+from advisor.extension.commands import Argument, CommandRegistry, CommandServices
 from advisor.model.errors import InputError, UsageError
 from advisor.model.reports import Code, Report
 from advisor.support.atomic_write import atomic_write
 
 if TYPE_CHECKING:
     from argparse import Namespace
-
-    from advisor.extension.commands import CommandRegistry, CommandServices
 
 
 #: A variable that is set for a command, as recordings write it in front.
