@@ -146,10 +146,13 @@ class CommandRegistry:
         return tuple(self._commands.values())
 
 
-def import_later(module: str, function: str) -> Callable[..., Any]:
-    """Return what calls a function of a module that is imported only then: to offer it costs no time."""
+@dataclass(frozen=True, slots=True)
+class DeferredFunction:
+    """A function of a module that is imported when it is called: to offer it costs no time."""
 
-    def import_and_call(*args: object, **options: object) -> object:
-        return getattr(import_module(module), function)(*args, **options)
+    module: str
+    function: str
 
-    return import_and_call
+    def __call__(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - whatever the function takes and returns
+        """Import the module and call the function."""
+        return getattr(import_module(self.module), self.function)(*args, **options)

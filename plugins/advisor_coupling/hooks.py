@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.extension.commands import Argument, CommandRegistry, import_later
+from advisor.extension.commands import Argument, CommandRegistry, DeferredFunction
 from advisor.extension.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def advisor_commands(register: CommandRegistry) -> None:
         "couple",
         "measure which kernels slow each other down or help each other, and predict from it",
         _ARGUMENTS,
-        import_later("advisor_coupling.command", "run_couple"),
+        DeferredFunction("advisor_coupling.command", "run_couple"),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.extension.commands import Argument, CommandRegistry, import_later
+from advisor.extension.commands import Argument, CommandRegistry, DeferredFunction
 from advisor.extension.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -61,13 +61,13 @@ def advisor_commands(register: CommandRegistry) -> None:
         "count",
         "count the operations of the source by loop, as numbers and formulas in N: M and MA",
         _COUNT,
-        import_later("advisor_processor.count_command", "run_count"),
+        DeferredFunction("advisor_processor.count_command", "run_count"),
     )
     register(
         "incore",
         "analyse the code that the compiler emitted, and how fast it can run: MAC, MACS and $",
         _INCORE,
-        import_later("advisor_processor.incore_command", "run_incore"),
+        DeferredFunction("advisor_processor.incore_command", "run_incore"),
     )
 
 
@@ -99,10 +99,10 @@ def advisor_rules() -> Sequence[Path]:
 def advisor_services() -> Mapping[str, Callable[..., object]]:
     """Return what others may ask for: to measure a machine, and to count the operations of a program."""
     return {
-        "machine_probe": import_later("advisor_processor.probe.command", "run_probe"),
-        "machine_import": import_later("advisor_processor.probe.benchmarks", "import_benchmarks"),
-        "operation_counts": import_later("advisor_processor.count_command", "count_operations"),
-        "operation_formulas": import_later("advisor_processor.symbolic.formula_document", "count_formulas"),
-        "source_counts": import_later("advisor_processor.count_command", "write_counts"),
-        "compiled_counts": import_later("advisor_processor.incore_command", "write_counts"),
+        "machine_probe": DeferredFunction("advisor_processor.probe.command", "run_probe"),
+        "machine_import": DeferredFunction("advisor_processor.probe.benchmarks", "import_benchmarks"),
+        "operation_counts": DeferredFunction("advisor_processor.count_command", "count_operations"),
+        "operation_formulas": DeferredFunction("advisor_processor.symbolic.formula_document", "count_formulas"),
+        "source_counts": DeferredFunction("advisor_processor.count_command", "write_counts"),
+        "compiled_counts": DeferredFunction("advisor_processor.incore_command", "write_counts"),
     }

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.extension.commands import Argument, CommandRegistry, import_later
+from advisor.extension.commands import Argument, CommandRegistry, DeferredFunction
 from advisor.extension.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def advisor_commands(register: CommandRegistry) -> None:
         "scale",
         "model how time grows with size and ranks, and predict it with intervals",
         _ARGUMENTS,
-        import_later("advisor_scaling.command", "run_scale"),
+        DeferredFunction("advisor_scaling.command", "run_scale"),
     )
 
 
@@ -101,4 +101,4 @@ def advisor_rules() -> Sequence[Path]:
 @hookimpl
 def advisor_services() -> Mapping[str, Callable[..., object]]:
     """Return ``kernel_model``: a model of measured times that predicts with intervals."""
-    return {"kernel_model": import_later("advisor_scaling.target_findings", "fit_kernel_model")}
+    return {"kernel_model": DeferredFunction("advisor_scaling.target_findings", "fit_kernel_model")}

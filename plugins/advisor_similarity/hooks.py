@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.extension.commands import Argument, CommandRegistry, import_later
+from advisor.extension.commands import Argument, CommandRegistry, DeferredFunction
 from advisor.extension.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def advisor_commands(register: CommandRegistry) -> None:
         ("similar", "find the known workloads that a program or profile resembles", _SIMILAR),
         ("suite", "analyse a suite of workloads: coverage, redundancy, representatives", _SUITE),
     ):
-        register(name, words, arguments, import_later(f"advisor_similarity.{name}_command", f"run_{name}"))
+        register(name, words, arguments, DeferredFunction(f"advisor_similarity.{name}_command", f"run_{name}"))
 
 
 @hookimpl
