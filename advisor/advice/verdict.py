@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from advisor.analysis import quality
 from advisor.analysis.disturbance import DISTURBED_GAPS, LONGEST_DELAY, TAKEN, disturbance_seconds, doubtful_seconds
 from advisor.analysis.measures import derive_quantities
 from advisor.model.policy import MERGED_SHARE
-from advisor.model.records import (
-    DEVICES_UNSEEN,
-    OTHER_PROGRAMS,
-    RANKS_ADDED_UP,
-    UNANSWERED,
-    Finding,
-    Gap,
-    Grade,
-    Profile,
-    Verdict,
-)
+from advisor.model.records import DEVICES_UNSEEN, OTHER_PROGRAMS, RANKS_ADDED_UP, UNANSWERED, Finding
 from advisor.model.units import format_seconds, format_share
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from advisor.advice.ranking import Ranking
     from advisor.advice.rules import RuleMatches
     from advisor.model.recommendations import Recommendation
+    from advisor.model.records import Gap, Grade, Profile, Verdict
 
 #: A gap is large from this share of the run on: less is seldom worth a measurement of its own.
 LARGE: Final = 0.10

@@ -6,28 +6,23 @@ too. The score is one less all penalties; F, or any penalty of 1, means insuffic
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.analysis.bounds import are_durations_known, explain_shared_cores, instance_durations
 from advisor.analysis.device_ladder import find_device_doubts
-from advisor.analysis.loads import ProfileLoads, summarize_loads
+from advisor.analysis.loads import summarize_loads
 from advisor.analysis.measures import recording_command
 from advisor.model import policy
-from advisor.model.records import (
-    RANKS_ADDED_UP,
-    SHARED_CORES,
-    WAITING_UNKNOWN,
-    Bound,
-    FloatArray,
-    Gap,
-    Grade,
-    Note,
-    Profile,
-)
+from advisor.model.records import RANKS_ADDED_UP, SHARED_CORES, WAITING_UNKNOWN, Grade, Note
 from advisor.model.units import format_seconds, format_share
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from advisor.analysis.loads import ProfileLoads
+    from advisor.model.records import Bound, FloatArray, Gap, Profile
 
 #: The note of a profile in which waiting counts as work, since processors poll while they wait: what it shows of
 #: imbalance is the least there is, and that it shows nothing means nothing.

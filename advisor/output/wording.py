@@ -7,25 +7,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
-from advisor.model.records import (
-    ALL_LEVELS,
-    COMPUTATION,
-    DEVICES_UNSEEN,
-    HOT_SPOTS,
-    OTHERS_UNRECORDED,
-    UNANSWERED,
-    Advice,
-    Bound,
-    Gap,
-    Grade,
-    Note,
-    Profile,
-)
+from advisor.model.records import ALL_LEVELS, COMPUTATION, DEVICES_UNSEEN, HOT_SPOTS, OTHERS_UNRECORDED, UNANSWERED
 from advisor.model.units import format_count
 
 if TYPE_CHECKING:
     from advisor.analysis.network_demands import CountChange
     from advisor.model.recommendations import HowTo
+    from advisor.model.records import Advice, Bound, Gap, Grade, Note, Profile
 
 #: What each gap costs, by its name.
 GAPS = {level.gap: level.adds for level in ALL_LEVELS if level.gap} | {"M": "machine peak"}

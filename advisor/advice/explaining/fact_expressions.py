@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.advice.explaining.expressions import (
     ACTUAL,
-    BoundExpressions,
-    Expression,
     largest_of_each_iteration,
     largest_processor,
     processor_seconds,
@@ -18,6 +16,7 @@ from advisor.model import policy
 from advisor.trace.regions import is_hand_over, is_interpreter_wait
 
 if TYPE_CHECKING:
+    from advisor.advice.explaining.expressions import BoundExpressions, Expression
     from advisor.model.records import Profile
 
 _COUNT: Final[Expression] = ["count", ["profile", "processors"]]

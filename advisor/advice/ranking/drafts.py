@@ -4,32 +4,30 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from advisor.advice.facts.code_facts import compute_code_imbalance
 from advisor.advice.facts.places import family_name
 from advisor.advice.facts.sheet import find_slowest_processors
-from advisor.advice.ranking.ceilings import (
-    GapBudget,
-    compute_ceiling,
-    compute_confidence,
-    find_gap_letters,
-    restrict_ceiling,
-)
-from advisor.advice.ranking.effects import SourceSpot, find_effects, find_spot, select_instructions, spot_code
+from advisor.advice.ranking.ceilings import compute_ceiling, compute_confidence, find_gap_letters, restrict_ceiling
+from advisor.advice.ranking.effects import find_effects, find_spot, select_instructions, spot_code
 from advisor.advice.ranking.gains import cap_gain
 from advisor.analysis.loads.computation import find_sequential_regions
 from advisor.model import policy
 from advisor.model.recommendations import Recommendation
-from advisor.model.records import RANKS_ADDED_UP, Profile
+from advisor.model.records import RANKS_ADDED_UP
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from advisor.advice.ranking.ceilings import GapBudget
+    from advisor.advice.ranking.effects import SourceSpot
     from advisor.advice.rules import RuleMatch, RuleMatches
     from advisor.model.gap_parts import GapPart
+    from advisor.model.records import Profile
 
 Claim = tuple[int, str]
 

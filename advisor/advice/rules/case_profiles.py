@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.advice.rules.case_records import COLLECTIVES, THREAD_ROLES, Case, CaseEvent, CasePhase
+from advisor.advice.rules.case_records import COLLECTIVES, THREAD_ROLES
 from advisor.model.devices import DEVICE_GAPS, DeviceCause, DeviceUse
-from advisor.model.records import (
-    CAUSE_CATEGORIES,
-    Causes,
-    FloatArray,
-    IntArray,
-    Phase,
-    PhaseKind,
-    Processor,
-    Profile,
-    Region,
-    Status,
-)
+from advisor.model.records import CAUSE_CATEGORIES, Causes, Phase, Processor, Profile, Region
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
+
+if TYPE_CHECKING:
+    from advisor.advice.rules.case_records import Case, CaseEvent, CasePhase
+    from advisor.model.records import FloatArray, IntArray, PhaseKind, Status
 
 THREAD_BARRIER: Final = "!$omp implicit barrier"
 

@@ -7,7 +7,6 @@ findings explain of a gap is added up so that each second counts once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -15,36 +14,23 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.analysis.device_ladder import attribute_device_gaps
-from advisor.analysis.gaps.attribution import (
-    ROUNDING,
-    AttributionSource,
-    attribute_between,
-    build_source,
-    gap_letters,
-    sum_parts,
-)
-from advisor.analysis.gaps.gap_causes import CauseRows, find_causes, group_causes
+from advisor.analysis.gaps.attribution import ROUNDING, attribute_between, build_source, gap_letters, sum_parts
+from advisor.analysis.gaps.gap_causes import find_causes, group_causes
 from advisor.analysis.measures import find_system_measures, join_reasons, worst_status
-from advisor.model.devices import DEVICE_LEVELS, DeviceLevel
-from advisor.model.gap_parts import BASES_BY_CERTAINTY, GapAccount, GapPart
-from advisor.model.records import (
-    BOUND_NAMES,
-    LEVELS,
-    RANKS_ADDED_UP,
-    Bound,
-    Finding,
-    FloatArray,
-    Gap,
-    IntArray,
-    Level,
-    Profile,
-    Share,
-    Status,
-)
+from advisor.model.devices import DEVICE_LEVELS
+from advisor.model.gap_parts import BASES_BY_CERTAINTY, GapAccount
+from advisor.model.records import BOUND_NAMES, LEVELS, RANKS_ADDED_UP, Bound, Gap, Share
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from advisor.analysis.gaps.attribution import AttributionSource
+    from advisor.analysis.gaps.gap_causes import CauseRows
     from advisor.analysis.loads import ProfileLoads, SecondsSpread
     from advisor.analysis.machines import Machine
+    from advisor.model.devices import DeviceLevel
+    from advisor.model.gap_parts import GapPart
+    from advisor.model.records import Finding, FloatArray, IntArray, Level, Profile, Status
 
 
 #: How many regions, processors or iterations of a gap are listed; the others are added up in one line.

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import fields, replace
-from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from advisor.analysis.machines.records import (
-    Machine,
-    Measurement,
-    Memory,
-    Network,
-    Number,
-    NumberSource,
-    iterate_numbers,
-)
+from advisor.analysis.machines.records import Machine, Memory, Network, Number, NumberSource, iterate_numbers
 from advisor.model.errors import UsageError
 from advisor.model.reports import Column, Report, Table, Text
 from advisor.model.units import format_quantity
 from advisor_processor.probe.model_document import check_model_name, write_machine
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from advisor.analysis.machines.records import Measurement
 
 #: Measurements of one number that lie further apart are of different machines.
 _APART: Final = 1.5

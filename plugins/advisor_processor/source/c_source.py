@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor_processor.source.c_values import (
@@ -16,13 +15,7 @@ from advisor_processor.source.c_values import (
 )
 from advisor_processor.source.case_labels import list_case_conditions
 from advisor_processor.source.collapsed_loops import expand_collapsed_loops
-from advisor_processor.source.declared_types import (
-    DeclaredTypes,
-    collect_types,
-    declared_name,
-    iterate_descendants,
-    node_text,
-)
+from advisor_processor.source.declared_types import collect_types, declared_name, iterate_descendants, node_text
 from advisor_processor.source.macro_calls import MacroCalls
 from advisor_processor.source.operations import OperationCounter
 from advisor_processor.source.records import (
@@ -39,9 +32,12 @@ from advisor_processor.source.records import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tree_sitter import Node
 
     from advisor_processor.source.case_labels import Conditions
+    from advisor_processor.source.declared_types import DeclaredTypes
 
 _LOOPS: Final = ("for_statement", "while_statement", "do_statement", "for_range_loop")
 _KINDS: Final[dict[str, Literal["break", "continue", "return"]]] = {

@@ -6,18 +6,12 @@ A statement on a whole array, or on a section of one, is a loop over its element
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor_processor.source.collapsed_loops import expand_collapsed_lines
 from advisor_processor.source.declared_types import iterate_descendants, node_text
 from advisor_processor.source.fortran_expressions import ExpressionCounter
-from advisor_processor.source.fortran_names import (
-    FortranNames,
-    collect_module_names,
-    collect_procedure_names,
-    list_extents,
-)
+from advisor_processor.source.fortran_names import collect_module_names, collect_procedure_names, list_extents
 from advisor_processor.source.records import (
     Assignment,
     Block,
@@ -32,7 +26,11 @@ from advisor_processor.source.records import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tree_sitter import Node
+
+    from advisor_processor.source.fortran_names import FortranNames
 
 _PROCEDURES: Final = ("program", "subroutine", "function", "module_procedure")
 _SPECIFYING: Final = frozenset({

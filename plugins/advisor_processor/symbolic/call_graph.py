@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from advisor_processor.source.records import (
-    Assignment,
-    Block,
-    Branch,
-    CallSite,
-    Leave,
-    Loop,
-    LoopEntry,
-    Rest,
-    Source,
-    Statement,
-)
+from advisor_processor.source.records import Assignment, Branch, CallSite, Leave, LoopEntry, Rest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from advisor_processor.source.records import Block, Loop, Source, Statement
 
 
 class CallGraph:
