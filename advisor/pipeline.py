@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor.advice import facts, ranking, rules
 from advisor.advice.computation import describe_computation, need_computation
-from advisor.advice.earlier_runs import EarlierRuns, RunHistory, is_of_same_study
+from advisor.advice.earlier_runs import EarlierRuns, is_of_same_study
 from advisor.advice.ranking import Ranking, similar_program_gain
 from advisor.advice.ranking.gain_estimation import GainSources
 from advisor.advice.verdict import decide_verdict, describe_unanswered
@@ -21,17 +19,24 @@ from advisor.collect import campaigns, harnesses, listed_runs, sidecar
 from advisor.collect.binaries.executables import attach_executable
 from advisor.extension.run_events import RunEvents
 from advisor.model.errors import DocumentError, InputError
-from advisor.model.recommendations import Need, Recommendation, Total
-from advisor.model.records import DEVICES_UNSEEN, RANKS_ADDED_UP, Advice, Bound, Finding, Gap, Grade, Profile
+from advisor.model.recommendations import Total
+from advisor.model.records import DEVICES_UNSEEN, RANKS_ADDED_UP, Advice
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
     from advisor.advice.counterfactuals import Candidate, Counterfactual
+    from advisor.advice.earlier_runs import RunHistory
     from advisor.advice.facts import Fact
     from advisor.advice.ranking.judgement import Judge
     from advisor.advice.rules import RuleBook, RuleMatches
     from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.machines import Machine
     from advisor.extension.host import FoundProfile, PluginHost
+    from advisor.model.recommendations import Need, Recommendation
+    from advisor.model.records import Bound, Finding, Gap, Grade, Profile
 
 
 #: What is recommended where a run is not worth trusting.

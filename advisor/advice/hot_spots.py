@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.records import HOT_SPOTS, Finding, FloatArray, Profile
+from advisor.model.records import HOT_SPOTS, Finding
 from advisor.model.reports import Bar, Bars
 from advisor.model.units import format_share
+
+if TYPE_CHECKING:
+    from advisor.model.records import FloatArray, Profile
 
 _LISTED: Final = 5
 #: Regions with less than this are not worth a name.

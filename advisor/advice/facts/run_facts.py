@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.advice.facts.event_rows import HANDS_OVER, INTERPRETER
-from advisor.advice.facts.source import UNOBSERVED, Compute, FactSource, compute_share
+from advisor.advice.facts.source import UNOBSERVED, compute_share
 from advisor.analysis.disturbance import (
     BOUND_CORES,
     BUSY,
@@ -18,7 +18,11 @@ from advisor.analysis.disturbance import (
     taken_share,
 )
 from advisor.analysis.measures import GROUPS, IDLE_S, PARTS
-from advisor.model.records import OTHER_PROGRAMS, Profile
+from advisor.model.records import OTHER_PROGRAMS
+
+if TYPE_CHECKING:
+    from advisor.advice.facts.source import Compute, FactSource
+    from advisor.model.records import Profile
 
 #: A process that gives up its core more often in a second does not look for messages all the time that it waits.
 SLEEPING_PER_S: Final = 50

@@ -8,28 +8,26 @@ functions whose code was looked at and in known functions of libraries.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.analysis.loads.computation import compute_region_seconds
 from advisor.collect.binaries.addresses import find_frame_names, find_lines
-from advisor.collect.binaries.compilers import Compilation, SourceUnit, read_compilation
+from advisor.collect.binaries.compilers import read_compilation
 from advisor.collect.binaries.demangling import demangle, strip_parameters
 from advisor.collect.binaries.disassembly import X86_64, can_disassemble
 from advisor.collect.binaries.dwarf_units import DAMAGE
-from advisor.collect.binaries.elf_files import ElfImage, Symbol, find_debug_file, read_elf
-from advisor.collect.binaries.hot_functions import FunctionCode, analyze_function
-from advisor.collect.binaries.inlined_regions import Span, find_enclosing_function, find_line_spans, restrict_loops
-from advisor.collect.binaries.located_samples import SampledFunction, count_by_address, locate_samples
+from advisor.collect.binaries.elf_files import find_debug_file, read_elf
+from advisor.collect.binaries.hot_functions import analyze_function
+from advisor.collect.binaries.inlined_regions import find_enclosing_function, find_line_spans, restrict_loops
+from advisor.collect.binaries.located_samples import count_by_address, locate_samples
 from advisor.collect.binaries.spinning import reclassify_spinning
 from advisor.model.errors import InputError
-from advisor.model.records import FloatArray, Note, Profile, Region
+from advisor.model.records import Note
 from advisor.support.extras import install_line
 from advisor.support.outlined_functions import is_outlined, name_parallel_body
 from advisor.support.system_sources import is_system_source
@@ -37,7 +35,16 @@ from advisor.trace.counts import SPIN_SECONDS
 from advisor.trace.library_functions import COUNTED_KINDS, classify_library_function
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from advisor.collect.binaries.compilers import Compilation, SourceUnit
+    from advisor.collect.binaries.elf_files import ElfImage, Symbol
+    from advisor.collect.binaries.hot_functions import FunctionCode
+    from advisor.collect.binaries.inlined_regions import Span
+    from advisor.collect.binaries.located_samples import SampledFunction
     from advisor.collect.binaries.sampled_addresses import Registers
+    from advisor.model.records import FloatArray, Profile, Region
 
 NOTE: Final = "program file"
 #: Traits of functions by the name of the count, as ``FunctionCode.loop_shares`` calls them.
@@ -145,12 +152,13 @@ def _find_inlined(
         for number, region in enumerate(profile.regions)
         if number not in found and seconds[number].any() and not classify_library_function(region.name)
     }
+    sampled = count_by_address(profile, image)
     try:
-        spans = _keep_inlined(debug, unknown, find_line_spans(debug, unknown))
+        spans = _keep_inlined(debug, unknown, find_line_spans(debug, unknown, sampled))
     except DAMAGE:
         return {}
-    sampled = [*count_by_address(profile, image).items()]
-    holders = {number: find_enclosing_function(pieces, image, sampled) for number, pieces in spans.items()}
+    counts = [*sampled.items()]
+    holders = {number: find_enclosing_function(pieces, image, counts) for number, pieces in spans.items()}
     return {
         number: (symbol, [] if is_outlined(symbol.name) and unknown[number].name.startswith(_BODY) else spans[number])
         for number, symbol in holders.items()

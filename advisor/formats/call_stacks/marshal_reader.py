@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import struct
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 #: Objects inside each other, and in all.
 _DEPTH: Final = 20

@@ -9,23 +9,28 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.analysis.quality import HIDDEN
 from advisor.formats.rank_extremes import CALLS, Extremes, shortest_call_s, spread_over_ranks, sum_children
 from advisor.formats.timing_tables.row_roles import classify_row
-from advisor.formats.timing_tables.table import NOT_ON_CORE, OFF_CORE, TimingTable
+from advisor.formats.timing_tables.table import NOT_ON_CORE, OFF_CORE
 from advisor.formats.timing_tables.unknown_balance import NOTHING_KNOWN, SHARE_KNOWN
 from advisor.model.errors import InputError
 from advisor.model.lists import join_clauses
-from advisor.model.records import RANKS_ADDED_UP, FloatArray, Note, Processor
+from advisor.model.records import RANKS_ADDED_UP, Note, Processor
 from advisor.model.units import format_seconds, format_share
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from advisor.formats.timing_tables.table import TimingTable
+    from advisor.model.records import FloatArray
 
 _MONTHS: Final = {
     name: n

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
 from advisor.formats.valgrind import counts, detection
 from advisor.formats.valgrind.files import find_files, read_dump
-from advisor.formats.valgrind.functions import FunctionList, build_functions
+from advisor.formats.valgrind.functions import build_functions
 from advisor.formats.valgrind.notes import build_notes
-from advisor.formats.valgrind.processes import ProgramProcesses, find_processes
+from advisor.formats.valgrind.processes import find_processes
 from advisor.model.errors import InputError
-from advisor.trace.callpaths.records import CallPathNode, CallPaths
+from advisor.trace.callpaths.records import CallPaths
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
     from advisor.formats.valgrind.dump import ValgrindDump
+    from advisor.formats.valgrind.functions import FunctionList
+    from advisor.formats.valgrind.processes import ProgramProcesses
     from advisor.model.records import FloatArray
+    from advisor.trace.callpaths.records import CallPathNode
 
 _MPI: Final = tuple(role for role in Role if Role.INIT <= role <= Role.LOCAL and role != Role.COMM_OTHER)
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.trace.devices.collectives import MatchedOperations, find_waiting
-from advisor.trace.devices.events import Activity, CallRole, DeviceTrace, Direction
+from advisor.trace.devices.collectives import find_waiting
+from advisor.trace.devices.events import Activity, CallRole, Direction
 from advisor.trace.devices.intervals import merge_intervals
 from advisor.trace.devices.kernel_facts import compute_kernel_facts, find_fusible, measure_loading
 from advisor.trace.devices.naming import MANAGED, find_named_calls, match_names
 from advisor.trace.devices.operator_facts import compute_operator_facts, measure_element_reads
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from advisor.model.records import BoolArray, FloatArray
+    from advisor.trace.devices.collectives import MatchedOperations
+    from advisor.trace.devices.events import DeviceTrace
 
 #: A kernel below this length takes about as long to launch.
 SHORT_S: Final = 10e-6
