@@ -34,8 +34,10 @@ def loop(tmp_path_factory: pytest.TempPathFactory) -> Loop:
     words = ["gcc", "-O3", "-g", "-mavx2", "-mfma", "-shared", "-fPIC", str(source), "-o", str(program)]
     assert run_child(words, 60).status == 0
     found = binary.read_binary(program)
-    function = next(one for one in found.functions if one.name == "gauss_seidel")
-    return find_innermost_loops(list(decode_instructions(found.code_of(function), function.begin)))[0]
+    function = next(one for one in found.image.functions if one.name == "gauss_seidel")
+    return find_innermost_loops(
+        list(decode_instructions(found.image.read_code(function.begin, function.end), function.begin))
+    )[0]
 
 
 @pytest.mark.benchmark(group="bounds of one loop")

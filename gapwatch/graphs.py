@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from advisor.model.errors import AdvisorError
-from advisor.model.records import MEASURES
+from advisor.model.records import MEASURES, FloatArray, Profile
 
 if TYPE_CHECKING:
     import hatchet
     from hatchet.node import Node
-
-    from advisor.model.records import FloatArray, Profile
 
 
 def build_graph_frame(profile: Profile) -> hatchet.GraphFrame:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from advisor.cli.history_location import locate_default_history, resolve_location
 from advisor.history.access import open_writer, read_history
-from advisor.history.items import ItemStore
+from advisor.history.items import Item, ItemStore
 from advisor.history.marks import mark_stored_item
-from advisor.history.runs import ProfileUnit, RunStore
+from advisor.history.runs import ProfileUnit, RunEntry, RunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import date
 
     from advisor.analysis.comparison import Comparison
     from advisor.history.history_queries import StoredHistory
-    from advisor.history.items import Item
     from advisor.history.location import HistoryLocation
-    from advisor.history.runs import RunEntry
     from advisor.model.records import Advice
     from gapwatch.runs import PathLike, Run
 

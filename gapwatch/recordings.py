@@ -5,22 +5,19 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.collect.binaries.executables import find_program
 from advisor.collect.launch import INTERVAL_S, record_program
-from advisor.collect.recorder.session import DEFAULT_LIMIT_B, finish_session, prepare_session
+from advisor.collect.recorder.session import DEFAULT_LIMIT_B, Session, finish_session, prepare_session
 from advisor.model.errors import AdvisorError, UsageError
-from gapwatch.runs import load
+from gapwatch.runs import PathLike, Run, load
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from advisor.collect.recorder.session import Session
     from advisor.collect.records import Recording
     from gapwatch.histories import History
-    from gapwatch.runs import PathLike, Run
 
 
 def record(

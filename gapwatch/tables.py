@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from advisor.model.errors import AdvisorError, UsageError
-from advisor.model.records import MEASURES
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from advisor.model.records import Advice, Gap, Profile, Share
+from advisor.model.records import MEASURES, Advice, Gap, Profile, Share
 
 TableName = Literal[
     "bounds", "gaps", "parts", "recommendations", "efficiencies", "findings", "explained", "times", "iterations"

@@ -22,13 +22,13 @@ import resource
 import signal
 import sys
 import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
     from types import ModuleType
 
 ROOT: Final = Path(__file__).resolve().parents[1]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -13,14 +14,9 @@ from advisor.analysis.quality import HIDDEN
 from advisor.model import policy
 from advisor.model.gap_parts import GapPart
 from advisor.model.recommendations import Need
-from advisor.model.records import COMPUTATION, DEVICES_UNSEEN, Finding
+from advisor.model.records import COMPUTATION, DEVICES_UNSEEN, Bound, Finding, Gap, Profile
 from advisor.model.units import format_share
 from advisor.trace.library_functions import COUNTED_KINDS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from advisor.model.records import Bound, Gap, Profile
 
 NEED: Final = "what bounds the computation"
 _LISTED: Final = 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
@@ -10,8 +11,6 @@ from advisor.model.errors import StoreError, UsageError
 from advisor.model.run_points import find_differences, is_same_point
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from advisor.analysis.comparison import Comparison
     from advisor.model.recommendations import Recommendation
     from advisor.model.records import Advice, Profile
@@ -223,15 +222,20 @@ def require_base(advice: Advice, earlier: Sequence[Advice], build: str | None = 
     return base
 
 
-def find_base_in(past: RunHistory, advice: Advice) -> ComparisonBase | None:
-    """Return what ``find_base`` does, of the runs that ``past`` remembers."""
-    return find_base(advice, EarlierRuns(advice.profile, (), past).earlier_summaries())
+def find_change(advice: Advice, earlier: Sequence[Advice], build: str | None = None) -> Comparison | None:
+    """Return what changed since the build that ``find_base`` finds; None where it finds none."""
+    base = find_base(advice, earlier, build)
+    return base.change if base else None
+
+
+def recall_summaries(past: RunHistory, advice: Advice) -> tuple[Advice, ...]:
+    """Return summaries of the runs of the program that ``past`` remembers, the oldest first."""
+    return EarlierRuns(advice.profile, (), past).earlier_summaries()
 
 
 def compare_with_base(advice: Advice, past: RunHistory) -> Comparison | None:
     """Return what changed from the build before to that of a run; None where no other build is remembered."""
-    base = find_base_in(past, advice)
-    return base.change if base else None
+    return find_change(advice, recall_summaries(past, advice))
 
 
 def _group_by_build(runs: Sequence[Advice], like: Profile) -> dict[str, list[Advice]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from advisor.agents.answers import DATA, Json, quote_data, quote_value, round_number
@@ -11,8 +12,6 @@ from advisor.model import policy
 from advisor.output.wording import BOUNDS, EFFORTS, describe_gap, describe_grade, find_base_bound
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.analysis.comparison import Change, Comparison
     from advisor.model.gap_parts import GapPart
     from advisor.model.recommendations import HowTo, Recommendation

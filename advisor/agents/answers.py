@@ -6,13 +6,12 @@ import json
 import math
 import re
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.output.clean import clean_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from advisor.advice.explaining import ExplainedNumber, NumberInput
 
 
@@ -73,14 +72,10 @@ def encode_answer(answer: Json, limit: int = LIMIT) -> str:
             lost[name] += 1
         elif not _shorten_text(answer):
             return _encode({"cut": "the answer does not fit; ask for less at a time"})
-        answer["cut"] = _describe_cut(lost)
+        names = ", ".join(f"{count} of {name}" for name, count in lost.items())
+        answer["cut"] = f"left out to fit: {names or 'ends of texts'}; ask for less at a time"
         text = _encode(answer)
     return text
-
-
-def _describe_cut(lost: Mapping[str, int]) -> str:
-    names = ", ".join(f"{count} of {name}" for name, count in lost.items())
-    return f"left out to fit: {names or 'ends of texts'}; ask for less at a time"
 
 
 def _encode(answer: Json) -> str:

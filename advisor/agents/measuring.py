@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import secrets
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.collect import builds, sidecar
@@ -18,9 +20,6 @@ from advisor.history.runs import ProfileUnit
 from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from advisor.agents.workplace import Workplace
     from advisor.model.records import Advice
 

@@ -5,6 +5,7 @@ Resources are the concepts and the rules; a prompt says how to make a program fa
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor import __version__
@@ -16,8 +17,6 @@ from advisor.output.wording import BOUNDS
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
     from mcp.server.lowlevel import Server
     from mcp.shared._stream_protocols import ReadStream, WriteStream
     from mcp.shared.message import SessionMessage

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,8 +22,6 @@ from advisor.model.reports import Table
 from advisor.model.reports import Text as Paragraph
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from advisor.agents.workplace import Workplace
     from advisor.history.dialect import HistoryConnection
     from advisor.pipeline import Study

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import re
-import shlex
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor import pipeline
 from advisor.history.history_queries import StoredHistory
-from advisor.history.location import working_folder
+from advisor.history.location import HistoryLocation, working_folder
 from advisor.model.errors import UsageError
+from advisor.support.command_words import split_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
     from advisor.extension.host import PluginHost
-    from advisor.history.location import HistoryLocation
     from advisor.model.records import Advice, Profile
     from advisor.model.reports import Report
 
 #: Where the recordings of measured commands are kept, below the directory of the history.
 RECORDINGS: Final = "recordings"
 #: A variable that a recorded command is shown with.
-_VARIABLE: Final = re.compile(r"[A-Za-z_]\w*=")
 #: So many studied runs are kept for the next question about them.
 _KEPT_STUDIES: Final = 12
 
@@ -76,13 +72,7 @@ class Workplace:
 
     def find_command(self, profile: Profile) -> list[str] | None:
         """Return the words of the command that a run is of, None for one that is unknown or not allowed."""
-        stated = profile.parameters.get("command")
-        try:
-            words = shlex.split(stated) if isinstance(stated, str) else []
-        except ValueError:
-            return None
-        while words and _VARIABLE.match(words[0]):
-            words.pop(0)
+        _, words = split_line(profile.parameters.get("command"))
         return words if words and self.allows_command(words) else None
 
     def allows_command(self, words: Sequence[str]) -> bool:

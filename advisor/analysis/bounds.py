@@ -12,16 +12,13 @@ import numpy as np
 
 from advisor.analysis.device_ladder import compute_device_bounds
 from advisor.analysis.disturbance import has_free_cores
-from advisor.analysis.loads import summarize_loads
+from advisor.analysis.loads import ProfileLoads, summarize_loads
 from advisor.analysis.machine_bounds import COUNTS, compute_machine_bound
-from advisor.analysis.measures import join_reasons, missing_quantity, recording_command, worst_status
-from advisor.model.records import BOUND_NAMES, Bound
+from advisor.analysis.measures import Quantity, join_reasons, missing_quantity, recording_command, worst_status
+from advisor.model.records import BOUND_NAMES, Bound, FloatArray, Profile
 
 if TYPE_CHECKING:
-    from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.machines import Machine
-    from advisor.analysis.measures import Quantity
-    from advisor.model.records import FloatArray, Profile
 
 #: Bounds that are averages over the processors: their seconds are laid out by ``loads.summarize``.
 AVERAGES: Final = ("I", "IP", "IPC", "IPCO")

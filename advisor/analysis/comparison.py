@@ -7,25 +7,20 @@ build are left out, and that is said.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from advisor.analysis.distributions import student_t_quantile
-from advisor.analysis.network_demands import compare_network_demands
+from advisor.analysis.network_demands import CountChange, compare_network_demands
 from advisor.model import policy
 from advisor.model.devices import DEVICE_BOUNDS
 from advisor.model.errors import UsageError
-from advisor.model.records import ALL_LEVELS, BOUND_NAMES, LEVELS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from advisor.analysis.network_demands import CountChange
-    from advisor.model.records import Advice, FloatArray, Gap
+from advisor.model.records import ALL_LEVELS, BOUND_NAMES, LEVELS, Advice, FloatArray, Gap
 
 #: Regions that are named with the change of a gap.
 _SHOWN_REGIONS: Final = 3

@@ -5,21 +5,16 @@ Each bound is a mean over the devices, each gap one level's seconds. A level tha
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from advisor.model import policy
-from advisor.model.devices import DEVICE_LEVELS
-from advisor.model.records import Bound, Gap, Note, Share
+from advisor.model.devices import DEVICE_LEVELS, DeviceUse
+from advisor.model.records import Bound, FloatArray, Gap, Note, Profile, Share, Status
 from advisor.model.units import format_count, format_seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from advisor.model.devices import DeviceUse
-    from advisor.model.records import FloatArray, Profile, Status
 
 NO_PEAK: Final = "kernels were timed, not counted: how far they are from the device's peak rates is not known"
 BY_GRIDS: Final = "from the grids of kernels and their names alone: counters tell how far the others are from the peak"

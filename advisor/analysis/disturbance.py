@@ -6,16 +6,13 @@ waiting than the longest delay of each instance of a phase, so that a gap is kno
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from advisor.model.records import OTHER_PROGRAMS
+from advisor.model.records import OTHER_PROGRAMS, Profile
 from advisor.model.units import format_seconds
 from advisor.trace.counts import UNDISTURBED_TRANSFER
-
-if TYPE_CHECKING:
-    from advisor.model.records import Profile
 
 #: Counts, in the row of the program: the longest delay of each instance of a phase, summed up; the run-queue delay of
 #: each thread, and the part of it in calls for input and output; what the machine's cores did for others; and the

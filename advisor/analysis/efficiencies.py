@@ -7,19 +7,14 @@ the product of the two. Elapsed time is that of all phases, without start-up and
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from advisor.analysis.bounds import are_durations_known, instance_durations
-from advisor.analysis.loads import summarize_loads
+from advisor.analysis.loads import ProfileLoads, summarize_loads
 from advisor.analysis.measures import MISSING
-from advisor.model.records import Efficiency
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from advisor.analysis.loads import ProfileLoads
-    from advisor.model.records import Finding, Profile
+from advisor.model.records import Efficiency, Finding, Profile
 
 NEEDS_REPLAY: Final = "needs a replay of the trace on a network without latency and of infinite bandwidth"
 OF_WORK: Final = "of work in parallel phases, as computation is not known"

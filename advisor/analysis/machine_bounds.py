@@ -13,11 +13,10 @@ import numpy as np
 
 from advisor.analysis.machine_rates import busiest_unit, clock_hz, instruction_rates, peak_flops_per_s, unit_rates
 from advisor.analysis.measures import missing_quantity
-from advisor.model.records import Bound
+from advisor.model.records import Bound, FloatArray, Profile
 
 if TYPE_CHECKING:
     from advisor.analysis.machines import Machine
-    from advisor.model.records import FloatArray, Profile
 
 #: Floating-point operations in one operation of a functional unit.
 FLOATING: Final = {"fp_add": 1.0, "fp_mul": 1.0, "fp_fma": 2.0, "fp_div": 1.0, "flops": 1.0}

@@ -6,11 +6,10 @@ They use the highest clock known, so that times computed from them stay lower bo
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.analysis.machines.records import Machine
 
 

@@ -6,12 +6,11 @@ that would record it. All texts and commands of missing measurements stand in th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from advisor.model.records import Profile, Status
 
 _RANK: Final[dict[Status, int]] = {"measured": 0, "estimated": 1, "modelled": 2, "unavailable": 3}
@@ -113,7 +112,10 @@ def derive_quantities(profile: Profile) -> Quantities:
     nothing but I/O, computation with transfer is all the rest.
     """
     work = _work_quantity(profile)
-    all_but_io = _has_only_io(profile) and not work.is_known
+    # whether a tool separates nothing but O (I/O or system time) from the rest of the wall time
+    others = ("cpu_s", "transfer_s", "wait_s", "sync_s")
+    whole = not profile.has_phases and profile.has_measure("wall_s") and bool(find_system_measures(profile))
+    all_but_io = (whole and not any(profile.has_measure(name) for name in others)) and not work.is_known
     return Quantities(
         computation=_computation_quantity(profile, work),
         communication=_all_but_io(profile) if all_but_io else _communication_quantity(profile, work),
@@ -173,13 +175,6 @@ def _communication_quantity(profile: Profile, work: Quantity) -> Quantity:
     if profile.has_measure("cpu_s"):
         return _sum_arrays(profile, ("cpu_s", 1.0), ("transfer_s", 1.0))
     return _without_system(profile, work, "io_s")
-
-
-def _has_only_io(profile: Profile) -> bool:
-    """Return whether a tool separates nothing but O (I/O or system time) from the rest of the wall time."""
-    others = ("cpu_s", "transfer_s", "wait_s", "sync_s")
-    whole = not profile.has_phases and profile.has_measure("wall_s") and bool(find_system_measures(profile))
-    return whole and not any(profile.has_measure(name) for name in others)
 
 
 def find_system_measures(profile: Profile) -> tuple[str, ...]:

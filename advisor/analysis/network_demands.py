@@ -7,6 +7,7 @@ messages and their bytes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,8 +17,6 @@ from advisor.analysis.distributions import student_t_quantile
 from advisor.model import policy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.model.records import Advice, FloatArray
 
 KIND: Final = "network model"

@@ -8,22 +8,17 @@ proves nothing.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from advisor.analysis.bounds import compute_bound_seconds
 from advisor.analysis.disturbance import SPEED_SHARE
 from advisor.analysis.loads import summarize_loads
-from advisor.model.records import find_adjacent_bounds
+from advisor.model.records import FloatArray, Phase, Profile, find_adjacent_bounds
 from advisor.trace.counts import IDLE_ENDS, UNDISTURBED_TRANSFER
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from advisor.model.records import FloatArray, Phase, Profile
-
 
 #: The bounds below and above each gap of uneven work.
 _GAPS: Final = {letter: find_adjacent_bounds(letter) for letter in ("L", "M'", "D")}

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.records import CAUSE_CATEGORIES
+from advisor.model.records import CAUSE_CATEGORIES, Advice, FloatArray, IntArray, Phase, Profile
 from advisor.model.reports import Axis, HeatMap, Line, Series
 from advisor.model.timeline import Timeline, TimelineColumn, WaitCause
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.model.devices import DeviceTimeline
-    from advisor.model.records import Advice, FloatArray, IntArray, Phase, Profile
 
 
 #: Regions, phases, processors and iterations in one picture; of more, those with the most seconds or deviation.

@@ -7,15 +7,12 @@ Types and finite numbers are the matter of ``contract``; whether what is recorde
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from advisor.model.records import CAUSE_CATEGORIES, MEASURES
+from advisor.model.records import CAUSE_CATEGORIES, MEASURES, Causes, IntArray, Phase, Profile
 from advisor.support.contract import ContractError
-
-if TYPE_CHECKING:
-    from advisor.model.records import Causes, IntArray, Phase, Profile
 
 REGION_LIMIT: Final = 100_000
 
@@ -25,7 +22,12 @@ def check_profile(profile: Profile) -> None:
     _check_run(profile)
     for i, phase in enumerate(profile.phases):
         _check_phase(profile, phase, f"phases[{i}]")
-    _check_per_processor(profile)
+    each = (len(profile.processors),)
+    for name, array in profile.outside.items():
+        _require_condition(array.shape == each, f"outside.{name}", f"has shape {array.shape}, expected {each}")
+    table = (len(profile.regions), len(profile.processors))
+    for name, array in profile.counts.items():
+        _require_condition(array.shape == table, f"counts.{name}", f"has shape {array.shape}, expected {table}")
     if profile.causes is not None:
         _check_causes(profile, profile.causes)
 
@@ -84,15 +86,6 @@ def _check_phase(profile: Profile, phase: Phase, place: str) -> None:
     _require_condition(
         phase.duration_s is None or bool(phase.duration_s.min() >= 0), f"{place}.duration_s", "is negative"
     )
-
-
-def _check_per_processor(profile: Profile) -> None:
-    each = (len(profile.processors),)
-    for name, array in profile.outside.items():
-        _require_condition(array.shape == each, f"outside.{name}", f"has shape {array.shape}, expected {each}")
-    table = (len(profile.regions), len(profile.processors))
-    for name, array in profile.counts.items():
-        _require_condition(array.shape == table, f"counts.{name}", f"has shape {array.shape}, expected {table}")
 
 
 def _is_within(indices: IntArray, least: int, end: int) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import nullcontext
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -13,9 +14,6 @@ from advisor.cli import gates, history_location, option_types, output, progress,
 from advisor.cli.next_commands import fill_commands
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from contextlib import AbstractContextManager
-
     from advisor.advice.earlier_runs import EarlierRuns, RunHistory
     from advisor.model.records import Advice
     from advisor.output.source_tree import SourceTree
@@ -201,11 +199,10 @@ def render_advice(advice: Advice, earlier: EarlierRuns, args: argparse.Namespace
 
         return to_json(build_advice_document(advice))
     if args.form == "markdown":
-        from advisor.advice.earlier_runs import find_base
+        from advisor.advice.earlier_runs import find_change
         from advisor.output.markdown import render_comment
 
-        base = find_base(advice, earlier.earlier_summaries(), args.base)
-        return render_comment(advice, base.change if base else None)
+        return render_comment(advice, find_change(advice, earlier.earlier_summaries(), args.base))
     if args.form == "sarif":
         from advisor.output.sarif import render_sarif
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,6 @@ from advisor.cli import option_types, output, report_output, user_folders
 from advisor.model.errors import AdvisorError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.experiments.change_point import FoundChange
     from advisor.experiments.commits import CommitRunner
     from advisor.model.records import Advice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,6 @@ from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
     from advisor.analysis.comparison import Change, Comparison
     from advisor.extension.host import PluginHost

@@ -80,7 +80,11 @@ def run_command(args: argparse.Namespace) -> int:
         return 0
     found = read_config(args)
     if args.what == "systemd":
-        output.write_output(_render_unit(find_config_file(args) if args.config else None))
+        # the unit of a service of the user: ready when the daemon is, and started again when it hangs
+        settings = find_config_file(args) if args.config else None
+        command = [sys.executable, "-P", "-m", "gapwatch", "watch", "--format", "lines"]
+        command += [] if settings is None else ["--config", str(settings.absolute())]
+        output.write_output(_UNIT.format(command=" ".join(map(_quote_word, command))))
         return 0
     if args.what == "check":
         output.write_output(f"{find_config_file(args) or 'no configuration file; the defaults'}: fine\n")
@@ -88,13 +92,6 @@ def run_command(args: argparse.Namespace) -> int:
     rows = tuple((name, value or None) for name, value in config.format_settings(found).items())
     where = Text(f"read from {find_config_file(args) or 'no file: these are the defaults'}")
     return report_output.show_report(Report("", (where, Table("", (Column("setting"), Column("value")), rows))), args)
-
-
-def _render_unit(settings: Path | None) -> str:
-    """Return the unit of a service of the user: ready when the daemon is, and started again when it hangs."""
-    command = [sys.executable, "-P", "-m", "gapwatch", "watch", "--format", "lines"]
-    command += [] if settings is None else ["--config", str(settings.absolute())]
-    return _UNIT.format(command=" ".join(map(_quote_word, command)))
 
 
 def _quote_word(text: str) -> str:

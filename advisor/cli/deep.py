@@ -6,6 +6,7 @@ import importlib.util
 import shutil
 import sys
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
@@ -15,18 +16,15 @@ from advisor.cli.next_commands import program_place
 from advisor.collect.passes import conclusions, planning, programs
 from advisor.collect.passes.calls import count_calls, find_difference
 from advisor.model.errors import AdvisorError
-from advisor.model.records import Note
+from advisor.model.records import Advice, Note, Profile
 from advisor.model.units import format_seconds
 from advisor.support.extras import install_line
 from advisor.support.launchers import find_rank_option
 from advisor.trace.recordings.passes import Conclusions, write_conclusions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.cli.services import HostServices
     from advisor.collect.passes.planning import Pass
-    from advisor.model.records import Advice, Profile
 
 #: Where the ordinary run lies in the directory of all recordings, and the other runs in it.
 RECORDING: Final = "recording"

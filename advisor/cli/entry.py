@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +17,6 @@ from advisor.cli.error_messages import run_guarded
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator, Sequence
 
 #: Commands that load no plugin here: the daemon and the program that ``run`` starts have children of their own.
 _WITHOUT_PLUGINS = frozenset(

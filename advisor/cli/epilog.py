@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import tempfile
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -19,7 +20,6 @@ from advisor.model.errors import AdvisorError, InputError, UsageError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection
 
     from advisor.collect.batch_jobs import BatchJob
     from advisor.extension.host.plugin_host import PluginHost

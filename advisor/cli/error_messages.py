@@ -5,13 +5,10 @@ we can't becomes one line and exit code 3.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from advisor.cli.supervision import INTERNAL, INTERRUPTED
 from advisor.model.errors import AdvisorError, DocumentError, GateCrossed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 DEBUG_VARIABLE = "GAPWATCH_DEBUG"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,7 +13,6 @@ from advisor.model.errors import StoreError, UsageError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable
 
     from advisor.history.runs import RunStore
 

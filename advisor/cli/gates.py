@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import operator
 import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -18,8 +19,6 @@ from advisor.cli import output
 from advisor.model.errors import GateCrossed, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from advisor.advice.earlier_runs import ComparisonBase
     from advisor.model.records import Advice, Gap
 

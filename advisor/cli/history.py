@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from advisor.cli import history_location, option_types, output, report_output
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from advisor.history.items import Item
     from advisor.history.runs import RunEntry

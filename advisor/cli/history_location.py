@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,8 +16,6 @@ from advisor.output.clean import clean_text
 from advisor.support.disk_cache import system_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from advisor.advice.earlier_runs import RunHistory
     from advisor.history.location import HistoryLocation
     from advisor.history.runs import RunStore

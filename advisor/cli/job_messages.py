@@ -7,14 +7,12 @@ import os
 import re
 import shutil
 import subprocess
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 
 from advisor.model.errors import AdvisorError, UsageError
 from advisor.support.private_files import read_secret
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: Mail programs lie here, where the PATH of a job may not lead.
 _SENDMAIL_PLACES: Final = ("/usr/sbin", "/usr/lib")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,6 @@ from advisor.cli import output, report_output, subcommands, user_folders
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
 
     from advisor.model.reports import Report
 

@@ -10,16 +10,16 @@ import os
 import re
 import shlex
 import shutil
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 from advisor.cli import user_folders
+from advisor.support.command_words import split_line
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from advisor.model.records import Advice, Profile
 
 _LAUNCH: Final = re.compile(r"mpirun -n \d+ (?=\S*PROGRAM|valgrind|perf|eztrace|tau_exec|env|likwid)")
@@ -27,7 +27,6 @@ _RECORDED: Final = re.compile(r"(gapwatch run(?: --deep| --from-outside)? -- )(?
 _CORES: Final = re.compile(r"--cores N\b")
 _PATH: Final = re.compile(r"(?<![\w$/=.-])(?:PATH|DIRECTORY)\b")
 _NAME: Final = re.compile(r"(?<![\w./])PROGRAM\b")
-_SETTING: Final = re.compile(r"[A-Za-z_]\w*=")
 _INTERPRETER: Final = re.compile(r"(python[\d.]*|perl|ruby|julia|Rscript)")
 _INCORE: Final = "gapwatch incore"
 _RECORD: Final = "gapwatch run -- "
@@ -146,17 +145,10 @@ def _elsewhere(profile: Profile) -> str:
 
 
 def _split_settings(profile: Profile) -> tuple[str, list[str]]:
-    """Return the variables that were set for the run, with a space behind, and the words of its command."""
-    command = profile.parameters.get("command")
-    try:
-        words = shlex.split(command) if isinstance(command, str) else []
-    except ValueError:
-        words = []
-    count = next((at for at, word in enumerate(words) if not _SETTING.match(word)), len(words))
-    settings = " ".join(
-        f"{name}={shlex.quote(value)}" for name, _, value in (word.partition("=") for word in words[:count])
-    )
-    return f"{settings} " if settings else "", words[count:]
+    """Return the variables that were set for the run, with a space behind each, and the words of its command."""
+    settings, words = split_line(profile.parameters.get("command"))
+    parts = (setting.partition("=") for setting in settings)
+    return "".join(f"{name}={shlex.quote(value)} " for name, _, value in parts), words
 
 
 def split_command(profile: Profile) -> tuple[str | None, str | None]:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from collections.abc import Callable
+from typing import Final
 
 #: One parameter of a production size.
 _SIZE: Final = re.compile(r"[A-Za-z_]\w*=\d+(\.\d+)?([eE][+-]?\d+)?")

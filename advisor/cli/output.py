@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
@@ -14,7 +15,6 @@ from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping, Sequence
 
     from advisor.output.page import Page
 

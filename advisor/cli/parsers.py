@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from advisor.cli import output, report_output
-from advisor.cli.commands import HELP
+from advisor.cli.commands import HELP, BuiltInCommand
 from advisor.model.errors import UsageError
 from advisor.output.clean import clean_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from advisor.cli.commands import BuiltInCommand
     from advisor.extension.commands import Argument, Command
 
 DESCRIPTION = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,6 @@ from advisor.model.errors import GateCrossed, UsageError
 from advisor.support.descriptors import has_input
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.extension.host import PluginHost
     from advisor.model.reports import Report
 #: Help does not wait longer for plugins to say what they bring (seconds).

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from threading import Event, Lock, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, TextIO
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from typing import TextIO
 
 #: Nothing is shown for what takes less (seconds), and then the line is renewed this often.
 _PATIENCE = 0.7

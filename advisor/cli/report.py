@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,8 +14,6 @@ from advisor.model.units import format_count
 from advisor.support.atomic_write import atomic_write
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from advisor.history.program_views import RunOverview
     from advisor.model.records import Advice
 

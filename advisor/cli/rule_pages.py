@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from advisor.advice.rules.conditions import AllOf, AnyOf, FactIs, GapShare, Not
+from advisor.advice.rules.conditions import AllOf, AnyOf, FactIs, GapShare, Not, When
 from advisor.model.reports import Column, Report, Table, Text
 from advisor.output import numbers
 from advisor.output.wording import EFFORTS, describe_how
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from advisor.advice.rules import RuleBook
     from advisor.advice.rules.cases import ExampleResult
-    from advisor.advice.rules.conditions import When
     from advisor.advice.rules.records import Action
     from advisor.model.errors import Problem
     from advisor.model.recommendations import HowTo

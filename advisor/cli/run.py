@@ -9,6 +9,7 @@ import shlex
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,8 +21,6 @@ from advisor.collect.passes.planning import PASSES
 from advisor.model.errors import AdvisorError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.collect.recorder.session import Session
     from advisor.collect.records import Recording
     from advisor.model.records import Profile

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor.cli import progress, user_folders
@@ -10,9 +12,7 @@ from advisor.model.errors import AdvisorError, InputError
 from advisor.support.disk_cache import system_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from advisor.advice.earlier_runs import AppliedAction
     from advisor.analysis.machines import Machine

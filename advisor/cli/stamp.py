@@ -5,13 +5,10 @@ from __future__ import annotations
 import argparse
 import math
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from advisor.cli import output
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 NAME = "stamp"
 

@@ -11,18 +11,16 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from io import TextIOWrapper
+from pathlib import Path
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Final, NoReturn, TextIO
+from typing import Final, NoReturn, TextIO
 
 from advisor.extension.suspects import Suspects
 from advisor.model.errors import AdvisorError
 from advisor.support.descriptors import has_input
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from pathlib import Path
 
 #: How long a plugin may take to be imported or to answer (seconds), unless this variable says otherwise.
 PLUGIN_S: Final = 60.0

@@ -6,6 +6,7 @@ import argparse
 import shlex
 import shutil
 import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +16,6 @@ from advisor.model.errors import AdvisorError, UsageError
 from advisor.model.lists import join_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.experiments.candidates import ProgramFacts
     from advisor.experiments.settings import Setting
     from advisor.experiments.sources import SourceFiles

@@ -129,10 +129,10 @@ def _describe_nothing(state: HistoryLocation) -> str:
 
 def _find_base(advice: Advice, state: HistoryLocation) -> ComparisonBase | None:
     """Return the build before that of a run in the history; raises ``UsageError`` where that was run otherwise."""
-    from advisor.advice.earlier_runs import EarlierRuns, require_base
+    from advisor.advice.earlier_runs import recall_summaries, require_base
     from advisor.history.history_queries import StoredHistory
 
-    return require_base(advice, EarlierRuns(advice.profile, (), StoredHistory(state)).earlier_summaries())
+    return require_base(advice, recall_summaries(StoredHistory(state), advice))
 
 
 def _load_settings(args: argparse.Namespace) -> DaemonConfig:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Protocol, Self
 from advisor.advice.earlier_runs import compare_with_base
 from advisor.cli import output
 from advisor.cli.progress import format_time_left
-from advisor.daemon.events import Backlog, FileSettled, Remark, RunIngested
+from advisor.daemon.events import Backlog, Event, FileSettled, Remark, RunIngested
 from advisor.history import access, dialect
 from advisor.history.file_states import FileStates
 from advisor.history.history_queries import StoredHistory
@@ -24,16 +24,14 @@ from advisor.history.runs import RunStore
 from advisor.model.errors import StoreError
 from advisor.output import watch_screen
 from advisor.output.explanation_text import describe_parts
-from advisor.output.page import make_live_display, render_lines
+from advisor.output.page import Page, make_live_display, render_lines
 
 if TYPE_CHECKING:
     from rich.live import Live
 
     from advisor.daemon.config import DaemonConfig
-    from advisor.daemon.events import Event
     from advisor.history.dialect import HistoryConnection
     from advisor.history.location import HistoryLocation
-    from advisor.output.page import Page
 
 #: The last troubles that are shown.
 _TROUBLES: Final = 3

@@ -6,15 +6,13 @@ import hashlib
 import os
 import re
 import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from advisor.support.child_process import run_child
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 #: How long git may take (seconds), and how many digits tell commits and changes apart.
 _PATIENCE_S: Final = 20.0

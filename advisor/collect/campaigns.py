@@ -9,10 +9,8 @@ itself, such as ``v2``, is more often the name of a build.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
+from typing import Final
 
 _PAIR: Final = re.compile(r"([A-Za-z_]+)(\d+(?:[.,]\d+)?)")
 _FOLDER: Final = re.compile(r"(?:(?P<program>[A-Za-z_][\w-]*)\.)?(?P<pairs>(?:[A-Za-z_]+\d+(?:[.,]\d+)?[.,]?)+)")

@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.collect.sidecar import list_places
@@ -18,9 +19,6 @@ from advisor.model.errors import InputError
 from advisor.support.limited_files import read_limited
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
     from advisor.model.records import Profile
 
 _LARGEST_B: Final = 4 << 20

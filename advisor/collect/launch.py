@@ -5,16 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from advisor.collect.records import Process, Recording
 from advisor.collect.sampler import ProcessSampler
 from advisor.model.errors import AdvisorError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 INTERVAL_S: Final = 0.05
 #: Sampling may take this share of one processor; with many processes the interval grows.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from advisor.analysis.quality import HIDDEN
@@ -12,8 +13,6 @@ from advisor.model.units import format_count, format_seconds, format_share
 from advisor.support.child_process import name_signal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.collect.sampled_run import SampledRun
 
 #: Share of the time in which other programs held the processors, from which on the seconds are doubtful.

@@ -7,11 +7,9 @@ environment but the numbers of ranks.
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Mapping
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
 
 _TICK_S: Final = 1.0 / os.sysconf("SC_CLK_TCK")
 _PAGE_B: Final = os.sysconf("SC_PAGE_SIZE")

@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
@@ -16,14 +17,11 @@ from advisor.analysis.disturbance import BUSY
 from advisor.collect import notes
 from advisor.collect.roles import STARTERS, WRAPPERS
 from advisor.collect.thread_time_breakdown import ON_DISK, sum_by_call
-from advisor.model.records import CAUSE_CATEGORIES, Causes, Phase, Profile, Region
+from advisor.model.records import CAUSE_CATEGORIES, Causes, FloatArray, Phase, Profile, Region, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.collect.records import Recording
     from advisor.collect.sampled_run import SampledRun
-    from advisor.model.records import FloatArray, Status
 
 READER: Final = "gapwatch run"
 #: The seconds outside the program in which other programs held its processors.

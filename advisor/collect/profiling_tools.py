@@ -9,6 +9,7 @@ import os
 import re
 import shlex
 import shutil
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
@@ -17,8 +18,6 @@ from advisor.collect.notes import escape_undecodable
 from advisor.model.recommendations import Need
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from advisor.collect.sampled_run import SampledRun
     from advisor.model.records import Advice, Note
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from advisor.support.launchers import LAUNCHERS
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
     from advisor.collect.records import Process, Thread
 
 #: Programs that start the ranks of MPI programs, and do nothing else.

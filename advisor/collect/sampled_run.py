@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from advisor.collect import roles
-from advisor.collect.thread_time_breakdown import compute_own_counters, compute_thread_time
+from advisor.collect.thread_time_breakdown import ThreadTime, compute_own_counters, compute_thread_time
 from advisor.model.errors import AdvisorError
 from advisor.model.records import Processor
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from advisor.collect.procfs import IoCounters
     from advisor.collect.records import Recording
     from advisor.collect.roles import Lane
-    from advisor.collect.thread_time_breakdown import ThreadTime
 
 
 @dataclass(frozen=True, slots=True)

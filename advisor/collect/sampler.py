@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import platform
 import time
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from advisor.collect import procfs
 from advisor.collect.procfs import ProcessGone
 from advisor.collect.records import UNKNOWN, BlockedCall, Process, Thread
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 _X86: Final = {
     "read": (0, 19), "pread": (17, 295, 327), "write": (1, 20), "pwrite": (18, 296, 328), "sendfile": (40,),

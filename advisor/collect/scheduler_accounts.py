@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from shutil import which
 from time import strptime
@@ -17,8 +18,6 @@ from advisor.model.job_account import JobAccount
 from advisor.support.child_process import ChildResult, run_child
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from advisor.collect.batch_jobs import BatchJob, Scheduler
 
 #: What ``sacct`` is asked for; the reader of accounts takes the same table from a file.

@@ -8,16 +8,14 @@ processor was spent on is estimated: in proportion to the calls in which the thr
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from advisor.collect.records import UNKNOWN, BlockedCall
+from advisor.collect.records import UNKNOWN, BlockedCall, Process, Thread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from advisor.collect.procfs import IoCounters
-    from advisor.collect.records import Process, Thread
     from advisor.collect.roles import Lane
 
 #: System CPU time counts as input and output up to so much for each call that reads or writes, and for each byte;

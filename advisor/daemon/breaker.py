@@ -4,14 +4,13 @@ held everything up once.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from advisor.history.remarks import RemarkStore
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.history.access import Writer
 
 #: A plugin that failed in so many runs one after the other, or ended so many processes, is left out.

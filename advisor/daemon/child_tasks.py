@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 from advisor import pipeline
 from advisor.analysis import merging
@@ -25,9 +26,6 @@ from advisor.history.location import HistoryServer
 from advisor.history.run_packing import strip_arrays
 from advisor.model.errors import AdvisorError
 from advisor.support import bundled, record_json
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _CHUNK = 1 << 20
 #: A directory of which so many files come at once has more of them, as a rule.

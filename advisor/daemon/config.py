@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from advisor.history import location
-from advisor.history.location import HistoryServer
+from advisor.history.location import HistoryLocation, HistoryServer
 from advisor.model import units
 from advisor.model.errors import DocumentError, Problem, UsageError
 from advisor.support.documents.scalars import suggest_word
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from advisor.history.location import HistoryLocation
 
 NAME: Final = "gapwatch.toml"
 

@@ -7,8 +7,10 @@ files still wait, and the next process goes on with them.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from math import inf
+from pathlib import Path
 from threading import Event as Flag
 from time import monotonic
 from typing import TYPE_CHECKING, Final
@@ -16,29 +18,23 @@ from typing import TYPE_CHECKING, Final
 from advisor import __version__
 from advisor.daemon import throttling
 from advisor.daemon.debounce import FileDebouncer
-from advisor.daemon.events import Backlog, FileSettled, Remark, RunIngested
+from advisor.daemon.events import Backlog, Event, FileSettled, Remark, RunIngested
 from advisor.daemon.inotify_events import InotifyEvents
-from advisor.daemon.reader_pool import UNKNOWN, ReaderPool
+from advisor.daemon.reader_pool import UNKNOWN, ReaderPool, ReadResult
 from advisor.daemon.retention import HistoryRetention
 from advisor.daemon.root_scanner import RootScanner, list_scanned_identities
 from advisor.extension.host.discovery import plugin_versions
 from advisor.history import access
-from advisor.history.file_states import FileStates
-from advisor.history.location import working_folder
+from advisor.history.file_states import FileSignature, FileStates, State
+from advisor.history.location import HistoryLocation, working_folder
 from advisor.history.remarks import RemarkStore
 from advisor.model.errors import AdvisorError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from concurrent.futures import Future
-    from pathlib import Path
 
     from advisor.daemon.config import DaemonConfig
-    from advisor.daemon.events import Event
     from advisor.daemon.intake import UnitCandidate, UnitOutcome
-    from advisor.daemon.reader_pool import ReadResult
-    from advisor.history.file_states import FileSignature, State
-    from advisor.history.location import HistoryLocation
 
 #: The loop turns at least this often, to see stop flags and roots that changed (seconds).
 _TURN_S: Final = 1.0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock
@@ -20,8 +21,6 @@ from watchdog.observers import Observer
 from advisor.history import filesystems
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from watchdog.observers.api import BaseObserver
 
 _WANTED: Final[list[type[events.FileSystemEvent]]] = [

@@ -7,7 +7,7 @@ them the process may be killed: what is not stored waits in the ledger and is do
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -16,8 +16,8 @@ from advisor.collect import builds
 from advisor.daemon import scan
 from advisor.daemon.breaker import TRIES
 from advisor.extension.sandbox import TaskFailed
-from advisor.history.dialect import LONGEST_NAME_B
-from advisor.history.file_states import FileStates
+from advisor.history.dialect import LONGEST_NAME_B, HistoryConnection
+from advisor.history.file_states import FileSignature, FileStates, State
 from advisor.history.run_storage import store_run
 from advisor.history.runs import ProfileUnit, RunStore
 from advisor.model.records import Advice
@@ -25,12 +25,9 @@ from advisor.support import record_json
 from advisor.support.contract import ContractError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from advisor.history.access import Writer
-    from advisor.history.dialect import HistoryConnection
-    from advisor.history.file_states import FileSignature, State
 
 #: Asks a child: a task in, its result out, or ``TaskFailed``.
 Ask = Callable[[dict[str, object]], object]

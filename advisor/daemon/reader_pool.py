@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Lock, local
 from time import monotonic
@@ -14,26 +16,20 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.collect import sidecar
 from advisor.daemon.breaker import TRIES, PluginBreaker
-from advisor.daemon.intake import UnitIntake, UnitOutcome, identify_units
+from advisor.daemon.intake import UnitCandidate, UnitIntake, UnitOutcome, identify_units
 from advisor.extension.host.discovery import plugin_versions
 from advisor.extension.sandbox import Limits, TaskFailed, Worker
 from advisor.extension.suspects import Suspects
 from advisor.history import access
 from advisor.history.child_reads import answer_question
-from advisor.history.file_states import FileStates
+from advisor.history.file_states import FileSignature, FileStates
 from advisor.history.location import HistoryServer
 from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from concurrent.futures import Future
-    from pathlib import Path
-
     from advisor.daemon.config import DaemonConfig
     from advisor.daemon.debounce import FileDebouncer
-    from advisor.daemon.intake import UnitCandidate
     from advisor.history.access import Writer
-    from advisor.history.file_states import FileSignature
 
 _MODULE: Final = "advisor.daemon.child_tasks"
 #: Tells the children where plugin files are.

@@ -6,8 +6,10 @@ What a look finds goes to the ledger first, as waiting, and to the files that se
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from math import inf
+from pathlib import Path
 from threading import Condition, Thread
 from time import monotonic, thread_time
 from typing import TYPE_CHECKING, Final
@@ -19,9 +21,6 @@ from advisor.model.errors import StoreError
 from advisor.model.lists import join_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
-    from pathlib import Path
-
     from advisor.daemon.debounce import FileDebouncer
     from advisor.history.access import Writer
 
@@ -155,14 +154,6 @@ class RootScanner:
         with self._told:
             self._failure = f"looking at {place} failed: {type(error).__name__}: {error}"
 
-    def _note_unreadable(self, seen: Mapping[Path, bool]) -> None:
-        """Say once of directories that they can't be read, for as long as that is so."""
-        closed = {folder for folder, there in seen.items() if not there}
-        if new := sorted(closed - self._unreadable):
-            with self._told:
-                self._failure = f"{join_names([*map(str, new)], most=1)} can't be read"
-        self._unreadable = (self._unreadable - seen.keys()) | closed
-
     def _scan_requested(self, whole: bool, folders: set[Path], files: Files) -> None:
         self.identity = root_identity(self.root)
         if whole:
@@ -220,7 +211,12 @@ class RootScanner:
                 raise
             except Exception as error:  # one directory; the others are looked at
                 self._note_failure(folder.path, error)
-        self._note_unreadable(seen)
+        # say once of directories that they can't be read, for as long as that is so
+        closed = {folder for folder, there in seen.items() if not there}
+        if new := sorted(closed - self._unreadable):
+            with self._told:
+                self._failure = f"{join_names([*map(str, new)], most=1)} can't be read"
+        self._unreadable = (self._unreadable - seen.keys()) | closed
         return seen
 
     def _record_folder(self, folder: scan.FolderScan, names: Collection[bytes] | None = None) -> None:

@@ -5,15 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from advisor.history.file_states import FileSignature
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
-    from pathlib import Path
-
 
 _KINDS = (
     (stat.S_ISFIFO, "is a pipe"),
@@ -99,15 +95,11 @@ def _scan_folder(path: Path) -> tuple[FolderScan, list[Path]]:
                 if entry.is_dir(follow_symlinks=False):
                     inside.append(path / os.fsdecode(entry.name))
                 elif not (entry.is_symlink() and entry.is_dir()):
-                    _record_entry(folder, entry)
+                    _record_status(folder, entry.name, entry.stat())
             except OSError as error:
                 if error.errno not in _GONE:
                     folder.unclear.add(entry.name)
     return folder, inside
-
-
-def _record_entry(folder: FolderScan, entry: os.DirEntry[bytes]) -> None:
-    _record_status(folder, entry.name, entry.stat())
 
 
 def _record_status(folder: FolderScan, name: bytes, status: os.stat_result) -> None:

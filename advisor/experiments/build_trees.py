@@ -12,19 +12,16 @@ import re
 import shlex
 import shutil
 import stat
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from advisor.collect.binaries.executables import find_program
 from advisor.experiments.processes import read_tail, run_timed
 from advisor.experiments.settings import fill_flags
 from advisor.experiments.sources import LEFT_OUT
 from advisor.model.errors import AdvisorError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 #: Files larger than that are linked instead of copied: inputs, not sources (bytes).
 _LARGE_B: Final = 64 << 20

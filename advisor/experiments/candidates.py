@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -21,8 +22,6 @@ from advisor.experiments.settings import (
 from advisor.support.launchers import count_ranks, find_launcher_place, find_rank_option
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from advisor.model.records import Advice, Profile
 
 #: Grades of a recording whose seconds are too rough to leave anything out, and of one that tells nothing at all.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 import shutil
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,8 +14,6 @@ from advisor.model.errors import AdvisorError, UsageError
 from advisor.support.child_process import run_child
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from advisor.model.records import Advice
 
 _GIT: Final = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")

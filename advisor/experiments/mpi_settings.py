@@ -6,11 +6,10 @@ Variables of Open MPI are those of its components (``ompi_info --all``), those o
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from advisor.experiments.settings import Launcher
     from advisor.model.records import Advice
 

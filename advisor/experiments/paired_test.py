@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -19,8 +20,6 @@ from advisor.analysis.distributions import student_t_quantile
 from advisor.model import policy
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.model.records import FloatArray, IntArray
 
 #: The chance that any of the settings is called faster or slower although none is.

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import AdvisorError
 from advisor.support import child_process
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from advisor.support.child_process import ProgramRun
 
 #: So much of the end of a program's output is handed back (bytes).

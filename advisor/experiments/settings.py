@@ -9,18 +9,14 @@ import mmap
 import os
 import re
 import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Final, Literal
+from pathlib import Path, PurePath
+from typing import Final, Literal
 
 from advisor.support.child_process import run_child
 from advisor.support.launchers import find_launcher_place, find_rank_option
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
 
 #: What a setting is about; only one of each kind is part of a combination.
 Kind = Literal["flags", "threads", "waiting", "schedule", "binding", "ranks", "mpi", "memory", "io", "device"]

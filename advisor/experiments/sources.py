@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+from typing import Final
 
 #: Directories that are no part of a build.
 LEFT_OUT: Final = (".git", ".hg", ".svn", "__pycache__")

@@ -8,8 +8,10 @@ import os
 import re
 import shlex
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect import builds
@@ -19,9 +21,6 @@ from advisor.experiments.processes import read_tail, run_timed
 from advisor.model.errors import AdvisorError, InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from advisor.experiments.settings import Setting
     from advisor.experiments.sources import SourceFiles
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.collect import sidecar
@@ -13,9 +15,6 @@ from advisor.history.run_storage import store_run
 from advisor.history.runs import ProfileUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from advisor.experiments.settings import Setting
     from advisor.experiments.trials import TrialRunner
     from advisor.history.location import HistoryLocation

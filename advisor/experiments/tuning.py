@@ -9,7 +9,7 @@ spent. Of each kind the best winner is kept, and the winners together are tried 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -18,8 +18,6 @@ from advisor.experiments.settings import Setting, combine_settings
 from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.experiments.trials import Trial
 
 #: Settings that gain less in their first run are not tried again.

@@ -9,7 +9,9 @@ files. A list that does not fit any more is made anew by loading the plugins. It
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from advisor import __version__
@@ -17,9 +19,6 @@ from advisor.extension import installed_plugins
 from advisor.support import disk_cache
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
     from advisor.extension.host import PluginHost
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from advisor.model.errors import PluginError
 
@@ -143,3 +144,15 @@ class CommandRegistry:
     def commands(self) -> tuple[Command, ...]:
         """What was registered, in that order."""
         return tuple(self._commands.values())
+
+
+@dataclass(frozen=True, slots=True)
+class DeferredFunction:
+    """A function of a module that is imported when it is called: to offer it costs no time."""
+
+    module: str
+    function: str
+
+    def __call__(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - whatever the function takes and returns
+        """Import the module and call the function."""
+        return getattr(import_module(self.module), self.function)(*args, **options)

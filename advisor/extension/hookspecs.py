@@ -8,14 +8,13 @@ only the arguments that it needs. A plugin says which version of this contract i
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pluggy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
     from advisor.advice.counterfactuals import Candidate, Counterfactual
     from advisor.advice.earlier_runs import AppliedAction
     from advisor.advice.facts import Fact

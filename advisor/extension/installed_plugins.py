@@ -7,6 +7,7 @@ path changes; installing, removing or upgrading a package changes one.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from advisor.support import disk_cache
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
     from importlib.metadata import Distribution
 
 _GROUP: Final = "advisor"  # ``hookspecs.GROUP``, without importing pluggy for the help

@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from advisor.model.errors import InputError
-from advisor.model.records import Note
+from advisor.model.records import Grade, Note
 
 if TYPE_CHECKING:
     from advisor.extension.host import FoundProfile, PluginHost
-    from advisor.model.records import Grade
     from advisor.trace.events import Trace
 
 

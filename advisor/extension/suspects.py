@@ -11,10 +11,8 @@ look: each further try would take as long.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
 #: After so many losses of one kind nobody is tried alone any more.
 _TRIED: Final = 8

@@ -7,6 +7,8 @@ are in the metadata.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,9 +17,6 @@ from advisor.formats.json_stream import format_json, write_list
 from advisor.formats.table_rows import list_measures
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from advisor.model.records import Profile
 
 #: The column from which hatchet takes the order of the nodes; it has to come first.

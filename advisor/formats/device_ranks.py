@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,9 +13,6 @@ from advisor.formats.rank_files import note_copies, note_lengths
 from advisor.trace.devices.profile import profile_devices
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from advisor.model.records import Profile
     from advisor.trace.devices.events import DeviceTrace
 

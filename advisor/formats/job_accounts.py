@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
-from advisor.formats.plain_text import read_plain_text
+from advisor.formats.plain_text import PlainText, read_plain_text
 from advisor.model.errors import InputError
 from advisor.model.job_account import JobAccount
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from advisor.formats.plain_text import PlainText
 
 #: Columns of ``sacct`` without which nothing can be said.
 REQUIRED_COLUMNS: Final = ("JobID", "Elapsed", "TotalCPU", "NCPUS")

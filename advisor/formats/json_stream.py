@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import TextIO
+from collections.abc import Iterable
+from typing import TextIO
 
 
 def format_json(content: object) -> str:

@@ -7,17 +7,13 @@ in IMB before 2018 2**20 B, so IMB's bandwidth is computed from its sizes and ti
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
 
 from advisor.analysis.machines.records import Measurement
-from advisor.formats.plain_text import read_plain_text
+from advisor.formats.plain_text import PlainText, read_plain_text
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from advisor.formats.plain_text import PlainText
 
 _OSU: Final = re.compile(r"\s*# OSU MPI\S* (Latency|Bandwidth) Test v(\S+)")
 _IMB: Final = re.compile(r"\s*# Benchmarking +(PingPong|Barrier) *$")

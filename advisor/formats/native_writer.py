@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.records import Causes, Note
+from advisor.model.records import Causes, Note, Phase, Profile
 from advisor.support.atomic_write import atomic_write
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     import numpy.typing as npt
-
-    from advisor.model.records import Phase, Profile
 
     Store = Callable[[str, npt.NDArray[np.generic]], object]
 

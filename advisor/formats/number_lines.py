@@ -6,9 +6,11 @@ or a number.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
@@ -18,9 +20,6 @@ from advisor.model.errors import InputError
 from advisor.trace import spool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     from advisor.model.records import IntArray
 
 #: Bytes read at a time, and the longest line that is believed.

@@ -5,7 +5,9 @@ from __future__ import annotations
 import gzip
 import math
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError
@@ -13,8 +15,6 @@ from advisor.support.limited_files import read_stream
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Iterator
-    from pathlib import Path
 
 LIMIT: Final = 256 << 20  # bytes of a file, unpacked
 #: What is looked at to recognize a file: programs print who they are first, and their tables last.

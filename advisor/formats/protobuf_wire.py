@@ -6,10 +6,8 @@ Source: the encoding of protocol buffers, https://protobuf.dev/programming-guide
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
+from typing import Final
 
 _VARINT, _FIXED_64, _BYTES, _FIXED_32 = 0, 1, 2, 5
 _SIGN: Final = 1 << 63

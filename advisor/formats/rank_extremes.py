@@ -17,6 +17,7 @@ The columns made here have one rank that works that long, and others that share 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -25,8 +26,6 @@ import numpy as np
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray

@@ -7,7 +7,9 @@ twice. Of the times in them only the lengths are compared: ranks of one run are 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import policy
@@ -15,9 +17,6 @@ from advisor.model.records import Note
 from advisor.model.units import format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from advisor.trace.callpaths.records import CallPaths
 
 #: Processes of one run start within so many seconds of each other.

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
+from typing import Final
 
 _NAMED: Final = re.compile(r"(?:rank|task)[-_.=]?(\d{1,7})(?!\d)", re.IGNORECASE)
 _LAST: Final = re.compile(r"(?:^|[-._])(\d{1,9})(?:\.(?:txt|csv|json|out|log))?$")

@@ -6,13 +6,12 @@ larger than that.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from advisor.model.records import Phase, Profile
 
     Column = Sequence[str | int | float | None]

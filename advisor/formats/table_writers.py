@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import importlib.util
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.table_rows import PLACES, iterate_batches, list_measures
 from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.model.records import Profile
 
 INSTALL_LINE: Final = 'pip install "pyarrow>=14"'

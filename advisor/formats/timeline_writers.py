@@ -6,20 +6,18 @@ the location's last event, an end without a beginning is left out.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.formats.json_stream import format_json, write_list
 from advisor.trace.aligned_times import align_times
-from advisor.trace.events import Kind
+from advisor.trace.events import Kind, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from advisor.model.records import FloatArray, Profile
-    from advisor.trace.events import Trace
 
 #: Events of a location that are taken out of the columns at a time.
 _BLOCK: Final = 1 << 16

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import importlib.util
 import sqlite3
-from contextlib import closing, contextmanager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from advisor.history import damage, database
-from advisor.history.location import HistoryServer
+from advisor.history.location import HistoryLocation, HistoryServer
 from advisor.history.writer_lock import find_writer
 from advisor.model.errors import StoreError
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import AbstractContextManager
-    from pathlib import Path
     from types import ModuleType
 
     from advisor.history.dialect import HistoryConnection
-    from advisor.history.location import HistoryLocation
 
 #: Connections that were opened while the network could still be reached, or why they could not.
 _opened_ahead: dict[HistoryServer, HistoryConnection | StoreError] = {}

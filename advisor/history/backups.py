@@ -9,16 +9,14 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.history import damage
 from advisor.history.database import BACKUP_MARK, NAME, PATIENCE_S, open_read_only
 from advisor.history.writer_lock import acquire_lock
 from advisor.model.errors import StoreError
 from advisor.support.private_files import make_private_folder, open_private_file, sync_folder
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _COPIED_PAGES: Final = "history.restored.part"
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.earlier_runs import NOISE_BUILDS
-from advisor.analysis.comparison import compare_builds
+from advisor.analysis.comparison import Comparison, compare_builds
 from advisor.model.errors import UsageError
 from advisor.model.run_points import is_same_point
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from advisor.analysis.comparison import Comparison
     from advisor.history.runs import RunEntry, RunStore
     from advisor.model.records import Advice, Profile
 

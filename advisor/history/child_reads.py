@@ -7,14 +7,13 @@ which advice on a new run looks at earlier ones, word by word; they only read.
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.history import items, runs
 from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from advisor.history.dialect import HistoryConnection
 
 Document = dict[str, object]

@@ -11,12 +11,10 @@ from __future__ import annotations
 import os
 import struct
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.support.private_files import open_private_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAME: Final = "commits"
 _COUNT: Final = struct.Struct("<Q")

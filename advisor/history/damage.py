@@ -5,17 +5,15 @@ from __future__ import annotations
 import shutil
 import sqlite3
 import zlib
+from collections.abc import Iterable, Iterator
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.history.schema import VERSION
 from advisor.model.errors import StoreError
 from advisor.support.private_files import sync_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
 #: What may stand beside a database and belongs to it.
 SIDE_FILES: Final = ("-wal", "-shm", "-journal")

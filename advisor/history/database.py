@@ -9,9 +9,11 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from advisor.history import damage, filesystems
 from advisor.history.commit_counter import CommitCounter
@@ -19,10 +21,6 @@ from advisor.history.schema import STEPS, VERSION
 from advisor.history.writer_lock import acquire_lock, find_writer
 from advisor.model.errors import StoreError
 from advisor.support.private_files import make_private_folder, open_private_file, refuse_foreign_file, sync_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 NAME: Final = "history.sqlite"
 #: A writer may hold the database for a moment; a reader waits that long (seconds).

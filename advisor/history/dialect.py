@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol
 
 from advisor.model.errors import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
 
 #: An index of PostgreSQL holds no more of a name (bytes).
 LONGEST_NAME_B: Final = 1_000

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from advisor.history import dialect
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-
     from advisor.history.dialect import HistoryConnection
 
 State = Literal["waiting", "ingested", "duplicate", "quarantined", "ignored"]

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.earlier_runs import AppliedAction
 from advisor.history import access
-from advisor.history.dialect import StoreLost
-from advisor.history.items import ItemStore
-from advisor.history.runs import LAST_NUMBER, RunStore
+from advisor.history.dialect import HistoryConnection, StoreLost
+from advisor.history.items import Item, ItemStore
+from advisor.history.runs import LAST_NUMBER, LatestRuns, RunStore
 from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from advisor.history.dialect import HistoryConnection
-    from advisor.history.items import Item
     from advisor.history.location import HistoryLocation
-    from advisor.history.runs import LatestRuns
     from advisor.model.records import Advice
 
 #: So many runs of a program are looked at, the newest.

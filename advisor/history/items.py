@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from statistics import fmean
@@ -12,8 +13,6 @@ from advisor.model.records import OF_COMPUTATION
 from advisor.support import record_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from advisor.history.dialect import HistoryConnection
     from advisor.history.runs import RunStore
     from advisor.model.recommendations import Recommendation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from secrets import token_hex
 from time import monotonic, sleep
@@ -11,14 +12,11 @@ from typing import TYPE_CHECKING, Any, Final
 import psycopg
 from psycopg import errors, pq
 
-from advisor.history.dialect import StoreLost
+from advisor.history.dialect import HistoryRows, StoreLost
 from advisor.history.postgres_schema import READERS, SCHEMA, VERSION, WRITERS, render_schema
 from advisor.support.descriptors import has_input
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from advisor.history.dialect import HistoryRows
     from advisor.history.location import HistoryServer
 
 #: Who can only be waited for (seconds): the server that is connected to, a lock, and another end that went silent.

@@ -7,6 +7,7 @@ runs. What scans note is of one daemon only; it does not wait, neither for other
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import RLock
 from time import monotonic, sleep
@@ -17,8 +18,6 @@ from advisor.history.postgres_connection import PostgresConnection, make_schema,
 from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.history.location import HistoryServer
 
 #: The first of the two numbers of the lock that a daemon holds; the second is a hash of its name.

@@ -5,25 +5,21 @@ Runs are in order: by program, each with the build before it, and what changed s
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor.advice.earlier_runs import EarlierRuns, find_base
+from advisor.advice.earlier_runs import find_change, recall_summaries
 from advisor.history import access
-from advisor.history.file_states import FileStates
+from advisor.history.file_states import FileStates, State
 from advisor.history.history_queries import StoredHistory
-from advisor.history.items import ItemStore
+from advisor.history.items import Item, ItemStore
 from advisor.history.remarks import RemarkStore
-from advisor.history.runs import RunStore
+from advisor.history.runs import RunEntry, RunStore
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.analysis.comparison import Comparison
-    from advisor.history.file_states import State
-    from advisor.history.items import Item
     from advisor.history.location import HistoryLocation
-    from advisor.history.runs import RunEntry
     from advisor.model.records import Advice
 
 
@@ -112,9 +108,8 @@ class HistoryViews:
             advice = RunStore(connection).load_advice(number)
             items = ItemStore(connection).items_of_program(program)
         past = StoredHistory(self._location, until=number)
-        earlier = EarlierRuns(advice.profile, (), past).earlier_summaries()
-        base = find_base(advice, earlier)
-        return ProgramView(number, past.update_item_states(advice), earlier, base.change if base else None, items)
+        earlier = recall_summaries(past, advice)
+        return ProgramView(number, past.update_item_states(advice), earlier, find_change(advice, earlier), items)
 
     def read_files(self) -> FileOverview:
         """Return what became of the files."""
@@ -151,8 +146,7 @@ class ProgramRuns:
 
 def build_run_overview(advice: Advice, earlier: Sequence[Advice], file: str) -> RunOverview:
     """Return a run beside what is known of ``earlier`` ones, the oldest first."""
-    base = find_base(advice, earlier)
-    return RunOverview(advice, file, base.change if base else None)
+    return RunOverview(advice, file, find_change(advice, earlier))
 
 
 def group_by_program(runs: Sequence[RunOverview]) -> tuple[ProgramRuns, ...]:

@@ -6,13 +6,12 @@ Each daemon of a history on a server keeps its own (``dialect.own_key``).
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from advisor.history import dialect
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.history.dialect import HistoryConnection
 
 _MOST: Final = 10

@@ -11,24 +11,19 @@ import json
 import sys
 import zlib
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 
 from advisor.model.errors import StoreError
-from advisor.model.records import Advice, Phase
-from advisor.model.reports import HeatMap
+from advisor.model.records import Advice, FloatArray, Phase
+from advisor.model.reports import HeatMap, Picture
 from advisor.support import record_json
 from advisor.support.contract import ContractError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from advisor.model.records import FloatArray
-    from advisor.model.reports import Picture
 
 #: So many bytes of packed summaries stay unpacked, which takes some three times as much memory.
 _CACHED_B: Final = 6 << 20

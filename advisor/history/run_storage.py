@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from advisor.history.dialect import StoreLost
+from advisor.history.dialect import HistoryConnection, StoreLost
 from advisor.history.items import ItemStore
-from advisor.history.runs import RunStore
+from advisor.history.runs import ProfileUnit, RunEntry, RunStore
 from advisor.model.errors import StoreError
 from advisor.model.run_points import is_same_point
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import datetime
 
-    from advisor.history.dialect import HistoryConnection
-    from advisor.history.runs import ProfileUnit, RunEntry
     from advisor.model.records import Advice
 
 #: Among so many runs of a program, the latest, the build before is looked for.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,13 +11,10 @@ from secrets import randbits
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.history import dialect, run_packing
-from advisor.history.dialect import StoreLost
+from advisor.history.dialect import HistoryConnection, StoreLost
 from advisor.model.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    from advisor.history.dialect import HistoryConnection
     from advisor.model.records import Advice
 
 #: Stands in no path: before the number of a run that was read from one at which another run's content lies now.
@@ -144,7 +142,13 @@ class RunStore:
 
     def _hand_over(self, unit: int, digest: str, run: int) -> bool:
         """Give a run to a copy of the unit that it was read from; return whether there is one."""
-        copy = self._find_copy(digest)
+        # the number of a present unit with equal content that yielded no run; None without one
+        row = self._connection.execute(
+            "SELECT id FROM units WHERE digest = ? AND run IS NULL AND EXISTS "
+            "(SELECT 1 FROM files WHERE unit = units.id AND state = 'duplicate') ORDER BY id LIMIT 1",
+            (digest,),
+        ).fetchone()
+        copy = None if row is None else int(row[0])
         if copy is not None:
             self._set_run(unit, None)
             self._set_run(copy, run)
@@ -152,15 +156,6 @@ class RunStore:
                 "UPDATE files SET state = 'ingested', reason = NULL WHERE unit = ? AND state = 'duplicate'", (copy,)
             )
         return copy is not None
-
-    def _find_copy(self, digest: str) -> int | None:
-        """Return the number of a present unit with equal content that yielded no run; None without one."""
-        row = self._connection.execute(
-            "SELECT id FROM units WHERE digest = ? AND run IS NULL AND EXISTS "
-            "(SELECT 1 FROM files WHERE unit = units.id AND state = 'duplicate') ORDER BY id LIMIT 1",
-            (digest,),
-        ).fetchone()
-        return None if row is None else int(row[0])
 
     def _set_run(self, unit: int, run: int | None) -> None:
         self._connection.execute("UPDATE units SET run = ? WHERE id = ?", (run, unit))
@@ -299,7 +294,8 @@ class RunStore:
 
     def count_runs(self, program: str | None = None) -> int:
         """Return how many runs there are, of one program if given."""
-        where, asked = _select_program(program)
+        # the condition on a program, if one is given, in a form that finds it by an index
+        where, asked = ("", ()) if program is None else (" WHERE program = ?", (program,))
         return int(self._connection.execute(f"SELECT count(*) FROM runs{where}", asked).fetchone()[0])
 
     def size_B(self) -> int:
@@ -314,11 +310,6 @@ class RunStore:
         self._connection.execute("UPDATE units SET run = NULL WHERE run <= ?", (oldest[-1],))
         self._connection.execute("DELETE FROM summaries WHERE run <= ?", (oldest[-1],))
         return self._connection.execute("DELETE FROM runs WHERE id <= ?", (oldest[-1],)).rowcount
-
-
-def _select_program(program: str | None) -> tuple[str, tuple[str, ...]]:
-    """Return the condition on a program, if one is given, in a form that finds it by an index."""
-    return ("", ()) if program is None else (" WHERE program = ?", (program,))
 
 
 def _describe_damage(damaged: Sequence[StoreError]) -> str | None:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import fcntl
 import os
 from contextlib import suppress
+from pathlib import Path
 from time import sleep
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from advisor.model.errors import StoreError
 from advisor.support.private_files import open_private_file
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 LOCK: Final = "lock"
 #: Whoever asks who writes holds the lock for a moment; so often, so many seconds apart, it is tried again.

@@ -6,11 +6,10 @@ What measures (tolerances of clocks, limits of memory) stands where it is used; 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.model.records import Status
 
 # The serial rule (docs/traces.md)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from importlib import resources
 from numbers import Integral
@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 from advisor.output.wording import EFFICIENCIES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.model.gap_parts import GapPart
     from advisor.model.recommendations import Recommendation
     from advisor.model.records import Advice, Finding, Gap

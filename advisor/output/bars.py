@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from rich.cells import cell_len
@@ -12,8 +13,6 @@ from advisor.output.sections import render_heading
 from advisor.output.text_cells import make_line, pad_text, shorten_all, wrap_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.text import Text
 
     from advisor.model.reports import Bar, Bars
@@ -42,21 +41,19 @@ def draw_bars(part: Bars, page: Page) -> list[Text]:
         return lines + [
             shown for at in zip(part.bars, values, spans, strict=True) for shown in _render_entry(*at, page)
         ]
-    low, high = _find_range(part.bars)
+    # both ends of the scale: it holds zero and everything that is drawn
+    ends = [end for bar in part.bars for end in (bar.value, bar.low, bar.high) if end is not None]
+    low, high = min([0.0, *ends]), max([0.0, *ends])
     for bar, name, value, span in zip(part.bars, names, values, spans, strict=True):
         cells: list[str | tuple[str, str]] = [
             pad_text(name, max(map(cell_len, names))),
             (_draw_bar(bar, low, high, room, page), "cyan"),
         ]
         cells += [pad_text(value, max(map(cell_len, values)), "right"), pad_text(span, max(map(cell_len, spans)))]
-        lines.append(make_line(*_space_cells(cells), indent=indent))
+        # the cells with spaces between them, without the empty ones
+        lines.append(make_line(*[part for cell in cells if cell for part in (cell, " " * _SPACE)][:-1], indent=indent))
         lines += [make_line((text, "dim"), indent=indent + 2) for text in _wrap_note(bar, page, indent + 2)]
     return lines
-
-
-def _space_cells(cells: Sequence[str | tuple[str, str]]) -> list[str | tuple[str, str]]:
-    """Return the cells with spaces between them, without the empty ones."""
-    return [part for cell in cells if cell for part in (cell, " " * _SPACE)][:-1]
 
 
 def _name_width(bars: Sequence[Bar], page: Page) -> int:
@@ -77,12 +74,6 @@ def _render_entry(bar: Bar, value: str, span: str, page: Page) -> list[Text]:
 
 def _wrap_note(bar: Bar, page: Page, indent: int) -> list[str]:
     return wrap_text(page.clean_remark(bar.note), page.prose_width - indent) if bar.note else []
-
-
-def _find_range(bars: Sequence[Bar]) -> tuple[float, float]:
-    """Return both ends of the scale: it holds zero and everything that is drawn."""
-    ends = [end for bar in bars for end in (bar.value, bar.low, bar.high) if end is not None]
-    return min([0.0, *ends]), max([0.0, *ends])
 
 
 def _draw_bar(bar: Bar, low: float, high: float, room: int, page: Page) -> str:

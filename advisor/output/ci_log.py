@@ -8,10 +8,8 @@ annotation.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from typing import Final
 
 #: Set where a runner reads the log.
 _RUNNERS: Final = ("GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION", "GITEA_ACTIONS", "FORGEJO_ACTIONS")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from advisor.output import numbers
@@ -11,8 +12,6 @@ from advisor.output.text_cells import make_line
 from advisor.output.wording import EFFICIENCIES, describe_gap
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.text import Text
 
     from advisor.model.recommendations import Dismissed

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from advisor.model.gap_parts import describe_cause
+from advisor.model.gap_parts import GapAccount, GapPart, describe_cause
 from advisor.output import numbers
-from advisor.output.page import render_lines
+from advisor.output.page import Page, render_lines
 from advisor.output.sections import render_heading, render_paragraph
 from advisor.output.tables import ColumnHead, render_table
 from advisor.output.text_cells import make_line, shorten_all
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.text import Text
 
     from advisor.advice.explaining import ExplainedNumber, Explanation, NumberInput
-    from advisor.model.gap_parts import GapAccount, GapPart
     from advisor.model.records import Advice
-    from advisor.output.page import Page
 
 
 SCHEMA: Final = "gapwatch/explain/1"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rich.cells import cell_len
@@ -12,8 +13,6 @@ from advisor.output.sections import render_heading, render_paragraph
 from advisor.output.text_cells import make_line, pad_text, shorten_all, wrap_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.text import Text
 
     from advisor.model.reports import HeatMap

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.reports import Axis, Line, Series
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.model.records import Advice
 
 #: Builds and gaps in one picture: the newest, and those with the most seconds.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from advisor.output import numbers
@@ -27,8 +28,6 @@ from advisor.output.wording import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from advisor.analysis.comparison import Change, Comparison
     from advisor.model.recommendations import HowTo, Recommendation
     from advisor.model.records import Advice
@@ -166,7 +165,9 @@ def _render_instruction(how: HowTo) -> Iterator[str]:
     for title, code in (("Before", how.before), ("After", how.after)):
         if code:
             yield f"{title}:"
-            yield _fence_code(code)
+            rows = [clean_text(row) for row in code.expandtabs(4).strip("\n").split("\n")]
+            fence = "`" * max(3, max((len(run) for row in rows for run in _BACKTICKS.findall(row)), default=0) + 1)
+            yield "\n".join([fence, *rows, fence])
 
 
 def _render_gap_table(advice: Advice) -> str:
@@ -216,9 +217,3 @@ def _format_code(text: str, *, in_table: bool = False) -> str:
     space = " " if shown[:1] in ("`", " ", "") or shown[-1:] in ("`", " ") else ""
     inside = shown.replace("|", "\\|") if in_table else shown
     return f"{fence}{space}{inside}{space}{fence}"
-
-
-def _fence_code(code: str) -> str:
-    rows = [clean_text(row) for row in code.expandtabs(4).strip("\n").split("\n")]
-    fence = "`" * max(3, max((len(run) for row in rows for run in _BACKTICKS.findall(row)), default=0) + 1)
-    return "\n".join([fence, *rows, fence])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from advisor.model.records import OLDER_BUILD, OTHER_PROGRAMS, OWN_ADVICE, SHARED_CORES, WAITING_UNKNOWN
+from advisor.model.records import OLDER_BUILD, OTHER_PROGRAMS, OWN_ADVICE, SHARED_CORES, WAITING_UNKNOWN, Advice, Gap
 from advisor.output import numbers
 from advisor.output.sections import render_bullet, render_paragraph
 from advisor.output.wording import (
@@ -19,7 +19,6 @@ from advisor.output.wording import (
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from advisor.model.records import Advice, Gap
     from advisor.output.page import Page
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from advisor.model.units import format_bytes, format_quantity, format_seconds, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.model.records import Status
     from advisor.model.reports import Axis
 

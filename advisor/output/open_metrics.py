@@ -6,14 +6,13 @@ What a run does not show has no sample: unknown is never zero.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.output.clean import clean_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from advisor.model.recommendations import Recommendation
     from advisor.model.records import Advice
 

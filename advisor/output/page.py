@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from io import StringIO
 from typing import TYPE_CHECKING, Literal
@@ -10,8 +11,6 @@ from typing import TYPE_CHECKING, Literal
 from advisor.output.clean import clean_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from rich.live import Live
     from rich.text import Text
 

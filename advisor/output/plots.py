@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -13,8 +14,6 @@ from advisor.output.tables import ColumnHead, render_table
 from advisor.output.text_cells import make_line, pad_text, shorten_all, shorten_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.text import Text
 
     from advisor.model.reports import Line, Series
@@ -65,12 +64,10 @@ class Canvas:
         steps = max(abs(last[0] - first[0]), abs(last[1] - first[1]), 1)
         for step in range(steps + 1):
             column = first[0] + round((last[0] - first[0]) * step / steps)
-            self._put_dot(column, first[1] + round((last[1] - first[1]) * step / steps), style)
-
-    def _put_dot(self, column: int, row: int, style: str) -> None:
-        cell = column // self._across, row // self._down
-        pattern = _BRAILLE[column % self._across][row % self._down] if self._signs.dots else 0
-        self._dots[cell] = self._dots.get(cell, (0, style))[0] | pattern, style
+            row = first[1] + round((last[1] - first[1]) * step / steps)
+            cell = column // self._across, row // self._down
+            pattern = _BRAILLE[column % self._across][row % self._down] if self._signs.dots else 0
+            self._dots[cell] = self._dots.get(cell, (0, style))[0] | pattern, style
 
     def render_row(self, number: int) -> Text:
         """Return one row of cells, counted from the top."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from advisor.output import numbers
@@ -17,8 +18,6 @@ from advisor.output.waterfall import render_waterfall
 from advisor.output.wording import GAPS, select_command
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from rich.text import Text
 
     from advisor.analysis.comparison import Comparison

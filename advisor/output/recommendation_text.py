@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from advisor.model.lists import join_names
@@ -12,8 +13,6 @@ from advisor.output.text_cells import make_line, pad_text, shorten_all, wrap_tex
 from advisor.output.wording import BASES, COUNTS, EFFORTS, GAPS, describe_how, describe_target
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.text import Text
 
     from advisor.model.recommendations import Effect, Evidence, HowTo, Recommendation
@@ -122,23 +121,19 @@ def render_labelled(label: str, text: str, page: Page) -> list[Text]:
 
 def _render_brief(item: Recommendation, places: dict[str, str], page: Page) -> list[Text]:
     how = item.how[0] if item.how else None
+    spoken = describe_values(item, page)
+    sentence = page.clean_prose(first_sentence(item.why)).rstrip(".")
     return [
         *render_title(item, page),
         *render_labelled("where", describe_place(item, places, page), page),
         *render_labelled("expected", describe_expected_gain(item), page),
         *render_labelled("at target", describe_target_gain(item, page), page),
-        *render_labelled("why", _describe_why(item, page), page),
+        *render_labelled("why", f"{sentence} ({spoken})." if spoken else f"{sentence}.", page),
         *render_labelled(
             "how", page.clean_prose(f"{format_how_label(how)}{first_sentence(how.text)}") if how else "", page
         ),
         *render_labelled("risk", describe_effects("may increase", item.may_hurt, page), page),
     ]
-
-
-def _describe_why(item: Recommendation, page: Page) -> str:
-    spoken = describe_values(item, page)
-    sentence = page.clean_prose(first_sentence(item.why)).rstrip(".")
-    return f"{sentence} ({spoken})." if spoken else f"{sentence}."
 
 
 def describe_place(item: Recommendation, places: dict[str, str], page: Page) -> str:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from advisor.model.reports import Bars, Code, HeatMap, Series, Table, Text
+from advisor.model.reports import Bars, Cell, Code, Column, HeatMap, Part, Report, Series, Table, Text
 from advisor.output import bars, heatmaps, numbers, plots
-from advisor.output.page import render_lines
+from advisor.output.page import Page, render_lines
 from advisor.output.sections import render_heading, render_paragraph
 from advisor.output.tables import ColumnHead, render_table
 from advisor.output.text_cells import make_line, shorten_all
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.text import Text as Line
-
-    from advisor.model.reports import Cell, Column, Part, Report
-    from advisor.output.page import Page
 
 SCHEMA = "gapwatch/report/1"
 

@@ -7,6 +7,8 @@ as GitHub demands: that of its file, else the fallback of the ``SourceTree``. A 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -19,9 +21,6 @@ from advisor.output.explanation_text import describe_part, select_parts
 from advisor.output.wording import BASES, describe_how
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import PurePosixPath
-
     from advisor.model.recommendations import HowTo, Recommendation
     from advisor.model.records import Advice
     from advisor.output.source_tree import SourcePlace, SourceTree

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.model.reports import Axis
 
 #: About so many values are named on an axis.
@@ -49,18 +48,15 @@ def fit_scale(values: Sequence[float], axis: Axis) -> Scale | None:
 
 
 def _build_linear_scale(low: float, high: float) -> Scale:
-    step = _round_step((high / 2 - low / 2) / _TICKS * 2 or abs(low) / _TICKS or 1.0)
+    # the next larger of 1, 2 and 5 times a power of ten
+    rough = (high / 2 - low / 2) / _TICKS * 2 or abs(low) / _TICKS or 1.0
+    power = 10.0 ** math.floor(math.log10(rough)) if rough >= 1e-300 else 1e-300
+    step = next((factor * power for factor in (1, 2, 5) if factor * power >= rough), 10 * power)
     if low > 0 and low < 0.5 * high:
         low = 0.0
     first, last = math.floor(low / step), math.ceil(high / step)
     ticks = tuple(number * step for number in range(first, max(last, first + 1) + 1))
     return Scale(ticks[0], ticks[-1], False, ticks)
-
-
-def _round_step(rough: float) -> float:
-    """Return the next larger of 1, 2 and 5 times a power of ten."""
-    power = 10.0 ** math.floor(math.log10(rough)) if rough >= 1e-300 else 1e-300
-    return next((factor * power for factor in (1, 2, 5) if factor * power >= rough), 10 * power)
 
 
 def _build_log_scale(low: float, high: float) -> Scale:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from advisor.output import page as pages
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.output.page import Page
 
 _UNICODE: Final = "▁▂▃▄▅▆▇█"

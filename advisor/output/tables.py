@@ -7,6 +7,7 @@ names stay different.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal
@@ -16,8 +17,6 @@ from rich.cells import cell_len
 from advisor.output.text_cells import make_line, pad_text, shorten_all, shorten_text, wrap_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.text import Text
 
     from advisor.output.page import Page

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from advisor.output import numbers
 from advisor.output.details import render_details
 from advisor.output.explanation_text import render_parts
 from advisor.output.no_advice import quote_program, render_no_advice
-from advisor.output.page import render_lines
+from advisor.output.page import Page, render_lines
 from advisor.output.recommendation_text import render_next_steps
 from advisor.output.sections import render_bullet, render_command, render_heading, render_paragraph
 from advisor.output.text_cells import make_line, shorten_text, wrap_text
@@ -24,12 +25,9 @@ from advisor.output.wording import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.text import Text
 
     from advisor.model.records import Advice
-    from advisor.output.page import Page
 
 _NOTES = 2
 _UNSEEN = 4

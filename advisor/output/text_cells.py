@@ -6,15 +6,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len
 from rich.text import Text
 
 from advisor.output.clean import clean_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 #: A space where a line may end: not the one between a number and its unit, a rank and its number, a name and its value.
 _BREAK = re.compile(r"(?<!\brank)(?<!\bthread)(?<! =) (?!= )(?!(?:%|[mun]?s|[KMGTP]i?B)(?:[,;.:)]|\s|$))")
@@ -93,16 +90,12 @@ def _shorten_apart(group: list[str], width: int, ellipsis: str, taken: set[str])
         shown = [shorten_text(name, width, ellipsis, keep) for name in group]
         if len({*shown}) == len(group) and taken.isdisjoint(shown):
             return dict(zip(group, shown, strict=True))
-    start = _first_difference(group)
+    shortest = min(map(len, group))
+    start = next((at for at in range(shortest) if len({name[at] for name in group}) > 1), shortest)
     windows = [_cut_window(name, start, width, ellipsis) for name in group]
     if len({*windows}) == len(group) and taken.isdisjoint(windows):
         return dict(zip(group, windows, strict=True))
     return {name: _append_number(name, number, width, ellipsis) for number, name in enumerate(group, 1)}
-
-
-def _first_difference(group: list[str]) -> int:
-    shortest = min(map(len, group))
-    return next((at for at in range(shortest) if len({name[at] for name in group}) > 1), shortest)
 
 
 def _cut_window(name: str, start: int, width: int, ellipsis: str) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.model.units import format_count
@@ -14,9 +16,6 @@ from advisor.output.text_cells import join_lines, make_line, shorten_text
 from advisor.output.waterfall import render_waterfall
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from rich.text import Text
 
     from advisor.analysis.comparison import Comparison

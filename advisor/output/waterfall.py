@@ -48,7 +48,9 @@ def render_waterfall(advice: Advice, page: Page) -> list[Text]:
     """Return the lines of the waterfall; the recommendations on the screen are pointed at from their gaps."""
     rows = _build_rows(advice, page)
     bars = _render_list(rows, page) if page.as_list else _render_bars(rows, page)
-    return bars + _render_legend(rows)
+    marks = {numbers.MARKS[row.status] for row in rows}
+    shown = [words for mark, words in numbers.LEGEND.items() if mark in marks]
+    return bars + ([make_line(("; ".join(shown), "dim"))] if shown else [])
 
 
 def _build_rows(advice: Advice, page: Page) -> list[WaterfallRow]:
@@ -189,9 +191,3 @@ def _render_list(rows: list[WaterfallRow], page: Page) -> list[Text]:
         )
         lines.extend(make_line((part, "dim"), indent=2) for part in _wrap_explanation(row, page.prose_width - 2))
     return lines
-
-
-def _render_legend(rows: list[WaterfallRow]) -> list[Text]:
-    marks = {numbers.MARKS[row.status] for row in rows}
-    shown = [words for mark, words in numbers.LEGEND.items() if mark in marks]
-    return [make_line(("; ".join(shown), "dim"))] if shown else []

@@ -6,15 +6,13 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Final
+from pathlib import Path
+from typing import IO, Final
 
 from advisor.support.descriptors import LONGEST_S, has_input
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 #: A program that was asked to end gets so long before it is killed (seconds).
 GRACE_S: Final = 5.0

@@ -13,6 +13,7 @@ import secrets
 import shutil
 import tempfile
 from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -21,13 +22,10 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from advisor.model.errors import AdvisorError, ClusterError, UsageError
 from advisor.support.extras import install_line
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 #: How long a scheduler may take to answer (seconds), and how long all workers may be gone before they are given up.
 ANSWER_S: Final = 10.0

@@ -86,7 +86,13 @@ def _build_checker(hint: object) -> Checker:
         return _record_checker(hint)
     if hint in _SCALARS:
         return _SCALARS[hint]
-    return _instance_checker(hint if isinstance(hint, type) else origin or object)
+    expected = hint if isinstance(hint, type) else origin or object
+
+    def check_instance(value: object, place: str) -> None:
+        if not isinstance(value, expected):
+            raise _type_error(place, expected.__name__, value)
+
+    return check_instance
 
 
 def _type_error(place: str, expected: str, value: object) -> ContractError:
@@ -134,14 +140,6 @@ _SCALARS: Final[dict[object, Checker]] = {
     bool: _check_flag,
     type(None): _check_none,
 }
-
-
-def _instance_checker(expected: type) -> Checker:
-    def check_instance(value: object, place: str) -> None:
-        if not isinstance(value, expected):
-            raise _type_error(place, expected.__name__, value)
-
-    return check_instance
 
 
 def _choice_checker(choices: tuple[object, ...]) -> Checker:

@@ -10,14 +10,12 @@ from __future__ import annotations
 import ast
 import re
 import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Generic, Self, TypeVar
+from typing import Final, Generic, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 Values = npt.NDArray[np.float64]
 Result = TypeVar("Result")
@@ -122,19 +120,15 @@ def check_tree(node: ast.expr, depth: int = 0) -> None:
     elif isinstance(node, ast.Subscript):
         children = _subscript_indices(node)
     else:
-        _check_operators(node)
+        if isinstance(node, ast.BinOp) and type(node.op) not in _BINARY:
+            raise _refusal_error(node, "one of + - * / // % **")
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+            raise _refusal_error(node, "- or not")
+        if isinstance(node, ast.Compare) and any(type(op) not in _COMPARE for op in node.ops):
+            raise _refusal_error(node, "one of < <= > >= == !=")
         children = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
     for child in children:
         check_tree(child, depth + 1)
-
-
-def _check_operators(node: ast.expr) -> None:
-    if isinstance(node, ast.BinOp) and type(node.op) not in _BINARY:
-        raise _refusal_error(node, "one of + - * / // % **")
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
-        raise _refusal_error(node, "- or not")
-    if isinstance(node, ast.Compare) and any(type(op) not in _COMPARE for op in node.ops):
-        raise _refusal_error(node, "one of < <= > >= == !=")
 
 
 def _check_call(node: ast.Call) -> None:

@@ -9,16 +9,14 @@ from __future__ import annotations
 import ctypes
 import os
 import struct
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from advisor.support.disk_cache import system_folder
 from advisor.support.private_files import make_private_folder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 #: The system calls, the same on all machines: make a set of rules, add one, obey it from now on.
 _CREATE_RULESET: Final = 444

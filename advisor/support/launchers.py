@@ -5,11 +5,9 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 #: Programs that start ranks; distributions install some with the name of the library behind a dot or a dash.
 LAUNCHERS: Final = frozenset({"mpirun", "mpiexec", "orterun", "prterun", "prun", "srun", "aprun", "jsrun", "lrun"})

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final, Protocol
+from pathlib import Path
+from typing import Final, Protocol
 
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _PART_B: Final = 1 << 20
 

@@ -7,15 +7,13 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from advisor.model.errors import UsageError
 from advisor.support.child_process import run_child
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _SHARED: Final = ("-std=gnu11", "-shared", "-fPIC", "-pthread")
 _TIME_LIMIT_S: Final = 120.0

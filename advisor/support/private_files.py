@@ -9,12 +9,9 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from advisor.model.errors import UsageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def make_private_folder(folder: Path) -> None:

@@ -10,16 +10,14 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.model.errors import InputError
 from advisor.support.documents.scalars import suggest_word
 from advisor.support.limited_files import read_limited
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
-    from pathlib import Path
 
 _LONG_NUMBER = re.compile(r"\d{400}")
 _SHOWN: Final = 80  # characters of somebody's text that a message repeats

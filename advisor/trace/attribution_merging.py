@@ -6,6 +6,7 @@ of time, so that they are to the bit what adding up all windows at once gives.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -15,8 +16,6 @@ from advisor.trace.spool import ArrayStore
 from advisor.trace.time_attribution import TimeAttribution
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from advisor.model.records import Causes, FloatArray, IntArray
 
 #: Rows of causes up to which those of several windows wait to be merged with the others.

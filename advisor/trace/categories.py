@@ -8,15 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.support.grouping import sum_by_group
-from advisor.trace.events import SYNCHRONIZING_ROLES, Kind, Role
-from advisor.trace.nesting import have_roles, roles_of_regions, select_recorded
-from advisor.trace.phases import instances_at
+from advisor.trace.events import SYNCHRONIZING_ROLES, Kind, Role, Trace
+from advisor.trace.nesting import Calls, have_roles, roles_of_regions, select_recorded
+from advisor.trace.phases import RunDivision, instances_at
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace
-    from advisor.trace.nesting import Calls
-    from advisor.trace.phases import RunDivision
     from advisor.trace.teams import JoinWaits
     from advisor.trace.time_pieces import TimePieces
     from advisor.trace.waits import WaitTimes

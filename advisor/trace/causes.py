@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.model.records import CAUSE_CATEGORIES, Causes
+from advisor.model.records import CAUSE_CATEGORIES, Causes, FloatArray, IntArray
 from advisor.support.grouping import sum_by_group
 from advisor.trace.counts import count_repeats, sum_call_bytes
-from advisor.trace.events import COMMUNICATING, Kind, Role
+from advisor.trace.events import COMMUNICATING, Kind, Role, Trace
 from advisor.trace.matching import COLLECTIVE_ROLES
 from advisor.trace.meetings import are_set_up
-from advisor.trace.nesting import are_task_waits, roles_of_regions, select_recorded
-from advisor.trace.waits import KINDS
+from advisor.trace.nesting import Calls, are_task_waits, roles_of_regions, select_recorded
+from advisor.trace.waits import KINDS, WaitTimes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from advisor.model.records import FloatArray, IntArray
     from advisor.trace.categories import CategorySeconds
-    from advisor.trace.events import Trace
-    from advisor.trace.nesting import Calls
     from advisor.trace.tables import CellLayout
-    from advisor.trace.waits import WaitTimes
 
 #: Kinds of seconds that are no waiting, behind those of ``waits.KINDS``.
 OTHER_KINDS = ("message", "thread start", "file", "start-up", "shutdown")

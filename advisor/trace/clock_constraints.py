@@ -7,6 +7,7 @@ numbers a process, because its latest enter and earliest leave hold all of its r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +16,12 @@ import numpy as np
 from advisor.support.grouping import number_values
 from advisor.trace import locations
 from advisor.trace.counts import sum_call_bytes
-from advisor.trace.events import Kind, Role
+from advisor.trace.events import Kind, Role, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace
     from advisor.trace.matching import Collectives, Messages
     from advisor.trace.nesting import Calls
 

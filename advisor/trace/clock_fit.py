@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.support.grouping import sum_by_group
-from advisor.trace.clock_observations import ClockModel
+from advisor.trace.clock_observations import ClockModel, DomainObservations
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.clock_observations import DomainObservations
 
 #: Stretches of the run of which each gives one measurement for a domain.
 STRETCHES = 32

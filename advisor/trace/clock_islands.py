@@ -5,6 +5,7 @@ Nothing that happens on one island says anything about the clocks of another, so
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,6 @@ import numpy as np
 from advisor.trace.clock_observations import DomainObservations
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.model.records import IntArray
     from advisor.trace.clock_constraints import ClockConstraints
 

@@ -16,19 +16,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.model.records import Note
+from advisor.model.records import FloatArray, IntArray, Note
 from advisor.trace import locations
 from advisor.trace.clock_fit import fit_clocks
 from advisor.trace.clock_intervals import bound_offsets, largest_violation, project_offsets
 from advisor.trace.clock_islands import find_islands, find_islands_of_processes, split_islands
-from advisor.trace.clock_observations import ClockModel, observe_domains
+from advisor.trace.clock_observations import ClockModel, DomainObservations, observe_domains
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.model.records import FloatArray, IntArray
     from advisor.trace.clock_constraints import ClockConstraints
-    from advisor.trace.clock_observations import DomainObservations
     from advisor.trace.events import Trace
 
 #: Clocks that still contradict each other by more than this share of the run are no common clock.

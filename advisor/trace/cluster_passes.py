@@ -7,23 +7,21 @@ between them. What comes of the parts is put together as one process alone does 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 from uuid import uuid4
 
 import numpy as np
 
 from advisor.trace import attribution_merging, nesting, survey, time_attribution, windows
-from advisor.trace.events import COLUMNS
+from advisor.trace.events import COLUMNS, Trace
 from advisor.trace.windows import Stacks, TraceWindows, WindowPlace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
     from advisor.model.records import IntArray
-    from advisor.trace.events import Trace
     from advisor.trace.matching import Collectives, Messages
     from advisor.trace.records import RunSurvey
     from advisor.trace.sharing import SharedWork
@@ -76,19 +74,17 @@ def _attribute_windows(
 
 def _make_tasks(work: SharedWork, cut: TraceWindows) -> Iterator[WindowTask]:
     """Yield the windows with the calls that are open at their begin, which workers find by blocks of locations."""
-    blocks = _divide_locations(cut.trace, BLOCKS_A_THREAD * work.cluster.count_threads())
+    # ranges of neighbouring locations, at most so many, with about as many events each
+    shares = np.linspace(
+        0, cut.trace.first[-1], min(BLOCKS_A_THREAD * work.cluster.count_threads(), len(cut.trace.locations)) + 1
+    )[1:-1]
+    edges = np.unique(np.r_[0, np.searchsorted(cut.trace.first, shares), len(cut.trace.locations)])
+    blocks = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
     found = list(work(find_stacks, [(low, high, cut.edges[:, low:high], cut.compiled) for low, high in blocks]))
     for number, opened in enumerate(zip(*found, strict=True)):
         stacks = Stacks(*(np.concatenate([getattr(each, name) for each in opened]) for name in Stacks.__slots__))
         kept = work.cluster.folder / f"matches-{number}.npz"
         yield WindowTask(cut.place_window(number), len(cut), stacks, cut.compiled, kept)
-
-
-def _divide_locations(trace: Trace, blocks: int) -> list[tuple[int, int]]:
-    """Return ranges of neighbouring locations, at most so many, with about as many events each."""
-    shares = np.linspace(0, trace.first[-1], min(blocks, len(trace.locations)) + 1)[1:-1]
-    edges = np.unique(np.r_[0, np.searchsorted(trace.first, shares), len(trace.locations)])
-    return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
 
 
 def find_stacks(trace: Trace, low: int, high: int, edges: IntArray, compiled: bool) -> list[Stacks]:

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.support.grouping import group_rows, sum_by_group
-from advisor.trace.events import GOES_ON, SENDS, Kind
-from advisor.trace.nesting import select_recorded
+from advisor.trace.events import GOES_ON, SENDS, Kind, Trace
+from advisor.trace.nesting import Calls, select_recorded
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace
-    from advisor.trace.nesting import Calls
 
 #: What is counted, what its bytes are called, and the kinds of its events.
 COUNTED: Final = (

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 import numpy as np
 
 from advisor.trace.aligned_times import align_times
-from advisor.trace.events import COLUMNS, Kind
+from advisor.trace.events import COLUMNS, Kind, Trace
 from advisor.trace.spool import release_memory
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace
 
 #: What a column holds where a call is entered or left at the end of a part.
 _BARE: Final = {"comm": -1, "partner": -1, "tag": 0, "size": -1, "request": 0}

@@ -6,17 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.records import Note
-from advisor.trace.events import Kind
+from advisor.model.records import FloatArray, IntArray, Note
+from advisor.trace.events import Kind, Trace
 from advisor.trace.locations import are_first_threads, ranks_of_locations
 from advisor.trace.nesting import roles_of_regions
 from advisor.trace.teams import TEAM_ROLES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
-
-    from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace
 
 #: Late starts of the first thread are worth a word from this share of the trace on.
 LEAST: Final = 0.03

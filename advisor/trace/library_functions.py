@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -10,8 +11,6 @@ import numpy as np
 from advisor.support.copied_objects import LOOKING_UP, REBUILDING, is_object_copy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.model.records import FloatArray
 
 #: ``math``: transcendental functions; ``memory``: allocation; ``copy``: copying and clearing; ``check``: tests at run

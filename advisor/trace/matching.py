@@ -6,23 +6,20 @@ enough; no time is looked at, which is why clocks may be aligned afterwards.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from advisor.trace import locations
-from advisor.trace.events import RECEIVES, SENDS, Kind, Role, are_kinds
-from advisor.trace.nesting import count_previous, have_roles, roles_of_regions, select_recorded
+from advisor.trace.events import RECEIVES, SENDS, Kind, Role, Trace, are_kinds
+from advisor.trace.nesting import Calls, count_previous, have_roles, roles_of_regions, select_recorded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
 
     from advisor.model.records import IntArray
-    from advisor.trace.events import Trace
-    from advisor.trace.nesting import Calls
 
 COLLECTIVE_ROLES = (Role.BARRIER, Role.ALL_TO_ALL, Role.ONE_TO_ALL, Role.ALL_TO_ONE, Role.SCAN)
 
@@ -138,12 +135,11 @@ def match_messages(trace: Trace, calls: Calls, *, compiled: bool = False) -> Mes
     sends, receives, posts = (calls.inner_events[each] for each in (sent, received, posted))
     sending, receiving, posting = (calls.inner_call[each] for each in (sent, received, posted))
     rank = locations.ranks_of_locations(trace)
-    ends = _channel_numbers(
-        trace,
-        np.r_[rank[calls.location[sending]], trace.partner[receives]],
-        np.r_[trace.partner[sends], rank[calls.location[receiving]]],
-        np.r_[sends, receives],
-    )
+    # one number per event, equal where source, target and communicator are
+    source = np.r_[rank[calls.location[sending]], trace.partner[receives]]
+    target = np.r_[trace.partner[sends], rank[calls.location[receiving]]]
+    ranks = int(max(source.max(initial=0), target.max(initial=0))) + 1
+    ends = (source * ranks + target) * (len(trace.communicators) + 1) + trace.comm[np.r_[sends, receives]] + 1
     pairs = _pair_messages(trace, ends, sends, receives, compiled=compiled)
     return Messages(
         send=sending[pairs[0]],
@@ -189,27 +185,16 @@ def _find_latest_request(trace: Trace, calls: Calls, source: Kind, query: Kind) 
     chosen = np.flatnonzero(are_kinds(calls.inner_kind, source, query))
     is_source = calls.inner_kind[chosen] == source
     request, location = trace.request[calls.inner_events[chosen]], calls.location[calls.inner_call[chosen]]
-    latest = _find_latest(request, location, is_source)
-    known = np.flatnonzero(~is_source & (latest >= 0))
-    return chosen[known], chosen[latest[known]]
-
-
-def _find_latest(request: npt.NDArray[np.uint64], location: IntArray, is_source: npt.NDArray[np.bool_]) -> IntArray:
-    """Return for each element the latest source up to it with the same location and request, or -1."""
+    # for each element the latest source up to it with the same location and request, or -1
     order = np.lexsort((request, location))
     place = np.arange(len(order))
     fresh = np.r_[True, (np.diff(location[order]) != 0) | (request[order][1:] != request[order][:-1])][: len(order)]
     group = np.maximum.accumulate(np.where(fresh, place, 0))
     last = np.maximum.accumulate(np.where(is_source[order], place, -1))
-    found = np.empty(len(order), dtype=np.int64)
-    found[order] = np.where(last >= group, order[np.maximum(last, 0)], -1)
-    return found
-
-
-def _channel_numbers(trace: Trace, source: IntArray, target: IntArray, events: IntArray) -> IntArray:
-    """Return one number per event, equal where source, target and communicator are."""
-    ranks = int(max(source.max(initial=0), target.max(initial=0))) + 1
-    return (source * ranks + target) * (len(trace.communicators) + 1) + trace.comm[events] + 1
+    latest = np.empty(len(order), dtype=np.int64)
+    latest[order] = np.where(last >= group, order[np.maximum(last, 0)], -1)
+    known = np.flatnonzero(~is_source & (latest >= 0))
+    return chosen[known], chosen[latest[known]]
 
 
 def _pair_messages(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING
@@ -11,8 +12,6 @@ import numpy as np
 from advisor.support.grouping import sum_by_group
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.model.records import FloatArray, IntArray
     from advisor.trace.categories import CategorySeconds
     from advisor.trace.events import Trace

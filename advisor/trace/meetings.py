@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.model.mpi_calls import CONSTRUCTORS
-from advisor.trace.events import COLUMNS, Kind, Role, are_kinds
+from advisor.trace.events import COLUMNS, Kind, Role, Trace, are_kinds
 from advisor.trace.locations import ranks_of_locations
 from advisor.trace.nesting import count_previous
 from advisor.trace.regions import classify_region
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import IntArray
-    from advisor.trace.events import Trace
 
 #: The call; also which barriers of a replay are fences.
 FENCE: Final = "MPI_Win_fence"

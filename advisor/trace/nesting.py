@@ -7,23 +7,21 @@ depth in recorded order, the open call is the latest enter of the group.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from advisor.trace.events import Kind, Role, are_kinds
+from advisor.trace.events import Kind, Role, Trace, TraceRegion, are_kinds
 from advisor.trace.locations import locations_of_events
 from advisor.trace.regions import is_task_wait
 from advisor.trace.unbalanced_calls import find_unbalanced_events
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace, TraceRegion
 
 #: Roles whose time is the program's own work; all others claim the time of what they call.
 WORKING_ROLES = (Role.ROOT, Role.USER, Role.LOCAL, Role.OMP_PARALLEL, Role.OMP_WORK)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.support.grouping import sum_by_group
-from advisor.trace.events import Role
+from advisor.trace.events import Role, Trace
 from advisor.trace.nesting import WORKING_ROLES, roles_of_regions
 from advisor.trace.spool import release_memory
 
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import IntArray
-    from advisor.trace.events import Trace
     from advisor.trace.phases import RunDivision
     from advisor.trace.time_attribution import TimeAttribution
 

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.support.grouping import sum_by_group
-from advisor.trace.events import Role
+from advisor.trace.events import Role, Trace
 from advisor.trace.locations import are_first_threads
-from advisor.trace.nesting import roles_of_regions
+from advisor.trace.nesting import Calls, roles_of_regions
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace
-    from advisor.trace.nesting import Calls
     from advisor.trace.time_pieces import TimePieces
 
 #: What seconds in no phase are, in the order of ``PieceTotals.outside_s``.

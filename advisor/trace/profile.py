@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from advisor.model.errors import InputError
-from advisor.model.records import Note, Phase, Processor, Profile, Region
+from advisor.model.records import FloatArray, IntArray, Note, Phase, Processor, Profile, Region, Status
 from advisor.support.cluster import find_cluster
 from advisor.support.compiling import is_worth_compiling
 from advisor.trace import clocks, late_starts, locations, phase_names, phases, window_passes
-from advisor.trace.events import COLUMNS, Kind, Role
+from advisor.trace.events import COLUMNS, Kind, Role, Trace
 from advisor.trace.locations import are_first_threads
 from advisor.trace.regions import is_process_wait
 from advisor.trace.serial import mark_serial_phases
 from advisor.trace.sharing import SharedWork
-from advisor.trace.time_attribution import RunPlan
+from advisor.trace.time_attribution import RunPlan, TimeAttribution
 from advisor.trace.windows import WINDOW_EVENTS, TraceWindows, has_calls
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from advisor.model.records import FloatArray, IntArray, Status
     from advisor.trace.clocks import ClockCorrection
-    from advisor.trace.events import Trace
     from advisor.trace.records import RunSurvey
-    from advisor.trace.time_attribution import TimeAttribution
 
 #: A measure whose guessed seconds exceed this share of all of its seconds is called estimated.
 GUESSED_SHARE = 0.01

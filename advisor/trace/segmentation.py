@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -9,20 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.trace.events import RECEIVES, SENDS, Kind, Role, are_kinds
+from advisor.trace.events import RECEIVES, SENDS, Kind, Role, Trace, are_kinds
 from advisor.trace.locations import first_locations, ranks_of_locations
 from advisor.trace.nesting import roles_of_regions
 from advisor.trace.spool import release_memory
-from advisor.trace.spreading import run_locally
+from advisor.trace.spreading import Spread, run_locally
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import numpy.typing as npt
 
     from advisor.model.records import IntArray
-    from advisor.trace.events import Trace
-    from advisor.trace.spreading import Spread
 
 #: Events of one location looked at together while places to cut are sought.
 _BLOCK = 1 << 17

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from advisor.trace import spool
-from advisor.trace.events import COLUMNS
+from advisor.trace.events import COLUMNS, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     import numpy.typing as npt
 
     from advisor.support.cluster import Cluster
-    from advisor.trace.events import Trace
     from advisor.trace.spreading import Result
 
 #: Bytes written at a time.

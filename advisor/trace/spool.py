@@ -11,6 +11,7 @@ import mmap
 import os
 import tempfile
 import weakref
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
@@ -19,8 +20,6 @@ import numpy as np
 from advisor.support.cluster import find_cluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     import numpy.typing as npt
 
 #: From this many events on, columns lie on disk.

@@ -6,6 +6,7 @@ run between two synchronizations, and the shortest call of each sort. Times are 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,21 +14,17 @@ import numpy as np
 from advisor.support.grouping import number_values
 from advisor.trace import locations, matching, nesting, phases, teams, waits
 from advisor.trace.clock_constraints import collect_constraints, combine_constraints
-from advisor.trace.events import Role
+from advisor.trace.events import Role, Trace
 from advisor.trace.records import MatchedWindow, RunSurvey
 from advisor.trace.segmentation import has_receives
-from advisor.trace.windows import UncleanError
+from advisor.trace.windows import TraceWindow, UncleanError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace
     from advisor.trace.matching import Collectives, Messages
     from advisor.trace.nesting import Calls
-    from advisor.trace.windows import TraceWindow
 
 #: Regions that are no call of the program; what comes after the last other call may be the tracer's own doing.
 _NO_CALLS = (Role.ROOT, Role.FINALIZE, Role.TOOL, Role.INIT)

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.support.grouping import sum_by_group
-from advisor.trace.events import Kind, Role
+from advisor.trace.events import Kind, Role, Trace
 from advisor.trace.locations import are_first_threads, locations_of_events, ranks_of_locations
-from advisor.trace.nesting import count_previous, have_roles
+from advisor.trace.nesting import Calls, count_previous, have_roles
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace
-    from advisor.trace.nesting import Calls
 
 TEAM_ROLES = (Role.OMP_PARALLEL, Role.OMP_WORK)
 
@@ -144,7 +142,13 @@ def _group_barriers(trace: Trace, calls: Calls, region_of: IntArray) -> tuple[In
     """Return the barriers that several threads of a team took part in, by parallel region and count."""
     chosen = np.flatnonzero(have_roles(trace, calls.region, (Role.OMP_BARRIER,)))
     chosen = chosen[calls.anchor[chosen] == chosen]
-    region = _enclosing_regions(calls, chosen, region_of)
+    # the parallel region in which each of the chosen calls lies, -1 outside of all
+    region = np.full(len(chosen), -1, dtype=np.int64)
+    call = chosen.copy()
+    while (call >= 0).any():
+        known = np.where(call >= 0, region_of[np.maximum(call, 0)], -1)
+        region = np.where(region >= 0, region, known)
+        call = np.where((call >= 0) & (region < 0), calls.parent[np.maximum(call, 0)], -1)
     chosen, region = chosen[region >= 0], region[region >= 0]
     location = calls.location[chosen]
     turn = count_previous(location * (int(region.max(initial=0)) + 1) + region)
@@ -154,17 +158,6 @@ def _group_barriers(trace: Trace, calls: Calls, region_of: IntArray) -> tuple[In
     size = np.diff(np.r_[starts, len(order)])
     kept = np.repeat(size > 1, size)
     return chosen[order[kept]], np.r_[0, np.cumsum(size[size > 1])].astype(np.int64)
-
-
-def _enclosing_regions(calls: Calls, chosen: IntArray, region_of: IntArray) -> IntArray:
-    """Return the parallel region in which each of the chosen calls lies, -1 outside of all."""
-    found = np.full(len(chosen), -1, dtype=np.int64)
-    call = chosen.copy()
-    while (call >= 0).any():
-        known = np.where(call >= 0, region_of[np.maximum(call, 0)], -1)
-        found = np.where(found >= 0, found, known)
-        call = np.where((call >= 0) & (found < 0), calls.parent[np.maximum(call, 0)], -1)
-    return found
 
 
 def _find_next_times(location: IntArray, time_s: FloatArray, wanted: IntArray, from_s: FloatArray) -> FloatArray:

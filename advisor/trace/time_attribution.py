@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,24 +17,20 @@ from advisor.trace.counts import (
     sum_call_bytes,
     sum_undisturbed_transfer,
 )
-from advisor.trace.events import COMMUNICATING
+from advisor.trace.events import COMMUNICATING, Trace
 from advisor.trace.measure_sums import sum_measures
 from advisor.trace.piece_totals import OUTSIDE, sum_pieces
-from advisor.trace.tables import build_cell_layout, number_rows
+from advisor.trace.tables import CellLayout, build_cell_layout, number_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy.typing as npt
 
     from advisor.model.records import Causes, FloatArray, IntArray
     from advisor.trace.categories import CategorySeconds
     from advisor.trace.clocks import ClockCorrection
-    from advisor.trace.events import Trace
     from advisor.trace.nesting import Calls
     from advisor.trace.phases import RunDivision
     from advisor.trace.records import MatchedWindow
-    from advisor.trace.tables import CellLayout
     from advisor.trace.time_pieces import TimePieces
     from advisor.trace.waits import ShortestCalls, WaitTimes
     from advisor.trace.windows import TraceWindow

@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.trace.events import Kind, Role, are_kinds
+from advisor.trace.events import Kind, Role, Trace, are_kinds
 from advisor.trace.locations import are_first_threads
-from advisor.trace.nesting import find_anchor_calls, groups_of_locations, have_roles, roles_of_regions
-from advisor.trace.phases import instances_at
+from advisor.trace.nesting import Calls, find_anchor_calls, groups_of_locations, have_roles, roles_of_regions
+from advisor.trace.phases import RunDivision, instances_at
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace
-    from advisor.trace.nesting import Calls
-    from advisor.trace.phases import RunDivision
 
 #: Kinds of events that end a piece.
 _MOVES = (Kind.ENTER, Kind.LEAVE, Kind.FORK, Kind.JOIN)

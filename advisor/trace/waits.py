@@ -8,25 +8,22 @@ busy-waiting call burns processor time all the same, so no CPU time is looked at
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from advisor.trace.counts import sum_call_bytes
-from advisor.trace.events import COMMUNICATING, Role
+from advisor.trace.events import COMMUNICATING, Role, Trace
 from advisor.trace.locations import ranks_of_locations
-from advisor.trace.nesting import are_task_waits, find_anchor_calls, have_roles, roles_of_regions
+from advisor.trace.nesting import Calls, are_task_waits, find_anchor_calls, have_roles, roles_of_regions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace
     from advisor.trace.matching import Collectives, Messages
-    from advisor.trace.nesting import Calls
     from advisor.trace.teams import ThreadTeams
 
 #: Below this size no implementation in use makes a sender wait for the receive (smallest default eager limit, bytes).

@@ -6,6 +6,7 @@ one by each thread; only the calls that one leaves open must be known before the
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -15,11 +16,9 @@ import numpy as np
 from advisor.support.worker_threads import count_usable_cores, map_in_threads
 from advisor.trace import attribution_merging, cluster_passes, nesting, survey, time_attribution
 from advisor.trace.spool import ArrayStore
-from advisor.trace.windows import UncleanError, find_open_regions
+from advisor.trace.windows import Stacks, TraceWindow, TraceWindows, UncleanError, find_open_regions
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     import numpy.typing as npt
 
     from advisor.trace.matching import Collectives, Messages
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
     from advisor.trace.records import MatchedWindow, RunSurvey
     from advisor.trace.sharing import SharedWork
     from advisor.trace.time_attribution import RunPlan, TimeAttribution
-    from advisor.trace.windows import Stacks, TraceWindow, TraceWindows
 
 #: Windows that are worked on at a time, at most: each takes some hundred bytes an event.
 WINDOWS_AT_A_TIME: Final = 4

@@ -9,6 +9,7 @@ none of its receives was recorded, and so is one of a single process, which sync
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -16,20 +17,16 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.trace import segmentation
-from advisor.trace.events import COLUMNS, Kind
+from advisor.trace.events import COLUMNS, Kind, Trace
 from advisor.trace.locations import first_locations
 from advisor.trace.spool import release_memory
-from advisor.trace.spreading import run_locally
+from advisor.trace.spreading import Spread, run_locally
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace
     from advisor.trace.nesting import Calls
-    from advisor.trace.spreading import Spread
 
 #: Events that are looked at together.
 WINDOW_EVENTS = 1 << 18

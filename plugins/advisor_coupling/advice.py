@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
 from advisor.model.gap_parts import GapPart
-from advisor.model.records import Finding
+from advisor.model.records import Bound, Finding, Profile
 from advisor_coupling import report, sentences
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from advisor.model.records import Bound, Profile
     from advisor_coupling.arrangements import Arrangement
     from advisor_coupling.intervals import Estimate
     from advisor_coupling.losses import ChainLoss, CouplingLosses

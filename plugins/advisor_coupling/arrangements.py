@@ -7,6 +7,7 @@ the others, and how far such estimates are off widens the interval. Own method: 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING, Final
@@ -14,15 +15,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor_coupling import intervals, planning
-from advisor_coupling.cases import SECONDS
+from advisor_coupling.cases import SECONDS, Chain, CouplingCase
 from advisor_coupling.intervals import Estimate
 from advisor_coupling.model import TOLERANCE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.model.records import FloatArray
-    from advisor_coupling.cases import Chain, CouplingCase
 
 #: Of more kernels not all orders are tried.
 MOST_KERNELS: Final = 8
@@ -47,7 +45,11 @@ def find_best_order(case: CouplingCase, after: Mapping[str, Sequence[str]]) -> A
     if not _FEWEST_KERNELS <= case.size <= MOST_KERNELS:
         return None
     pairs = _draw_pairs(case)
-    alone = _draw_alone(case)
+    # P_k (draws + 1, kernels)
+    rows = intervals.draw_rounds(intervals.count_rounds(case, SECONDS))
+    alone = np.stack(
+        [intervals.resample_medians(case.samples[SECONDS][index,], rows) for index in range(case.size)], axis=-1
+    )
     present = tuple(range(case.size))
     orders = {_rotate(order): order for order in permutations(present) if _is_allowed(order, case.kernels, after)}
     if not orders:
@@ -87,14 +89,6 @@ def _neighbours(order: Chain) -> list[Chain]:
 def _find_pair(case: CouplingCase, pair: Chain) -> Chain:
     """Return the chain under which a pair was measured: the last kernel is followed by the first."""
     return pair if case.chain_samples(SECONDS, pair) is not None else pair[::-1]
-
-
-def _draw_alone(case: CouplingCase) -> FloatArray:
-    """Return P_k (draws + 1, kernels)."""
-    rows = intervals.draw_rounds(intervals.count_rounds(case, SECONDS))
-    return np.stack(
-        [intervals.resample_medians(case.samples[SECONDS][index,], rows) for index in range(case.size)], axis=-1
-    )
 
 
 def _draw_pairs(case: CouplingCase) -> dict[Chain, FloatArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -10,8 +11,6 @@ import numpy as np
 from advisor_coupling.algebra import Combination, chain_windows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.model.records import FloatArray
 
 #: The metric that every experiment has.

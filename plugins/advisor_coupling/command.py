@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.model.errors import AdvisorError, InputError, PluginError, UsageError
@@ -12,8 +14,6 @@ from advisor_coupling.model import build_case_model
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from advisor.analysis.machines import Machine
     from advisor.extension.commands import CommandServices
@@ -31,18 +31,14 @@ def run_couple(args: Namespace, services: CommandServices) -> Report:
     if args.dry_run:
         return _build_step_list(plan, path, kept)
     document = _run_experiment(plan, path, kept, services)
-    _store_results(document, services)
-    return _build_report(document, args, services)
-
-
-def _store_results(document: ExperimentDocument, services: CommandServices) -> None:
-    """Keep the results where advice on the program finds them."""
+    # keep the results where advice on the program finds them
     folder = services.user_folder("data") / result_files.FOLDER
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         results.write_results(document, folder / result_files.file_name(document.program))
     except OSError as error:
         raise AdvisorError(f"{folder}: {error.strerror}") from error
+    return _build_report(document, args, services)
 
 
 def _run_experiment(plan: Manifest, path: Path, kept: Path, services: CommandServices) -> ExperimentDocument:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.facts import Fact
 from advisor_coupling import result_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from advisor.advice.facts.fact_records import Unit, Value
     from advisor.model.records import Profile
     from advisor_coupling.losses import ChainLoss, CouplingLosses

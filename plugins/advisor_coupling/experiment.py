@@ -9,25 +9,22 @@ import math
 import os
 import random
 import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import combinations, product
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypedDict
 
 from advisor.model.errors import InputError, UsageError
 from advisor_coupling import program_launch, results
-from advisor_coupling.algebra import chain_windows
+from advisor_coupling.algebra import Combination, chain_windows
 from advisor_coupling.cases import SECONDS
-from advisor_coupling.results import CaseRecord, ExperimentDocument, RunRecord
+from advisor_coupling.results import CacheRecord, CaseRecord, ExperimentDocument, Kind, RunRecord
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from advisor_coupling.algebra import Combination
     from advisor_coupling.manifest import Manifest
-    from advisor_coupling.results import CacheRecord, Kind
 
 #: A loop of which less than this share of the wanted time was seen is measured once more before it is believed.
 _TRUSTED: Final = 0.1

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.extension.commands import Argument
+from advisor.extension.commands import Argument, CommandRegistry, DeferredFunction
 from advisor.extension.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Sequence
-
     from advisor.advice.facts import Fact
-    from advisor.extension.commands import CommandRegistry, CommandServices
     from advisor.model.records import Bound, Finding, KnownDocument, Profile
-    from advisor.model.reports import Report
     from advisor.trace.events import Trace
 
 advisor_api = 1
@@ -36,7 +32,7 @@ def advisor_commands(register: CommandRegistry) -> None:
         "couple",
         "measure which kernels slow each other down or help each other, and predict from it",
         _ARGUMENTS,
-        _run_couple,
+        DeferredFunction("advisor_coupling.command", "run_couple"),
     )
 
 
@@ -80,9 +76,3 @@ def advisor_facts() -> list[Fact]:
 def advisor_rules() -> list[Path]:
     """Return the rules about coupling."""
     return [Path(__file__).with_name("rules.yaml")]
-
-
-def _run_couple(args: Namespace, services: CommandServices) -> Report:
-    from advisor_coupling.command import run_couple
-
-    return run_couple(args, services)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from advisor_coupling import algebra
-from advisor_coupling.cases import SECONDS
+from advisor_coupling.cases import SECONDS, CouplingCase
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.model.records import FloatArray
-    from advisor_coupling.cases import CouplingCase
     from advisor_coupling.model import CaseModel
 
 HeldOutUnit = Literal["cases", "rounds"]

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor_coupling import newest, transitions
-from advisor_coupling.arrangements import find_best_order
-from advisor_coupling.cases import Metric
+from advisor_coupling.arrangements import Arrangement, find_best_order
+from advisor_coupling.cases import Chain, Metric
 from advisor_coupling.intervals import Estimate
-from advisor_coupling.model import TOLERANCE, Coupling, build_case_model, judge_coupling
+from advisor_coupling.model import TOLERANCE, CaseModel, Coupling, build_case_model, judge_coupling
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.model.records import Profile
-    from advisor_coupling.arrangements import Arrangement
-    from advisor_coupling.cases import Chain
-    from advisor_coupling.model import CaseModel
     from advisor_coupling.results import ExperimentDocument, Reason
     from advisor_coupling.transitions import CacheLevel
 
@@ -133,7 +129,12 @@ def compute_losses(
     )
     exact = _count_matches(nearest, wanted) == len(nearest.case.parameters) and nearest.case.processors == processors
     caches = transitions.build_cache_levels(document.caches, nearest.case.processors)
-    reasons = _build_reason_models(document, nearest)
+    # the models of the nearest case for the metrics that tell reasons, by the metric's name
+    reasons = {
+        name: (reason, build_case_model(nearest.case, Metric(name)))
+        for name, reason in document.reasons.items()
+        if all((index,) in nearest.case.samples.get(name, {}) for index in range(nearest.case.size))
+    }
     chains = [
         ChainLoss(
             one, excess, _find_evicting_cache(nearest, one, caches) or _find_missing_cache(one, reasons),
@@ -233,15 +234,6 @@ def _find_evicting_cache(one: CaseModel, loss: Coupling, caches: Sequence[CacheL
 def _find_shared_arrays(one: CaseModel, loss: Coupling) -> tuple[str, ...]:
     used = [name for index in loss.chain for name in one.case.uses.get(one.case.kernels[index], ())]
     return tuple(name for name in dict.fromkeys(used) if used.count(name) > 1)
-
-
-def _build_reason_models(document: ExperimentDocument, nearest: CaseModel) -> dict[str, tuple[Reason, CaseModel]]:
-    """Return the models of the nearest case for the metrics that tell reasons, by the metric's name."""
-    return {
-        name: (reason, build_case_model(nearest.case, Metric(name)))
-        for name, reason in document.reasons.items()
-        if all((index,) in nearest.case.samples.get(name, {}) for index in range(nearest.case.size))
-    }
 
 
 def _find_missing_cache(loss: Coupling, reasons: Mapping[str, tuple[Reason, CaseModel]]) -> str | None:

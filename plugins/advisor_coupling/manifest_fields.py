@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from typing import Final
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _KERNEL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.:-]*")

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from advisor_coupling import algebra, intervals
-from advisor_coupling.cases import SECONDS, Metric
+from advisor_coupling.cases import SECONDS, Chain, CouplingCase, Metric
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
-    from advisor_coupling.cases import Chain, CouplingCase
     from advisor_coupling.intervals import Estimate
 
 Verdict = Literal["destructive", "constructive", "no coupling beyond noise", "too noisy to tell"]
@@ -97,7 +96,13 @@ def build_case_model(case: CouplingCase, metric: Metric | None = None) -> CaseMo
     """Return the model of a case; needs every kernel in isolation, and uses all chains there are."""
     metric = metric or Metric(SECONDS)
     rows = intervals.draw_rounds(intervals.count_rounds(case, metric.name))
-    drawn = _draw_resamples(case, metric, rows)
+    application, once = case.application.get(metric.name), case.once.get(metric.name)
+    drawn = _Resamples(
+        _stack_medians(case, metric.name, 1, rows),
+        _stack_medians(case, SECONDS, 1, rows) if metric.combine == "rate" else None,
+        None if application is None or not len(application) else intervals.resample_medians(application, rows),
+        0.0 if once is None or not len(once) else intervals.resample_medians(once, rows),
+    )
     repeats = intervals.count_fewest_repeats(case, metric.name, algebra.chain_windows(case.size, 1))
     found = [_compute_couplings(case, metric, length, drawn, rows) for length in range(2, case.size + 1)]
     whole = (
@@ -115,16 +120,6 @@ def build_case_model(case: CouplingCase, metric: Metric | None = None) -> CaseMo
             for length in (1, *case.measured_lengths(metric.name))
         ),
         whole,
-    )
-
-
-def _draw_resamples(case: CouplingCase, metric: Metric, rows: IntArray) -> _Resamples:
-    application, once = case.application.get(metric.name), case.once.get(metric.name)
-    return _Resamples(
-        _stack_medians(case, metric.name, 1, rows),
-        _stack_medians(case, SECONDS, 1, rows) if metric.combine == "rate" else None,
-        None if application is None or not len(application) else intervals.resample_medians(application, rows),
-        0.0 if once is None or not len(once) else intervals.resample_medians(once, rows),
     )
 
 

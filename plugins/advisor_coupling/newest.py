@@ -10,10 +10,9 @@ from advisor.model.errors import InputError
 from advisor.model.records import KnownDocument
 from advisor.support.atomic_write import atomic_write
 from advisor_coupling import result_files, results
-from advisor_coupling.model import build_case_model
+from advisor_coupling.model import CaseModel, build_case_model
 
 if TYPE_CHECKING:
-    from advisor_coupling.model import CaseModel
     from advisor_coupling.result_files import ResultFile
 
 

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor_coupling.cases import SECONDS
+from advisor_coupling.cases import SECONDS, Chain, CouplingCase
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
-    from advisor_coupling.cases import Chain, CouplingCase
 
 #: Up to so many values all orders are counted; beyond, their number of inversions is nearly normally distributed.
 _COUNTED: Final = 33

@@ -14,14 +14,12 @@ import numpy as np
 
 from advisor.model import units
 from advisor.model.gap_parts import GapPart
-from advisor.model.records import Finding
-from advisor.trace.events import Kind, Role
+from advisor.model.records import Finding, FloatArray, IntArray
+from advisor.trace.events import Kind, Role, Trace
 from advisor_coupling import intervals
 from advisor_coupling.coupling_facts import COMMAND
 
 if TYPE_CHECKING:
-    from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace
     from advisor_coupling.intervals import Estimate
 
 #: Events of a trace whose order is looked at, at most: all its calls are in memory then.

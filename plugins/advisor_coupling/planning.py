@@ -9,6 +9,7 @@ the prediction decides the order. Own method, not the source's.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
@@ -16,12 +17,9 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor_coupling import algebra, intervals
-from advisor_coupling.cases import SECONDS
+from advisor_coupling.cases import SECONDS, Chain, CouplingCase
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from advisor_coupling.cases import Chain, CouplingCase
     from advisor_coupling.model import CaseModel
 
 #: How far a chain is off, as a share of its kernels' time, while too little is measured to tell.

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shlex
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError
@@ -12,9 +14,6 @@ from advisor.support import child_process
 from advisor_coupling.cases import SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from advisor_coupling.manifest import PrintedMetric
 
 #: So much of what a program prints is searched for numbers, the end of it.

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from advisor.model.reports import Column, HeatMap, Report, Table, Text
+from advisor.model.reports import Cell, Column, HeatMap, Part, Report, Table, Text, Unit
 from advisor_coupling import noise, planning, sentences
 from advisor_coupling.arrangements import find_best_order
-from advisor_coupling.cases import SECONDS
-from advisor_coupling.forecasts import predict_by_formulas
-from advisor_coupling.length_selection import errors_where_summation_fails, select_best_length
-from advisor_coupling.transitions import find_transitions
+from advisor_coupling.cases import SECONDS, Metric
+from advisor_coupling.forecasts import Forecast, FormulaPrediction, predict_by_formulas
+from advisor_coupling.length_selection import LengthChoice, errors_where_summation_fails, select_best_length
+from advisor_coupling.transitions import CacheLevel, Transition, find_transitions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from advisor.model.reports import Cell, Part, Unit
-    from advisor_coupling.cases import Metric
-    from advisor_coupling.forecasts import Forecast, FormulaPrediction
-    from advisor_coupling.length_selection import LengthChoice
     from advisor_coupling.model import CaseModel, Coupling
     from advisor_coupling.results import ExperimentDocument
-    from advisor_coupling.transitions import CacheLevel, Transition
 
 #: So many rows of a table and heat maps of cases are shown.
 _ROWS: Final = 25

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -12,13 +13,10 @@ from advisor.model.errors import InputError
 from advisor.support.atomic_write import atomic_write
 from advisor.support.limited_files import read_limited
 from advisor_coupling.algebra import Combination
-from advisor_coupling.cases import SECONDS, CouplingCase, Metric, canonical_chain
+from advisor_coupling.cases import SECONDS, Chain, CouplingCase, Metric, canonical_chain
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.model.records import FloatArray
-    from advisor_coupling.cases import Chain
 
 SCHEMA: Final = "gapwatch/coupling/1"
 #: Why a metric can tell that a chain loses time.

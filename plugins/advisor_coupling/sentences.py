@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
@@ -10,8 +11,6 @@ from advisor_coupling.cases import SECONDS
 from advisor_coupling.intervals import FEWEST, LEVEL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from advisor_coupling.length_selection import LengthChoice
     from advisor_coupling.model import CaseModel, Coupling
     from advisor_coupling.noise import Drift, Outlier

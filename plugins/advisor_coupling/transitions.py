@@ -6,17 +6,15 @@ subsystem, and stay about the same in between.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from advisor_coupling.model import TOLERANCE
+from advisor_coupling.model import TOLERANCE, CaseModel, Coupling
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from advisor_coupling.cases import Chain, CouplingCase
-    from advisor_coupling.model import CaseModel, Coupling
     from advisor_coupling.results import CacheRecord
 
 #: The name of the axis of processors; the others are parameters of the program.

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
 from advisor.model.errors import InputError, UsageError
-from advisor.model.reports import Column, Report, Table, Text
+from advisor.model.reports import Cell, Column, Report, Table, Text
 from advisor_processor.operations_document import build_document, write_operations
 from advisor_processor.source import instrumented_run, model
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Sequence
 
     from advisor.extension.commands import CommandServices
-    from advisor.model.reports import Cell
     from advisor_processor.source.model import LoopCount, SourceModel
 
 READER: Final = "count"

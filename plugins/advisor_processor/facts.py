@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.facts import Fact
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.model.records import Profile
 
 _COMMAND: Final = "gapwatch run --deep -- {launch}./PROGRAM"

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.gap_parts import GapPart
-from advisor.model.records import Finding
+from advisor.model.records import Finding, Gap, Profile
 from advisor.model.units import format_seconds
 from advisor_processor import finite_cache
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.analysis.machines import Machine
-    from advisor.model.records import Gap, Profile
 
 #: Misses of the last cache by the name of the level, the deepest first.
 _LAST: Final = ("misses.LL", "misses.L4", "misses.L3", "misses.L2")

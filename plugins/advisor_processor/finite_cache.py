@@ -8,12 +8,11 @@ each other, or no prefetcher sees what comes next, every miss costs its latency:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.analysis.machines import Machine
 
 ASSUMPTION: Final = (

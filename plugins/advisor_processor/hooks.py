@@ -2,24 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
+from advisor.extension.commands import Argument, CommandRegistry, DeferredFunction
 from advisor.extension.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
-
     from advisor.advice.facts import Fact
     from advisor.analysis.machines import Machine
-    from advisor.analysis.machines.records import Measurement
-    from advisor.extension.commands import CommandRegistry, CommandServices
     from advisor.model.records import Finding, Gap, Profile
-    from advisor.model.reports import Report
 
 SCHEMA = b"gapwatch/operations/1"
+_INCORE: Final = (
+    Argument("path", "output of callgrind --dump-instr=yes (a file, or a directory of ranks), or an executable", Path),
+    Argument("--binary", "executable that is no longer where it ran; repeatable", Path, several=True),
+    Argument("--machine", "machine model, such as that of gapwatch machines probe (default: host)", metavar="MODEL"),
+    Argument("--function", "only functions whose names contain this", metavar="NAME"),
+    Argument("--profile", "profile (perf, gprof …) that says which functions matter", Path),
+    Argument("--report", "compiler reports: -fopt-info-vec-all=FILE, output of -Rpass", Path, several=True),
+    Argument("--osaca", "also run OSACA, for one of its architectures, such as SPR or ZEN4", metavar="ARCH"),
+    Argument("--write", "write the counts to FILE, beside the profile of the run: NAME.operations.json", Path),
+)
+_COUNT: Final = (
+    Argument("source", "source file: C, C++ or free-form Fortran; repeatable", Path, several=True, required=True),
+    Argument("command", "command that runs the program, in a copy of its directory", remainder=True),
+    Argument(
+        "--build", "command that builds the copy (default: make -B, else a single compiler call)", metavar="COMMAND"
+    ),
+    Argument("--root", "directory to copy (default: the common directory of the files)", Path, metavar="DIR"),
+    Argument("--program", "program name in the profile (default: first word of the command)", metavar="NAME"),
+    Argument("--write", "write the counts to FILE, beside the profile of the run: NAME.operations.json", Path),
+)
 
 
 @hookimpl
@@ -42,33 +57,18 @@ def advisor_read(path: Path) -> Profile:
 @hookimpl
 def advisor_commands(register: CommandRegistry) -> None:
     """Register ``count`` and ``incore``."""
-    from advisor_processor import arguments
-
     register(
         "count",
         "count the operations of the source by loop, as numbers and formulas in N: M and MA",
-        arguments.COUNT,
-        _run_count,
+        _COUNT,
+        DeferredFunction("advisor_processor.count_command", "run_count"),
     )
-
     register(
         "incore",
         "analyse the code that the compiler emitted, and how fast it can run: MAC, MACS and $",
-        arguments.INCORE,
-        _run_incore,
+        _INCORE,
+        DeferredFunction("advisor_processor.incore_command", "run_incore"),
     )
-
-
-def _run_count(args: Namespace, services: CommandServices) -> Report:
-    from advisor_processor import count_command
-
-    return count_command.run_count(args, services)
-
-
-def _run_incore(args: Namespace, services: CommandServices) -> Report:
-    from advisor_processor import incore_command
-
-    return incore_command.run_incore(args, services)
 
 
 @hookimpl
@@ -99,62 +99,10 @@ def advisor_rules() -> Sequence[Path]:
 def advisor_services() -> Mapping[str, Callable[..., object]]:
     """Return what others may ask for: to measure a machine, and to count the operations of a program."""
     return {
-        "machine_probe": _run_probe,
-        "machine_import": _import_benchmarks,
-        "operation_counts": _count_operations,
-        "operation_formulas": _count_formulas,
-        "source_counts": _write_source_counts,
-        "compiled_counts": _write_compiled_counts,
+        "machine_probe": DeferredFunction("advisor_processor.probe.command", "run_probe"),
+        "machine_import": DeferredFunction("advisor_processor.probe.benchmarks", "import_benchmarks"),
+        "operation_counts": DeferredFunction("advisor_processor.count_command", "count_operations"),
+        "operation_formulas": DeferredFunction("advisor_processor.symbolic.formula_document", "count_formulas"),
+        "source_counts": DeferredFunction("advisor_processor.count_command", "write_counts"),
+        "compiled_counts": DeferredFunction("advisor_processor.incore_command", "write_counts"),
     }
-
-
-def _import_benchmarks(found: Sequence[Measurement], name: str, base: Machine | None, folder: Path) -> Report:
-    """Write a machine model with what benchmarks measured, and return what that was."""
-    from advisor_processor.probe.benchmarks import import_benchmarks
-
-    return import_benchmarks(found, name, base, folder)
-
-
-def _write_source_counts(
-    sources: Sequence[Path], command: Sequence[str], build: str, root: Path, program: str, target: Path
-) -> tuple[str, ...]:
-    """Write the operations of a program's source beside its run; return what could not be understood of it."""
-    from advisor_processor.count_command import write_counts
-
-    return write_counts(sources, command, build, root, program, target)
-
-
-def _write_compiled_counts(recording: Path, machine: Machine, target: Path) -> tuple[str, ...]:
-    """Write what callgrind recorded at ``recording``, scheduled on ``machine``; return what could not be looked at."""
-    from advisor_processor.incore_command import write_counts
-
-    return write_counts(recording, machine, target)
-
-
-def _count_operations(
-    sources: Sequence[Path], command: Sequence[str], build: str | None = None, root: Path | None = None
-) -> dict[str, object]:
-    from advisor_processor.count_command import count_operations
-
-    return count_operations(sources, command, build, root)
-
-
-def _count_formulas(
-    sources: Sequence[Path],
-    template: Sequence[str],
-    points: Sequence[Mapping[str, float]],
-    build: str | None = None,
-    root: Path | None = None,
-    show: Callable[[int], None] | None = None,
-) -> dict[str, Any]:
-    from advisor_processor.symbolic.formula_document import count_formulas
-
-    return count_formulas(sources, template, points, build, root, show)
-
-
-def _run_probe(
-    name: str, folder: Path, working: Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
-) -> Report:
-    from advisor_processor.probe.command import run_probe
-
-    return run_probe(name, folder, working)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.analysis import machine_rates
 from advisor.model.errors import InputError, UsageError
-from advisor.model.reports import Column, Report, Table, Text
+from advisor.model.reports import Cell, Column, Report, Table, Text
 from advisor.model.units import format_count, format_seconds
 from advisor_processor import finite_cache
 from advisor_processor.compiled import analysis, external_tools, remarks
@@ -15,12 +17,9 @@ from advisor_processor.operations_document import build_document, write_operatio
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from advisor.analysis.machines import Machine
     from advisor.extension.commands import CommandServices
-    from advisor.model.reports import Cell
     from advisor_processor.compiled.analysis import FunctionAnalysis, RunAnalysis
     from advisor_processor.compiled.remarks import Remark
     from advisor_processor.compiled.schedule import LoopSchedule
@@ -48,7 +47,15 @@ def run_incore(args: Namespace, services: CommandServices) -> Report:
             found = analysis.analyse_binary(args.path, machine)
     said = remarks.read_remarks(args.report or ())
     if args.write:
-        _write_counts(found, args, dynamic, said)
+        if not dynamic:
+            raise UsageError("only a run can be written: record it with valgrind --tool=callgrind --dump-instr=yes")
+        try:
+            write_operations(
+                build_document(found.program, READER, found.ranks, _iterate_counts(found, said), found.missing),
+                args.write,
+            )
+        except OSError as error:
+            raise InputError(args.write, error.strerror or "can't be written") from error
     chosen = _select_functions(found, args.function, args.profile, services)
     parts = [Text(line) for line in _describe_run(found, machine, dynamic)]
     tables = [_build_function_table(chosen, machine)] if dynamic else []
@@ -73,17 +80,6 @@ def _is_program(path: Path) -> bool:
             return stream.read(4) == _ELF
     except OSError as error:
         raise InputError(path, error.strerror or "may not be read") from error
-
-
-def _write_counts(found: RunAnalysis, args: Namespace, dynamic: bool, said: Sequence[Remark]) -> None:
-    if not dynamic:
-        raise UsageError("only a run can be written: record it with valgrind --tool=callgrind --dump-instr=yes")
-    try:
-        write_operations(
-            build_document(found.program, READER, found.ranks, _iterate_counts(found, said), found.missing), args.write
-        )
-    except OSError as error:
-        raise InputError(args.write, error.strerror or "can't be written") from error
 
 
 def _iterate_counts(

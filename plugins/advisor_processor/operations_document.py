@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Literal
+from pathlib import Path
+from typing import Final, Literal
 
 import numpy as np
 
@@ -20,10 +22,6 @@ from advisor.model.records import Note, Phase, Processor, Profile, Region
 from advisor.support import documents, strict_json
 from advisor.support.atomic_write import atomic_write
 from advisor.support.documents import FieldErrors
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
 
 SCHEMA: Final = "gapwatch/operations/1"
 _LIMIT_B: Final = 64 << 20

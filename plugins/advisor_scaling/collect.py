@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,9 +20,6 @@ from advisor_scaling.targets import MACHINE_GAPS
 from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
     from advisor.model.records import FloatArray, Gap, Profile
     from advisor_scaling.extrap_files import Measurements
 

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from advisor.model.errors import UsageError
-from advisor.model.records import KnownDocument
-from advisor.model.reports import Code, Column, Report, Series, Table, Text
+from advisor.model.records import FloatArray, KnownDocument, Profile
+from advisor.model.reports import Code, Column, Part, Report, Series, Table, Text
 from advisor_scaling import collect, extrap_files, locality, scale_sections, study, targets
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
-    from pathlib import Path
 
     from advisor.extension.commands import CommandServices
-    from advisor.model.records import FloatArray, Profile
-    from advisor.model.reports import Part
     from advisor_scaling.linear.application import ApplicationModel
     from advisor_scaling.study import ScalingStudy
 

@@ -7,6 +7,7 @@ with what the first round says about the noise.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -16,8 +17,6 @@ from advisor_scaling import posterior, repeats, screening, search, terms
 from advisor_scaling.posterior import SumCandidates
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
@@ -204,7 +203,8 @@ def _search_sums(
     compounds = screening.factor_products(chosen)
     data, largest = _whiten_block(libraries, compounds, screening.product_values(tables, chosen), averaged, root)
     grid = tuple(each.shape[1] for each in chosen)
-    found = search.explore_sums(data, grid, _max_terms(len(libraries), data.y.shape[1]))
+    # how many terms a sum may have: the constant, one per parameter and one more, if the points allow
+    found = search.explore_sums(data, grid, max(1, min(len(libraries) + 2, data.y.shape[1] // 2)))
     found = search.merge_found([found, *search.exchange_terms(found, data)])
     worth = posterior.mask_repeated_sums(found.terms, found.worth)
     order = np.argsort(-worth, axis=1, kind="stable")[:, : 2 * SUMS_LIMIT]
@@ -231,25 +231,16 @@ def _whiten_block(
     size = np.maximum(np.abs(averaged.mean), averaged.scale)
     largest = np.maximum((values / size[:, None, :]).max(axis=2), 1e-300)
     columns = values * (root[:, None, :] / largest[..., None])
-    prior = _compute_prior(libraries, compounds)
-    data = search.WhitenedBlock(
-        averaged.mean * root, columns, (columns**2).sum(axis=2), prior, averaged.within, averaged.dof
-    )  # fmt: skip
-    return data, largest
-
-
-def _compute_prior(libraries: Sequence[FactorLibrary], compounds: IntArray) -> FloatArray:
-    """Return the logarithm of the weight of each compound before any data, the constant's 0."""
+    # the logarithm of the weight of each compound before any data, the constant's 0
     weight = sum(
         np.log(np.array(each.prior))[compounds[:, :, axis]] for axis, each in enumerate(libraries)
     )  # fmt: skip
     real = (compounds != 0).sum(axis=2)
-    return np.asarray(weight - np.log(2.0) * np.maximum(real - 1, 0))
-
-
-def _max_terms(parameters: int, points: int) -> int:
-    """Return how many terms a sum may have: the constant, one per parameter and one more, if the points allow."""
-    return max(1, min(parameters + 2, points // 2))
+    prior = np.asarray(weight - np.log(2.0) * np.maximum(real - 1, 0))
+    data = search.WhitenedBlock(
+        averaged.mean * root, columns, (columns**2).sum(axis=2), prior, averaged.within, averaged.dof
+    )  # fmt: skip
+    return data, largest
 
 
 def _pick_columns(of_columns: FloatArray, chosen: IntArray) -> FloatArray:

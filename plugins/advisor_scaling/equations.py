@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import keyword
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -14,7 +15,6 @@ from advisor_scaling import forecasts
 from advisor_scaling.terms import UNIT_FACTOR, Factor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
     from fractions import Fraction
 
     from advisor.model.records import FloatArray

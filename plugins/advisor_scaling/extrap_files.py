@@ -8,14 +8,12 @@ import re
 import zipfile
 import zlib
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 Point = tuple[float, ...]
 SIZE_LIMIT: Final = 64 << 20
@@ -101,7 +99,14 @@ def _read_text(path: Path, text: str) -> Measurements:
         if word == "PARAMETER":
             found.parameters += rest.split()
         elif word == "POINTS":
-            points += _parse_points(path, place, rest, len(found.parameters))
+            # `( 1 2 ) ( 1 4 )` or, for one parameter, `1 2 4` as tuples
+            parameters = len(found.parameters)
+            if parameters == 0:
+                raise InputError(path, "POINTS before any PARAMETER", place)
+            numbers = _parse_numbers(path, place, rest.replace("(", " ").replace(")", " ").replace(",", " "))
+            if len(numbers) % parameters:
+                raise InputError(path, f"{len(numbers)} numbers are not points of {parameters} parameters", place)
+            points += [tuple(numbers[at : at + parameters]) for at in range(0, len(numbers), parameters)]
         elif word in ("REGION", "METRIC"):
             region, metric = (rest.strip(), metric) if word == "REGION" else (region, rest.strip())
             at = 0
@@ -113,16 +118,6 @@ def _read_text(path: Path, text: str) -> Measurements:
         elif word != "EXPERIMENT":
             raise InputError(path, f"expected one of {', '.join(_WORDS)}, not {word[:40]!r}", place)
     return found
-
-
-def _parse_points(path: Path, place: str, text: str, parameters: int) -> list[Point]:
-    """Return ``( 1 2 ) ( 1 4 )`` or, for one parameter, ``1 2 4`` as tuples."""
-    if parameters == 0:
-        raise InputError(path, "POINTS before any PARAMETER", place)
-    numbers = _parse_numbers(path, place, text.replace("(", " ").replace(")", " ").replace(",", " "))
-    if len(numbers) % parameters:
-        raise InputError(path, f"{len(numbers)} numbers are not points of {parameters} parameters", place)
-    return [tuple(numbers[at : at + parameters]) for at in range(0, len(numbers), parameters)]
 
 
 def _parse_numbers(path: Path, place: str, text: str) -> list[float]:

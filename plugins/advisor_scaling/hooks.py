@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.extension.commands import Argument
+from advisor.extension.commands import Argument, CommandRegistry, DeferredFunction
 from advisor.extension.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Callable, Mapping, Sequence
-
     from advisor.advice.facts import Fact
-    from advisor.extension.commands import CommandRegistry, CommandServices
     from advisor.model.records import Advice, Finding, Gap, KnownDocument, Profile
-    from advisor.model.reports import Report
 
 advisor_api = 1
 
@@ -58,13 +54,12 @@ _ARGUMENTS = (
 @hookimpl
 def advisor_commands(register: CommandRegistry) -> None:
     """Register ``gapwatch scale``."""
-    register("scale", "model how time grows with size and ranks, and predict it with intervals", _ARGUMENTS, _run_scale)
-
-
-def _run_scale(args: Namespace, services: CommandServices) -> Report:
-    from advisor_scaling.command import run_scale
-
-    return run_scale(args, services)
+    register(
+        "scale",
+        "model how time grows with size and ranks, and predict it with intervals",
+        _ARGUMENTS,
+        DeferredFunction("advisor_scaling.command", "run_scale"),
+    )
 
 
 @hookimpl
@@ -106,12 +101,4 @@ def advisor_rules() -> Sequence[Path]:
 @hookimpl
 def advisor_services() -> Mapping[str, Callable[..., object]]:
     """Return ``kernel_model``: a model of measured times that predicts with intervals."""
-    return {"kernel_model": _fit_kernel_model}
-
-
-def _fit_kernel_model(
-    names: Sequence[str], points: Sequence[Sequence[float]], values: Sequence[Sequence[float]]
-) -> Callable[[Sequence[float]], tuple[float, float, float]]:
-    from advisor_scaling.target_findings import fit_kernel_model
-
-    return fit_kernel_model(names, points, values)
+    return {"kernel_model": DeferredFunction("advisor_scaling.target_findings", "fit_kernel_model")}

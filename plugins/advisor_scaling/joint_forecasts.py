@@ -9,6 +9,7 @@ series).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,15 +17,12 @@ import numpy as np
 
 from advisor_scaling import forecasts
 from advisor_scaling.collect import BELOW, OUTSIDE, REST, RUN, is_machine_gap
-from advisor_scaling.study import compute_reach, fit_study
+from advisor_scaling.study import MeasuredSeries, ScalingStudy, compute_reach, fit_study
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.model.records import FloatArray, IntArray
     from advisor_scaling.engine import FittedModels
     from advisor_scaling.forecasts import Forecast
-    from advisor_scaling.study import MeasuredSeries, ScalingStudy
 
 #: The model of a run is a sum of few terms, so growth that starts in one of its parts is not in it: with each doubling
 #: beyond what was measured, the logarithm of the run is that much more doubtful than its model says.
@@ -115,7 +113,13 @@ def _close_sum(each: Partition, said: Forecast, doubt: FloatArray) -> FloatArray
     """
     if not (said.value[1:].sum(axis=0) > 0.0).all():
         return None
-    spread = _log_spreads(said.value, said.low, said.high)
+    # by how much the logarithm of each value (n, t) is doubtful in the direction in which it must go
+    sign = np.where(np.arange(len(said.value)) == 0, 1.0, -1.0)[:, None]
+    falls = sign * (sign * said.value).sum(axis=0) > 0.0
+    known = np.maximum(said.value, 1e-300)
+    down = np.log(known / np.maximum(said.low, 1e-300))
+    up = np.log(np.maximum(said.high, known) / known)
+    spread = np.where(said.value > 0.0, np.clip(np.where(falls, down, up), _LEAST_DOUBT, _MOST_DOUBT), 0.0)
     spread[0] = 0.0 if each.fixed else np.hypot(spread[0], doubt)
     return _solve_sum(said.value, spread)
 
@@ -131,16 +135,6 @@ def _set_sum(said: Forecast, each: Partition, rows: IntArray, after: FloatArray)
         low[each.whole], high[each.whole] = np.maximum(after[0] - below, 0.0), after[0] + above
     high[rows[1:]] = np.maximum(np.minimum(high[rows[1:]], high[each.whole]), after[1:])
     return forecasts.Forecast(value, low, high)
-
-
-def _log_spreads(value: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    """Return by how much the logarithm of each value (n, t) is doubtful in the direction in which it must go."""
-    sign = np.where(np.arange(len(value)) == 0, 1.0, -1.0)[:, None]
-    falls = sign * (sign * value).sum(axis=0) > 0.0
-    known = np.maximum(value, 1e-300)
-    down = np.log(known / np.maximum(low, 1e-300))
-    up = np.log(np.maximum(high, known) / known)
-    return np.where(value > 0.0, np.clip(np.where(falls, down, up), _LEAST_DOUBT, _MOST_DOUBT), 0.0)
 
 
 def _solve_sum(value: FloatArray, spread: FloatArray) -> FloatArray:

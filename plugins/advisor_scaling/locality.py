@@ -7,20 +7,18 @@ gamma' linear in P (table 3).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.analysis.distributions import student_t_probability
-from advisor.model.reports import Column, Table, Text
+from advisor.model.reports import Column, Part, Table, Text
 from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from advisor.model.records import FloatArray
-    from advisor.model.reports import Part
     from advisor_scaling.study import ScalingStudy
 
 
@@ -219,7 +217,9 @@ def _build_factor_parts(each: ScalingStudy, axis: int) -> list[Part]:
     if TOTAL not in names or LONGEST not in names:
         return []
     total, longest = (np.nanmedian(each.values[names.index(name)], axis=1) for name in (TOTAL, LONGEST))
-    where = _largest_problem(each.points, axis)
+    # the points (n,) of the largest problem, all that differ in nothing but the number of processors
+    others = np.delete(each.points, axis, axis=1)
+    where = np.asarray((others == others.max(axis=0)).all(axis=1))
     if where.sum() < _FEWEST:
         return []
     p = each.points[where, axis].tolist()
@@ -238,9 +238,3 @@ def _build_factor_parts(each: ScalingStudy, axis: int) -> list[Part]:
         _build_term_table("Longest computation = LF(P) (alpha0 + alpha1/P)", path.corrected),
     ]
     return [*parts, *([Text(LOCALITY_NEEDED)] if path.needs_locality else [])]
-
-
-def _largest_problem(points: FloatArray, axis: int) -> FloatArray:
-    """Return the points (n,) of the largest problem, all that differ in nothing but the number of processors."""
-    others = np.delete(points, axis, axis=1)
-    return np.asarray((others == others.max(axis=0)).all(axis=1))

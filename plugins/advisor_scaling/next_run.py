@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Final
@@ -12,8 +13,6 @@ from advisor_scaling import engine, forecasts, terms
 from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.model.records import FloatArray
     from advisor_scaling.engine import FittedModels
     from advisor_scaling.study import ScalingStudy

@@ -9,6 +9,7 @@ as of M. Kennedy and A. O'Hagan, J. R. Stat. Soc. B 63, 2001).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Final
@@ -18,8 +19,6 @@ import numpy as np
 from advisor_scaling import engine, forecasts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray

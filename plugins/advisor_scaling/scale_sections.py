@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from advisor.model.reports import Axis, Code, Column, Line, Series, Table, Text
+from advisor.model.reports import Axis, Cell, Code, Column, Line, Part, Series, Table, Text
 from advisor_scaling import dominance, equations, forecasts, joint_forecasts, next_run, study
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from advisor.model.records import FloatArray
-    from advisor.model.reports import Cell, Part
     from advisor_scaling.engine import FittedModels
     from advisor_scaling.forecasts import Forecast
     from advisor_scaling.study import ScalingStudy

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor_scaling.terms import UNIT_FACTOR, Factor
+from advisor_scaling.terms import UNIT_FACTOR, Factor, FactorLibrary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.model.records import FloatArray, IntArray
-    from advisor_scaling.terms import FactorLibrary
 
 #: How many factors of each parameter are combined, by the number of parameters.
 FACTORS_LIMIT: Final = {1: 10_000, 2: 14, 3: 7}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -10,8 +11,6 @@ import numpy as np
 from advisor_scaling import equations, forecasts, rehearsals
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.model.records import FloatArray
     from advisor_scaling.engine import FittedModels
     from advisor_scaling.equations import Equation

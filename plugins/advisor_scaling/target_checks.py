@@ -6,23 +6,20 @@ The regions of a gap at the scale that a program is meant for need not be those 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.model.errors import AdvisorError
-from advisor.model.records import Finding
+from advisor.model.records import Finding, FloatArray, Gap, Profile
 from advisor_scaling import collect, joint_forecasts, study
 from advisor_scaling.collect import OTHER, RUN
-from advisor_scaling.study import MeasuredSeries
+from advisor_scaling.study import MeasuredSeries, ScalingStudy
 from advisor_scaling.targets import KIND
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from advisor.model.records import FloatArray, Gap, Profile
     from advisor_scaling.forecasts import Forecast
-    from advisor_scaling.study import ScalingStudy
 
     RunGaps = tuple[Profile, Sequence[Gap]]
 

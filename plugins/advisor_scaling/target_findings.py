@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.model.errors import AdvisorError, UsageError
-from advisor.model.records import Finding
+from advisor.model.records import Advice, Finding, FloatArray, Gap, Profile
 from advisor_scaling import (
     collect,
     dominance,
@@ -26,9 +27,6 @@ from advisor_scaling.targets import IN_REGION, KIND, TARGET
 from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from advisor.model.records import Advice, FloatArray, Gap, Profile
     from advisor_scaling.forecasts import Forecast
     from advisor_scaling.study import ScalingStudy
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +15,6 @@ from advisor.support.documents import suggest_word
 from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.model.records import FloatArray
     from advisor_scaling.study import ScalingStudy
 

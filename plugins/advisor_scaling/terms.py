@@ -9,6 +9,7 @@ a second node) and factors that stop at one (saturation).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -17,8 +18,6 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from advisor.model.records import FloatArray
 
 Shape = Literal["all", "beyond", "until"]

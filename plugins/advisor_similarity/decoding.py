@@ -12,6 +12,7 @@ import socket
 import struct
 from importlib import resources
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 import msgspec
@@ -19,7 +20,6 @@ import msgspec
 from advisor_similarity.steps import Template, encode_template
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from types import TracebackType
 
     from advisor_similarity.instructions import Decoder

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor_similarity.elf import read_functions
-from advisor_similarity.steps import COARSE_OF, GATHER, UNKNOWN
+from advisor_similarity.elf import FunctionSymbols, read_functions
+from advisor_similarity.steps import COARSE_OF, GATHER, UNKNOWN, Template
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from advisor_similarity.elf import FunctionSymbols
     from advisor_similarity.images import Image, MemoryMapping
-    from advisor_similarity.steps import Template
 
 #: Code that no file holds: compiled while the program ran.
 GENERATED: Final = "generated code"

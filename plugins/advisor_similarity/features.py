@@ -7,18 +7,14 @@ the group ``gap`` is known; two runs are compared by the groups that both have.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
 from advisor.model.errors import InputError
-from advisor.model.records import CAUSE_CATEGORIES, GAP_NAMES
+from advisor.model.records import CAUSE_CATEGORIES, GAP_NAMES, Advice, Causes, FloatArray, Gap, Phase, Profile
 from advisor_similarity import measures
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from advisor.model.records import Advice, Causes, FloatArray, Gap, Phase, Profile
 
 Features = dict[str, float]
 #: How many regions are looked at by their rank, the heaviest first.

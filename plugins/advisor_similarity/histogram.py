@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.reports import Axis, Column, Line, Series, Table, Text
-from advisor_similarity.measures import build_parallelism_matrix, select_most_frequent
+from advisor.model.reports import Axis, Column, Line, Part, Series, Table, Text
+from advisor_similarity.measures import Cells, Matrix, build_parallelism_matrix, select_most_frequent
 from advisor_similarity.steps import COARSE, UNKNOWN
 
 if TYPE_CHECKING:
     from advisor.model.records import IntArray
-    from advisor.model.reports import Part
-    from advisor_similarity.measures import Cells, Matrix
     from advisor_similarity.parallelism import Observation
 
 #: Cycles that are kept apart for a histogram: 24 bytes each.

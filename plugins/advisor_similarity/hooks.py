@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.extension.commands import Argument
+from advisor.extension.commands import Argument, CommandRegistry, DeferredFunction
 from advisor.extension.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from argparse import Namespace
-    from collections.abc import Sequence
-
     from advisor.advice.earlier_runs import AppliedAction
-    from advisor.extension.commands import CommandRegistry, CommandServices
     from advisor.model.records import Finding, Gap, KnownDocument, Profile
-    from advisor.model.reports import Report
 
 advisor_api = 1
 
@@ -78,40 +74,12 @@ _SUITE = (
 @hookimpl
 def advisor_commands(register: CommandRegistry) -> None:
     """Register ``gapwatch parallelism``, ``gapwatch similar`` and ``gapwatch suite``."""
-    for name, words, arguments, run in (
-        (
-            "parallelism",
-            "measure instruction-level parallelism: run a program on an oracle machine",
-            _PARALLELISM,
-            _run_parallelism,
-        ),
-        ("similar", "find the known workloads that a program or profile resembles", _SIMILAR, _run_similar),
-        (
-            "suite",
-            "analyse a suite of workloads: coverage, redundancy, representatives",
-            _SUITE,
-            _run_suite,
-        ),
+    for name, words, arguments in (
+        ("parallelism", "measure instruction-level parallelism: run a program on an oracle machine", _PARALLELISM),
+        ("similar", "find the known workloads that a program or profile resembles", _SIMILAR),
+        ("suite", "analyse a suite of workloads: coverage, redundancy, representatives", _SUITE),
     ):
-        register(name, words, arguments, run)
-
-
-def _run_parallelism(args: Namespace, services: CommandServices) -> Report:
-    from advisor_similarity.parallelism_command import run_parallelism
-
-    return run_parallelism(args, services)
-
-
-def _run_similar(args: Namespace, services: CommandServices) -> Report:
-    from advisor_similarity.similar_command import run_similar
-
-    return run_similar(args, services)
-
-
-def _run_suite(args: Namespace, services: CommandServices) -> Report:
-    from advisor_similarity.suite_command import run_suite
-
-    return run_suite(args, services)
+        register(name, words, arguments, DeferredFunction(f"advisor_similarity.{name}_command", f"run_{name}"))
 
 
 @hookimpl

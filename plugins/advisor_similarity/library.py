@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from itertools import pairwise
@@ -14,17 +15,15 @@ import numpy as np
 
 from advisor.model.errors import InputError
 from advisor.model.lists import join_names
-from advisor.model.records import KnownDocument
+from advisor.model.records import Advice, FloatArray, KnownDocument
 from advisor_similarity.features import Features, advice_features
 from advisor_similarity.measures import Cells
 from advisor_similarity.steps import COARSE, FINE_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from importlib.resources.abc import Traversable
 
     from advisor.advice.earlier_runs import AppliedAction
-    from advisor.model.records import Advice, FloatArray
     from advisor_similarity.workload import Workload
 
 

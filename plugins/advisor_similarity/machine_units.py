@@ -6,6 +6,7 @@ operations of each type that can run side by side). What a real machine lacks of
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +15,6 @@ import numpy as np
 from advisor_similarity.measures import shape_distance
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.analysis.machines import Machine
     from advisor.analysis.machines.records import FunctionalUnit
     from advisor_similarity.workload import Workload

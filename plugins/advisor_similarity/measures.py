@@ -5,13 +5,12 @@ Everything works on one pair and, by broadcasting, on one workload against a lib
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from advisor.advice.ranking import history_gain, similar_program_gain
 from advisor.model.errors import UsageError
-from advisor.model.records import Finding
+from advisor.model.records import Finding, FloatArray, Gap, Profile
 from advisor_similarity import features, measures
 from advisor_similarity.features import compute_features
 from advisor_similarity.library import LibraryEntry, collect_centroids, collect_fine_vectors
 from advisor_similarity.steps import COARSE, FINE_NAMES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from advisor.model.records import FloatArray, Gap, Profile
-
 
 #: What an entry must hold to be compared.
 _HELD: Final = {"profile": "profile", "matrix": "matrix"}

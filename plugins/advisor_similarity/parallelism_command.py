@@ -6,13 +6,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import UsageError
-from advisor.model.reports import Text
+from advisor.model.reports import Report, Text
 from advisor.support.native_tools import find_compiler
 from advisor_similarity.histogram import ROWS, frequent_cells
 from advisor_similarity.library import build_entry, describe_storage, store_entry
@@ -23,10 +24,8 @@ from advisor_similarity.report import build_report
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
 
     from advisor.extension.commands import CommandServices
-    from advisor.model.reports import Report
 
 #: Runs of which the quickest counts.
 _TIMED_RUNS: Final = 3

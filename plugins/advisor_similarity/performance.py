@@ -8,6 +8,7 @@ does not define it. The prediction and its interval are own.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,8 +17,6 @@ import numpy as np
 from advisor_similarity.neighbours import compute_distances
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.model.records import FloatArray
     from advisor_similarity.library import LibraryEntry
 

@@ -17,12 +17,11 @@ from advisor.support.child_process import end_group
 from advisor.support.native_tools import compile_library, find_plugin_version, find_qemu
 from advisor_similarity.decoding import DecodingCache, DecodingServer, cache_file
 from advisor_similarity.elf import find_loader
-from advisor_similarity.images import read_images
+from advisor_similarity.images import Image, read_images
 from advisor_similarity.instructions import make_decoder
 from advisor_similarity.regions import Region
 
 if TYPE_CHECKING:
-    from advisor_similarity.images import Image
     from advisor_similarity.steps import Template
 
 #: Machine numbers in the heads of ELF files.
@@ -87,17 +86,6 @@ def find_architecture(program: Path) -> str | None:
     return ARCHITECTURES.get(int.from_bytes(head[18:20], "little"))
 
 
-def _known_architecture(program: Path) -> str:
-    """Return the architecture of a program, that of this machine's interpreter for a script."""
-    found = find_architecture(program)
-    with program.open("rb") as file:
-        if found is None and file.read(4) == b"\x7fELF":
-            raise UsageError(
-                f"{program.name}: only 64-bit programs for {' and '.join(ARCHITECTURES.values())} can be run"
-            )
-    return found or "x86_64"
-
-
 def find_program(word: str) -> Path:
     """Return the file that a command's first word names; raises ``UsageError``."""
     found = shutil.which(word)
@@ -128,7 +116,14 @@ def make_options(qemu: str | None = None) -> tuple[str, ...]:
 def trace_program(plan: TracePlan, cache: Path, folder: Path) -> TracedRun:
     """Run the command of ``plan``; ``folder`` takes the files of the run and must outlive the answer."""
     program, arguments, launcher = _split_command(plan)
-    architecture = _known_architecture(program)
+    # the architecture of a program, that of this machine's interpreter for a script
+    found = find_architecture(program)
+    with program.open("rb") as file:
+        if found is None and file.read(4) == b"\x7fELF":
+            raise UsageError(
+                f"{program.name}: only 64-bit programs for {' and '.join(ARCHITECTURES.values())} can be run"
+            )
+    architecture = found or "x86_64"
     qemu = find_qemu(architecture)
     _check_loader(program, architecture, plan.sysroot)
     library = compile_library("advisor_similarity", "tracer.c", cache, make_options(qemu))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from advisor.analysis.machine_rates import clock_hz
-from advisor.model.reports import Axis, Bar, Bars, Column, Line, Report, Series, Table, Text
+from advisor.model.reports import Axis, Bar, Bars, Cell, Column, Line, Part, Report, Series, Table, Text
 from advisor.model.units import format_seconds
 from advisor_similarity.executed_functions import (
     GENERATED,
@@ -21,7 +21,6 @@ from advisor_similarity.steps import COARSE, UNKNOWN
 
 if TYPE_CHECKING:
     from advisor.analysis.machines import Machine
-    from advisor.model.reports import Cell, Part
     from advisor_similarity.images import Stream
     from advisor_similarity.parallelism import Observation
 

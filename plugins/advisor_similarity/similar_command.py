@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import InputError, UsageError
-from advisor.model.reports import Bar, Bars, Column, Report, Table, Text
+from advisor.model.reports import Bar, Bars, Column, Part, Report, Table, Text
 from advisor.model.units import format_seconds
 from advisor.support.documents import suggest_word
 from advisor_similarity import library
 from advisor_similarity.features import advice_features, feature_groups
 from advisor_similarity.library import LibraryEntry, build_entry, find_experience
-from advisor_similarity.neighbours import NEAR, find_nearest
+from advisor_similarity.neighbours import NEAR, Neighbour, find_nearest
 from advisor_similarity.performance import OPERATIONS, compare_performance, predict_seconds
 from advisor_similarity.qemu_tracing import TracePlan, find_architecture
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
 
     from advisor.extension.commands import CommandServices
-    from advisor.model.reports import Part
-    from advisor_similarity.neighbours import Neighbour
 
 #: Distances of what the oracle machine saw.
 ORACLE_MEASURES: Final = ("mix", "centroid", "tanimoto", "matrix")
@@ -49,7 +47,7 @@ def run_similar(args: Namespace, services: CommandServices) -> Report:
     entries[0] = replace(entries[0], seconds=entries[0].seconds | timed)
     if args.keep or timed:
         library.store_entry(services.user_folder("data"), replace(entries[0], name=args.keep or entries[0].name))
-    by = args.by or _default_measure(entries)
+    by = args.by or ("mix" if all(entry.centroid for entry in entries) else "profile")
     others = entries[1:] or [entry for entry in known if entry.name != entries[0].name]
     found = find_nearest(entries[0], others, by, None if entries[1:] else args.count)
     parts = _build_parts(entries[0], found, by, len(others))
@@ -115,10 +113,6 @@ def _observe_program(path: Path, services: CommandServices, by: str | None) -> L
         plan = TracePlan((str(path.resolve()),), rows=ROWS if by == "matrix" else 0)
         observed = observe_program(plan, services.user_folder("cache"), Path(folder), smoothability=False)
         return build_entry(observed.workload, path.name, matrix=frequent_cells(observed))
-
-
-def _default_measure(entries: Sequence[LibraryEntry]) -> str:
-    return "mix" if all(entry.centroid for entry in entries) else "profile"
 
 
 def _build_parts(this: LibraryEntry, found: Sequence[Neighbour], by: str, known: int) -> list[Part]:

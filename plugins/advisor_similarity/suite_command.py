@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.model.errors import UsageError
-from advisor.model.reports import Column, HeatMap, Report, Table, Text
+from advisor.model.reports import Column, HeatMap, Part, Report, Table, Text
 from advisor.support.documents import suggest_word
 from advisor_similarity.neighbours import compute_pairwise_distances, has_measure
 from advisor_similarity.similar_command import load_known_entries, parse_amounts
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from advisor.extension.commands import CommandServices
     from advisor.model.records import FloatArray
-    from advisor.model.reports import Part
     from advisor_similarity.library import LibraryEntry
 
 

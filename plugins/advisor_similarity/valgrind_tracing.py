@@ -21,12 +21,11 @@ from advisor.support.child_process import end_group
 from advisor_similarity.decoding import DecodingCache, cache_file
 from advisor_similarity.images import Block, Image, MemoryMapping, Stream, parse_mapping
 from advisor_similarity.instructions import make_decoder
-from advisor_similarity.oracle_kernel import INSTRUCTION, OracleMachine, build_template_table, parse_lackey
+from advisor_similarity.oracle_kernel import INSTRUCTION, Octets, OracleMachine, build_template_table, parse_lackey
 from advisor_similarity.qemu_tracing import TracedRun, TracePlan, find_architecture, find_program
 
 if TYPE_CHECKING:
     from advisor.model.records import IntArray
-    from advisor_similarity.oracle_kernel import Octets
 
 #: The first piece of text is small, so that the process is still there when its code is read.
 _FIRST_CHUNK: Final = 1 << 14

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from advisor_similarity.executed_functions import count_fine_classes
-from advisor_similarity.steps import COARSE_OF, FINE_NAMES, UNKNOWN
+from advisor_similarity.steps import COARSE_OF, FINE_NAMES, UNKNOWN, Template
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.model.records import FloatArray, IntArray
     from advisor_similarity.images import Image, Stream
-    from advisor_similarity.steps import Template
 
 
 @dataclass(frozen=True, slots=True)

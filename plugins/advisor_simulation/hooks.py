@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.extension.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.advice.counterfactuals import Candidate, Counterfactual
     from advisor.advice.facts import Fact
     from advisor.analysis.machines import Machine

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from site_folder import load
 
+from advisor.extension.commands import CommandRegistry, DeferredFunction
 from advisor.model.errors import PluginError, UsageError
 from advisor.model.reports import Column, Report, Table, Text
 
@@ -94,3 +96,22 @@ def test_a_command_that_can_not_be_one_is_refused(tmp_path: Path, call: str, mes
     loaded = load(tmp_path, odd=f"@hookimpl\ndef advisor_commands(register):\n    {call}")
     assert loaded.collect_commands() == ()
     assert message in loaded.problems[0]
+
+
+@pytest.mark.parametrize("plugin", ["coupling", "processor", "scaling", "similarity", "simulation"])
+def test_functions_that_are_imported_later_are_there(plugin: str) -> None:
+    hooks = import_module(f"advisor_{plugin}.hooks")
+    registry = CommandRegistry(plugin)
+    hooks.advisor_commands(registry)
+    services = hooks.advisor_services() if hasattr(hooks, "advisor_services") else {}
+    offered = [one.run for one in registry.commands] + list(services.values())
+    deferred = [one for one in offered if isinstance(one, DeferredFunction)]
+    assert deferred
+    for one in deferred:
+        assert callable(getattr(import_module(one.module), one.function))
+
+
+def test_a_function_is_imported_when_it_is_called() -> None:
+    assert DeferredFunction("math", "hypot")(3.0, 4.0) == 5.0
+    with pytest.raises(ModuleNotFoundError):
+        DeferredFunction("there_is_no_such_module", "run")()

@@ -16,7 +16,7 @@ from advisor.analysis.bounds import compute_bounds
 from advisor.model.errors import InputError
 from advisor.trace.counts import IDLE_ENDS
 from advisor.trace.events import Kind
-from advisor.trace.loop_detection import find_longest_cycle, identify_elements
+from advisor.trace.phases import find_longest_cycle, identify_elements
 from advisor.trace.profile import from_trace
 
 if TYPE_CHECKING:

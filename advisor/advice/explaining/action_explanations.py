@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.explaining import fact_expressions
-from advisor.advice.explaining.expressions import ACTUAL
+from advisor.advice.explaining.expressions import ACTUAL, BoundExpressions, Expression
 from advisor.advice.explaining.records import ExplainedNumber, NumberInput
-from advisor.advice.ranking.ceilings import IMBALANCE, compute_ceiling
+from advisor.advice.ranking.ceilings import IMBALANCE, GapBudget, compute_ceiling
 from advisor.advice.rules.matching import match_action
-from advisor.model.records import find_adjacent_bounds
+from advisor.model.records import Profile, Status, find_adjacent_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from advisor.advice.explaining.expressions import BoundExpressions, Expression
     from advisor.advice.facts import FactSheet, Site
-    from advisor.advice.ranking.ceilings import GapBudget
     from advisor.advice.ranking.drafts import Draft
     from advisor.advice.rules.records import Action
     from advisor.model.gap_parts import GapPart
     from advisor.model.recommendations import Evidence, Recommendation
-    from advisor.model.records import Profile, Status
 
 _CEILING: Final = (
     "of L, M' and D: the B + D of the phases, what making them even wins; of other gaps: what lies in the phases; "

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.explaining.expressions import (
     ACTUAL,
     BoundExpressions,
+    Expression,
     largest_of_each_iteration,
     processor_seconds,
     sum_over_phases,
@@ -14,18 +16,13 @@ from advisor.advice.explaining.expressions import (
 from advisor.advice.explaining.records import ExplainedNumber, NumberInput
 from advisor.analysis import machine_rates
 from advisor.analysis.machine_bounds import COUNTS, FLOATING, UNSTALLED, name_count, sum_operations
-from advisor.model.devices import DEVICE_LEVELS
-from advisor.model.records import LEVELS
+from advisor.model.devices import DEVICE_LEVELS, DeviceUse
+from advisor.model.records import LEVELS, Bound, Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from advisor.advice.explaining.expressions import Expression
     from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.machines import Machine
     from advisor.analysis.measures import Quantity
-    from advisor.model.devices import DeviceUse
-    from advisor.model.records import Bound, Profile
 
 _FORMULA: Final = "sum of the levels up to it; each is the mean over the devices of the seconds they spend so"
 _PEAK: Final = "operations and bytes of the kernels at the peak rates of the device"

@@ -7,13 +7,12 @@ threads of a rank are charged with what its first one spends outside parallel re
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.advice.ranking.ceilings import IMBALANCE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.measures import Quantity
     from advisor.model.records import Profile

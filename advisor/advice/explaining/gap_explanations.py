@@ -8,11 +8,10 @@ from advisor.advice.explaining import expressions
 from advisor.advice.explaining.expressions import ACTUAL, BoundExpressions, Expression
 from advisor.advice.explaining.records import ExplainedNumber, NumberInput
 from advisor.model.gap_parts import describe_cause
-from advisor.model.records import ALL_LEVELS
+from advisor.model.records import ALL_LEVELS, Advice, Bound, Efficiency, Gap, Grade, Profile
 
 if TYPE_CHECKING:
     from advisor.analysis.loads import ProfileLoads
-    from advisor.model.records import Advice, Bound, Efficiency, Gap, Grade, Profile
 
 _COSTS: Final = {level.gap: level.adds for level in ALL_LEVELS if level.gap}
 _OF_EFFICIENCY: Final = {

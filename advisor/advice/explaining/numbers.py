@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from advisor.model.records import GAP_NAMES
 from advisor.support.documents.scalars import suggest_word
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.pipeline import Study
 
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.advice.facts import event_rows
-from advisor.advice.facts.source import compute_share
+from advisor.advice.facts.source import FactSource, compute_share
 from advisor.trace.counts import BYTES_TO_FIRST, TO_FIRST
 
 if TYPE_CHECKING:
     from advisor.advice.facts.event_rows import EventRows
-    from advisor.advice.facts.source import FactSource
     from advisor.model.records import Profile
 
 #: The first rank collects if all others send such a part of the bytes of all messages to it, and get no more than the

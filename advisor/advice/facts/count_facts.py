@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from advisor.advice.facts.source import compute_share
-
-if TYPE_CHECKING:
-    from advisor.advice.facts.source import Compute, FactSource
+from advisor.advice.facts.source import Compute, FactSource, compute_share
 
 
 def sum_counts(source: FactSource, *names: str) -> float | None:

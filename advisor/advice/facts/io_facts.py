@@ -6,23 +6,21 @@ the tool does not see it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.advice.facts.count_facts import sum_counts
-from advisor.advice.facts.source import compute_share
+from advisor.advice.facts.source import Compute, FactSource, compute_share
 from advisor.analysis.disturbance import delayed_io_share
 from advisor.analysis.formatted_io import TEXT_SECONDS
 from advisor.model.records import ALIGNED_FILE, SMALL_IO_B, UNALIGNED_FILE
 from advisor.trace import io_calls
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.advice.facts.event_rows import EventRows
-    from advisor.advice.facts.source import Compute, FactSource
 
 
 def _all_io(source: FactSource) -> EventRows | None:

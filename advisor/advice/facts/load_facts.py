@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from advisor.advice.facts.count_facts import sum_counts
 from advisor.advice.facts.places import is_significant
-from advisor.advice.facts.source import UNOBSERVED, compute_share
+from advisor.advice.facts.source import UNOBSERVED, Compute, FactSource, compute_share
 from advisor.analysis.disturbance import taken_share, undisturbed_seconds
 from advisor.analysis.loads.computation import compute_alone
 from advisor.analysis.measures import COMMUNICATION_S
@@ -17,9 +18,6 @@ from advisor.support.grouping import iterate_groups
 from advisor.trace.regions import OFF_CORE_NAME, is_sleep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from advisor.advice.facts.source import Compute, FactSource
     from advisor.model.records import FloatArray
 
 #: By how much a processor must be faster than the slowest to be told from it.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
@@ -10,27 +11,22 @@ import numpy as np
 
 from advisor.advice.facts.event_rows import find_call_traits, select_events
 from advisor.advice.facts.load_facts import NOTICEABLE
-from advisor.advice.facts.places import compute_durations, find_places
+from advisor.advice.facts.places import Place, compute_durations, find_places
 from advisor.advice.facts.source import FactSource, GapSpan, MeasureTotals
 from advisor.advice.facts.values import compute_fact_value
 from advisor.advice.facts.vocabulary import command_for, facts_by_name
 from advisor.analysis import gaps as gaps_of
 from advisor.analysis.disturbance import REPEATED, disturbance_seconds, doubtful_seconds, undisturbed_seconds
-from advisor.analysis.loads import summarize_loads
+from advisor.analysis.loads import ProfileLoads, summarize_loads
 from advisor.analysis.measures import recording_command
 from advisor.model.errors import PluginError
 from advisor.model.recommendations import Need
-from advisor.model.records import GAP_NAMES, find_adjacent_bounds
+from advisor.model.records import GAP_NAMES, Bound, Finding, FloatArray, Gap, Profile, find_adjacent_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from advisor.advice.facts.event_rows import CallTraits
     from advisor.advice.facts.fact_records import Compute, Fact, Value
-    from advisor.advice.facts.places import Place
-    from advisor.analysis.loads import ProfileLoads
     from advisor.analysis.machines import Machine
-    from advisor.model.records import Bound, Finding, FloatArray, Gap, Profile
 
 
 #: What would tell gaps from the doings of other programs, and from cores of different speed.

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import policy
 from advisor.model.devices import DEVICE_GAPS
-from advisor.model.records import GAP_NAMES
+from advisor.model.records import GAP_NAMES, Gap, Grade
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from advisor.advice.facts import FactSheet, Site
     from advisor.advice.rules import RuleMatch
-    from advisor.model.records import Gap, Grade
 
 #: Gaps of uneven work: making a phase even removes its part of all three at once.
 IMBALANCE: Final = ("L", "M'", "D")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from advisor.advice.ranking.gains import ExpectedGain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.model.devices import DeviceUse
 
 #: The changes that are replayed; one of them that is not among the gains wins nothing.

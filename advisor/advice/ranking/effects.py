@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -9,17 +10,14 @@ import numpy as np
 
 from advisor.advice.facts.code_facts import code_seconds
 from advisor.model import policy
-from advisor.model.recommendations import Effect
+from advisor.model.recommendations import Effect, HowTo
 from advisor.support.managed_runtimes import WITHOUT_OPENMP
 from advisor.trace.regions import BLOCKED_NAME, NO_CORE_NAME, OFF_CORE_NAME, is_openmp
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
     from advisor.advice.ranking.ceilings import GapBudget
     from advisor.advice.rules import RuleBook
     from advisor.advice.rules.records import Action
-    from advisor.model.recommendations import HowTo
     from advisor.model.records import Gap, Profile, Share
 
 #: Names that are no place in the program, though seconds are spent there.
@@ -81,7 +79,9 @@ def find_spot(gaps: Sequence[Gap], phases: Collection[str], without: Collection[
     name, file, line = max(seconds, key=lambda key: (seconds[key], key[0]))
     dominant = seconds[name, file, line] >= policy.DOMINANT_REGION * sum(seconds.values())
     if file is None:
-        file, line = _find_caller(gaps, phases, name)
+        causes = [share for gap in gaps for share in gap.causes if _is_in_phases(share, phases) and share.file]
+        largest = max((share for share in causes if share.name.startswith(name)), key=lambda s: s.seconds, default=None)
+        file, line = (largest.file, largest.line) if largest else (None, None)
     return SourceSpot(name, file, line, dominant)
 
 
@@ -112,12 +112,6 @@ def _is_in_phases(share: Share, phases: Collection[str]) -> bool:
         and share.phase is not None
         and (not phases or share.phase in phases)
     )
-
-
-def _find_caller(gaps: Sequence[Gap], phases: Collection[str], call: str) -> tuple[str | None, int | None]:
-    causes = [share for gap in gaps for share in gap.causes if _is_in_phases(share, phases) and share.file]
-    largest = max((share for share in causes if share.name.startswith(call)), key=lambda s: s.seconds, default=None)
-    return (largest.file, largest.line) if largest else (None, None)
 
 
 def select_instructions(action: Action, profile: Profile, model: str | None) -> tuple[HowTo, ...]:

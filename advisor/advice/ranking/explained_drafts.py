@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from advisor.advice.ranking.ceilings import compute_confidence
-from advisor.advice.ranking.drafts import compute_digest
+from advisor.advice.ranking.ceilings import GapBudget, compute_confidence
+from advisor.advice.ranking.drafts import Draft, compute_digest
 from advisor.advice.ranking.gains import ExpectedGain
 from advisor.advice.rules.conditions import FactIs
 from advisor.model import policy, units
-from advisor.model.gap_parts import describe_cause
+from advisor.model.gap_parts import GapAccount, GapPart, describe_cause
 from advisor.model.lists import join_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from advisor.advice.ranking.ceilings import GapBudget
-    from advisor.advice.ranking.drafts import Draft
     from advisor.advice.rules import RuleMatches
-    from advisor.model.gap_parts import GapAccount, GapPart
     from advisor.model.records import Profile
 
 #: Changes of how the program is built and started, that change all that was measured of it.

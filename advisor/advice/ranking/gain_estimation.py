@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from advisor.advice.ranking.gains import ExpectedGain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from advisor.advice.ranking.similar_program_gain import Shares
     from advisor.model.devices import DeviceUse
     from advisor.model.recommendations import Recommendation

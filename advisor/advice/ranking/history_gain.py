@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from advisor.advice.ranking.gains import ExpectedGain
 from advisor.analysis.distributions import student_t_quantile
 from advisor.model import policy
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 #: Half the width of an 80 % interval, as simulations state it, in standard deviations.
 EIGHTY: Final = 1.2816

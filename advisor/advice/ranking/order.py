@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from advisor.advice.facts.places import is_significant
-from advisor.advice.ranking.ceilings import build_gap_budget, compute_ceiling
-from advisor.advice.ranking.drafts import build_drafts, compute_digest, restrict_draft
+from advisor.advice.ranking.ceilings import GapBudget, build_gap_budget, compute_ceiling
+from advisor.advice.ranking.drafts import Claim, Draft, build_drafts, compute_digest, restrict_draft
 from advisor.advice.ranking.explained_drafts import (
     explain_drafts,
     explained_gain,
@@ -21,17 +22,12 @@ from advisor.advice.ranking.judgement import judge_drafts, order_judgement
 from advisor.advice.ranking.outlook import Outlook, add_outlook, matters_at_target, sort_by_target
 from advisor.analysis.disturbance import undisturbed_seconds
 from advisor.model import policy
-from advisor.model.recommendations import Total
+from advisor.model.recommendations import Dismissed, Recommendation, Total
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-
-    from advisor.advice.ranking.ceilings import GapBudget
-    from advisor.advice.ranking.drafts import Claim, Draft
     from advisor.advice.ranking.judgement import Judge, Judgement
     from advisor.advice.rules import RuleBook, RuleMatches
     from advisor.model.gap_parts import GapAccount, GapPart
-    from advisor.model.recommendations import Dismissed, Recommendation
     from advisor.model.records import Gap, Grade, Profile
 
 

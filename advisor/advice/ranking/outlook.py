@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
-from advisor.model.recommendations import TargetSeconds
+from advisor.model.recommendations import Recommendation, TargetSeconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from advisor.advice.ranking.ceilings import GapBudget
     from advisor.advice.ranking.drafts import Draft
-    from advisor.model.recommendations import Recommendation
     from advisor.model.records import Finding
 
 #: A finding of this kind whose subject is a gap says that the gap will matter more than it does today; those on

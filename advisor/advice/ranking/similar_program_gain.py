@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.ranking.gains import ExpectedGain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.model.records import Finding
 
 #: A finding of this kind, whose subject is an action, tells the share of its ceiling that the action may win.

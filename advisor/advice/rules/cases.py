@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
-from advisor.advice.facts import collect_facts
+from advisor.advice.facts import FactSheet, collect_facts
 from advisor.advice.rules.case_profiles import build_profile
 from advisor.advice.rules.case_records import Case
 from advisor.advice.rules.comparisons import parse_value
-from advisor.advice.rules.matching import match_action
+from advisor.advice.rules.matching import RuleMatch, match_action
 from advisor.analysis import bounds, gaps
 from advisor.analysis.loads import summarize_loads
 from advisor.model.records import GAP_NAMES
 from advisor.support import bundled, documents
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from advisor.advice.facts import FactSheet
     from advisor.advice.facts.fact_records import Fact, Value
-    from advisor.advice.rules.matching import RuleMatch
     from advisor.advice.rules.records import Action, Example, Expectation, RuleBook
 
 CASES = "cases.yaml"
@@ -80,7 +77,9 @@ def try_example(action: Action, example: Example, extra: Mapping[str, Fact] | No
     sheet = build_case_sheet(example.case)
     vocabulary = {**(extra or {}), **sheet.run.vocabulary}
     if len(vocabulary) > len(sheet.run.vocabulary):
-        sheet = _extend_vocabulary(sheet, vocabulary)
+        # the sheet with more words, all of them unknown
+        sites = tuple(site.with_vocabulary(vocabulary) for site in sheet.sites)
+        sheet = replace(sheet, run=sheet.run.with_vocabulary(vocabulary), sites=sites)
     sheet = _override_values(sheet, example.override_facts(vocabulary), example.gap_shares)
     found = tuple(match_action(action, sheet))
     truths = {match.outcome.truth for match in found}
@@ -94,9 +93,3 @@ def _override_values(sheet: FactSheet, values: Mapping[str, Value | None], share
         return sheet
     sites = tuple(site.with_values(values, shares) for site in sheet.sites)
     return replace(sheet, run=sheet.run.with_values(values, shares), sites=sites)
-
-
-def _extend_vocabulary(sheet: FactSheet, vocabulary: Mapping[str, Fact]) -> FactSheet:
-    """Return the sheet with more words, all of them unknown."""
-    sites = tuple(site.with_vocabulary(vocabulary) for site in sheet.sites)
-    return replace(sheet, run=sheet.run.with_vocabulary(vocabulary), sites=sites)

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from advisor.advice.facts.fact_records import DIMENSIONS
+from advisor.advice.facts.fact_records import DIMENSIONS, Unit, Value
 from advisor.model import units
 from advisor.support.documents import scalars
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from advisor.advice.facts.fact_records import Unit, Value
 
 OPERATORS: Final[dict[str, Callable[[float, float], bool]]] = {
     ">=": operator.ge,
@@ -67,19 +63,15 @@ def parse_comparison(text: str, unit: Unit) -> ThresholdComparison:
     if op in ("=", "=>", "=<"):
         raise ValueError(f"there is no operator '{op}'; expected one of {', '.join(OPERATORS)}")
     if unit in ("name", "yes/no"):
-        return _parse_word(op, rest, unit)
+        if op not in (None, "==", "!="):
+            kind = "names" if unit == "name" else "truth values"
+            raise ValueError(f"{kind} have no order; expected == or != instead of {op}")
+        if not rest:
+            raise ValueError("the value to compare with is missing")
+        return ThresholdComparison(op or "==", scalars.parse_truth(rest) if unit == "yes/no" else rest)
     if op is None:
         raise ValueError(f"the operator is missing; expected a comparison such as '>= {_example_threshold(unit)}'")
     return ThresholdComparison(op, _parse_threshold(rest, unit))
-
-
-def _parse_word(op: str | None, word: str, unit: Unit) -> ThresholdComparison:
-    if op not in (None, "==", "!="):
-        kind = "names" if unit == "name" else "truth values"
-        raise ValueError(f"{kind} have no order; expected == or != instead of {op}")
-    if not word:
-        raise ValueError("the value to compare with is missing")
-    return ThresholdComparison(op or "==", scalars.parse_truth(word) if unit == "yes/no" else word)
 
 
 def _parse_threshold(text: str, unit: Unit) -> float:

@@ -14,22 +14,18 @@ executed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from advisor.advice.facts.fact_records import DIMENSIONS
-from advisor.advice.rules.comparisons import format_comparison, parse_comparison
+from advisor.advice.facts.fact_records import DIMENSIONS, Fact, Unit, Value
+from advisor.advice.rules.comparisons import ThresholdComparison, format_comparison, parse_comparison
 from advisor.advice.rules.names import FactName, GapName, current_names
-from advisor.model.recommendations import Evidence
+from advisor.model.recommendations import Evidence, Need
 from advisor.support.documents import FieldErrors, Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from advisor.advice.facts.fact_records import Fact, Unit, Value
     from advisor.advice.facts.source import GapSpan
-    from advisor.advice.rules.comparisons import ThresholdComparison
-    from advisor.model.recommendations import Need
 
 
 class SiteFacts(Protocol):
@@ -156,7 +152,10 @@ def evaluate_condition(when: When, place: SiteFacts) -> Outcome:
     if isinstance(when, AnyOf):
         return _join_outcomes([evaluate_condition(part, place) for part in when.any], deciding=True)
     if isinstance(when, Not):
-        return _negate_outcome(evaluate_condition(when.not_, place))
+        outcome = evaluate_condition(when.not_, place)
+        truth = None if outcome.truth is None else not outcome.truth
+        evidence = tuple(replace(piece, condition=f"not {piece.condition}") for piece in outcome.evidence)
+        return Outcome(truth, evidence, outcome.needs, outcome.surety)
     if isinstance(when, FactIs):
         return _evaluate_fact(when, place)
     return _evaluate_gap(when, place)
@@ -202,12 +201,6 @@ def _join_outcomes(parts: list[Outcome], *, deciding: bool) -> Outcome:
         return Outcome(None, (), tuple(needs))
     evidence = tuple(piece for part in parts for piece in part.evidence)
     return Outcome(not deciding, evidence, (), min(part.surety for part in parts))
-
-
-def _negate_outcome(outcome: Outcome) -> Outcome:
-    truth = None if outcome.truth is None else not outcome.truth
-    evidence = tuple(replace(piece, condition=f"not {piece.condition}") for piece in outcome.evidence)
-    return Outcome(truth, evidence, outcome.needs, outcome.surety)
 
 
 def _evaluate_fact(when: FactIs, place: SiteFacts) -> Outcome:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor.advice.rules.comparisons import parse_comparison
-from advisor.advice.rules.conditions import FactIs, GapShare
+from advisor.advice.rules.comparisons import ThresholdComparison, parse_comparison
+from advisor.advice.rules.conditions import FactIs, GapShare, Leaf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from advisor.advice.facts.fact_records import Fact, Unit
-    from advisor.advice.rules.comparisons import ThresholdComparison
-    from advisor.advice.rules.conditions import Leaf
 
 _OPPOSITE: Final = {">=": "<", "<": ">=", ">": "<=", "<=": ">", "==": "!=", "!=": "=="}
 #: Ratios of a maximum to a mean, which are never below 1.

@@ -6,23 +6,21 @@ has to say.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.facts.vocabulary import facts_by_name
 from advisor.advice.rules.cases import build_case_sheet, load_cases, run_examples
-from advisor.advice.rules.conditions import AllOf, AnyOf, FactIs, GapShare, Not
+from advisor.advice.rules.conditions import AllOf, AnyOf, FactIs, GapShare, Leaf, Not, When
 from advisor.advice.rules.intervals import Atom, find_contradiction, is_always_true, make_atom
 from advisor.advice.rules.matching import match_action
 from advisor.advice.rules.rule_loader import list_action_files, load_bundled_book, load_rules, remove_file
 from advisor.model.errors import DocumentError, Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from advisor.advice.facts.fact_records import Fact
-    from advisor.advice.rules.conditions import Leaf, When
     from advisor.advice.rules.records import Action, RuleBook
 
 #: Alternatives of one condition that are looked at; more are not written by hand.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -10,8 +11,6 @@ from advisor.advice.facts.sheet import SECOND_RUN, UNDISTURBED_RUN
 from advisor.advice.rules.conditions import FactIs, Outcome, compute_truth, evaluate_condition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from advisor.advice.facts import FactSheet, Site
     from advisor.advice.facts.fact_records import Fact
     from advisor.advice.facts.source import GapSpan

@@ -5,6 +5,7 @@ What names exist depends on plugins and on the other files, so they are set for 
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -15,8 +16,6 @@ from advisor.model.records import GAP_NAMES
 from advisor.support.documents import scalars
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
-
     from advisor.advice.facts.fact_records import Fact
 
 

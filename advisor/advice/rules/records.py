@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -23,8 +24,6 @@ from advisor.model.records import GAP_NAMES
 from advisor.support.documents import Between, FieldErrors, Mark, former_key
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.advice.facts.fact_records import Fact, Value
 
 Expectation = Literal["fires", "no_match", "needs"]

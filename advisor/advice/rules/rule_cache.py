@@ -7,6 +7,7 @@ as the files, the words that plugins add and the program that reads them are the
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
 from itertools import chain
@@ -31,8 +32,6 @@ from advisor.support import disk_cache
 from advisor.support.documents import Mark
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from advisor.advice.facts.fact_records import Fact
 
     Stamped = tuple[Path, tuple[int, ...]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -12,16 +13,13 @@ from advisor.advice.facts.vocabulary import facts_by_name
 from advisor.advice.rules import rule_cache
 from advisor.advice.rules.names import RuleNames, use_names
 from advisor.advice.rules.records import Action, Entry, RuleBook, StepOrder, Switch
-from advisor.model.errors import DocumentError
+from advisor.model.errors import DocumentError, Problem
 from advisor.support import bundled, documents
 from advisor.support.documents import nodes, yaml_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator
-
     from advisor.advice.facts.fact_records import Fact
     from advisor.advice.rules.rule_cache import Stamped
-    from advisor.model.errors import Problem
     from advisor.support.documents.nodes import Mark, Node, Parsed
 
 ORDER: Final = "steps.yaml"

@@ -8,6 +8,7 @@ the processor that decides each instance. A merged gap is the sum of its parts, 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -19,14 +20,11 @@ from advisor.analysis.gaps import inner_waits
 from advisor.analysis.loads import ProfileLoads, SecondsSpread, summarize_loads
 from advisor.analysis.machine_bounds import COUNTS, seconds_by_place
 from advisor.analysis.measures import find_system_measures
-from advisor.model.records import BOUND_NAMES, LEVELS, OTHER_PROGRAMS
+from advisor.model.records import BOUND_NAMES, LEVELS, OTHER_PROGRAMS, Bound, FloatArray, Profile
 from advisor.support.grouping import sum_by_group
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.analysis.machines import Machine
-    from advisor.model.records import Bound, FloatArray, Profile
 
 _PLACE: Final = {name: place for place, name in enumerate(BOUND_NAMES)}
 #: Seconds below this share of the run are rounding, whatever their sign.
@@ -71,7 +69,11 @@ def attribute_between(source: AttributionSource, lower: Bound, upper: Bound) -> 
     if _PLACE[upper.name] <= _PLACE["IPCO"]:
         return _average_differences(source, lower, upper.name, _average_spread(source, upper.name, high))
     if lower.name == "IPC" and source.loads.quantities.all_but_io:
-        return _split_io(source, upper, high - low)
+        # the I/O that was seen, a mean over the processors, and what is outside their times
+        seen = GapPart(("O",), _mean_io(source))
+        if gap_letters(source, "IPC", upper.name) == ("O",):
+            return (seen,)
+        return (seen, GapPart(("X",), _outside_spread(source, (high - low) - float(seen.spread.iterations.sum()))))
     if not source.loads.quantities.work.is_known:
         return (_attribute_without_work(source, lower, upper),)
     pieces: tuple[GapPart, ...] = ()
@@ -109,14 +111,6 @@ def gap_letters(source: AttributionSource, lower: str, upper: str) -> tuple[str,
     gap = source.values.get(upper, 0.0) - source.values["IPC"]
     left = gap - float(_mean_io(source).iterations.sum())
     return ("O",) if abs(left) <= ROUNDING * source.profile.actual_s else ("O", "X")
-
-
-def _split_io(source: AttributionSource, upper: Bound, gap_s: float) -> tuple[GapPart, ...]:
-    """Return the I/O that was seen, a mean over the processors, and what is outside their times."""
-    seen = GapPart(("O",), _mean_io(source))
-    if gap_letters(source, "IPC", upper.name) == ("O",):
-        return (seen,)
-    return (seen, GapPart(("X",), _outside_spread(source, gap_s - float(seen.spread.iterations.sum()))))
 
 
 def _mean_io(source: AttributionSource) -> SecondsSpread:

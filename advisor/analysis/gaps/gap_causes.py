@@ -9,24 +9,22 @@ claims more of a phase than the gap holds there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.analysis.gaps import inner_waits
-from advisor.model.records import CAUSE_CATEGORIES, UNALIGNED_FILE, Share
+from advisor.model.records import CAUSE_CATEGORIES, UNALIGNED_FILE, Causes, FloatArray, IntArray, Share
 from advisor.model.units import format_bytes
 from advisor.support.grouping import group_rows, iterate_groups, sum_by_group
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from advisor.analysis.gaps.attribution import AttributionSource, GapPart
     from advisor.analysis.loads import SecondsSpread
-    from advisor.model.records import Causes, FloatArray, IntArray
 
 #: The category of the rows behind each gap.
 CATEGORY: Final = {
@@ -75,7 +73,12 @@ def find_causes(
             if letter in CATEGORY and rows is not None:
                 found += _cause_shares(source, rows, *_compute_claims(source, rows.causes, letter, piece.spread))
             if letter == "X":
-                found += _unnamed_parts(piece.spread, found)
+                # what is left of the parts outside all phases when the calls in them have been named
+                left = []
+                for name, seconds in piece.spread.outside.items():
+                    named = sum(share.seconds for share in found if share.kind == name and share.phase is None)
+                    left.append(Share(f"{name}, no call recorded" if named else name, seconds - named, kind=name))
+                found += left
     claimed = sum(share.seconds for share in found)
     factor = min(1.0, max(gap_s, 0.0) / claimed) if claimed > 0 else 0.0
     scaled = [Share(s.name, s.seconds * factor, s.phase, s.file, s.line, s.kind) for s in found]
@@ -165,15 +168,6 @@ def _outside_claims(
         if mean.sum() > 0:
             claims[mine] = mean * min(1.0, available / float(mean.sum()))
     return claims
-
-
-def _unnamed_parts(spread: SecondsSpread, found: Sequence[Share]) -> list[Share]:
-    """Return what is left of the parts outside all phases when the calls in them have been named."""
-    left = []
-    for name, seconds in spread.outside.items():
-        named = sum(share.seconds for share in found if share.kind == name and share.phase is None)
-        left.append(Share(f"{name}, no call recorded" if named else name, seconds - named, kind=name))
-    return left
 
 
 def _idle_thread_shares(source: AttributionSource, spread: SecondsSpread) -> list[Share]:

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.model import policy
-from advisor.model.records import CAUSE_CATEGORIES
+from advisor.model.records import CAUSE_CATEGORIES, Causes, FloatArray, Profile
 from advisor.support.grouping import iterate_groups, sum_by_group
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.analysis.loads import ProfileLoads
-    from advisor.model.records import Causes, FloatArray, IntArray, Profile
 
 #: Kinds of waiting in a call that may be the one that closes the phase.
 CLOSING_KINDS = ("barrier", "collective", "thread barrier", "end of run")
@@ -47,7 +46,14 @@ def sum_by_region(
     causes = profile.causes
     if causes is None:
         return laid_out
-    place = _shown_regions(profile, causes)
+    # the region at which each cause is shown: its caller's, or its own if only the program itself called
+    shown = np.array([region.name != profile.program for region in profile.regions], dtype=bool)
+    named = (causes.caller >= 0) & shown[np.maximum(causes.caller, 0)]
+    # one number for each region of a phase, so that all causes are looked up at once
+    width = len(profile.regions) + 1
+    known = [number * width + phase.regions for number, phase in enumerate(profile.phases)]
+    inside = np.isin(causes.phase * width + causes.caller, np.concatenate(known or [causes.phase[:0]]))
+    place = np.where(named & (inside | (causes.phase < 0)), causes.caller, causes.call)
     rows = np.flatnonzero(chosen)
     for number, group in iterate_groups(causes.phase[rows]):
         mine = rows[group]
@@ -57,17 +63,6 @@ def sum_by_region(
         if seconds.any():  # divided by their own sum, the smallest numbers have shares, too
             laid_out[part] = seconds / seconds.sum() * waiting_s[number]
     return laid_out
-
-
-def _shown_regions(profile: Profile, causes: Causes) -> IntArray:
-    """Return the region at which each cause is shown: its caller's, or its own if only the program itself called."""
-    shown = np.array([region.name != profile.program for region in profile.regions], dtype=bool)
-    named = (causes.caller >= 0) & shown[np.maximum(causes.caller, 0)]
-    # one number for each region of a phase, so that all causes are looked up at once
-    width = len(profile.regions) + 1
-    known = [number * width + phase.regions for number, phase in enumerate(profile.phases)]
-    inside = np.isin(causes.phase * width + causes.caller, np.concatenate(known or [causes.phase[:0]]))
-    return np.where(named & (inside | (causes.phase < 0)), causes.caller, causes.call)
 
 
 def _is_inner_wait(profile: Profile, causes: Causes) -> npt.NDArray[np.bool_]:

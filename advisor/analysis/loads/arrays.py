@@ -6,6 +6,7 @@ R is ``t[R, k] + m[R]`` (docs/concepts.md). Mean and maximum over processors of 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,8 +15,6 @@ import numpy as np
 from advisor.support.grouping import sum_by_group
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray, Phase, Processor, Region

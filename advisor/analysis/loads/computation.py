@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -11,8 +12,6 @@ from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
     from advisor.model.records import FloatArray, IntArray, Phase, Profile
 
 #: Measures that hold computation, the best first, and what each of them holds besides.

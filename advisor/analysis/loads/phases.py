@@ -7,20 +7,17 @@ has one value per region, processor or iteration of a phase, never one per sampl
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.analysis.loads.arrays import PhaseArrays, RankThreads, SecondsLayout, find_rank_threads
-from advisor.analysis.measures import Quantities, derive_quantities
+from advisor.analysis.loads.arrays import BlockPlane, PhaseArrays, RankThreads, SecondsLayout, find_rank_threads
+from advisor.analysis.measures import Quantities, Quantity, derive_quantities
 from advisor.support.grouping import sum_by_group
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from advisor.analysis.loads.arrays import BlockPlane
-    from advisor.analysis.measures import Quantity
     from advisor.model.records import FloatArray, IntArray, PhaseKind, Profile
 
 

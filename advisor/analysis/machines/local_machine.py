@@ -35,8 +35,14 @@ def detect_machine(root: Path = _ROOT) -> Machine:
     """The machine as found in the file system below ``root``; what the system does not tell is absent."""
     info = _read_cpuinfo(root)
     sockets, cores_per_socket, threads_per_core = _detect_topology(root)
-    frequency, boost = _nominal_clock(root, info), _highest_clock(root)
-    width = _vector_width(root, info)
+    files = (root / _CPUS).glob("cpu[0-9]*/cpufreq/cpuinfo_max_freq")
+    highest = max((_parse_whole(_read_text(file)) or 0 for file in files), default=0)
+    frequency, boost = _nominal_clock(root, info), _make_number(highest * 1e3, "system clock")
+    # the widest vector register in bits
+    sve_bytes = _parse_whole(_read_text(root / "proc/sys/abi/sve_default_vector_length")) or 0
+    flags = (info.get("flags") or info.get("Features") or "").split()
+    widest = next((bits for flag, bits in _VECTOR_FLAGS if flag in flags), 0)
+    width = _make_number(max(widest, sve_bytes * 8 if "sve" in flags else 0), "system flags")
     caches = _detect_caches(root, threads_per_core or 1)
     memory = _detect_memory(root)
     found = (sockets, cores_per_socket, threads_per_core, frequency, boost, width, caches, memory)
@@ -134,39 +140,21 @@ def _nominal_clock(root: Path, info: dict[str, str]) -> Number | None:
     return _make_number(float(named[1]) * 1e9, "system clock") if named else None
 
 
-def _highest_clock(root: Path) -> Number | None:
-    files = (root / _CPUS).glob("cpu[0-9]*/cpufreq/cpuinfo_max_freq")
-    highest = max((_parse_whole(_read_text(file)) or 0 for file in files), default=0)
-    return _make_number(highest * 1e3, "system clock")
-
-
-def _vector_width(root: Path, info: dict[str, str]) -> Number | None:
-    """The widest vector register in bits."""
-    sve_bytes = _parse_whole(_read_text(root / "proc/sys/abi/sve_default_vector_length")) or 0
-    flags = (info.get("flags") or info.get("Features") or "").split()
-    widest = next((bits for flag, bits in _VECTOR_FLAGS if flag in flags), 0)
-    return _make_number(max(widest, sve_bytes * 8 if "sve" in flags else 0), "system flags")
-
-
 def _detect_caches(root: Path, threads_per_core: int) -> dict[CacheName, Cache]:
     """Data and unified caches by level."""
     found: dict[CacheName, Cache] = {}
     for folder in sorted((root / _CPUS / "cpu0/cache").glob("index[0-9]*")):
         name = f"L{_read_text(folder / 'level')}"
         if _read_text(folder / "type") != "Instruction" and name in get_args(CacheName):
-            found[cast("CacheName", name)] = _read_cache(folder, threads_per_core)
+            source = "system caches"
+            sharing = _count_listed_cpus(_read_text(folder / "shared_cpu_list"))
+            found[cast("CacheName", name)] = Cache(
+                size=_make_number(_parse_size(_read_text(folder / "size")), source),
+                line=_make_number(_parse_whole(_read_text(folder / "coherency_line_size")), source),
+                ways=_make_count(_parse_whole(_read_text(folder / "ways_of_associativity")), source),
+                shared_by=_make_count(max(sharing // threads_per_core, 1) if sharing else None, source),
+            )
     return found
-
-
-def _read_cache(folder: Path, threads_per_core: int) -> Cache:
-    source = "system caches"
-    sharing = _count_listed_cpus(_read_text(folder / "shared_cpu_list"))
-    return Cache(
-        size=_make_number(_parse_size(_read_text(folder / "size")), source),
-        line=_make_number(_parse_whole(_read_text(folder / "coherency_line_size")), source),
-        ways=_make_count(_parse_whole(_read_text(folder / "ways_of_associativity")), source),
-        shared_by=_make_count(max(sharing // threads_per_core, 1) if sharing else None, source),
-    )
 
 
 def _parse_size(text: str) -> int | None:

@@ -6,9 +6,10 @@ the machine at hand. What bounds on run time are computed from its numbers is in
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from advisor.analysis.machine_rates import peak_flops_per_s, unit_rates
 from advisor.analysis.machines import local_machine
@@ -18,10 +19,6 @@ from advisor.model.errors import DocumentError, Problem, UsageError
 from advisor.support import bundled, documents
 from advisor.support.documents import scalars
 from advisor.support.documents.field_types import dimension_of, fields_of, union_members
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
 
 HOST = "host"
 _SUFFIX = ".yaml"

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, Self
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple, Self
 
 from advisor.model import units
 from advisor.support.documents import FieldErrors, scalars
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
 
 UnitName = Literal["fp_add", "fp_mul", "fp_fma", "fp_div", "load", "store", "int", "branch"]
 CacheName = Literal["L1", "L2", "L3", "L4"]

@@ -7,20 +7,15 @@ stands.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from advisor.analysis.merging.runs import match_processors, recording_weight
-from advisor.model.records import CAUSE_CATEGORIES, Causes, Note
+from advisor.model.records import CAUSE_CATEGORIES, Causes, FloatArray, IntArray, Note, Phase, Profile, Region
 from advisor.model.units import format_seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from advisor.model.records import FloatArray, IntArray, Phase, Profile, Region
-
 
 #: Run times differ by this share and by this many seconds because tools begin and end at different points.
 SHARE: Final = 0.1
@@ -56,7 +51,12 @@ def merge_recordings(recordings: Sequence[Profile]) -> Profile:
 def _add_recording(leader: Profile, other: Profile) -> Profile:
     """Return ``leader`` with what ``other`` adds."""
     if _accounts_for_command(leader, other):
-        return _add_command(leader, other)
+        # `leader` with what is known of the whole command that ran it
+        beside = format_seconds(max(other.actual_s - leader.actual_s, 0.0))
+        text = f"the whole command took {format_seconds(other.actual_s)}, {beside} beside what {leader.reader} recorded"
+        return replace(
+            leader, parameters={**other.parameters, **leader.parameters}, notes=(*leader.notes, Note("command", text))
+        )
     found = replace(
         leader,
         program=leader.program or other.program,
@@ -77,15 +77,6 @@ def _add_recording(leader: Profile, other: Profile) -> Profile:
 def _accounts_for_command(leader: Profile, other: Profile) -> bool:
     """Return whether ``other`` says nothing but what the whole command took that ran the leader's program."""
     return leader.command is None and other.command is not None
-
-
-def _add_command(leader: Profile, account: Profile) -> Profile:
-    """Return ``leader`` with what is known of the whole command that ran it."""
-    beside = format_seconds(max(account.actual_s - leader.actual_s, 0.0))
-    text = f"the whole command took {format_seconds(account.actual_s)}, {beside} beside what {leader.reader} recorded"
-    return replace(
-        leader, parameters={**account.parameters, **leader.parameters}, notes=(*leader.notes, Note("command", text))
-    )
 
 
 def _notes_without_penalty(other: Profile) -> tuple[Note, ...]:
@@ -158,7 +149,12 @@ def add_counts(leader: Profile, other: Profile, columns: IntArray) -> Profile:
 
 def _match_regions(leader: Profile, other: Profile) -> tuple[IntArray, tuple[Region, ...]]:
     """Return the leader's region of each of the other's, and the regions to add for those without one."""
-    everything = _find_dominant_region(leader)
+    # the region that holds nearly all of the leader's working time, None where several share it
+    work: FloatArray = leader.sum_by_region("wall_s").sum(axis=1)
+    for name in ("wait_s", "sync_s", "transfer_s", "io_s"):
+        work -= leader.sum_by_region(name).sum(axis=1)
+    largest = int(work.argmax())
+    everything = largest if work[largest] >= _ALL * work.sum() > 0 else None
     places: dict[str, list[int]] = {}
     for number, region in enumerate(leader.regions):
         places.setdefault(region.name, []).append(number)
@@ -180,15 +176,6 @@ def _is_same_file(one: Region, other: Region) -> bool:
     if one.file is None or other.file is None:
         return True
     return one.file.rsplit("/", 1)[-1] == other.file.rsplit("/", 1)[-1]
-
-
-def _find_dominant_region(leader: Profile) -> int | None:
-    """Return the region that holds nearly all of the leader's working time, None where several share it."""
-    work: FloatArray = leader.sum_by_region("wall_s").sum(axis=1)
-    for name in ("wait_s", "sync_s", "transfer_s", "io_s"):
-        work -= leader.sum_by_region(name).sum(axis=1)
-    largest = int(work.argmax())
-    return largest if work[largest] >= _ALL * work.sum() > 0 else None
 
 
 # Times of other recordings are totals per processor, or per region and processor, so where they fell in the run is

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import PurePath
@@ -18,8 +19,6 @@ import numpy as np
 from advisor.analysis.measures import derive_quantities
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.model.records import IntArray, Profile
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.errors import AdvisorError
@@ -17,8 +18,6 @@ from advisor.support.child_process import run_child
 from advisor.support.disk_cache import system_folder
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.history.items import ItemState
     from advisor.history.location import HistoryLocation
     from advisor.history.program_views import ProgramView

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from textual import on, work
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import DataTable, Input, TabbedContent
 
-from advisor.cli.screen.actions import open_file
-from advisor.cli.screen.dialogs import ItemScreen, ReasonDialog, TextScreen, draw_help
+from advisor.cli.screen.actions import ScreenActions, open_file
+from advisor.cli.screen.dialogs import ItemScreen, ReasonDialog, Suppression, TextScreen, draw_help
 from advisor.cli.screen.history_screen import TABS, HistoryScreen
 from advisor.cli.screen.page_view import PageView
 from advisor.model.errors import AdvisorError
@@ -21,14 +22,9 @@ from advisor.output.report_text import render_report
 from advisor.output.text_cells import make_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from rich.text import Text
-    from textual.binding import BindingType
     from textual.widget import Widget
 
-    from advisor.cli.screen.actions import ScreenActions
-    from advisor.cli.screen.dialogs import Suppression
     from advisor.history.items import ItemState
     from advisor.history.program_views import HistoryViews, ProgramView
     from advisor.output.page import Page

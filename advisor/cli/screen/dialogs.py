@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Footer, Input, Static
@@ -16,11 +17,8 @@ from advisor.output.sections import render_heading, render_paragraph
 from advisor.output.text_cells import make_line, pad_text, wrap_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from rich.text import Text
     from textual.app import ComposeResult
-    from textual.binding import BindingType
     from textual.events import DescendantFocus
 
     from advisor.output.page import Page

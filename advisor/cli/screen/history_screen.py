@@ -6,12 +6,13 @@ a widget with ``markup=False``. What takes long runs in threads and hands its re
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from textual import on, work
-from textual.app import App
+from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.widgets import DataTable, Footer, Input, Static, TabbedContent, TabPane
 from textual.worker import get_current_worker
@@ -24,10 +25,6 @@ from advisor.output.history_series import build_history_series
 from advisor.output.text_cells import make_line, shorten_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from textual.app import ComposeResult
-
     from advisor.history.program_views import FileOverview, HistoryViews, ProgramSummary, ProgramView
     from advisor.output.page import Page
 

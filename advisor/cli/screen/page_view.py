@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from textual.widgets import Static
 from advisor.output.text_cells import join_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from rich.text import Text
     from textual.app import ComposeResult
     from textual.events import Resize

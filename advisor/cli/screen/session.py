@@ -10,6 +10,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Final
@@ -21,7 +22,6 @@ from advisor.support.containment import die_with_parent
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
 
     from advisor.history.location import HistoryLocation
     from advisor.output.page import Page

@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from rich.cells import cell_len
 from rich.text import Text
-from textual.binding import Binding
+from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
 from textual.message import Message
 from textual.widgets import DataTable
 
-from advisor.history.program_views import MOST_RUN_TIMES
+from advisor.history.program_views import MOST_RUN_TIMES, ProgramSummary, ProgramView
 from advisor.model.recommendations import Recommendation
 from advisor.output import numbers
-from advisor.output.program_text import format_trend
+from advisor.output.program_text import Trend, format_trend
 from advisor.output.sparkline import draw_sparkline
 from advisor.output.text_cells import make_line, pad_text, shorten_all, shorten_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from textual.binding import BindingType
     from textual.events import Resize
 
     from advisor.history.items import Item
-    from advisor.history.program_views import ProgramSummary, ProgramView
     from advisor.output.page import Page
-    from advisor.output.program_text import Trend
 
 
 #: Names and widths of the columns beside the names of programs, and what a name has at least (cells).

@@ -10,6 +10,7 @@ import binascii
 import hmac
 import json
 from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final
@@ -26,18 +27,15 @@ from advisor.history.access import read_history
 from advisor.history.dialect import StoreLost
 from advisor.history.file_states import FileStates
 from advisor.history.items import ItemStore
-from advisor.history.runs import LAST_NUMBER, RunStore
+from advisor.history.runs import LAST_NUMBER, RunEntry, RunStore
 from advisor.model.errors import AdvisorError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from advisor.history.location import HistoryLocation
     from advisor.history.program_views import HistoryViews, RunOverview
-    from advisor.history.runs import RunEntry
     from advisor.model.records import Advice
 
 

@@ -8,22 +8,17 @@ found.missing                   # what the file does not tell, in words, such as
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 from advisor.collect.binaries.demangling import demangle
-from advisor.collect.binaries.dwarf_units import DAMAGE, DWO_NAME, GNU_DWO_NAME
-from advisor.collect.binaries.elf_files import find_debug_file, read_elf
+from advisor.collect.binaries.dwarf_units import DAMAGE, DWO_NAME, GNU_DWO_NAME, Unit
+from advisor.collect.binaries.elf_files import ElfImage, find_debug_file, read_elf
 from advisor.collect.binaries.inlined_frames import find_scopes, name_scope
 from advisor.collect.binaries.line_tables import read_line_table
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
-
-    from advisor.collect.binaries.dwarf_units import Unit
-    from advisor.collect.binaries.elf_files import ElfImage
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 import shlex
 from bisect import bisect_right
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.binaries.dwarf_units import COMP_DIR, LANGUAGE, NAME, PRODUCER
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.collect.binaries.elf_files import ElfImage
 
 #: Codes of DW_AT_language.

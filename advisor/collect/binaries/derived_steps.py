@@ -7,6 +7,7 @@ multiplication.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,13 +15,10 @@ import numpy as np
 from advisor.collect.binaries.load_chains import address_registers
 from advisor.collect.binaries.loop_nests import Step, add_steps, multiply_step
 from advisor.collect.binaries.registers import find_writes, whole_register
-from advisor.collect.binaries.sampled_addresses import COLUMNS, FEW_SAMPLES
+from advisor.collect.binaries.sampled_addresses import COLUMNS, FEW_SAMPLES, Registers
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.collect.binaries.disassembly import Instruction
-    from advisor.collect.binaries.sampled_addresses import Registers
 
 _COPIES: Final = re.compile(r"mov|movsxd?|movzx|movabs")
 _FACTOR: Final = re.compile(r"(\w+)\*(\d)")

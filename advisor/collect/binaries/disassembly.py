@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -13,8 +14,6 @@ from advisor.support.child_process import run_child
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from capstone import Cs
 
     from advisor.collect.binaries.elf_files import ElfImage

@@ -7,11 +7,9 @@ skip as much as possible. After DWARF 5, sections 7.5 (entries) and 7.25 to 7.28
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, NamedTuple
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
 
 SIBLING, NAME, STMT_LIST, LOW_PC, HIGH_PC, LANGUAGE = 0x01, 0x03, 0x10, 0x11, 0x12, 0x13
 COMP_DIR, PRODUCER, ABSTRACT_ORIGIN, SPECIFICATION, RANGES = 0x1B, 0x25, 0x31, 0x47, 0x55

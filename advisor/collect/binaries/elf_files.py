@@ -8,28 +8,22 @@ from __future__ import annotations
 import re
 import zlib
 from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
+from elftools.elf.sections import Section, SymbolTableSection
 
-from advisor.collect.binaries.dwarf_units import read_units
+from advisor.collect.binaries.dwarf_units import Unit, read_units
 from advisor.model.errors import InputError
 from advisor.support.limited_files import read_limited
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from elftools.elf.sections import Section
-
-    from advisor.collect.binaries.dwarf_units import Unit
 
 _LARGEST_B: Final = 2 << 30
 _DEBUG_ROOT: Final = Path("/usr/lib/debug")

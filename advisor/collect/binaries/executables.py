@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from advisor.model.errors import InputError, UsageError
-from advisor.model.records import Note
+from advisor.model.records import Note, Profile
+from advisor.support.command_words import split_line
 from advisor.trace.library_functions import count_by_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from advisor.model.records import Profile
 
 _ELF: Final = b"\x7fELF"
 #: A larger program is looked into only where the user names it.
@@ -123,12 +119,7 @@ def find_program(words: Sequence[str], folder: Path) -> Path | None:
 def _named_files(profile: Profile) -> Iterator[str]:
     if profile.executable:
         yield profile.executable
-    command = profile.parameters.get("command")
-    try:
-        words = shlex.split(command) if isinstance(command, str) else []
-    except ValueError:
-        words = []
-    for word in words:
+    for word in split_line(profile.parameters.get("command"))[1]:
         if PurePath(word).name == profile.program:
             yield word
             if "/" not in word and (found := shutil.which(word)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.binaries.float_chains import ARITHMETIC
@@ -10,8 +11,6 @@ from advisor.collect.binaries.memory_accesses import is_on_stack, read_access, s
 from advisor.collect.binaries.registers import whole_register
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.collect.binaries.disassembly import Instruction
 
 _X87: Final = re.compile(r"f(?:i?add|i?sub|i?mul|i?div|sqrt)[rp]{0,2}")

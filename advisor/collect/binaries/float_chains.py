@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.binaries.memory_accesses import is_on_stack
 from advisor.collect.binaries.registers import whole_register
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.collect.binaries.disassembly import Instruction
 
 #: Floating-point arithmetic: on single numbers (``s``) or vectors (``p``).

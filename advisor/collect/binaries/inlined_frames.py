@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 from advisor.collect.binaries.demangling import demangle
 from advisor.collect.binaries.dwarf_units import (
@@ -21,12 +22,10 @@ from advisor.collect.binaries.dwarf_units import (
     SIBLING,
     SPECIFICATION,
     SUBPROGRAM,
+    Entry,
+    Unit,
+    Value,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from advisor.collect.binaries.dwarf_units import Entry, Unit, Value
 
 #: Entries whose children may hold code; all others (types, variables) are passed over where they say where they end.
 _MAY_HOLD_CODE: Final = frozenset({SUBPROGRAM, INLINED, NAMESPACE, MODULE, LEXICAL_BLOCK})

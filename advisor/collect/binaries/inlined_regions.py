@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -13,8 +14,6 @@ from advisor.collect.binaries.line_tables import read_file_names, read_line_tabl
 from advisor.support.outlined_functions import is_outlined
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from advisor.collect.binaries.dwarf_units import Unit
     from advisor.collect.binaries.elf_files import ElfImage, Symbol
     from advisor.collect.binaries.hot_functions import FunctionCode

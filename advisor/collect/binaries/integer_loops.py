@@ -7,13 +7,12 @@ addresses, counters and searches are no such arithmetic.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from advisor.collect.binaries.registers import find_writes, whole_register
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from advisor.collect.binaries.disassembly import Instruction
 
 #: Numbers of more bytes leave room for two in a vector of the oldest x86-64: that is not worth the trouble.

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from advisor.collect.binaries.dwarf_units import COMP_DIR, NAME, STMT_LIST, Value, form_size, read_uleb
+from advisor.collect.binaries.dwarf_units import COMP_DIR, NAME, STMT_LIST, Unit, Value, form_size, read_uleb
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from advisor.collect.binaries.dwarf_units import Unit
     from advisor.model.records import IntArray
 
 _PATH, _DIRECTORY = 1, 2

@@ -8,13 +8,12 @@ that runs out of registers also goes to its frame most of the time.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.binaries.registers import has_frame_pointer, whole_register
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from advisor.collect.binaries.disassembly import Instruction
 
 _REGISTER: Final = re.compile(r"r[a-z]{2}|r\d+|v\d+")

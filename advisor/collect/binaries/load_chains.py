@@ -7,13 +7,12 @@ first cache and hundreds from memory, and no processor or compiler can begin the
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from advisor.collect.binaries.registers import find_writes, whole_register
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.collect.binaries.disassembly import Instruction
 
 #: ``pointer``: the loaded value is an address; ``table``: it is an index into a table that stays where it is.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from advisor.collect.binaries.demangling import demangle, strip_parameters
 from advisor.collect.binaries.dwarf_units import DAMAGE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.collect.binaries.elf_files import ElfImage, Symbol
     from advisor.model.records import Profile
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -21,8 +22,6 @@ from advisor.collect.binaries.memory_accesses import (
 from advisor.collect.binaries.registers import find_step_places
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
-
     from advisor.collect.binaries.disassembly import Instruction
 
 #: The registers and displacement of an address, and how registers change and are written in an iteration.

@@ -7,18 +7,16 @@ becomes dense and nothing else changes; of a transposition, one operand becomes 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.binaries.load_chains import address_registers
-from advisor.collect.binaries.memory_accesses import LINE_B, is_on_stack, read_access, step_of
+from advisor.collect.binaries.memory_accesses import LINE_B, Access, is_on_stack, read_access, step_of
 from advisor.collect.binaries.registers import find_steps, find_writes, whole_register
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.collect.binaries.disassembly import Instruction
-    from advisor.collect.binaries.memory_accesses import Access
 
 #: A step in bytes, the register that holds it, None where it is not known.
 Step = int | str | None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -10,8 +11,6 @@ from typing import TYPE_CHECKING, Final
 from advisor.collect.binaries.registers import find_writes, whole_register
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.collect.binaries.disassembly import Instruction
 
 _SIZES: Final[Mapping[str, int]] = {

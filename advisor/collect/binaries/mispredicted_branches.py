@@ -7,13 +7,12 @@ from memory holds up the first one only.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.binaries.registers import find_steps, find_writes, whole_register
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence, Set
-
     from advisor.collect.binaries.disassembly import Instruction
 
 #: Both together have so many times as many samples as two instructions of their loop on average, or more, the first …

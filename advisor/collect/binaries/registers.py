@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.collect.binaries.disassembly import Instruction
 
 _VECTOR: Final = re.compile(r"[xyz]mm(\d+)")

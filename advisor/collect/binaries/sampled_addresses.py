@@ -6,6 +6,7 @@ on the way along a list, they hold the address of the next one, which is as good
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -15,8 +16,6 @@ from advisor.collect.binaries.registers import whole_register
 from advisor.trace.recordings.layout import REGISTER_NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy.typing as npt
 
     from advisor.collect.binaries.disassembly import Instruction

@@ -7,14 +7,13 @@ cache makes up for a table, an order or a mark in which one step finds it.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.binaries.memory_accesses import read_access
 from advisor.collect.binaries.registers import find_writes, whole_register
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.collect.binaries.disassembly import Instruction
 
 #: Longer loops do something with each element.

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.collect.binaries.memory_accesses import LINE_B, is_on_stack, read_access
 from advisor.collect.binaries.registers import find_writes
-from advisor.collect.binaries.sampled_addresses import FEW_SAMPLES, find_addresses
+from advisor.collect.binaries.sampled_addresses import FEW_SAMPLES, Registers, find_addresses
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from advisor.collect.binaries.disassembly import Instruction
-    from advisor.collect.binaries.sampled_addresses import Registers
 
 #: This share of the stores of either thread, or more, go to lines that the other one stores to …
 _SHARED: Final = 0.5

@@ -7,13 +7,12 @@ only for atomic or volatile places, as it moves every other load out of a loop t
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.binaries.registers import find_writes, whole_register
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.collect.binaries.disassembly import Instruction
 
 #: Longer loops do something while they wait.

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.records import Note
+from advisor.model.records import FloatArray, Note, Phase, Profile
 from advisor.model.units import format_seconds, format_share
 from advisor.trace.counts import SPIN_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.collect.binaries.elf_files import ElfImage
     from advisor.collect.binaries.hot_functions import FunctionCode
     from advisor.collect.binaries.located_samples import SampledFunction
-    from advisor.model.records import FloatArray, Phase, Profile
 
 NOTE: Final = "spinning"
 #: Below this share of the computation nothing is said and moved: brief waiting for a lock is part of taking it.

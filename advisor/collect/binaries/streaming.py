@@ -7,19 +7,17 @@ instructions do, and goes through more memory than caches hold, waits for memory
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.collect.binaries.memory_accesses import read_access
-from advisor.collect.binaries.sampled_addresses import COLUMNS, estimate_reach_B, find_addresses
+from advisor.collect.binaries.sampled_addresses import COLUMNS, Registers, estimate_reach_B, find_addresses
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.collect.binaries.disassembly import Instruction
     from advisor.collect.binaries.loop_accesses import Terms
-    from advisor.collect.binaries.sampled_addresses import Registers
     from advisor.model.records import FloatArray
 
 #: Columns of ``Profile.sampled_progress`` behind the registers.

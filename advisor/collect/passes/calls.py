@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
 
 _NAMED: Final = re.compile(r"c?fn=\((\d+)\)(?: (.*))?")
 #: How often these are called depends on time.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -10,11 +10,8 @@ from advisor.analysis.bounds import compute_bounds
 from advisor.analysis.disturbance import REPEATED
 from advisor.analysis.gaps import attribute_gaps
 from advisor.analysis.loads import summarize_loads
-from advisor.model.records import Note
+from advisor.model.records import FloatArray, Note, Profile
 from advisor.model.units import format_seconds, format_share
-
-if TYPE_CHECKING:
-    from advisor.model.records import FloatArray, Profile
 
 #: Gaps of load, which noise makes as well.
 _LOAD: Final = ("L", "M'", "D")

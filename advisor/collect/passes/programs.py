@@ -9,10 +9,11 @@ import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from advisor.collect.binaries.compilers import read_compilation
 from advisor.collect.binaries.dwarf_units import DAMAGE
@@ -20,9 +21,6 @@ from advisor.collect.binaries.elf_files import find_debug_file, read_elf
 from advisor.model.errors import InputError
 from advisor.support.child_process import read_tail, run_child, run_program
 from advisor.support.system_sources import is_system_source
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 _SOURCES: Final = (".c", ".cc", ".cpp", ".cxx", ".C", ".f90", ".F90", ".f95", ".F95", ".f03", ".f08")
 _FORTRAN: Final = (".f90", ".F90", ".f95", ".F95", ".f03", ".f08")

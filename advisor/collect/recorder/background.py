@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from advisor.collect.recorder.session import FOLDER
+from advisor.collect.recorder.session import FOLDER, Session
 from advisor.model.errors import InputError
-from advisor.trace.recordings.processes import process_files, read_process
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from advisor.collect.recorder.session import Session
-    from advisor.trace.recordings.processes import Process
+from advisor.trace.recordings.processes import Process, process_files, read_process
 
 _SHORTEST_PAUSE_S: Final = 0.05
 _LONGEST_PAUSE_S: Final = 1.0

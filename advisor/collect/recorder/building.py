@@ -9,10 +9,11 @@ import re
 import shlex
 import shutil
 import tempfile
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from advisor.collect.recorder.wrappers import fortran_bindings, wrapped_functions, write_wrappers
 from advisor.model.errors import AdvisorError
@@ -20,9 +21,6 @@ from advisor.support import disk_cache
 from advisor.support.atomic_write import atomic_write
 from advisor.support.child_process import run_child
 from advisor.support.launchers import is_launcher
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 SOURCES: Final = Path(__file__).parent
 _PARTS: Final = (

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -21,15 +22,10 @@ from advisor.trace.recordings.command import current_command, write_command
 from advisor.trace.recordings.families import complete_children, find_workers, read_processes
 from advisor.trace.recordings.layout import ADDRESS_MASK, CALL, FOLDED, map_records, map_samples
 from advisor.trace.recordings.places import CodePlace, Places, write_places
-from advisor.trace.recordings.processes import process_files, read_process
+from advisor.trace.recordings.processes import Process, process_files, read_process
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from typing import Any
-
     import numpy.typing as npt
-
-    from advisor.trace.recordings.processes import Process
 
 
 #: The variables by which the recorder is told what to do (docs/recording.md).

@@ -6,25 +6,22 @@ means that the plugin has nothing to say.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sized
+from collections.abc import Callable, Iterator, Mapping, Sized
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from advisor.advice.counterfactuals import Counterfactual
 from advisor.analysis import soundness
 from advisor.model.records import Finding, KnownDocument, Profile
-from advisor.model.reports import Bars, HeatMap, Report, Series, Table, count_values
+from advisor.model.reports import Bars, HeatMap, Line, Part, Report, Series, Table, count_values
 from advisor.support import contract
 from advisor.support.contract import ContractError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy as np
     import numpy.typing as npt
 
     from advisor.advice.facts import Fact
-    from advisor.model.reports import Line, Part
     from advisor.trace.events import Trace
 
 LIST_LIMIT: Final = 1_000

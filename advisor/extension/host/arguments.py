@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.model.records import Phase, Profile
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from advisor.model.records import FloatArray
+from advisor.model.records import FloatArray, Phase, Profile
 
 
 def protect_values(given: Mapping[str, object]) -> dict[str, object]:

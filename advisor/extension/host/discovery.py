@@ -12,7 +12,7 @@ import inspect
 import os
 import stat
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.util import module_from_spec, spec_from_file_location
@@ -27,7 +27,6 @@ from advisor.model.errors import AdvisorError, PluginError
 from advisor.support.documents.scalars import suggest_word
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
     from types import ModuleType
 
 
@@ -154,7 +153,11 @@ def _register_candidate(manager: pluggy.PluginManager, candidate: _Candidate, or
         if candidate.name in origins:
             raise PluginError(f"a plugin of this name is already loaded from {origins[candidate.name]}")
         plugin = candidate.load()
-        _refuse_other_version(plugin)
+        spoken = getattr(plugin, "advisor_api", 1)
+        if spoken != API_VERSION:
+            raise PluginError(
+                f"is written for plugin API {spoken!r}; this gapwatch speaks {API_VERSION}: update one of them"
+            )
         hooks = _register_hooks(manager, plugin, candidate.name)
         origins[candidate.name] = candidate.origin
     except KeyboardInterrupt:
@@ -162,14 +165,6 @@ def _register_candidate(manager: pluggy.PluginManager, candidate: _Candidate, or
     except BaseException as error:
         hooks, problem = (), explain_error(error)
     return LoadedPlugin(candidate.name, candidate.origin, candidate.version, problem, hooks)
-
-
-def _refuse_other_version(plugin: object) -> None:
-    spoken = getattr(plugin, "advisor_api", 1)
-    if spoken != API_VERSION:
-        raise PluginError(
-            f"is written for plugin API {spoken!r}; this gapwatch speaks {API_VERSION}: update one of them"
-        )
 
 
 @cache
@@ -203,17 +198,13 @@ def _implemented_hooks(manager: pluggy.PluginManager, plugin: object) -> tuple[s
     for name in sorted(_published_hooks().intersection(dir(plugin)) - found):
         if manager.parse_hookimpl_opts(plugin, name) is None:
             raise PluginError(f"{name} is not marked with @hookimpl")
-    _refuse_partial_readers(found)
-    return tuple(sorted(found))
-
-
-def _refuse_partial_readers(hooks: set[str]) -> None:
-    if not hooks:
+    if not found:
         raise PluginError("implements no hook")
-    if ("advisor_sniff" in hooks) != ("advisor_read" in hooks):
+    if ("advisor_sniff" in found) != ("advisor_read" in found):
         raise PluginError("a reader implements both advisor_sniff and advisor_read")
-    if "advisor_trace" in hooks and "advisor_read" not in hooks:
+    if "advisor_trace" in found and "advisor_read" not in found:
         raise PluginError("only a reader implements advisor_trace")
+    return tuple(sorted(found))
 
 
 def find_candidates(folder: Path) -> tuple[Path, ...]:

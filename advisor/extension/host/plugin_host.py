@@ -8,15 +8,17 @@ told whom the host asks.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from advisor.extension import installed_plugins
-from advisor.extension.commands import Command, CommandRegistry
+from advisor.extension.commands import Command, CommandRegistry, CommandServices
 from advisor.extension.host import answers, arguments, discovery, plugin_services
-from advisor.extension.host.discovery import LoadedPlugin, explain_error
+from advisor.extension.host.discovery import Asking, LoadedPlugin, explain_error
 from advisor.extension.host.search import FoundProfile, ProfileSearch, refuse_unreadable
 from advisor.model.errors import AdvisorError, ClusterError, InputError, PluginError, UnknownFormatError
 from advisor.support.contract import ContractError
@@ -24,8 +26,6 @@ from advisor.trace import handover
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from pluggy import HookImpl, PluginManager
 
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from advisor.advice.facts import Fact
     from advisor.advice.facts.fact_records import Value
     from advisor.analysis.machines import Machine
-    from advisor.extension.commands import CommandServices
-    from advisor.extension.host.discovery import Asking
     from advisor.model.recommendations import Recommendation
     from advisor.model.records import Advice, Bound, Finding, Gap, KnownDocument, Profile
     from advisor.model.reports import Report

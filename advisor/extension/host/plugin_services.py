@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
-from advisor.extension.host.discovery import explain_error
+from advisor.extension.host.discovery import LoadedPlugin, explain_error
 from advisor.model.errors import AdvisorError, PluginError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from advisor.extension.host.discovery import LoadedPlugin
 
 
 def call_service(

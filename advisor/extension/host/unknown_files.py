@@ -5,14 +5,12 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
+from collections.abc import Iterator
+from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from advisor.model.lists import join_clauses
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 #: Bytes that are looked at.
 _HEAD: Final = 4096

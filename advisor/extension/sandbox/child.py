@@ -13,6 +13,7 @@ import errno
 import os
 import resource
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from importlib import import_module
 from pathlib import Path
@@ -24,7 +25,6 @@ from advisor.model.errors import AdvisorError
 from advisor.support import containment, file_access
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from types import ModuleType
 
 #: What may be otherwise the next time: the data were not even seen.
@@ -53,7 +53,10 @@ def main(name: str, memory_B: int, cpu_s: int, places: Sequence[Path] = ()) -> N
             task = worker.receive_frame(tasks)
         except worker.FrameError:
             return
-        _allow_cpu_time(cpu_s)
+        # let this process use that many more seconds of CPU time; past them the system ends it
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        used = int(usage.ru_utime + usage.ru_stime) + 1
+        resource.setrlimit(resource.RLIMIT_CPU, (used + cpu_s, resource.getrlimit(resource.RLIMIT_CPU)[1]))
         worker.send_frame(answers, _answer_task(module, task, _Announcer(tasks, answers)))
 
 
@@ -102,13 +105,6 @@ def _is_access_error(error: BaseException | None) -> bool:
             return True
         error = error.__cause__
     return False
-
-
-def _allow_cpu_time(cpu_s: int) -> None:
-    """Let this process use that many more seconds of CPU time; past them the system ends it."""
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    used = int(usage.ru_utime + usage.ru_stime) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (used + cpu_s, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
 
 if __name__ == "__main__":

@@ -13,22 +13,18 @@ import struct
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Thread
 from time import monotonic
-from typing import IO, TYPE_CHECKING, Final, Literal
+from typing import IO, Final, Literal
 
 from advisor.model.errors import AdvisorError
 from advisor.support import containment
 from advisor.support.child_process import name_signal
 from advisor.support.descriptors import has_input
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
 
 LENGTH: Final = struct.Struct(">I")
 #: Longer documents are refused by who receives them.

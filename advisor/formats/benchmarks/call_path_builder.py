@@ -7,6 +7,8 @@ are those of one and the same number of calls of each: 1, 1000, a million … as
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -17,9 +19,6 @@ from advisor.model.units import format_share
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from advisor.formats.benchmarks.benchmark_records import MeasuredSuite
 
 #: A suite lasts so long at the least: what is shorter counts as noise.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
@@ -14,12 +15,7 @@ from advisor.formats.benchmarks.benchmark_records import (
     compute_median,
     read_seconds,
 )
-from advisor.support.strict_json import optional_text
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from advisor.support.strict_json import JsonNode
+from advisor.support.strict_json import JsonNode, optional_text
 
 #: A median of few digits may be a little outside of the range.
 _SLACK: Final = 1e-9

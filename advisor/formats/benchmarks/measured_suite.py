@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
 
 from advisor.formats.benchmarks.benchmark_records import (
     UNITS,
@@ -18,13 +20,7 @@ from advisor.formats.benchmarks.tool_marks import IN_LINES
 from advisor.formats.plain_text import read_content, read_plain_text
 from advisor.model.errors import InputError
 from advisor.support import strict_json
-from advisor.support.strict_json import optional_text
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from advisor.support.strict_json import JsonNode
+from advisor.support.strict_json import JsonNode, optional_text
 
 _GOOGLE_UNITS: Final = ("ns", "us", "ms", "s")
 

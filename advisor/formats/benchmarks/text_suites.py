@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.benchmarks.benchmark_records import (
@@ -15,8 +16,6 @@ from advisor.formats.benchmarks.benchmark_records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from advisor.formats.plain_text import PlainText
 
 _NUMBER: Final = r"(\d[\d,]*(?:\.\d+)?)"

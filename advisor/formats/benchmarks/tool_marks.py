@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from typing import Final
 
 #: What the JSON documents of each tool hold at their ends.
 IN_DOCUMENTS: Final[Mapping[str, tuple[bytes, ...]]] = {

@@ -8,20 +8,16 @@ what they are; the first twelve are given. See ``CaliReader.cpp`` and ``Attribut
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, BinaryIO, Final
+from pathlib import Path
+from typing import BinaryIO, Final
 
 from advisor.formats.caliper.metrics import is_wanted_metric
-from advisor.formats.caliper.tables import ACTIVITIES, END, RANK, THREAD, RecordRows
+from advisor.formats.caliper.tables import ACTIVITIES, END, RANK, THREAD, RecordRows, RecordTable
 from advisor.model.errors import InputError
 from advisor.model.records import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from advisor.formats.caliper.tables import RecordTable
 
 _LONGEST: Final = 1 << 20  # bytes of a line
 _NESTED: Final = 256  # bit of the property of attributes that make up the path of regions

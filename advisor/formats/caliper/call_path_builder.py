@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -12,21 +14,14 @@ from advisor.formats.caliper import checks, run_globals, times
 from advisor.formats.caliper.cells import OTHER, RecordCells
 from advisor.formats.caliper.hardware import read_hardware_counts
 from advisor.formats.caliper.metrics import select_metrics, units_of
-from advisor.formats.caliper.tables import RegionPath, RegionPaths
+from advisor.formats.caliper.tables import RecordTable, RegionPath, RegionPaths
 from advisor.formats.rank_extremes import Extremes
 from advisor.formats.rank_files import compare_origins
 from advisor.formats.rank_numbers import find_ranks_by_name
 from advisor.model.errors import InputError
-from advisor.model.records import DEVICES_UNSEEN, Note, Processor
+from advisor.model.records import DEVICES_UNSEEN, FloatArray, IntArray, Note, Processor
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from advisor.formats.caliper.tables import RecordTable
-    from advisor.model.records import FloatArray, IntArray
 
 #: Of that share of the mean times the ranks the sum of a region falls short where some ranks never were in it.
 _ALL: Final = 1 - 0.5 / 10_000

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.caliper.cells import OTHER
+from advisor.formats.caliper.cells import OTHER, RecordCells
 from advisor.formats.caliper.times import add_children
-from advisor.model.records import RANKS_ADDED_UP, Note
+from advisor.model.records import RANKS_ADDED_UP, FloatArray, Note
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from advisor.formats.caliper.cells import RecordCells
-    from advisor.model.records import FloatArray
     from advisor.trace.callpaths.records import CallPathNode
 
 #: Sums of rounded numbers may differ by this share, and by this much for each record.

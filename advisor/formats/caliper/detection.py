@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final, Literal
 
 from advisor.formats.rank_numbers import find_ranks_by_name
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 Layout = Literal["cali", "split", "records", "object"]
 

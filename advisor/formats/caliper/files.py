@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.formats.caliper import cali_records, detection, json_records, json_split
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.formats.caliper.tables import RecordTable
 
 LIMIT = 2 << 30  # bytes of a file

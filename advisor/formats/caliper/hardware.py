@@ -7,6 +7,7 @@ and others attach what a kernel does by its formula: ``Flops/Rep`` and ``Bytes/R
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -16,8 +17,6 @@ from advisor.formats.caliper.hardware_names import SHARES, WORK, find_share
 from advisor.trace.callpaths.tree import WORKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.formats.caliper.cells import RecordCells
     from advisor.model.records import FloatArray
     from advisor.trace.callpaths.records import CallPathNode

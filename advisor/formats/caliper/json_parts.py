@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
@@ -11,9 +13,6 @@ import numpy as np
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from advisor.model.records import FloatArray
 
 _PIECE: Final = 1 << 20  # bytes decoded at a time

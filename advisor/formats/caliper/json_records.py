@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from advisor.formats.caliper.json_parts import decode_json, decode_sections, split_array
 from advisor.formats.caliper.metrics import is_wanted_metric
-from advisor.formats.caliper.tables import ACTIVITIES, END, RANK, THREAD, RecordRows
+from advisor.formats.caliper.tables import ACTIVITIES, END, RANK, THREAD, RecordRows, RecordTable
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from advisor.formats.caliper.tables import RecordTable
 
 _BLANKS: Final = 4096  # bytes of white space at the end of a file
 _PATH: Final = "path"

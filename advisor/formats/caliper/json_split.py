@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from types import GenericAlias
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,9 +17,6 @@ from advisor.formats.caliper.tables import ACTIVITIES, END, RANK, THREAD, Record
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from advisor.model.records import FloatArray, IntArray
     from advisor.trace.events import Role
 

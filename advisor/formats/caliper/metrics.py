@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -11,8 +12,6 @@ import numpy as np
 from advisor.formats.caliper.hardware_names import is_hardware_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from advisor.model.records import FloatArray
 
 #: Titles of columns that Caliper's recipes give; all are seconds.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,8 +11,6 @@ from advisor.formats.caliper.hardware_names import is_hardware_metric
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.model.records import FloatArray, IntArray
 
 _HIGHEST: Final = 1e18  # nanoseconds of thirty years

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from advisor.formats.rank_files import Origin
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _PROGRAM: Final = ("executable", "executablepath", "program.executable", "program")
 _COMMAND: Final = "cmdline"

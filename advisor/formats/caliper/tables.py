@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,9 +16,6 @@ from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray, Note

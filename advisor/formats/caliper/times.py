@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -9,8 +10,6 @@ import numpy as np
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.formats.caliper.cells import RecordCells
     from advisor.model.records import FloatArray
     from advisor.trace.callpaths.records import CallPathNode

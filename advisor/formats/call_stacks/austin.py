@@ -6,16 +6,12 @@ The duration at the end of the file closes it. Source: Austin 3's documentation 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
-from advisor.formats.call_stacks.stacks import Frame, StackProfile
+from advisor.formats.call_stacks.stacks import Frame, StackProfile, Unit
 from advisor.formats.plain_text import read_plain_text
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from advisor.formats.call_stacks.stacks import Unit
 
 _FACT: Final = re.compile(r"# (\w+): (.*?) *$")
 _SAMPLE: Final = re.compile(r"P(\w+);T(\S+?)((?:;.*)?) (\d{1,18})(?:,(\d{1,18}),-?\d{1,18})?$")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -17,9 +19,6 @@ from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from advisor.formats.call_stacks.stacks import Frame, StackProfile
 
 _BUILT_IN: Final = re.compile(r"[{<](?:built-in )?method '?([\w.]+)'?(?: of '([\w.]+)' objects)?[}>]$")

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
-from advisor.formats.plain_text import read_plain_text
+from advisor.formats.plain_text import PlainText, read_plain_text
 from advisor.model.errors import InputError
 from advisor.model.records import Note
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from advisor.formats.plain_text import PlainText
 
 _HEAD: Final = re.compile(r" *ncalls +tottime +percall +cumtime +percall +filename:lineno\(function\)")
 _TOTAL: Final = re.compile(r" *(\d+) function calls (?:\((\d+) primitive calls\) )?in ([\d.]+) (?:CPU )?seconds")

@@ -5,7 +5,9 @@ Samples name the function on top, with the time since the sample before; a tree 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
@@ -14,9 +16,6 @@ from advisor.model.errors import InputError
 from advisor.support import strict_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from pathlib import Path
-
     from advisor.support.strict_json import JsonNode
 
 _US: Final = 1e-6

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.formats.call_stacks.format_list import STACK_LINE
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
 from advisor.formats.plain_text import read_plain_text
 from advisor.model.errors import InputError
 from advisor.model.records import Note
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _CUT: Final = Note("file may be cut off", "the last line has no end: it and others may be incomplete", 0.1)
 _PLACE: Final = re.compile(r"(.*) \(([^()]+):(\d{1,9})\)$")

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from advisor.formats.plain_text import HEAD
 from advisor.formats.protobuf_wire import LONGEST, WireError, read_varint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from advisor.formats.call_stacks.stacks import StackProfile
 
 #: A folded stack and its number; a semicolon before the number is one of a table.

@@ -6,7 +6,8 @@ import math
 import re
 from collections import Counter
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from advisor.formats.call_stacks.jfr_chunks import DAMAGE, Chunk, read_chunks
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
@@ -14,9 +15,6 @@ from advisor.formats.plain_text import read_content
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.model.units import format_seconds
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _SAMPLE: Final = "jdk.ExecutionSample"
 _SETTING, _LOAD = "jdk.ActiveSetting", "jdk.CPULoad"

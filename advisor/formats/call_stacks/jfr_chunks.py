@@ -7,14 +7,12 @@ mean. Source: the writer in OpenJDK (``src/hotspot/share/jfr/recorder``), format
 from __future__ import annotations
 
 import struct
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
-    from pathlib import Path
 
 _MAGIC: Final = b"FLR\0"
 _HEADER: Final = struct.Struct(">4sHHQQQQQQQI")

@@ -8,18 +8,16 @@ done for it.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.call_stacks.stacks import Frame
+from advisor.formats.call_stacks.stacks import Frame, StackProfile
 from advisor.trace.events import Role
 from advisor.trace.library_functions import COUNTED_KINDS, classify_library_function
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from advisor.formats.call_stacks.stacks import StackProfile
     from advisor.model.records import FloatArray
     from advisor.trace.callpaths.records import CallPathNode
 

@@ -8,20 +8,16 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.formats.call_stacks.known_code import INTERPRETED
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
-from advisor.formats.plain_text import read_plain_text
+from advisor.formats.plain_text import PlainText, read_plain_text
 from advisor.model.errors import InputError
 from advisor.model.records import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
-    from advisor.formats.plain_text import PlainText
 
 _UNIT: Final = re.compile(r"\s*Timer unit: (\d+(?:\.\d+)?(?:[eE][-+]?\d+)?) s\s*$")
 _TOTAL: Final = re.compile(r"\s*Total time: (\d+(?:\.\d+)?(?:[eE][-+]?\d+)?) s\s*$")

@@ -8,6 +8,7 @@ seconds may be those of another line once more.
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.call_stacks.line_profiler import SHARE, TimedFunction, TimedLine, build_line_profile
@@ -18,8 +19,6 @@ from advisor.model.lists import join_names
 from advisor.model.records import Note
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.formats.call_stacks.stacks import StackProfile
 
 _MOST: Final = 1e15

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
-from advisor.formats.plain_text import read_plain_text
+from advisor.formats.plain_text import PlainText, read_plain_text
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.support.managed_runtimes import find_language
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from advisor.formats.plain_text import PlainText
 
 _SAMPLES: Final = re.compile(r"# Samples: ([\d.]+)([KMG]?) +of event '?([^']*[^'\s])'?\s*$")
 #: No two spaces stand inside a command: so a line can be read in one way only, however long it is.

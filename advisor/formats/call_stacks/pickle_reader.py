@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import pickletools
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
 
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 _MARK: Final = object()
 #: Instructions that push what stands behind them, and those that change nothing here.

@@ -6,19 +6,15 @@ import math
 import re
 from collections import Counter
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.analysis.quality import HIDDEN
-from advisor.formats.call_stacks.stacks import Frame, StackProfile
+from advisor.formats.call_stacks.stacks import Frame, StackProfile, Unit
 from advisor.formats.plain_text import read_content
 from advisor.formats.protobuf_wire import Fields, WireError, read_fields
 from advisor.model.errors import InputError
 from advisor.model.records import Note
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from advisor.formats.call_stacks.stacks import Unit
 
 _SAMPLE_TYPE, _SAMPLE, _MAPPING, _LOCATION, _FUNCTION, _STRING = 1, 2, 3, 4, 5, 6
 _TIME, _DURATION, _PERIOD_TYPE, _PERIOD = 9, 10, 11, 12

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from pathlib import Path
 
 from advisor.formats.call_stacks.marshal_reader import MarshalReader
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
 from advisor.formats.plain_text import read_content
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _SLACK: float = 1e-6
 

@@ -6,6 +6,7 @@ A tree (``-r json``, or the data of an HTML report) or a list of samples (``-r s
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
@@ -14,8 +15,6 @@ from advisor.model.errors import InputError
 from advisor.support import strict_json
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.support.strict_json import JsonNode
 
 #: What stands for the file of a thread.

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
 from advisor.formats.plain_text import read_plain_text
 from advisor.model.errors import InputError
 from advisor.model.records import Note
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _HEAD: Final = re.compile(r"(?:(?:memory|GC|line) profiling: )*sample\.interval=(\d{1,9})$")
 #: A function on the stack, or a line that runs; memory in use stands before them.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.call_stacks.call_path_builder import NOT_COMPUTING
@@ -14,8 +15,6 @@ from advisor.model.records import Note
 from advisor.support import strict_json
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.support.strict_json import JsonNode
 
 #: Shares of the run in percent, by what they are counted as.

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
 from advisor.formats.plain_text import read_content
 from advisor.support import strict_json
-from advisor.support.strict_json import optional_text
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from advisor.support.strict_json import JsonNode
+from advisor.support.strict_json import JsonNode, optional_text
 
 _UNITS: Final = {"seconds": 1.0, "milliseconds": 1e-3, "microseconds": 1e-6, "nanoseconds": 1e-9}
 #: Samplers that leave out threads that do not run.

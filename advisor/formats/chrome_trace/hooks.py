@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
 from advisor.formats.plain_text import read_head
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from advisor.model.records import Profile
 
 #: What PyTorch's profiler, JAX and rocprof write near the beginning, and other programs' JSON does not.

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -20,10 +22,6 @@ from advisor.model.records import Note, Processor
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _MOST_SPANS: Final = 20_000_000
 _MOST_NODES: Final = 100_000

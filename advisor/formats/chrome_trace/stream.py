@@ -5,17 +5,15 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
 
 import msgspec
 
 from advisor.formats.number_lines import open_maybe_packed
 from advisor.model.errors import InputError
 from advisor.model.records import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _CHUNK: Final = 4 << 20
 #: One event, or what stands before the events, is never this long.

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections.abc import Sequence
 from math import prod
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from advisor.formats.chrome_trace.stream import OPEN_ENDED, Event, EventArgs, EventStream, read_tensors
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.trace.devices import naming
 from advisor.trace.devices.builder import CALL_COLUMNS, DeviceTraceBuilder, HostWork, KernelRow
-from advisor.trace.devices.events import Activity, CallRole
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from advisor.trace.devices.events import DeviceTrace
+from advisor.trace.devices.events import Activity, CallRole, DeviceTrace
 
 #: What is said of a trace of another kind of program.
 NO_DEVICES: Final = "the trace holds no calls, operators or activities of devices"

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.formats import safe_xml
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 SIZE_LIMIT: Final = 512 << 20  # bytes of the document
 NODE_LIMIT: Final = 5_000_000  # call paths

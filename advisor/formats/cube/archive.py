@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import re
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Self
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final, Self
 
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
     from types import TracebackType
-    from typing import IO
 
 ANCHOR: Final = "anchor.xml"
 BLOCK: Final = 512

@@ -5,28 +5,24 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.formats.cube import anchor as documents
 from advisor.formats.cube import metrics, regions, values
-from advisor.formats.cube.archive import ANCHOR, open_archive
+from advisor.formats.cube.archive import ANCHOR, CubeArchive, open_archive
 from advisor.formats.cube.regions import OTHERS
 from advisor.model.lists import join_clauses
-from advisor.model.records import Note
-from advisor.trace.callpaths.records import CallPaths, fold_regions
+from advisor.model.records import FloatArray, IntArray, Note
+from advisor.trace.callpaths.records import CallPathNode, CallPaths, fold_regions
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
     from advisor.formats.cube.anchor import CubeAnchor
-    from advisor.formats.cube.archive import CubeArchive
     from advisor.formats.cube.metrics import MetricTable
-    from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.callpaths.records import CallPathNode
 
 #: Relative rounding of sums of times, and seconds by which a sum may differ all the same.
 _ROUNDING: Final = 1e-6

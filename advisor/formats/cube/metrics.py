@@ -6,6 +6,7 @@ the metrics below it, so that of a wait state and its special cases only the for
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -16,8 +17,6 @@ from advisor.model.errors import InputError
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from advisor.formats.cube.anchor import CubeMetric
     from advisor.formats.cube.archive import CubeArchive
     from advisor.model.records import FloatArray, IntArray

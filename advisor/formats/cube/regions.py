@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.model.errors import InputError
-from advisor.model.records import Processor
+from advisor.model.records import IntArray, Processor
 from advisor.trace.callpaths.records import CallPathNode
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region, parse_source_place
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from advisor.formats.cube.anchor import CubeAnchor, CubeLocation, LocationGroup, SourceRegion
-    from advisor.model.records import IntArray
 
 REGION_LIMIT: Final = 100_000
 OTHERS: Final = "other regions"

@@ -7,7 +7,9 @@ on how it is stored. See ``docs/formats/cube.md``.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,9 +17,6 @@ import numpy as np
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
     import numpy.typing as npt
 
     from advisor.formats.cube.anchor import CubeMetric

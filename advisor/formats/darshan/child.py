@@ -10,10 +10,8 @@ import marshal
 import os
 import resource
 import sys
-from typing import TYPE_CHECKING, Any, Final, TypedDict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
+from typing import Any, Final, TypedDict
 
 MEMORY: Final = 4 << 30
 #: Modules whose records are a row of counters and a row of times.

@@ -11,13 +11,11 @@ import bz2
 import struct
 import zlib
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from advisor.model.errors import InputError
 from advisor.support.limited_files import read_limited
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FILE_LIMIT: Final = 1 << 30  # bytes of the file
 UNPACKED_LIMIT: Final = 4 << 30  # bytes in all parts together

@@ -6,6 +6,7 @@ import importlib.util
 import marshal
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -18,8 +19,6 @@ from advisor.support.child_process import name_signal
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.formats.darshan.child import LogContents, RawTable
     from advisor.model.records import FloatArray, IntArray
 

@@ -6,9 +6,10 @@ stands in the region of the program.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -20,23 +21,22 @@ from advisor.model.records import (
     SMALL_IO_B,
     UNALIGNED_FILE,
     Causes,
+    FloatArray,
+    IntArray,
     Note,
     Phase,
     Processor,
     Profile,
     Region,
+    Status,
 )
 from advisor.model.units import format_seconds, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     import numpy.typing as npt
 
     from advisor.formats.darshan.logs import DarshanLog, ModuleTable
     from advisor.formats.darshan.rows import IoRows
-    from advisor.model.records import FloatArray, IntArray, Status
 
 #: Kinds of causes, by ``Rows.alignment``.
 KINDS: Final = ("file", ALIGNED_FILE, UNALIGNED_FILE)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.darshan.cells import COLLECTIVE, KINDS, SIZES, select_cells
+from advisor.formats.darshan.cells import COLLECTIVE, KINDS, SIZES, IoCells, select_cells
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy.typing as npt
 
-    from advisor.formats.darshan.cells import IoCells
     from advisor.formats.darshan.logs import ModuleTable, TracedFile
     from advisor.model.records import FloatArray, IntArray
 

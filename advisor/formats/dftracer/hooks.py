@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
@@ -10,9 +12,6 @@ from advisor.formats.io_findings import build_access_findings
 from advisor.formats.plain_text import read_head
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from advisor.model.records import Finding, Profile
 
 #: An event as DFTracer writes it, one a line: other writers of Chrome's format order and space the fields otherwise.

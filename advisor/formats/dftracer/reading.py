@@ -5,20 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import zlib
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
 from advisor.formats.io_events import METADATA, READ, SYNC, WRITE, IoEvents, IoRun, build_io_profile
 from advisor.model.errors import InputError
-from advisor.model.records import Note, Processor
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from advisor.model.records import Profile
+from advisor.model.records import Note, Processor, Profile
 
 _LIMIT: Final = 20_000_000
 _LONGEST_LINE: Final = 1 << 20

@@ -12,14 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.dimemas.records import RecordKind
+from advisor.formats.dimemas.records import DimemasRecords, RecordKind
 from advisor.formats.dimemas.rows import AT, PLACES, TraceRows
 from advisor.trace.events import Kind, Role, Trace
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from advisor.formats.dimemas.records import DimemasRecords
     from advisor.formats.number_lines import Columns
     from advisor.formats.paraver.labels import Labels
     from advisor.model.records import IntArray

@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.dimemas.records import OPERATIONS, RecordKind
+from advisor.formats.dimemas.records import OPERATIONS, DimemasRecords, RecordKind
 from advisor.formats.dimemas.rows import AT, TraceRows
-from advisor.trace.events import Kind, Role, TraceRegion
+from advisor.trace.events import Kind, Role, Trace, TraceRegion
 
 if TYPE_CHECKING:
-    from advisor.formats.dimemas.records import DimemasRecords
     from advisor.formats.number_lines import Columns
     from advisor.formats.paraver.labels import Labels
     from advisor.model.records import IntArray
-    from advisor.trace.events import Trace
 
 #: Operations from or to one process.
 _ROOTED: Final = [

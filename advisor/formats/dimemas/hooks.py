@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.formats.dimemas.records import DimemasRecords
     from advisor.model.records import Profile
     from advisor.trace.events import Trace

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.records import Note, Phase
+from advisor.model.records import FloatArray, IntArray, Note, Phase, Processor, Profile, Status
 from advisor.trace.events import Role
 from advisor.trace.profile import from_trace
 from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.formats.dimemas.computation_trace import ComputationTrace
     from advisor.formats.dimemas.records import DimemasRecords
-    from advisor.model.records import FloatArray, IntArray, Processor, Profile, Status
 
 _NANO: Final = 1e-9
 #: Calls in which a process can wait for some of the others.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -12,8 +13,6 @@ from advisor.formats.dimemas.records import OPERATIONS, DimemasRecords, RecordKi
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import numpy.typing as npt
 
     from advisor.formats.number_lines import NumberLines

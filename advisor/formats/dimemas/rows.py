@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from advisor.formats import number_lines
-from advisor.formats.dimemas.records import OPERATIONS, RECORDED, RecordKind
+from advisor.formats.dimemas.records import OPERATIONS, RECORDED, DimemasRecords, RecordKind
 from advisor.formats.paraver import call_pairing, catalogue
 from advisor.formats.paraver.catalogue import EventCatalogue
 from advisor.formats.paraver.labels import Labels
@@ -18,11 +19,8 @@ from advisor.trace.matching import COLLECTIVE_ROLES
 from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     import numpy.typing as npt
 
-    from advisor.formats.dimemas.records import DimemasRecords
     from advisor.formats.number_lines import Columns
     from advisor.model.records import IntArray
 

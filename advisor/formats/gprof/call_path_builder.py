@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from advisor.formats.gprof.checks import build_notes
-from advisor.formats.gprof.report import split_source_place
+from advisor.formats.gprof.report import GprofReport, split_source_place
 from advisor.formats.rank_numbers import find_ranks_by_name
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Processor
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from advisor.formats.gprof.report import GprofReport
 
 _REGIONS: Final = 100_000
 _OTHER: Final = CallPathNode("other functions")

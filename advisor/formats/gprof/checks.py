@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
-from advisor.formats.gprof.report import split_source_place
+from advisor.formats.gprof.report import GprofReport, split_source_place
 from advisor.model.records import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from advisor.formats.gprof.report import GprofReport
 
 #: Half of the last digit of seconds and of per cent.
 _HALF: Final = 0.005

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MAJOR: Final = 4
 HEADER: Final = 16  # bytes: mark and version

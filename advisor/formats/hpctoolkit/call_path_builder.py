@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.model.errors import InputError
 from advisor.model.lists import join_clauses
-from advisor.model.records import Note, Processor
+from advisor.model.records import FloatArray, IntArray, Note, Processor
 from advisor.trace.callpaths.records import CallPathNode, CallPaths, fold_regions
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from advisor.formats.hpctoolkit.database import CallFrames, Database
-    from advisor.model.records import FloatArray, IntArray
 
 REGION_LIMIT: Final = 100_000
 OTHERS: Final = "other functions"

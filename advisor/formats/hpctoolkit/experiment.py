@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,9 +17,6 @@ from advisor.model.errors import InputError
 from advisor.support.limited_files import read_limited
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from advisor.model.records import FloatArray, IntArray
 
 DOCUMENT: Final = "experiment.xml"

@@ -6,15 +6,13 @@ Layout as in FORMATS.md of HPCToolkit 2022 to 2024 (version 4.0 with entry point
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.formats.hpctoolkit.binary import BinaryContent, check_signature
 from advisor.formats.hpctoolkit.database import NODE_LIMIT, CallFrames
 from advisor.model.errors import InputError
 from advisor.support.limited_files import read_limited
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SIZE_LIMIT: Final = 1 << 30
 _HEADER: Final = 0x90

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -11,8 +12,6 @@ from advisor.formats.hpctoolkit.database import NODE_LIMIT, SIZE_LIMIT, Measured
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.model.records import FloatArray, IntArray
 
 FILE_LIMIT: Final = 1_000_000  # threads

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,9 +15,6 @@ from advisor.formats.hpctoolkit.database import SIZE_LIMIT, Database, MeasuredTh
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     import numpy.typing as npt
 
     from advisor.formats.hpctoolkit.meta_db import MetaFile, MetricScope

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,9 +17,6 @@ from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
     from advisor.formats.ipm.job_profile import CallSums, TaskProfile
 
 #: The region of what is in none of the program's own, and how IPM calls it.

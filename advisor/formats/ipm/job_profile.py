@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from advisor.formats.plain_text import read_content
 from advisor.formats.safe_xml import parse_xml
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 #: A call in a region: the region's number, the call, and the bytes that one call moved.
 CallKey = tuple[int, str, int]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -15,9 +17,6 @@ from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
     from advisor.formats.kokkos_timer.kernel_files import Process
 
 _SHARE: Final = 0.02

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import struct
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from advisor.formats.plain_text import read_content, read_ends
@@ -12,8 +13,6 @@ from advisor.model.errors import InputError
 from advisor.support import strict_json
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.support.strict_json import JsonNode
 
 _JSON: Final = re.compile(rb'\s*\{\s*"kokkos-kernel-data"\s*:')

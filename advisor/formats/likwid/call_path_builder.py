@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -14,16 +16,9 @@ from advisor.formats.likwid import checks, events
 from advisor.formats.likwid.tables import GroupTable, read_tables
 from advisor.model.errors import InputError
 from advisor.model.lists import join_clauses
-from advisor.model.records import Note, Processor
+from advisor.model.records import FloatArray, Note, Processor
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.regions import classify_region
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from advisor.formats.likwid.tables import GroupTable
-    from advisor.model.records import FloatArray
 
 #: As ``-o out_%r_%h.csv`` names files: rank, then node.
 _RANK_AND_NODE: Final = re.compile(r".*?[-_.](\d{1,7})[-_.]([A-Za-z][\w-]*)(?:\.\w{1,5})?")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -9,9 +11,6 @@ import numpy as np
 from advisor.formats.likwid.events import RUNTIME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
     from advisor.formats.likwid.tables import EventGroup, GroupTable
 
 #: Numbers have four decimals or seven digits; runtimes of regions have six decimals.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -13,9 +15,6 @@ from advisor.model.errors import InputError
 from advisor.support.limited_files import read_limited
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from advisor.model.records import FloatArray
 
 FILE_LIMIT: Final = 256 << 20

@@ -11,14 +11,13 @@ import numpy as np
 from advisor.formats.mpip.checks import DIGITS, compute_rounding
 from advisor.formats.mpip.notes import FitResult, build_notes
 from advisor.model.errors import InputError
-from advisor.model.records import Processor
+from advisor.model.records import FloatArray, IntArray, Processor
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
     from advisor.formats.mpip.report import CallSite, MpipReport, SiteStatistics
-    from advisor.model.records import FloatArray, IntArray
 
 #: The node of the program, above all others.
 ROOT: Final = 0

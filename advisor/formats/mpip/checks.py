@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -9,8 +10,6 @@ import numpy as np
 from advisor.formats.mpip.report import CONCISE, SITES, TIMES, MpipReport, SiteStatistics
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.formats.mpip.sections import ReportSection
     from advisor.model.records import FloatArray
 

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.mpip.sections import TASK_LIMIT
+from advisor.formats.mpip.sections import TASK_LIMIT, ReportRow, ReportSection
 
 if TYPE_CHECKING:
-    from advisor.formats.mpip.sections import ReportRow, ReportSection
     from advisor.model.records import FloatArray
 
 _COLUMNS: Final = {"Max": 5, "Mean": 3, "Min": 5, "Stddev": 3, "Aggregate": 4}

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from advisor.formats.mpip.checks import DIGITS, compute_rounding, find_contradictions
-from advisor.formats.mpip.report import CONCISE, SITES, TIMES
+from advisor.formats.mpip.report import CONCISE, SITES, TIMES, MpipReport
 from advisor.model.lists import join_clauses, join_names
 from advisor.model.records import Note
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from advisor.formats.mpip.report import MpipReport
 
 #: So many contradictions are repeated, of at most so many that are counted.
 _SHOWN: Final = 3

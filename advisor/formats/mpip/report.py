@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -20,8 +21,6 @@ from advisor.formats.mpip.sections import (
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.model.records import FloatArray, IntArray
 
 TIMES: Final = "MPI Time (seconds)"

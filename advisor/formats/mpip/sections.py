@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.model.errors import InputError
 from advisor.support.limited_files import read_limited
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 LIMIT: Final = 512 << 20  # bytes of a report
 TASK_LIMIT: Final = 10_000_000

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast, get_args
 
 from advisor.analysis import soundness
 from advisor.formats.native.phases import RESOLUTION_S, PhaseReader
 from advisor.model.errors import InputError
-from advisor.model.records import MEASURES, Causes, Note, Processor, Profile, Region, Status
+from advisor.model.records import MEASURES, Causes, Note, Phase, Processor, Profile, Region, Status
 from advisor.support.contract import ContractError
-from advisor.support.strict_json import optional_text
+from advisor.support.strict_json import JsonNode, optional_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from advisor.formats.native.arrays import ArraySource
-    from advisor.model.records import Phase
-    from advisor.support.strict_json import JsonNode
 
 FORMAT: Final = "gapwatch/profile/"
 SCHEMA: Final = f"{FORMAT}1"

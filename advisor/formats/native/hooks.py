@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.model.records import Profile
 
 JSON_LIMIT: Final = 32 << 20  # bytes; a JSON text takes some eight times its size when it is read

@@ -12,20 +12,18 @@ import struct
 import warnings
 import zipfile
 import zlib
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
-from typing import IO, TYPE_CHECKING, Final, Literal
+from pathlib import Path
+from typing import IO, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 from numpy.lib import format as npy
 
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 FILE_LIMIT: Final = 8 << 30  # bytes of the archive
 DIRECTORY_LIMIT: Final = 8 << 20  # bytes of the archive's list of members: some 100,000 names

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Final, cast, get_args
 
 import numpy as np
 
-from advisor.model.records import MEASURES, Phase, PhaseKind
-from advisor.support.strict_json import optional_text
+from advisor.model.records import MEASURES, FloatArray, Phase, PhaseKind
+from advisor.support.strict_json import JsonNode, optional_text
 
 if TYPE_CHECKING:
     from advisor.formats.native.arrays import ArraySource, Shape
     from advisor.model.errors import InputError
-    from advisor.model.records import FloatArray
-    from advisor.support.strict_json import JsonNode
 
 #: Seconds by which a time may fall below zero: differences of clock readings do, by the clock's resolution.
 RESOLUTION_S: Final = 1e-6

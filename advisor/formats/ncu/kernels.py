@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from advisor.model.devices import DeviceCause
 from advisor.model.errors import InputError
-from advisor.model.records import Note
+from advisor.model.records import FloatArray, Note, Profile
 from advisor.trace.devices.builder import DeviceTraceBuilder
 from advisor.trace.devices.events import Activity
 from advisor.trace.devices.profile import profile_devices
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from advisor.model.records import FloatArray, Profile
 
 #: Metrics by the names of the raw page, with those that the page of details gives the same.
 _METRICS: Final = {

@@ -9,22 +9,17 @@ import math
 import re
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.formats.decimal_commas import use_points
-from advisor.formats.plain_text import read_plain_text
+from advisor.formats.plain_text import PlainText, read_plain_text
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.model.units import format_seconds
 from advisor.trace.devices import naming
 from advisor.trace.devices.builder import DeviceTraceBuilder
-from advisor.trace.devices.events import Activity
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from advisor.formats.plain_text import PlainText
-    from advisor.trace.devices.events import DeviceTrace
+from advisor.trace.devices.events import Activity, DeviceTrace
 
 _UNITS: Final = {"s": 10**9, "sec": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "nsec": 1}
 _HEAD: Final = re.compile(r'\s*"?Start(?: ?\((\w+)\))?"?(?:,|\s{2,})"?Duration(?: ?\((\w+)\))?"?(?:,|\s{2,})')

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
     import sqlite3
-    from pathlib import Path
 
 SUFFIXES: Final = (".parquet", ".arrow")
 #: The table that every report has.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.formats.plain_text import read_ends
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _NVPROF: Final = re.compile(
     rb"^[ \t]*\"?(?:Type\"?[, ]+\"?)?Time\(%\)\"?[, ]+\"?Time\"?[, ]+\"?Calls\"?[, ]+\"?Avg\"?", re.M

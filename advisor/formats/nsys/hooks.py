@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
@@ -9,8 +10,6 @@ from advisor.formats.nsys.columns import is_report_folder
 from advisor.formats.nsys.detection import is_activity_list, is_summary
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.model.records import Profile
 
 _MAGIC: Final = b"SQLite format 3\0"

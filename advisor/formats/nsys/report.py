@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from advisor.formats.nsys.columns import load_folder
 from advisor.formats.sqlite_files import open_database
 from advisor.model.errors import InputError
 from advisor.trace.devices import naming
 from advisor.trace.devices.builder import DeviceTraceBuilder
-from advisor.trace.devices.events import Activity, CallRole, Direction
+from advisor.trace.devices.events import Activity, CallRole, DeviceTrace, Direction
 from advisor.trace.devices.iterations import find_iterations
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from advisor.trace.devices.events import DeviceTrace
 
 #: ``globalTid`` and ``globalPid`` hold the process in these bits and the thread below.
 _PROCESS, _BITS = 24, (1 << 24) - 1

@@ -8,25 +8,20 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from advisor.formats.decimal_commas import use_points
-from advisor.formats.plain_text import read_plain_text
+from advisor.formats.plain_text import PlainText, read_plain_text
 from advisor.model.errors import InputError
-from advisor.model.records import Note, Processor
+from advisor.model.records import Note, Processor, Profile
 from advisor.trace.callpaths.profile import from_call_paths
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from advisor.formats.plain_text import PlainText
-    from advisor.model.records import Profile
 
 _NVPROF_COLUMNS: Final = frozenset(("Time(%)", "Time", "Calls", "Avg", "Name"))
 _UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}

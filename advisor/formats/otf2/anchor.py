@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from advisor.formats.otf2.cursor import Cursor, Order, read_file
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _MAGIC = b"\x03%cOTF2\0"
 #: Where the byte order stands in an anchor file and in the header of a chunk, and what it is called in Python.

@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import stat
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from advisor.formats.otf2.anchor import ORDER_AT, ORDERS
 from advisor.formats.otf2.chunks import CHUNK
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: How far below a directory an archive is looked for, and in how many directories of a level.
 _DEPTH, _MOST_FOLDERS = 4, 1000

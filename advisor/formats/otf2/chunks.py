@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
 
 from advisor.formats.otf2.anchor import ORDER_AT, ORDERS
 from advisor.formats.otf2.cursor import Cursor, Order, read_file
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 #: A chunk begins with this byte, the byte order and the numbers of its first and last event.
 CHUNK = 0x03

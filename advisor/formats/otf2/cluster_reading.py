@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
@@ -17,15 +18,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from advisor.formats.otf2.columns import TraceColumns, choose_begin
-from advisor.formats.otf2.reading import RecordedEvents
+from advisor.formats.otf2.reading import EventReader, RecordedEvents
 from advisor.formats.otf2.rows import ROW_TYPES, EventRows
 from advisor.trace import spool
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.formats.otf2.communicators import Communicators
-    from advisor.formats.otf2.reading import EventReader
     from advisor.model.records import FloatArray, IntArray
     from advisor.support.cluster import Cluster
 

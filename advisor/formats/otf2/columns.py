@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +14,6 @@ from advisor.trace import spool
 from advisor.trace.events import COMMUNICATING, Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.formats.otf2.communicators import Communicators
     from advisor.model.records import FloatArray, IntArray
 

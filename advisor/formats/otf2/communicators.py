@@ -8,6 +8,7 @@ members of all communicators together: large runs define thousands, some of all 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
@@ -19,7 +20,6 @@ from advisor.formats.otf2.codes import COMM_GROUP, COMM_LOCATION_GROUPS, COMM_LO
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Mapping
 
     from advisor.formats.otf2.definition_contents import LocationTable
     from advisor.formats.otf2.definitions import Definitions

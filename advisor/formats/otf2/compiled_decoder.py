@@ -15,11 +15,10 @@ from advisor.formats.otf2 import layout, rows
 from advisor.formats.otf2.chunks import END_OF_CHUNK, END_OF_FILE
 from advisor.formats.otf2.cursor import LONG, UNDEFINED
 from advisor.formats.otf2.id_lookup import EMPTY, SPREADING
-from advisor.formats.otf2.rows import DecodedChunk, DecodingError
+from advisor.formats.otf2.rows import ChunkBytes, DecodedChunk, DecodingContext, DecodingError, EventRows
 from advisor.support.compiling import jit
 
 if TYPE_CHECKING:
-    from advisor.formats.otf2.rows import ChunkBytes, DecodingContext, EventRows
     from advisor.model.records import IntArray
 
 #: What ``_decode_chunk`` writes into its ``result``.

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Order = Literal["little", "big"]
 #: The size byte that stands for "undefined": all bits of the value are set.

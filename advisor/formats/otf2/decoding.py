@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,8 +18,6 @@ from advisor.formats.otf2.rows import PADDING, ChunkBytes, DecodedChunk, Decodin
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     Decoder = Callable[[ChunkBytes, DecodingContext, EventRows], DecodedChunk]
 
 #: Bytes of a chunk by which it is told from others.

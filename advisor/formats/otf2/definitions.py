@@ -5,6 +5,8 @@ Definitions may repeat an id and may refer to what comes later (EZTrace writes b
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from advisor.formats.otf2.anchor import read_anchor
@@ -22,9 +24,6 @@ from advisor.model.errors import InputError
 from advisor.support.contract import TEXT_LIMIT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from advisor.formats.otf2.cursor import Cursor
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,21 +12,16 @@ from advisor.formats.otf2 import archive, definition_contents
 from advisor.formats.otf2.anchor import read_anchor
 from advisor.formats.otf2.codes import PARADIGMS
 from advisor.formats.otf2.id_lookup import IdLookup
-from advisor.formats.otf2.reading import EventReader
+from advisor.formats.otf2.reading import EventReader, RecordedEvents
 from advisor.model.errors import InputError
 from advisor.model.records import DEVICES_UNSEEN, Note
 from advisor.trace.devices import naming
 from advisor.trace.devices.builder import DeviceTraceBuilder
-from advisor.trace.devices.events import CallRole
+from advisor.trace.devices.events import CallRole, DeviceTrace
 from advisor.trace.events import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from advisor.formats.otf2.definitions import Definitions
-    from advisor.formats.otf2.reading import RecordedEvents
-    from advisor.trace.devices.events import DeviceTrace
 
 _STREAM: Final = 2  # the type of locations that are streams of accelerators
 _OF_DEVICES: Final = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.extension.hookspecs import hookimpl
@@ -12,8 +13,6 @@ from advisor.support import compiling
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.formats.otf2.definitions import Definitions
     from advisor.model.records import Profile
     from advisor.trace.events import Trace

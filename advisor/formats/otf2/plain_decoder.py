@@ -13,13 +13,11 @@ import numpy.typing as npt
 
 from advisor.formats.otf2 import layout, rows
 from advisor.formats.otf2.chunks import END_OF_CHUNK, END_OF_FILE
-from advisor.formats.otf2.cursor import LONG, UNDEFINED
+from advisor.formats.otf2.cursor import LONG, UNDEFINED, Order
 from advisor.formats.otf2.layout import FieldTarget, ReferenceKind
-from advisor.formats.otf2.rows import DecodedChunk, DecodingError
+from advisor.formats.otf2.rows import ChunkBytes, DecodedChunk, DecodingContext, DecodingError, EventRows
 
 if TYPE_CHECKING:
-    from advisor.formats.otf2.cursor import Order
-    from advisor.formats.otf2.rows import ChunkBytes, DecodingContext, EventRows
     from advisor.model.records import IntArray
 
 _ALL_64 = np.uint64(0xFFFFFFFFFFFFFFFF)

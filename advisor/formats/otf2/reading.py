@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from advisor.formats.otf2 import archive
 from advisor.formats.otf2.chunks import EventChunk, find_chunks, split_definition_records
 from advisor.formats.otf2.clock_correction import ClockCorrection
 from advisor.formats.otf2.columns import TraceColumns
-from advisor.formats.otf2.cursor import read_file
+from advisor.formats.otf2.cursor import Cursor, read_file
 from advisor.formats.otf2.decoding import DecodingTask, decode_chunks
-from advisor.formats.otf2.rows import DecodingContext, make_counts, make_rows
+from advisor.formats.otf2.rows import DecodingContext, EventRows, make_counts, make_rows
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from advisor.formats.otf2.anchor import Otf2Anchor
-    from advisor.formats.otf2.cursor import Cursor
     from advisor.formats.otf2.id_lookup import IdLookup
-    from advisor.formats.otf2.rows import EventRows
     from advisor.model.records import IntArray
 
 #: What an id map is about, as OTF2 numbers it.

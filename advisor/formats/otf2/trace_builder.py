@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
-from pathlib import PurePath
+from collections.abc import Iterable
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.formats.otf2 import archive, cluster_reading, definition_contents, eztrace
 from advisor.formats.otf2.anchor import read_anchor
-from advisor.formats.otf2.communicators import find_candidates, select_communicators
+from advisor.formats.otf2.communicators import Communicators, find_candidates, select_communicators
 from advisor.formats.otf2.devices import note_unseen_devices
 from advisor.formats.otf2.id_lookup import IdLookup
 from advisor.formats.otf2.notes import ArchiveFlaws, build_notes
@@ -23,11 +24,7 @@ from advisor.trace.events import RECEIVES, SENDS, Role, Trace, TraceRegion, are_
 from advisor.trace.meetings import meet_in_calls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
     from advisor.formats.otf2.columns import TraceColumns
-    from advisor.formats.otf2.communicators import Communicators
     from advisor.formats.otf2.definitions import Definitions
 
 #: Endings of source files; headers are left out, since C++ includes those of C.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,8 +13,6 @@ from advisor.formats.number_lines import LONGEST_LINE, convert_read_errors
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import numpy.typing as npt
 
     from advisor.model.records import IntArray

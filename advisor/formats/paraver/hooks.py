@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
@@ -10,8 +11,6 @@ from advisor.formats.plain_text import read_head
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.model.records import Profile
     from advisor.trace.events import Trace
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,8 +10,6 @@ import numpy as np
 from advisor.trace.events import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.formats.number_lines import Columns
     from advisor.formats.paraver.call_pairing import MessageEnds
     from advisor.model.records import IntArray

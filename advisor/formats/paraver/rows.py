@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from advisor.formats.number_lines import Columns, GrowingColumns
+from advisor.formats.number_lines import Columns, GrowingColumns, NumberLines
 from advisor.formats.paraver import catalogue
 from advisor.model.errors import InputError
 from advisor.trace.events import Kind
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from advisor.formats.number_lines import NumberLines
     from advisor.formats.paraver.catalogue import EventCatalogue
     from advisor.formats.paraver.header import TraceHeader
     from advisor.model.records import IntArray

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,9 +18,6 @@ from advisor.trace import spool
 from advisor.trace.events import COLUMNS, Kind, Location, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     import numpy.typing as npt
 
     from advisor.formats.number_lines import Columns

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from advisor.analysis.quality import HIDDEN
 from advisor.formats.perf.events import is_clock
-from advisor.formats.perf.processes import count_samples
-from advisor.formats.perf.sites import MPI_LIBRARY
+from advisor.formats.perf.processes import ProgramThreads, count_samples
+from advisor.formats.perf.sites import MPI_LIBRARY, CodeRegion
 from advisor.model.lists import join_names
-from advisor.model.records import Note
+from advisor.model.records import FloatArray, Note
 from advisor.model.units import format_count, format_seconds, format_share
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from advisor.formats.perf.processes import ProgramThreads
     from advisor.formats.perf.samples import PerfScript
-    from advisor.formats.perf.sites import CodeRegion
-    from advisor.model.records import FloatArray
 
 PENALTIES: Final = {
     "sampled": 0.05,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -12,8 +13,6 @@ from advisor.model.records import Processor
 from advisor.support.managed_runtimes import find_language, is_of_runtime
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.formats.perf.samples import PerfScript, SampledThread
 
 #: A thread with less than this share of the samples of its process's busiest thread only helps, and so does one with

@@ -6,14 +6,12 @@ import re
 import zlib
 from array import array
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.formats.number_lines import open_maybe_packed
 from advisor.formats.perf.lines import LOST, RECORD, SAMPLE, TIMED_SAMPLE, StackFrame, parse_frame
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 #: A place in the source below its frame, which perf prints where asked to.
 _SOURCE: Final = re.compile(rb"  (\S*:\d+|\S+\[[0-9a-f]+\])\s*")

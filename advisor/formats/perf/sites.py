@@ -8,6 +8,7 @@ of MPI tells that there is communication, but not in which call.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -20,8 +21,6 @@ from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.formats.perf.lines import StackFrame
 
 #: Communication of which the call is not known.

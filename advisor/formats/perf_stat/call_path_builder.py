@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -20,9 +21,6 @@ from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
     from advisor.formats.perf_stat.table import CountRow, CountTable
 
 _SECONDS: Final = {"msec": 1e-3, "ns": 1e-9, "us": 1e-6, "s": 1.0, "sec": 1.0}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.extension.hookspecs import hookimpl
 from advisor.formats.call_path_reader import make_reader
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.trace.callpaths.records import CallPaths
 
 

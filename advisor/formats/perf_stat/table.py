@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.model.errors import InputError
 from advisor.support.limited_files import read_limited
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _LIMIT: Final = 64 << 20
 _UNKNOWN: Final = ("<not supported>", "<not counted>")

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.formats.perf_stat.table import CountRow, CountTable
-from advisor.formats.plain_text import read_plain_text
+from advisor.formats.plain_text import PlainText, read_plain_text
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from advisor.formats.plain_text import PlainText
 
 TITLE: Final = "Performance counter stats for "
 _TITLE: Final = re.compile(rf"\s*{TITLE}(?:'(.*)'|(.*?))(?: \((\d+) runs\))?:\s*$")

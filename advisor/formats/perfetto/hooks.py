@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
 from advisor.formats.protobuf_wire import WireError, iterate_fields, read_varint
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.model.records import Profile
 
 _SUFFIXES: Final = (".pftrace", ".perfetto-trace", ".proto")

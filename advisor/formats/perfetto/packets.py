@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import mmap
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 from advisor.formats.protobuf_wire import WireError, iterate_fields, read_varint, to_bytes, to_text, to_whole
 from advisor.model.errors import InputError
 from advisor.trace.devices import naming
 from advisor.trace.devices.builder import DeviceTraceBuilder
-from advisor.trace.devices.events import Activity, CallRole
+from advisor.trace.devices.events import Activity, CallRole, DeviceTrace
 from advisor.trace.devices.iterations import find_iterations
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from advisor.trace.devices.events import DeviceTrace
 
 #: Fields of a packet.
 _TIME, _SEQUENCE, _EVENT, _INTERNED, _FLAGS, _DEFAULTS, _TRACK = 8, 10, 11, 12, 13, 59, 60

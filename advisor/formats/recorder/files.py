@@ -9,6 +9,8 @@ numbers for each call, when it began and ended behind the begin of the one befor
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -17,9 +19,6 @@ from advisor.model.errors import InputError
 from advisor.support.limited_files import read_limited
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     import numpy.typing as npt
 
 #: Versions whose files are read; signatures have a rank and a count from 2.4 on.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,14 +15,11 @@ from advisor.formats.rank_files import note_lengths
 from advisor.formats.recorder import files
 from advisor.formats.recorder.functions import Access, describe_call
 from advisor.model.errors import InputError
-from advisor.model.records import Note, Processor
+from advisor.model.records import FloatArray, IntArray, Note, Processor, Profile
 from advisor.model.units import format_seconds
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.formats.recorder.files import Signature, TraceHeader
-    from advisor.model.records import FloatArray, IntArray, Profile
 
 #: The folder's name: host, user, program, process and time of day.
 _FOLDER: Final = re.compile(r"(?P<host>[^-]+)-(?P<user>[^-]+)-(?P<program>.+)-\d+-\d{6}\.\d{3}$")

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.formats.recording.naming import RegionTable
-from advisor.formats.recording.recorded_threads import map_processors
+from advisor.formats.recording.recorded_threads import RecordedThread, map_processors
 
 if TYPE_CHECKING:
     from advisor.formats.recording.contents import Recording
-    from advisor.formats.recording.recorded_threads import RecordedThread
     from advisor.model.records import IntArray, Profile
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.formats.recording.hand_overs import count_hand_overs
-from advisor.formats.recording.naming import BLOCKED, NO_CORE, ROOT, TEAM, THREAD
-from advisor.formats.recording.recorded_threads import ENDS, STARTS, calls_of, teams_of
-from advisor.formats.recording.tasks import nest_tasks, split_waits
+from advisor.formats.recording.naming import BLOCKED, NO_CORE, ROOT, TEAM, THREAD, RegionTable
+from advisor.formats.recording.recorded_threads import ENDS, STARTS, RecordedThread, calls_of, teams_of
+from advisor.formats.recording.tasks import TaskNesting, nest_tasks, split_waits
 from advisor.trace.events import COLUMNS, GOES_ON, Kind
 from advisor.trace.recordings.layout import CALL, FORK, JOIN, MESSAGE, STATE
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     from advisor.formats.recording.communicators import Communicators
     from advisor.formats.recording.contents import Recording
-    from advisor.formats.recording.naming import RegionTable
-    from advisor.formats.recording.recorded_threads import RecordedThread
-    from advisor.formats.recording.tasks import TaskNesting
 
     Columns = dict[str, npt.NDArray[Any]]
 

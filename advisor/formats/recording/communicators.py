@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from advisor.trace.events import Kind
-from advisor.trace.recordings.processes import compact_members
+from advisor.trace.recordings.processes import Members, Process, compact_members
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.formats.recording.recorded_threads import RecordedThread
-    from advisor.trace.recordings.processes import Members, Process
 
 
 class Communicators:

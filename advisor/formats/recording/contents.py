@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,18 +15,14 @@ from advisor.formats.recording.slots import assign_slots
 from advisor.formats.recording.workers import add_brief_workers, end_killed_workers, find_child_ends
 from advisor.formats.recording.worlds import split_worlds
 from advisor.model.errors import InputError
-from advisor.trace.recordings.command import read_command
+from advisor.trace.recordings.command import RunCommand, read_command
 from advisor.trace.recordings.families import Family, find_workers, gather_families, read_processes
 from advisor.trace.recordings.layout import FOLDED, RECORD, map_records, map_registers, map_samples
 from advisor.trace.recordings.places import Places, read_places
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     import numpy.typing as npt
 
-    from advisor.trace.recordings.command import RunCommand
     from advisor.trace.recordings.processes import Process, ThreadSpan
 
 

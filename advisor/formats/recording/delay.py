@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -9,21 +10,17 @@ import numpy as np
 
 from advisor.analysis.disturbance import IO_DELAY, LONGEST_DELAY, QUEUE_DELAY, TAKEN, describe_disturbance, taken_share
 from advisor.formats.recording.formatted_io import list_readings
-from advisor.formats.recording.recorded_threads import map_processors
-from advisor.model.records import OTHER_PROGRAMS, Note
+from advisor.formats.recording.recorded_threads import RecordedThread, map_processors
+from advisor.model.records import OTHER_PROGRAMS, FloatArray, Note, Phase, Profile
 from advisor.model.units import format_share
 from advisor.trace.events import Role
 from advisor.trace.recordings.layout import CALL, STATE
 from advisor.trace.regions import NO_CORE_NAME, classify_region
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from advisor.formats.recording.contents import Recording
-    from advisor.formats.recording.recorded_threads import RecordedThread
-    from advisor.model.records import FloatArray, Phase, Profile
     from advisor.trace.recordings.processes import Process
 
 #: Share of the threads' time without a core, from which on the seconds are doubtful.

@@ -9,14 +9,13 @@ import numpy as np
 
 from advisor.analysis.formatted_io import TEXT_SECONDS
 from advisor.formats.recording.call_rows import CallRows
-from advisor.formats.recording.recorded_threads import calls_of
+from advisor.formats.recording.recorded_threads import RecordedThread, calls_of
 from advisor.trace.recordings.layout import CALL, STATE
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.formats.recording.contents import Recording
-    from advisor.formats.recording.recorded_threads import RecordedThread
     from advisor.model.records import FloatArray, Profile
 
 _FORMATTED: Final = re.compile(r"_*(?:isoc\d+_)?v?f?(?:print|scan)f(?:_chk)?")

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.recording.recorded_threads import WAITS_FOR_CHILDREN, count_calls
+from advisor.formats.recording.recorded_threads import WAITS_FOR_CHILDREN, RecordedThread, count_calls
 
 if TYPE_CHECKING:
-    from advisor.formats.recording.recorded_threads import RecordedThread
     from advisor.model.records import IntArray
 
 #: Calls that move bytes between processes, calls that look whether there are any, and what says nothing of either.

@@ -6,20 +6,16 @@ progress of messages). Counted as processors, such threads turn a serial program
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from advisor.formats.recording.recorded_threads import teams_of
+from advisor.formats.recording.recorded_threads import RecordedThread, teams_of
 from advisor.trace.events import Role
 from advisor.trace.recordings.layout import CALL, PYTHON_BIT
 from advisor.trace.regions import classify_region
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from advisor.formats.recording.recorded_threads import RecordedThread
 
 #: A thread that uses less of the CPU time of its process's busiest one works for nobody, …
 LEAST_USED: Final = 0.01

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.analysis.proven_imbalance import ACQUISITIONS, CRITICAL_SECONDS, RECORDING_SECONDS
 from advisor.formats.recording.call_rows import CallRows
-from advisor.formats.recording.recorded_threads import calls_of, count_calls
-from advisor.model.records import Note
+from advisor.formats.recording.recorded_threads import RecordedThread, calls_of, count_calls
+from advisor.model.records import FloatArray, IntArray, Note, Profile
 from advisor.model.units import format_seconds
 from advisor.trace.recordings.layout import COUNTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.formats.recording.contents import Recording
-    from advisor.formats.recording.recorded_threads import RecordedThread
-    from advisor.model.records import FloatArray, IntArray, Profile
     from advisor.trace.recordings.processes import Prices
 
 #: Calls that take a lock, of which each place has one: the lock of a critical section or of atomic updates.

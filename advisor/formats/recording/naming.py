@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -13,8 +13,6 @@ from advisor.trace.recordings.layout import ADDRESS_MASK, PYTHON_BIT
 from advisor.trace.regions import BLOCKED_NAME, NO_CORE_NAME, classify_region
 
 if TYPE_CHECKING:
-    from typing import Any
-
     import numpy.typing as npt
 
     from advisor.trace.recordings.places import CodePlace, Places

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
 
@@ -16,8 +17,6 @@ from advisor.trace.recordings.families import name_program
 from advisor.trace.recordings.layout import STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.formats.recording.contents import Recording
     from advisor.formats.recording.recorded_threads import RecordedThread
     from advisor.trace.recordings.processes import Process

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from advisor.support.copied_objects import COPYING, LOOKING_UP, REBUILDING
 from advisor.support.system_sources import is_system_source
 from advisor.trace.recordings.places import CodePlace
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 #: What a standard library calls in its copy constructors, when these are inlined.
 _COPIES: Final = frozenset({"_M_copy", "_M_clone_node"})

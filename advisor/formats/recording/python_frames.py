@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
@@ -15,8 +16,6 @@ from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
 from advisor.trace.recordings.layout import PYTHON_BIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from advisor.formats.recording.contents import Recording
     from advisor.formats.recording.recorded_threads import RecordedThread
     from advisor.model.records import FloatArray

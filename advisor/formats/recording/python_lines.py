@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections import defaultdict
+from collections.abc import Mapping
 from enum import Flag, auto
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from advisor.model.errors import InputError
 from advisor.support.limited_files import read_limited
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 #: Larger files are no source that somebody wrote.
 _MOST_B: Final = 1 << 21

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -13,8 +14,6 @@ from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
 from advisor.trace.recordings.layout import PYTHON_BIT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy.typing as npt
 
     from advisor.formats.recording.contents import Recording

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,8 +15,6 @@ from advisor.trace.counts import ANSWER_SECONDS
 from advisor.trace.recordings.layout import PYTHON_BIT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.formats.recording.contents import Recording
     from advisor.model.records import FloatArray, Profile
 

@@ -6,23 +6,19 @@ whose first thread creates two and waits: one of them takes its place, as it doe
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from advisor.formats.recording.naming import ROOT, TEAM, THREAD
-from advisor.formats.recording.recorded_threads import ENDS, STARTS, calls_of, teams_of
+from advisor.formats.recording.recorded_threads import ENDS, STARTS, RecordedThread, calls_of, teams_of
 from advisor.trace.events import COLUMNS, Kind
 from advisor.trace.recordings.layout import STATE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
     import numpy.typing as npt
-
-    from advisor.formats.recording.recorded_threads import RecordedThread
 
     Columns = dict[str, npt.NDArray[Any]]
 

@@ -8,24 +8,21 @@ its part of it, which ends behind the last one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from advisor.formats.recording.naming import RegionTable, idle_region
-from advisor.formats.recording.recorded_threads import calls_of, map_processors
-from advisor.model.records import Region
+from advisor.formats.recording.recorded_threads import RecordedThread, calls_of, map_processors
+from advisor.model.records import FloatArray, IntArray, Profile, Region
 from advisor.trace.recordings.layout import FORK, JOIN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     import numpy.typing as npt
 
     from advisor.formats.recording.contents import Recording
-    from advisor.formats.recording.recorded_threads import RecordedThread
-    from advisor.model.records import FloatArray, IntArray, Profile
 
 #: Calls in which a thread may run tasks.
 _WAITS: Final = ("omp_barrier", "omp_implicit_barrier", "omp_taskwait", "omp_task_create", "omp_taskloop")

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from advisor.formats.recording.recorded_threads import WAITS_FOR_CHILDREN, RecordedThread, calls_of
-from advisor.trace.recordings.processes import ThreadSpan
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from advisor.trace.recordings.processes import Process
+from advisor.trace.recordings.processes import Process, ThreadSpan
 
 #: Signals that end a process which went wrong: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGKILL, SIGSEGV, SIGSYS.
 _CRASHES: Final = frozenset({4, 5, 6, 7, 8, 9, 11, 31})

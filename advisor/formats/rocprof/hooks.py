@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
 from advisor.formats.plain_text import read_head
 from advisor.model.errors import InputError
-from advisor.model.records import Note
+from advisor.model.records import Note, Profile
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from advisor.model.records import Profile
     from advisor.trace.devices.events import DeviceTrace
 
 #: One process writes several tables with names that begin alike.

@@ -10,12 +10,10 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
+from pathlib import Path
+from typing import Final
 
 _ENDS: Final = 64 << 10
 _COMMUNICATES: Final = re.compile(rb"nccl|rccl", re.IGNORECASE)

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import json
 import zlib
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
 
 from advisor.formats.number_lines import open_maybe_packed
 from advisor.formats.rocprof.grids import compute_groups_per_unit
 from advisor.model.errors import InputError
 from advisor.trace.devices import naming
 from advisor.trace.devices.builder import DeviceTraceBuilder
-from advisor.trace.devices.events import Activity, CallRole
+from advisor.trace.devices.events import Activity, CallRole, DeviceTrace
 from advisor.trace.devices.iterations import find_iterations
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from advisor.trace.devices.events import DeviceTrace
 
 _LARGEST: Final = 4 << 30
 

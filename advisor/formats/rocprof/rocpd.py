@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import Any, Final
 
 from advisor.formats.rocprof.grids import compute_groups_per_unit
 from advisor.formats.sqlite_files import open_database
 from advisor.model.errors import InputError
 from advisor.trace.devices import naming
 from advisor.trace.devices.builder import DeviceTraceBuilder
-from advisor.trace.devices.events import Activity, CallRole
+from advisor.trace.devices.events import Activity, CallRole, DeviceTrace
 from advisor.trace.devices.iterations import find_iterations
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from advisor.trace.devices.events import DeviceTrace
 
 KERNELS: Final = "rocpd_kernel_dispatch"
 #: Numbers by which a kernel may name the call that launched it, in the order in which versions of the schema used them.

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
 
 from advisor.model.errors import InputError
 from advisor.trace.devices import naming
 from advisor.trace.devices.builder import DeviceTraceBuilder
-from advisor.trace.devices.events import Activity, CallRole
+from advisor.trace.devices.events import Activity, CallRole, DeviceTrace
 from advisor.trace.devices.iterations import find_iterations
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from advisor.trace.devices.events import DeviceTrace
 
 #: Columns of whole numbers, and what none of them reaches.
 _NUMBERS: Final = ("Start_Timestamp", "End_Timestamp", "Correlation_Id")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,9 +16,6 @@ from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from advisor.model.job_account import JobAccount
 
 _MOST_CORES: Final = 1 << 20

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from advisor.formats.talp.division import divide_regions
+from advisor.formats.talp.division import RegionDivision, divide_regions
 from advisor.formats.talp.notes import build_notes
 from advisor.formats.talp.rank_sums import spread_means
-from advisor.formats.talp.recording import VALUES
-from advisor.model.records import Processor
+from advisor.formats.talp.recording import VALUES, TalpRecording
+from advisor.model.records import FloatArray, Processor
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from advisor.formats.talp.division import RegionDivision
-    from advisor.formats.talp.recording import TalpRecording
-    from advisor.model.records import FloatArray
 
 #: Time that is not useful: its names in TALP, the node's name and role, and what counts how often it came to that.
 _LOST: Final = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -9,8 +10,6 @@ import numpy as np
 from advisor.formats.talp.division import WHOLE
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.formats.talp.recording import RegionTotals, TalpRecording
     from advisor.model.records import FloatArray
 

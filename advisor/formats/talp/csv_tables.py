@@ -5,8 +5,10 @@ from __future__ import annotations
 import csv
 import io
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.formats.talp.recording import (
     ALWAYS,
@@ -18,10 +20,6 @@ from advisor.formats.talp.recording import (
 )
 from advisor.model.errors import InputError
 from advisor.support.limited_files import read_limited
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 LIMIT: Final = 128 << 20  # bytes
 SUMS: Final = "name,numCpus,"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.talp.recording import (
@@ -16,9 +18,6 @@ from advisor.formats.talp.recording import (
 from advisor.support import strict_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
     from advisor.support.strict_json import JsonNode
 
 LIMIT: Final = 128 << 20  # bytes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -11,8 +12,6 @@ from advisor.model.records import Note
 from advisor.model.units import format_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.formats.talp.division import RegionDivision
     from advisor.formats.talp.recording import TalpRecording
 

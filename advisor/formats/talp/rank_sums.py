@@ -7,24 +7,21 @@ least MPI time of a process, which was outside MPI for the rest of the run.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.analysis.quality import RECORD_DEVICES
-from advisor.formats.talp.recording import TIMES, VALUES, RankSums, TalpRecording
+from advisor.formats.talp.recording import TIMES, VALUES, RankSums, RegionTotals, TalpRecording
 from advisor.model.errors import InputError
-from advisor.model.records import DEVICES_UNSEEN, RANKS_ADDED_UP, Note, Processor
+from advisor.model.records import DEVICES_UNSEEN, RANKS_ADDED_UP, FloatArray, Note, Processor
 from advisor.model.units import format_seconds
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from advisor.formats.talp.recording import RegionTotals
-    from advisor.model.records import FloatArray
     from advisor.trace.callpaths.records import CallPaths
 
 #: Useful time and MPI time of the process that computes most, and the least MPI time: means over its CPUs.

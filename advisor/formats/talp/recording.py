@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,9 +12,6 @@ import numpy as np
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from pathlib import Path
-
     from advisor.model.records import FloatArray
 
 #: What is kept of a region on one rank, by TALP's names: times in nanoseconds, and counts.

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.formats.talp.recording import ProcessRegion, RegionTotals, TalpRecording, tabulate_processes
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 LIMIT: Final = 512 << 20  # bytes; what the program prints stands in the same file
 PROCESSES: Final = "Monitoring Region Summary"

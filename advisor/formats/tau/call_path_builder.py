@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -15,15 +17,9 @@ from advisor.formats.tau.run_files import TauRun, read_run
 from advisor.formats.tau.sheet import CALLS, EXCL
 from advisor.formats.tau.table import MetricTable, select_names
 from advisor.formats.tau.tree import CallTree, build_tree
-from advisor.model.records import Processor
+from advisor.model.records import FloatArray, IntArray, Note, Processor
 from advisor.trace.callpaths.records import CallPaths
 from advisor.trace.events import Role
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from advisor.model.records import FloatArray, IntArray, Note
 
 #: All times are in microseconds.
 MICROSECOND: Final = 1e-6

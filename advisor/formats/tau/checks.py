@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.formats.tau.function_names import is_sampling
-from advisor.formats.tau.sheet import CALLS, EXCL, INCL, SUBRS
-from advisor.formats.tau.table import SEPARATOR
+from advisor.formats.tau.sheet import CALLS, EXCL, INCL, SUBRS, ProfileSheet, UserEvent
+from advisor.formats.tau.table import SEPARATOR, MetricTable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import numpy.typing as npt
 
-    from advisor.formats.tau.sheet import ProfileSheet, UserEvent
-    from advisor.formats.tau.table import MetricTable
     from advisor.formats.tau.tree import CallTree
     from advisor.model.records import FloatArray
 

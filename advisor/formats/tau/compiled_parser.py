@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from advisor.formats.tau.sheet import parse_by_line, parse_function
+from advisor.formats.tau.sheet import FunctionNames, SheetFrame, parse_by_line, parse_function
 from advisor.support.compiling import jit
 
 if TYPE_CHECKING:
-    from advisor.formats.tau.sheet import FunctionNames, SheetFrame
     from advisor.model.records import FloatArray, IntArray
 
 Octets = npt.NDArray[np.uint8]

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable
+from typing import Final
 
 from advisor.support.runtime_libraries import is_openmp_function
 from advisor.trace.callpaths.records import CallPathNode
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 #: TAU's own: the time outside all timers, main() as tau_exec wraps it, its barrier in front of collective calls.
 ROOT: Final = ".TAU application"

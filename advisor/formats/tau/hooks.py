@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.extension.hookspecs import hookimpl
@@ -9,8 +10,6 @@ from advisor.formats.call_path_reader import make_reader
 from advisor.formats.tau import layout
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.trace.callpaths.records import CallPaths
 
 

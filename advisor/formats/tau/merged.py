@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.plain_text import read_content
@@ -17,9 +19,6 @@ from advisor.formats.tau.thread_records import ThreadRecords, join_lines, write_
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from advisor.formats.tau.layout import Place
     from advisor.formats.tau.sheet import SheetFrame
 

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from html import unescape
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from xml.etree.ElementTree import ParseError
 
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from advisor.formats.rank_files import Origin
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _LIMIT: Final = 1 << 20
 _BEGIN, _END = b"<metadata>", b"</metadata>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -12,8 +13,6 @@ from advisor.formats.tau.function_names import build_node, split_path
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.formats.tau.sheet import UserEvent
     from advisor.model.records import FloatArray
     from advisor.trace.callpaths.records import CallPathNode

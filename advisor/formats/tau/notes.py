@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from advisor.model.lists import join_clauses
 from advisor.model.records import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from advisor.formats.tau.run_files import TauRun
 
 _SHOWN: Final = 3

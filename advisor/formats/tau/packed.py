@@ -7,18 +7,16 @@ so that what is known of such a file, and what is doubted in it, is the same for
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.plain_text import read_content
-from advisor.formats.tau.layout import PACKED
+from advisor.formats.tau.layout import PACKED, Place
 from advisor.formats.tau.thread_records import ThreadRecords, join_lines, write_frames
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from advisor.formats.tau.layout import Place
     from advisor.formats.tau.sheet import SheetFrame
 
 #: The newest form that is understood, by the number that a file states for its oldest reader.

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.formats.tau.sheet import EXCL, INCL
+from advisor.formats.tau.sheet import EXCL, INCL, FunctionNames, ProfileSheet
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from advisor.formats.tau.sheet import FunctionNames, ProfileSheet
     from advisor.model.records import FloatArray, IntArray
 
 #: What is kept apart: functions, and functions times processors; what is beyond goes to its callee or to the rest.

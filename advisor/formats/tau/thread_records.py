@@ -5,17 +5,12 @@ So what is known of such a file, and what is doubted in it, is the same for all 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
 from xml.sax.saxutils import escape
 
-from advisor.formats.tau.sheet import find_frame
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from advisor.formats.tau.sheet import SheetFrame
+from advisor.formats.tau.sheet import SheetFrame, find_frame
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ its time: they divide it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,8 +17,6 @@ from advisor.formats.tau import function_names as naming
 from advisor.trace.callpaths.tree import WORKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from advisor.model.records import FloatArray, IntArray
     from advisor.trace.callpaths.records import CallPathNode
 

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
-from advisor.formats.timemory.document import CPU, WALL
+from advisor.formats.timemory.document import CPU, WALL, CallPath, Metric, Place
 from advisor.model.errors import InputError
-from advisor.model.records import Note, Processor
+from advisor.model.records import FloatArray, Note, Processor
 from advisor.model.units import format_seconds
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.regions import classify_region
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from advisor.formats.timemory.document import CallPath, Metric, Place
-    from advisor.model.records import FloatArray
 
 _MOST_CELLS: Final = 20_000_000
 #: ``name@file:line`` and what else a marker adds.

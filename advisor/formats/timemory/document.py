@@ -6,7 +6,9 @@ Both hold, for each metric and rank, what passed in each call path with everythi
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from advisor.formats.plain_text import read_content
@@ -14,9 +16,6 @@ from advisor.model.errors import InputError
 from advisor.support import strict_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from advisor.support.strict_json import JsonNode
 
 #: Metrics that are read, by timemory's names of them.

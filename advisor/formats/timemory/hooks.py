@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
 from advisor.formats.call_path_reader import make_reader
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.trace.callpaths.records import CallPaths
 
 #: The document holds ``timemory`` and in it metrics; its settings and metadata hold other things.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -9,8 +10,6 @@ from advisor.model.lists import join_names
 from advisor.model.records import Note
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.formats.timing_tables.table import TimingRow
 
 #: Times are printed with a few digits.

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
 from advisor.model.errors import InputError
-from advisor.model.records import DEVICES_UNSEEN
+from advisor.model.records import DEVICES_UNSEEN, Profile
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.formats.timing_tables.table import TimingTable
-    from advisor.model.records import Profile
     from advisor.trace.callpaths.records import CallPaths
 
 #: Less sure than of a file that is nothing else: a table stands somewhere in the output of a program.

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from advisor.trace.regions import OFF_CORE_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.model.records import Note
     from advisor.trace.events import Role
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -18,8 +19,6 @@ from advisor.model.records import Note
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from advisor.formats.plain_text import PlainText
     from advisor.formats.timing_tables.table_forms import TableForm
 

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from advisor.analysis.measures import COMMUNICATION_S, IDLE_S
-from advisor.model.records import RANKS_ADDED_UP
-
-if TYPE_CHECKING:
-    from advisor.model.records import FloatArray, Profile, Status
+from advisor.model.records import RANKS_ADDED_UP, FloatArray, Profile, Status
 
 _LIBRARY: Final = ("wait_s", "transfer_s", "sync_s")
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Final
 
 #: What is looked at: first a few bytes, and more where these may be right.
 _FIRST: Final = 64

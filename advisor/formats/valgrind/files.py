@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -12,10 +14,6 @@ from advisor.formats.valgrind.dump import CodePlace, HotLines, ValgrindDump
 from advisor.formats.valgrind.line_errors import MistakeError
 from advisor.formats.valgrind.scan import DumpScanner, LineError
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 #: What is read at a time, and how long what belongs together may be at most.
 _PIECE: Final = 4 << 20

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
@@ -21,8 +22,6 @@ from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from advisor.formats.valgrind.dump import CodePlace, ValgrindDump

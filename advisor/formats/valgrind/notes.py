@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.formats.valgrind import counts
-from advisor.formats.valgrind.functions import UNKNOWN
+from advisor.formats.valgrind.functions import UNKNOWN, FunctionList
 from advisor.model.lists import join_names
-from advisor.model.records import Note
+from advisor.model.records import FloatArray, Note
 from advisor.model.units import format_count, format_share
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from advisor.formats.valgrind.dump import ValgrindDump
-    from advisor.formats.valgrind.functions import FunctionList
     from advisor.formats.valgrind.processes import ProgramProcesses
-    from advisor.model.records import FloatArray
 
 PENALTIES: Final = {"totals disagree": 0.3, "order of ranks": 0.05, "functions folded": 0.1, "unknown events": 0.1}
 CACHES: Final = "valgrind --tool=callgrind --cache-sim=yes --branch-sim=yes ./PROGRAM"

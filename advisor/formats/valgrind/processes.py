@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
@@ -12,8 +13,6 @@ from advisor.model.errors import InputError
 from advisor.model.records import Processor
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.formats.valgrind.dump import ValgrindDump
 
 #: A thread that executes less than this share of the instructions of its process's busiest thread only helps.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -10,8 +11,6 @@ from advisor.formats.vtune.report_kinds import SUMMARY, split_rows
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from advisor.formats.plain_text import PlainText
 
 _ELAPSED: Final = "Elapsed Time"

@@ -6,21 +6,16 @@ in one gap.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
-from advisor.formats.vtune.summary import LAST
+from advisor.formats.vtune.summary import LAST, Summary
 from advisor.model.errors import InputError
-from advisor.model.records import WAITING_UNKNOWN, Note, Phase, Processor, Profile, Region
+from advisor.model.records import WAITING_UNKNOWN, FloatArray, Note, Phase, Processor, Profile, Region
 from advisor.model.units import format_seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from advisor.formats.vtune.summary import Summary
-    from advisor.model.records import FloatArray
 
 _MOST_THREADS: Final = 4096
 _OTHERS: Final = "other functions"

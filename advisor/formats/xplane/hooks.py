@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.model.records import Profile
 
 _SUFFIX: Final = ".xplane.pb"

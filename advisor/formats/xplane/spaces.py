@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
 
 from advisor.formats.protobuf_wire import WireError, iterate_fields, to_bytes, to_signed, to_text, to_whole
 from advisor.model.errors import InputError
 from advisor.trace.devices import naming
 from advisor.trace.devices.builder import DeviceTraceBuilder
-from advisor.trace.devices.events import Activity, CallRole
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
-    from advisor.trace.devices.events import DeviceTrace
+from advisor.trace.devices.events import Activity, CallRole, DeviceTrace
 
 _DEVICE: Final = re.compile(r"^/device:(?:GPU|TPU|CUSTOM):(\d+)")
 _HOST: Final = re.compile(r"^/host:CPU")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from advisor.model.gap_parts import describe_cause
-from advisor.model.records import WAITING_UNKNOWN
+from advisor.model.records import WAITING_UNKNOWN, Advice, Bound, Gap
 from advisor.output import numbers
 from advisor.output.clean import clean_text
 from advisor.output.explanation_text import select_parts
@@ -29,10 +30,7 @@ from advisor.output.wording import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.model.recommendations import HowTo, Recommendation
-    from advisor.model.records import Advice, Bound, Gap
     from advisor.model.reports import Picture
 
 #: Width of a bar's picture, in its own units, and the least width that can be seen.

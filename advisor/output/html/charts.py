@@ -7,12 +7,14 @@ import io
 import math
 import os
 import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.model.errors import AdvisorError, UsageError
-from advisor.model.reports import Bars, HeatMap, Picture
+from advisor.model.reports import Axis, Bars, HeatMap, Line, Picture, Series
 from advisor.output import numbers
 from advisor.output.clean import clean_text
 from advisor.support.atomic_write import atomic_write
@@ -20,14 +22,9 @@ from advisor.support.disk_cache import system_folder
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis as Drawn
     from matplotlib.figure import Figure
-
-    from advisor.model.reports import Axis, Line, Series
 
 #: Kinds of files that pictures are written into.
 FILE_KINDS: Final = ("png", "svg")
@@ -117,7 +114,12 @@ def _render_picture(part: Picture, theme: ChartTheme, kind: str, title: str = ""
         figure = Figure(figsize=_figure_size(part), layout="constrained")
         axes = figure.subplots()
         _style_axes(axes, theme)
-        _draw_part(part, figure, axes, theme)
+        if isinstance(part, HeatMap):
+            _draw_heat_map(part, figure, axes, theme)
+        elif isinstance(part, Bars):
+            _draw_bars(part, axes, theme)
+        else:
+            _draw_series(part, axes, theme)
         if title:
             axes.set_title(title, color=theme.ink, fontsize=10)
         stream = io.BytesIO()
@@ -131,15 +133,6 @@ def _figure_size(part: Picture) -> tuple[float, float]:
     if isinstance(part, HeatMap):
         return 8.0, min(1.6 + 0.22 * len(part.rows), 12.0)
     return 8.0, min(1.2 + 0.3 * len(part.bars), 12.0) if isinstance(part, Bars) else 3.6
-
-
-def _draw_part(part: Picture, figure: Figure, axes: Axes, theme: ChartTheme) -> None:
-    if isinstance(part, HeatMap):
-        _draw_heat_map(part, figure, axes, theme)
-    elif isinstance(part, Bars):
-        _draw_bars(part, axes, theme)
-    else:
-        _draw_series(part, axes, theme)
 
 
 def _style_axes(axes: Axes, theme: ChartTheme) -> None:

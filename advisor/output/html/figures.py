@@ -6,23 +6,17 @@ The timeline is a picture of paths, one for each kind of seconds; a script tells
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from advisor.model.reports import Bars, HeatMap, Picture, count_values
-from advisor.model.timeline import KINDS
+from advisor.model.reports import Bars, HeatMap, Line, Picture, count_values
+from advisor.model.timeline import KINDS, Timeline
 from advisor.output import numbers
 from advisor.output.html.charts import DARK, LIGHT, draw_picture
 from advisor.output.html.grids import Grid, build_grid, clean_and_shorten
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from advisor.model.reports import Line
-    from advisor.model.timeline import Timeline
-
 
 #: All pictures of a page together, as they stand in it.
 PICTURES_B: Final = 800_000

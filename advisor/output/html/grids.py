@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,8 +11,6 @@ from advisor.output.clean import clean_text
 from advisor.output.text_cells import shorten_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from advisor.model.records import Advice, Gap, Share
 
 #: Rows of each attribution; the JSON document has them all.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.model.units import format_count
@@ -11,8 +12,6 @@ from advisor.output.html import figures, templates
 from advisor.output.html.grids import clean_and_shorten
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.history.program_views import ProgramRuns, RunOverview
     from advisor.model.records import Advice
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
 
-from advisor.model.reports import Code, Picture, Table, Text
+from advisor.model.reports import Cell, Code, Picture, Report, Table, Text
 from advisor.output import numbers
 from advisor.output.clean import clean_text
 from advisor.output.html import figures, templates
 from advisor.output.html.grids import Grid, build_grid, clean_and_shorten
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from advisor.model.reports import Cell, Report
 
 #: Rows of a table; the JSON document has them all.
 _ROWS = 1_000

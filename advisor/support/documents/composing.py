@@ -6,17 +6,25 @@ So size and depth are checked before anything is constructed, and nothing of YAM
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import yaml
 
-from advisor.support.documents.nodes import Mapping, Mark, Refused, Scalar, Sequence, UnreadableError, to_printable
+from advisor.support.documents.nodes import (
+    Mapping,
+    Mark,
+    Node,
+    Parsed,
+    Refused,
+    Scalar,
+    Sequence,
+    UnreadableError,
+    to_printable,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.model.errors import Problem
-    from advisor.support.documents.nodes import Node, Parsed
 
 DEEPEST = 50  # collections inside one another
 _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x84\x86-\x9f]")
@@ -76,7 +84,9 @@ class _Composer:
     def _compose_node(self, event: yaml.Event, depth: int) -> Node:
         self._check_decoration(event)
         if isinstance(event, yaml.ScalarEvent):
-            return self._compose_scalar(event)
+            if bad := _UNWANTED.search(event.value):
+                self._refuse_event(event, f"the text contains the control character U+{ord(bad[0]):04X}")
+            return Scalar(self._make_mark(event), event.value, not event.style)
         if not isinstance(event, yaml.CollectionStartEvent):
             return Refused(self._make_mark(event))
         if depth >= DEEPEST:
@@ -99,11 +109,6 @@ class _Composer:
                 f"tag {to_printable(tag.replace('tag:yaml.org,2002:', '!!'))}: tags are not read, "
                 f"write the plain value",
             )
-
-    def _compose_scalar(self, event: yaml.ScalarEvent) -> Scalar:
-        if bad := _UNWANTED.search(event.value):
-            self._refuse_event(event, f"the text contains the control character U+{ord(bad[0]):04X}")
-        return Scalar(self._make_mark(event), event.value, not event.style)
 
     def _compose_sequence(self, start: yaml.Event, depth: int) -> Sequence:
         items = []

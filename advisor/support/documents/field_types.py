@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Mapping as AbstractMapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Generic,
     Literal,
@@ -23,9 +23,6 @@ from typing import (
 from advisor.model.units import Dimension, parse_with_dimension
 from advisor.support.documents import scalars
 from advisor.support.documents.nodes import Mapping, Mark, Scalar, Sequence
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 T = TypeVar("T")
 _NAMES: dict[object, str] = {

@@ -19,13 +19,16 @@ the place of its field.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from types import GenericAlias, NoneType
-from typing import TYPE_CHECKING, TypeVar, cast, get_args, get_origin
+from typing import TypeVar, cast, get_args, get_origin
 
-from advisor.model.errors import DocumentError
+from advisor.model.errors import DocumentError, Problem
 from advisor.support.documents import scalars, yaml_nodes
 from advisor.support.documents.field_types import (
     Marked,
+    RecordField,
     describe_expectation,
     fields_of,
     inner_type,
@@ -37,17 +40,8 @@ from advisor.support.documents.field_types import (
     parse_scalar,
     union_members,
 )
-from advisor.support.documents.nodes import Mapping, Refused, Scalar, Sequence, to_printable
+from advisor.support.documents.nodes import Mapping, Node, Parsed, Refused, Scalar, Sequence, to_printable
 from advisor.support.documents.scalars import suggest_word
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
-    from advisor.model.errors import Problem
-    from advisor.support.documents.field_types import RecordField
-    from advisor.support.documents.nodes import Node, Parsed
-
 
 T = TypeVar("T")
 
@@ -176,11 +170,8 @@ class _NodeReader:
         self._note_missing(node, [field.key for field in missing if field.key not in meant], key)
         if meant or missing or any(value is _FAILED for value in values.values()):
             return _FAILED
-        return self._construct_record(node, record, values | dict.fromkeys(mark_names(record), node.mark))
-
-    def _construct_record(self, node: Mapping, record: type, values: dict[str, object]) -> object:
         try:
-            return record(**values)
+            return record(**values | dict.fromkeys(mark_names(record), node.mark))
         except FieldErrors as errors:
             for path, message in errors.problems:
                 self._note_problem(_find_node(node, path), to_printable(message, 300))

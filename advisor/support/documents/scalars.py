@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 from advisor.support.documents.nodes import to_printable
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 _WHOLE = re.compile(r"[+-]?(?:0|[1-9][0-9]*(?:_[0-9]+)*)(?:[eE]\+?[0-9]{1,2})?")
 _NUMBER = re.compile(r"[+-]?(?:(?:0|[1-9][0-9]*(?:_[0-9]+)*)(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")

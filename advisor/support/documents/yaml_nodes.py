@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import IO, TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO
 
-from advisor.support.documents.nodes import Mark, UnreadableError, to_printable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from advisor.support.documents.nodes import Parsed
+from advisor.support.documents.nodes import Mark, Parsed, UnreadableError, to_printable
 
 LARGEST = 1_000_000  # bytes of a document
 #: Compiled when a file is read, as that takes longer than all else here.

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.records import CAUSE_CATEGORIES, Causes
-from advisor.trace.callpaths.splitting import compute_size_classes
+from advisor.model.records import CAUSE_CATEGORIES, Causes, FloatArray, IntArray
+from advisor.trace.callpaths.splitting import LibraryCall, compute_size_classes
 from advisor.trace.causes import NAMED_KINDS
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from advisor.model.records import FloatArray, IntArray
     from advisor.trace.callpaths.records import CallPaths
     from advisor.trace.callpaths.rows import RegionRows
-    from advisor.trace.callpaths.splitting import LibraryCall
     from advisor.trace.callpaths.tree import CutTree
 
 _MOST_UNNAMED: Final = 0.5

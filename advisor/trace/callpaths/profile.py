@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.model.errors import InputError
-from advisor.model.records import Phase, Profile, Region
+from advisor.model.records import FloatArray, Phase, Profile, Region, Status
 from advisor.trace.callpaths import splitting, tree
 from advisor.trace.callpaths.causes import collect_causes
 from advisor.trace.callpaths.rows import RegionRows, build_rows
@@ -16,12 +18,8 @@ from advisor.trace.events import Role
 from advisor.trace.regions import is_process_wait
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     import numpy.typing as npt
 
-    from advisor.model.records import FloatArray, Status
     from advisor.trace.callpaths.records import CallPaths
     from advisor.trace.callpaths.splitting import LibraryCall
     from advisor.trace.callpaths.tree import CutTree

@@ -95,7 +95,8 @@ def _least_call_seconds(paths: CallPaths, tree: CutTree, nodes: list[int]) -> di
     calls all processors are taken to have called equally often.
     """
     shortest: dict[tuple[str, int], float] = {}
-    groups = {n: (paths.nodes[n].name, _node_size_class(paths, tree, n)) for n in nodes}
+    # the bit length of the mean bytes of a call of ``node`` over all processors, -1 where it is not known
+    groups = {n: (paths.nodes[n].name, int(compute_size_classes(paths, tree, np.array([n]))[0])) for n in nodes}
     visits = {n: _count_visits(tree, n) for n in nodes}
     for n, group in groups.items():
         here = _shortest_call_seconds(paths, tree, n, visits[n])
@@ -118,11 +119,6 @@ def _count_visits(tree: CutTree, node: int) -> FloatArray:
         return (seconds > 0).astype(np.float64)
     counted: FloatArray = tree.visits[node]
     return counted
-
-
-def _node_size_class(paths: CallPaths, tree: CutTree, node: int) -> int:
-    """Return the bit length of the mean bytes of a call of ``node`` over all processors, -1 where it is not known."""
-    return int(compute_size_classes(paths, tree, np.array([node]))[0])
 
 
 def compute_size_classes(paths: CallPaths, tree: CutTree, nodes: IntArray) -> IntArray:

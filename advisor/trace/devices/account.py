@@ -6,22 +6,20 @@ device's levels add up to the run.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.support.grouping import sum_by_group
-from advisor.trace.devices.events import Activity, CallRole
+from advisor.trace.devices.events import Activity, CallRole, DeviceTrace
 from advisor.trace.devices.host_work import HostView
 from advisor.trace.devices.intervals import Intervals, merge_intervals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.model.records import BoolArray, FloatArray, IntArray
     from advisor.trace.devices.collectives import MatchedOperations
-    from advisor.trace.devices.events import DeviceTrace
 
 #: The levels in their order: what the seconds of a piece belong to.
 LEVELS: Final = (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -22,9 +24,6 @@ from advisor.trace.devices.events import (
 from advisor.trace.devices.naming import find_direction, find_paradigms, is_pageable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from advisor.model.records import FloatArray, IntArray, Note
 
 _ACTIVITY_COLUMNS = (

@@ -5,6 +5,7 @@ Each function here is one change; ``compute_gain`` times the graph that it makes
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -12,19 +13,15 @@ import numpy as np
 
 from advisor.model.devices import DeviceGain
 from advisor.trace.devices.account import HOST_STRETCH_S
-from advisor.trace.devices.events import Activity, CallRole, Direction
+from advisor.trace.devices.events import Activity, CallRole, DeviceTrace, Direction
 from advisor.trace.devices.facts import SMALL_MESSAGE_B, find_plain_products, find_simple_kernels
 from advisor.trace.devices.kernel_facts import FULL_PPM, find_fusible
 from advisor.trace.devices.naming import find_named_calls, match_names
 from advisor.trace.devices.operator_facts import UPDATES, find_element_reads, find_value_copies
-from advisor.trace.devices.run_graph import overlap_with_data
+from advisor.trace.devices.run_graph import RunGraph, overlap_with_data
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from advisor.model.records import BoolArray, FloatArray, IntArray
-    from advisor.trace.devices.events import DeviceTrace
-    from advisor.trace.devices.run_graph import RunGraph
 
     Compute = Callable[[RunGraph], float]
 

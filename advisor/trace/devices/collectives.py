@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from advisor.trace.devices.events import Activity, invert_order
+from advisor.trace.devices.events import Activity, DeviceTrace, invert_order
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.devices.events import DeviceTrace
 
 #: A last start behind the first end contradicts a common clock: so many operations may, as their ends are not sharp.
 _CONTRADICTIONS: Final = 0.05

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, MutableSequence, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from advisor.support.compiling import is_worth_compiling
-from advisor.trace.devices.run_graph import INSTANT_S
-from advisor.trace.devices.walk import walk_steps
+from advisor.support.compiling import is_worth_compiling, jit
+from advisor.trace.devices.run_graph import INSTANT_S, RunGraph
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.devices.run_graph import RunGraph
+
+    Rows = Sequence[int]
+    Seconds = Sequence[float]
+    Times = MutableSequence[float]
 
 #: So many steps are worth compiled code, where that is kept and where it is compiled each time: a run is timed often.
 _WORTH_LOADING, _WORTH_COMPILING = 100_000, 600_000
@@ -24,7 +28,15 @@ class GraphTimer:
     """Times a graph, and graphs that were made of it by leaving out causes and changing seconds."""
 
     def __init__(self, graph: RunGraph) -> None:
-        self._kinds, self._index = _order_steps(graph)
+        # the kinds of steps and what each times, causes first: what neither waits nor has partners ends with its
+        # start, in one step
+        moments = _order_times(graph)
+        calls, acts = np.arange(len(graph.awaits)), np.arange(len(graph.group))
+        rows = (acts[graph.group >= 0], calls[graph.awaits >= 0], calls, acts)
+        times = np.concatenate([each[some] for each, some in zip(moments, rows, strict=True)])
+        kinds = np.repeat(np.arange(4), [len(each) for each in rows])
+        order = np.lexsort((kinds, times))
+        self._kinds, self._index = kinds[order], np.concatenate(rows)[order]
         self._compiled = is_worth_compiling(len(self._kinds), loading=_WORTH_LOADING, compiling=_WORTH_COMPILING)
         self._graph = graph
         #: Lists take time to make: most changes share most columns with the graph.
@@ -38,10 +50,8 @@ class GraphTimer:
         columns = (self._kinds, self._index, *_list_causes(graph), *_list_seconds(graph), graph.issue_s + graph.delay_s)
         calls, acts, groups = len(graph.call_start_s), len(graph.start_s), int(graph.group.max(initial=-1)) + 1
         if self._compiled:
-            from advisor.trace.devices import compiled_walk
-
             ended, done = np.zeros(calls + 1), np.full(acts + 1, -np.inf)
-            compiled_walk.walk_steps(*columns, np.zeros(calls + 1), ended, done, np.full(groups, -np.inf))
+            _compile_walk()(*columns, np.zeros(calls + 1), ended, done, np.full(groups, -np.inf))
             return max(float(ended.max()), float(done.max()))
         lists: list[list[Any]] = [self._lists.get(id(column)) or column.tolist() for column in columns]
         call_end, act_end = [0.0] * (calls + 1), [-np.inf] * (acts + 1)
@@ -56,20 +66,6 @@ def _list_causes(graph: RunGraph) -> tuple[IntArray, ...]:
 
 def _list_seconds(graph: RunGraph) -> tuple[FloatArray, ...]:
     return graph.gap_s, graph.call_s, graph.after_s, graph.behind_s, graph.length_s
-
-
-def _order_steps(graph: RunGraph) -> tuple[IntArray, IntArray]:
-    """Return the kinds of steps and what each times, causes first.
-
-    What neither waits nor has partners ends with its start, in one step.
-    """
-    moments = _order_times(graph)
-    calls, acts = np.arange(len(graph.awaits)), np.arange(len(graph.group))
-    rows = (acts[graph.group >= 0], calls[graph.awaits >= 0], calls, acts)
-    times = np.concatenate([each[some] for each, some in zip(moments, rows, strict=True)])
-    kinds = np.repeat(np.arange(4), [len(each) for each in rows])
-    order = np.lexsort((kinds, times))
-    return kinds[order], np.concatenate(rows)[order]
 
 
 def _order_times(graph: RunGraph) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
@@ -94,3 +90,42 @@ def _order_times(graph: RunGraph) -> tuple[FloatArray, FloatArray, FloatArray, F
     if len(end):
         call_end = np.where(graph.awaits >= 0, np.maximum(call_end, end[graph.awaits]), call_end)
     return end, call_end, graph.call_start_s, start
+
+
+@cache
+def _compile_walk() -> Callable[..., None]:
+    """Return ``walk_steps`` compiled, which takes arrays only; imports numba."""
+    return jit(allocating=False)(walk_steps)
+
+
+def walk_steps(
+    kinds: Rows, index: Rows, before: Rows, awaits: Rows, issuer: Rows, previous: Rows, other: Rows, group: Rows,
+    gap: Seconds, call_s: Seconds, after: Seconds, behind: Seconds, length: Seconds, issue: Seconds,
+    call_start: Times, call_end: Times, done: Times, last_start: Times,
+) -> None:  # fmt: skip
+    """Fill the times; columns as in ``RunGraph``, ``issue`` is from the start of the issuer to the earliest start.
+
+    Steps are of the kinds 0 end of an activity, 1 end of a call, 2 start of a call, 3 start of an activity. A cause of
+    -1 is the last of the times, which is there for that: 0 for calls, minus infinity for activities.
+    """
+    for kind, n in zip(kinds, index):  # noqa: B905 - numba knows no strict
+        if kind == 2:
+            call_start[n] = begin = gap[n] + call_end[before[n]]
+            call_end[n] = begin + call_s[n]
+        elif kind == 3:
+            ready = issue[n] + call_start[issuer[n]]
+            free = done[previous[n]] + behind[n]
+            if free > ready:
+                ready = free
+            free = done[other[n]] + behind[n]
+            if free > ready:
+                ready = free
+            if group[n] < 0:
+                done[n] = ready + length[n]
+            elif ready > last_start[group[n]]:
+                last_start[group[n]] = ready
+        elif kind == 0:
+            if group[n] >= 0:
+                done[n] = last_start[group[n]] + length[n]
+        elif awaits[n] >= 0:
+            call_end[n] = max(call_start[n], done[awaits[n]]) + after[n]

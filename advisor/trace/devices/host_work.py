@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.trace.devices.events import DEVICE_CALLS, CallRole
+from advisor.trace.devices.events import DEVICE_CALLS, CallRole, DeviceTrace
 from advisor.trace.devices.intervals import find_covering
 
 if TYPE_CHECKING:
     from advisor.model.records import BoolArray, FloatArray, IntArray
-    from advisor.trace.devices.events import DeviceTrace
 
 #: What a thread does on behalf of its process: while another thread does nothing, this is why.
 _OF_PROCESS: Final = (

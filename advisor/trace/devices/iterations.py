@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from typing import Final
 
 #: Ranges of one name, numbers aside, that occur so often on one thread are iterations.
 _FEWEST: Final = 3

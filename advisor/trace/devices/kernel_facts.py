@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.trace.devices.events import Activity, CallRole, find_previous_in_stream
+from advisor.trace.devices.events import Activity, CallRole, DeviceTrace, find_previous_in_stream
 from advisor.trace.devices.intervals import merge_intervals
 from advisor.trace.devices.naming import match_names
 
 if TYPE_CHECKING:
     from advisor.model.records import BoolArray, FloatArray, IntArray
-    from advisor.trace.devices.events import DeviceTrace
 
 #: A kernel with fewer blocks than multiprocessors leaves some of them without any.
 FULL_PPM: Final = 1_000_000

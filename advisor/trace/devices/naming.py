@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.trace.devices.events import Activity, CallRole, Direction
+from advisor.trace.devices.events import Activity, CallRole, DeviceTrace, Direction
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from advisor.model.records import BoolArray, IntArray
-    from advisor.trace.devices.events import DeviceTrace
 
 #: Copies of managed memory, by the names that tools give them.
 MANAGED: Final = re.compile(r"managed|unified|\buvm\b", re.I)

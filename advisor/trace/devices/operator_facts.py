@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.trace.devices.account import HOST_STRETCH_S
-from advisor.trace.devices.events import DEVICE_CALLS, Activity, CallRole, Direction
+from advisor.trace.devices.events import DEVICE_CALLS, Activity, CallRole, DeviceTrace, Direction
 from advisor.trace.devices.naming import find_named_calls
 
 if TYPE_CHECKING:
     from advisor.model.records import BoolArray, FloatArray, IntArray
-    from advisor.trace.devices.events import DeviceTrace
 
 #: Operators that bring a value to the host, or whose size only the host knows when the device is done.
 _READS: Final = re.compile(r"^aten::(_local_scalar_dense|nonzero|masked_select|_unique2|equal)$")

@@ -10,19 +10,17 @@ iteration.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from advisor.trace.devices.events import Activity, CallRole, Direction
+from advisor.trace.devices.events import Activity, CallRole, DeviceTrace, Direction
 from advisor.trace.devices.naming import find_named_calls
 from advisor.trace.devices.operator_facts import UPDATES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.model.records import BoolArray, FloatArray, IntArray
-    from advisor.trace.devices.events import DeviceTrace
 
 #: So few repetitions may be chance.
 _FEWEST: Final = 3

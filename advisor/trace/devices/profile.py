@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
 from advisor.model.devices import DEVICE_GAPS, DeviceCause, DeviceUse
 from advisor.model.errors import InputError
-from advisor.model.records import Note, Phase, Processor, Profile, Region
+from advisor.model.records import FloatArray, IntArray, Note, Phase, Processor, Profile, Region
 from advisor.model.units import format_seconds
 from advisor.support.grouping import sum_by_group
 from advisor.trace.devices import account, collectives
-from advisor.trace.devices.events import Activity
+from advisor.trace.devices.events import Activity, DeviceTrace
 from advisor.trace.devices.facts import compute_device_facts, find_plain_products, find_simple_kernels
 from advisor.trace.devices.intervals import find_enclosing
 from advisor.trace.devices.kernel_facts import estimate_losses
@@ -24,11 +25,7 @@ from advisor.trace.devices.start_up import mark_start_up
 from advisor.trace.devices.timeline import build_device_timeline
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
-    from advisor.model.records import FloatArray, IntArray
     from advisor.trace.devices.collectives import MatchedOperations
-    from advisor.trace.devices.events import DeviceTrace
 
 LevelStatus = Literal["measured", "estimated"]
 #: How many names have rows of their own; the seconds of the others are added up.

@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.trace.devices.changes import CHANGES
-from advisor.trace.devices.events import Activity
+from advisor.trace.devices.events import Activity, DeviceTrace
 from advisor.trace.devices.graph_timer import GraphTimer
 from advisor.trace.devices.naming import MANAGED, match_names
-from advisor.trace.devices.run_graph import GRAPH_CALLS, build_graph
+from advisor.trace.devices.run_graph import GRAPH_CALLS, RunGraph, build_graph
 
 if TYPE_CHECKING:
     from advisor.model.devices import DeviceGain
     from advisor.model.records import BoolArray, FloatArray
-    from advisor.trace.devices.events import DeviceTrace
-    from advisor.trace.devices.run_graph import RunGraph
 
 #: Larger traces are not replayed: calls to devices and activities together.
 MOST_EVENTS: Final = 400_000

@@ -15,13 +15,12 @@ import numpy as np
 
 from advisor.trace.devices.account import HOST_STRETCH_S
 from advisor.trace.devices.collectives import match_operations
-from advisor.trace.devices.events import DEVICE_CALLS, Activity, CallRole, find_previous_in_stream
+from advisor.trace.devices.events import DEVICE_CALLS, Activity, CallRole, DeviceTrace, find_previous_in_stream
 from advisor.trace.devices.intervals import merge_intervals
 from advisor.trace.devices.start_up import LOADING_RATIO, LOADING_S
 
 if TYPE_CHECKING:
     from advisor.model.records import BoolArray, FloatArray, IntArray
-    from advisor.trace.devices.events import DeviceTrace
 
 #: The calls of the graph: those that feed devices, and those that start them up.
 GRAPH_CALLS: Final = (*DEVICE_CALLS, CallRole.START)

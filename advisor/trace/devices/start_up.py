@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.trace.devices.events import Activity, CallRole, HostCalls, invert_order
+from advisor.trace.devices.events import Activity, CallRole, DeviceTrace, HostCalls, invert_order
 from advisor.trace.devices.naming import find_named_calls
 
 if TYPE_CHECKING:
     from advisor.model.records import IntArray
-    from advisor.trace.devices.events import DeviceTrace
 
 #: A first launch that takes as long loads code; others wait for room in the queue at most while the device computes.
 LOADING_S: Final = 200e-6

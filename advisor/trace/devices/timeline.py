@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -18,16 +19,13 @@ from advisor.trace.devices.account import (
     LEVELS,
     STARTUP,
     SYNCHRONIZATIONS,
+    TimePieces,
 )
-from advisor.trace.devices.events import Activity, CallRole
+from advisor.trace.devices.events import Activity, CallRole, DeviceTrace
 from advisor.trace.devices.intervals import merge_intervals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.model.records import BoolArray, FloatArray
-    from advisor.trace.devices.account import TimePieces
-    from advisor.trace.devices.events import DeviceTrace
 
 #: Rows in a picture, spans of time at most, and cells of both.
 ROWS: Final = 64

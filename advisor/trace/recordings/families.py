@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import PurePath
-from typing import TYPE_CHECKING, Final
+from pathlib import Path, PurePath
+from typing import Final
 
-from advisor.trace.recordings.processes import Process, process_files, read_process, share_members
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from pathlib import Path
-
-    from advisor.trace.recordings.processes import Members
+from advisor.trace.recordings.processes import Members, Process, process_files, read_process, share_members
 
 #: What a child of fork has as its parent had it, and what it only adds to.
 _SAME: Final = (

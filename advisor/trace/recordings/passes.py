@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.model.records import Note
 from advisor.support import strict_json
 from advisor.support.atomic_write import atomic_write
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAME: Final = "passes.json"
 SCHEMA: Final = "gapwatch/passes/1"

@@ -10,12 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.support.system_sources import is_system_source
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PLACES_FILE: Final = "places"
 _HEAD: Final = "gapwatch/trace/1 places"

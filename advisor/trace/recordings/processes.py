@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from pathlib import Path
+from typing import Final, NamedTuple
 
 from advisor.model.errors import InputError
 from advisor.trace.recordings.layout import MAGIC, map_samples
 from advisor.trace.recordings.places import CodePlace
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 #: Functions, files, communicators and ranks are fewer than this.
 _MOST: Final = 1 << 24

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
@@ -12,10 +13,9 @@ from advisor_processor.compiled.instructions import decode_instructions
 from advisor_processor.compiled.schedule import FunctionSchedule, compute_schedule
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from advisor.analysis.machines import Machine
-    from advisor_processor.compiled.binary import Binary, Function
+    from advisor.collect.binaries.elf_files import Symbol
+    from advisor_processor.compiled.binary import Binary
     from advisor_processor.compiled.executions import Executions
 
 #: Misses of valgrind's simulated caches, of which a function's count is made.
@@ -71,13 +71,13 @@ def analyse_run(path: Path, machine: Machine, binaries: Sequence[Path] = ()) -> 
 def analyse_binary(file: Path, machine: Machine) -> RunAnalysis:
     """Return the functions of a binary that hold loops, with unknown trip counts."""
     program = binary.read_binary(file)
-    found = (_analyse_function(program, function, machine) for function in program.functions)
+    found = (_analyse_function(program, function, machine) for function in program.image.functions)
     return RunAnalysis(file.name, 1, tuple(one for one in found if one.schedule.loops), ())
 
 
-def _analyse_function(program: Binary, function: Function, machine: Machine) -> FunctionAnalysis:
-    instructions = list(decode_instructions(program.code_of(function), function.begin))
-    file, line = program.find_declaration(function)
+def _analyse_function(program: Binary, function: Symbol, machine: Machine) -> FunctionAnalysis:
+    instructions = list(decode_instructions(program.image.read_code(function.begin, function.end), function.begin))
+    file, line = program.find_declaration(function.begin)
     return FunctionAnalysis(function.name, file, line, 0, compute_schedule(instructions, None, machine), {}, program)
 
 
@@ -93,13 +93,13 @@ def _analyse_functions(program: Binary, process: Executions, name: str, machine:
     executed = process.instruction_counts(name)
     counts = process.objects[name]
     addresses = sorted(executed)
-    for function in program.functions:
+    for function in program.image.functions:
         inside = _select_addresses(addresses, function)
         if not inside:
             continue
         mine = {address: executed[address] for address in inside}
-        instructions = list(decode_instructions(program.code_of(function), function.begin))
-        file, line = program.find_declaration(function)
+        instructions = list(decode_instructions(program.image.read_code(function.begin, function.end), function.begin))
+        file, line = program.find_declaration(function.begin)
         misses = {
             miss: sum(counts[address][process.events.index(event)] for address in inside for event in events)
             for miss, events in MISSES.items()
@@ -117,7 +117,7 @@ def _analyse_functions(program: Binary, process: Executions, name: str, machine:
         )
 
 
-def _select_addresses(addresses: Sequence[int], function: Function) -> Sequence[int]:
+def _select_addresses(addresses: Sequence[int], function: Symbol) -> Sequence[int]:
     from bisect import bisect_left
 
     return addresses[bisect_left(addresses, function.begin) : bisect_left(addresses, function.end)]

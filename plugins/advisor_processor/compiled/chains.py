@@ -7,12 +7,11 @@ registers, moved along by constants.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.analysis.machines.records import FunctionalUnit, Machine
     from advisor_processor.compiled.instructions import Instruction, MemoryOperand
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from advisor.model.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 Counts = dict[int, list[float]]
 

@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -17,8 +18,6 @@ from typing import TYPE_CHECKING, Final
 from advisor.support.child_process import run_child
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor_processor.compiled.instructions import Instruction
 
 _LIMIT_S: Final = 60.0

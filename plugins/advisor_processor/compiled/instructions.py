@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from capstone import Cs, CsInsn
 
 #: Mnemonics without their leading ``v`` and without ``ps``, ``pd``, ``ss``, ``sd``, by unit.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -9,8 +10,6 @@ from advisor_processor.compiled.chains import compute_chain_cycles, find_strides
 from advisor_processor.compiled.loops import Loop, TripCounts, count_trips, find_innermost_loops, select_unconditional
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from advisor.analysis.machines.records import FunctionalUnit, Machine
     from advisor_processor.compiled.instructions import Instruction, MemoryOperand
 

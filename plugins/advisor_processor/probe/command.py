@@ -5,25 +5,22 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from advisor.analysis.machines import local_machine
+from advisor.analysis.machines import Machine, local_machine
 from advisor.model.errors import UsageError
 from advisor.model.reports import Column, Report, Table, Text
 from advisor.support.child_process import run_child
 from advisor.support.native_tools import require_compiler
 from advisor_processor.probe import measure, model_document, tools
-from advisor_processor.probe.machine_model import build_machine
+from advisor_processor.probe.machine_model import SamplesByKernel, build_machine
 from advisor_processor.probe.samples import NOISY, describe_noise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import AbstractContextManager
-
-    from advisor.analysis.machines import Machine
-    from advisor_processor.probe.machine_model import SamplesByKernel
 
     Working = Callable[[str, int | None], AbstractContextManager[Callable[[int], None]]]
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from advisor.analysis.machines.records import (
     Cache,
+    CacheName,
     FunctionalUnit,
     Machine,
     Memory,
@@ -15,16 +17,12 @@ from advisor.analysis.machines.records import (
     Number,
     NumberSource,
     SynchronizationCost,
+    UnitName,
     iterate_numbers,
 )
 from advisor.model.units import format_bytes
 from advisor_processor.probe.samples import Samples, round_cycles, round_rate
 from advisor_processor.probe.tools import BANDWIDTHS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from advisor.analysis.machines.records import CacheName, UnitName
 
 SamplesByKernel = dict[str, Samples]
 #: Additions and multiplications at once are this much faster than either alone where they have pipes of their own.

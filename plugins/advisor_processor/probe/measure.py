@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.support.child_process import run_child
 from advisor_processor.probe.samples import Samples, parse_samples
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
     from advisor.analysis.machines import Machine
 
 _LIMIT_S: Final = 30.0

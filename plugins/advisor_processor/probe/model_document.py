@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import is_dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.analysis import machines
 from advisor.analysis.machines.records import Count, Machine, Number
 from advisor.model.errors import UsageError
 from advisor.support.atomic_write import atomic_write
 from advisor.support.documents.field_types import dimension_of, fields_of, union_members
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: The unit in which a number of each dimension is written, and its size in the base unit.

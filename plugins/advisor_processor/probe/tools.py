@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Final, cast, get_args
 
@@ -12,7 +13,6 @@ from advisor.support.child_process import run_child
 from advisor_processor.probe.samples import Samples
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from xml.etree.ElementTree import Element
 
 _LIMIT_S: Final = 60.0

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from advisor_processor.source.declared_types import declared_name, iterate_descendants, node_text
-from advisor_processor.source.records import Assignment
+from advisor_processor.source.declared_types import DeclaredTypes, declared_name, iterate_descendants, node_text
+from advisor_processor.source.records import Assignment, Loop, Source
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tree_sitter import Node
-
-    from advisor_processor.source.declared_types import DeclaredTypes
-    from advisor_processor.source.records import Loop, Source
 
 _LONGEST_MACRO: Final = 300
 _CONTAINERS: Final = frozenset({

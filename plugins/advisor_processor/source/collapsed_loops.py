@@ -6,14 +6,13 @@ What is executed stays the same; only its distribution over the threads, which t
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
 from advisor_processor.source.declared_types import iterate_descendants, node_text
 from advisor_processor.source.records import Insertion
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tree_sitter import Node
 
 _CLAUSE: Final = re.compile(rb"\bcollapse\s*\(\s*(\d+)\s*\)", re.IGNORECASE)

@@ -7,13 +7,12 @@ The memory operations of MA (Boyd and Davidson, ISCA 1993): what an iteration ha
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from advisor_processor.source.symbols import parse_expression
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor_processor.source.records import Block, Reference
 
 

@@ -6,13 +6,12 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from advisor_processor.source.declared_types import node_text
-from advisor_processor.source.records import Reference
+from advisor_processor.source.records import Reference, Work
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
     from advisor_processor.source.fortran_names import FortranNames
-    from advisor_processor.source.records import Work
 
 _UNITS: Final = {"+": "fp_add", "-": "fp_add", "*": "fp_mul", "/": "fp_div"}
 _LITERAL: Final = re.compile(r"\d*\.\d*([ed][+-]?\d+)?(_\w+)?|\d+[ed][+-]?\d+(_\w+)?", re.IGNORECASE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -10,8 +11,6 @@ from advisor_processor.source.declared_types import iterate_descendants, node_te
 from advisor_processor.source.records import Assignment
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from tree_sitter import Node
 
 _FLOATING: Final = re.compile(r"real|double precision|complex", re.IGNORECASE)

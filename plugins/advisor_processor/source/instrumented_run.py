@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -22,8 +23,6 @@ from advisor_processor.source.fortran_names import collect_module_names
 from advisor_processor.source.syntax_trees import parse_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from advisor_processor.source.records import Source
 
 LANGUAGES: Final = {

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from advisor_processor.source.syntax_trees import parse_source
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from tree_sitter import Node
 
 #: Expressions in which macros stand for others, at most so long; beyond, a call stays one of a function.

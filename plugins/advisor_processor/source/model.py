@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,6 @@ from advisor_processor.source.essential_accesses import count_essential_accesses
 from advisor_processor.source.symbols import LoopExpressions, parse_expression, symbol_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from advisor_processor.source.instrumented_run import SourceCounts
     from advisor_processor.source.records import Block, Loop, Source
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from advisor_processor.source.declared_types import node_text
-from advisor_processor.source.records import Reference
+from advisor_processor.source.declared_types import DeclaredTypes, node_text
+from advisor_processor.source.records import Reference, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tree_sitter import Node
-
-    from advisor_processor.source.declared_types import DeclaredTypes
-    from advisor_processor.source.records import Work
 
 _UNITS: Final = {"+": "fp_add", "-": "fp_add", "*": "fp_mul", "/": "fp_div"}
 _ROOTS: Final = frozenset({"sqrt", "sqrtf", "std::sqrt"})

@@ -5,14 +5,13 @@ from __future__ import annotations
 import ast
 import operator
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.support.expressions import Algebra, fold_arithmetic, parse_tree
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor_processor.source.records import Block, Loop, Source
 
 _CAST: Final = re.compile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import sympy
@@ -9,8 +10,6 @@ import sympy
 from advisor_processor.symbolic.integer_functions import Quotient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from advisor_processor.symbolic.walk_records import Frame
 
 

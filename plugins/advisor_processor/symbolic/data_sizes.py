@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import sympy
@@ -10,8 +11,6 @@ from advisor_processor.symbolic.library_names import ALLOCATING
 from advisor_processor.symbolic.walk_records import Memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from advisor_processor.source.records import CallSite, Source
 
 FREEING: Final = frozenset({"free", "std::free"})

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import sympy
 
 from advisor_processor.source import instrumented_run, model
 from advisor_processor.symbolic.integer_functions import Doublings, Quotient, Remainder, Step
-from advisor_processor.symbolic.program_formulas import derive_formulas
+from advisor_processor.symbolic.program_formulas import ProgramFormulas, derive_formulas
 from advisor_processor.symbolic.walk_records import TooLargeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
     from fractions import Fraction
-    from pathlib import Path
 
     from advisor_processor.source.instrumented_run import SourceCounts
-    from advisor_processor.symbolic.program_formulas import ProgramFormulas
 
 #: Values of what only a run tells count as one where they differ by no more than this share.
 _SAME: Final = 1e-12

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import sympy
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 #: Steps in a formula that is told to be a logical value, at most.
 _LOGICALS: Final = 8
@@ -66,11 +64,7 @@ def _split_multiples(a: Any, c: Any) -> tuple[Any, Any]:  # noqa: ANN401
             whole, left = whole + part * rest, left + (number - part * c) * rest
         else:
             left += term
-    return _fold_remainders(whole, left, c)
-
-
-def _fold_remainders(whole: Any, left: Any, c: Any) -> tuple[Any, Any]:  # noqa: ANN401
-    """Return q and r with what is left of ``n - n % c`` taken for the multiple of c that it is."""
+    # q and r with what is left of `n - n % c` taken for the multiple of c that it is
     table = {each: each.args[0] - c * Quotient(*each.args) for each in left.atoms(Remainder) if each.args[1] == c}
     if table and left.func is not Remainder:
         other = sympy.expand(left.xreplace(table))

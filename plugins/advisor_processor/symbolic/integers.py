@@ -307,7 +307,12 @@ class _Parser:
         if re.fullmatch(r"0[xX][0-9a-fA-F]+|\d+", token):
             return sympy.Integer(int(token, 0) if token[:2] in ("0x", "0X") else int(token))
         if token in ("static_cast", "reinterpret_cast", "std") and self._peek() in ("<", "::"):
-            return self._named_cast(token)
+            if token == "std":
+                self._expect("::")
+                return self._parse_name(self._take())
+            while self._take() != ">":
+                pass
+            return self._unary()
         if re.fullmatch(r"[A-Za-z_]\w*", token):
             return self._parse_name(token)
         if token[:1] in "\"'" or re.match(r"[\d.]", token):
@@ -325,14 +330,6 @@ class _Parser:
             return False
         self._at = at + 1
         return True
-
-    def _named_cast(self, token: str) -> Any:  # noqa: ANN401
-        if token == "std":
-            self._expect("::")
-            return self._parse_name(self._take())
-        while self._take() != ">":
-            pass
-        return self._unary()
 
     def _parse_name(self, name: str) -> Any:  # noqa: ANN401
         """Return the value of a name with its members, subscripts and calls."""

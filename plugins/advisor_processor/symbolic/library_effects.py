@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import sympy
@@ -12,8 +13,6 @@ from advisor_processor.symbolic.library_names import CONSTANTS, HARMLESS, UNCHAN
 from advisor_processor.symbolic.walk_records import RANK, RANKS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from advisor_processor.source.records import CallSite
 
 

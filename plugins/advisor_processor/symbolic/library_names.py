@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from typing import Final
 
 #: Names with a value.
 CONSTANTS: Final = {"MPI_PROC_NULL": -2, "mpi_proc_null": -2, "NULL": 0, "true": 1, "false": 0, "nullptr": 0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Set
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,8 +12,6 @@ import sympy
 from advisor_processor.symbolic.integer_functions import Doublings, Quotient
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Set
-
     from advisor_processor.source.records import Loop
 
 _DOWN: Final = (">", ">=")

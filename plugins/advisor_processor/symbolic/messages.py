@@ -8,18 +8,14 @@ Quinn 1995, section 2.2).
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import sympy
 
 from advisor_processor.symbolic.integer_functions import Doublings
-from advisor_processor.symbolic.walk_records import RANKS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from advisor_processor.symbolic.walk_records import CallRecord
+from advisor_processor.symbolic.walk_records import RANKS, CallRecord
 
 #: Sends: where the number of values stands, and the rank they go to; persistent ones are counted where they are made.
 _SENDS: Final = {

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from advisor_processor.symbolic.array_shapes import ArrayShapes
     from advisor_processor.symbolic.walk_records import Frame
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -16,14 +17,11 @@ from advisor_processor.symbolic import messages
 from advisor_processor.symbolic.composition import Composition
 from advisor_processor.symbolic.integer_functions import evaluate_exactly
 from advisor_processor.symbolic.sums import SumRules
-from advisor_processor.symbolic.walk_records import RANK, RANKS, MeasuredValues, Opaque
+from advisor_processor.symbolic.walk_records import RANK, RANKS, CallRecord, Key, MeasuredValues, Opaque
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor_processor.source.instrumented_run import SourceCounts
     from advisor_processor.source.records import Block, Loop, Source
-    from advisor_processor.symbolic.walk_records import CallRecord, Key
 
 #: Operations of arithmetic, and how many each is.
 ARITHMETIC: Final = {"fp_add": 1, "fp_mul": 1, "fp_fma": 2, "fp_div": 1}

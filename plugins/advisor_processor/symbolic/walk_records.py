@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import sympy
 
 from advisor_processor.symbolic.integer_functions import IntegerFunction
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 #: The ranks of a program, and one of them.
 RANKS: Final = sympy.Symbol("P", integer=True, positive=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from advisor.support import documents
@@ -10,8 +11,6 @@ from advisor.support.documents import FieldErrors
 from advisor_scaling.linear import expressions
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import sympy
 
     from advisor.analysis.machines import Machine

@@ -8,8 +8,10 @@ they do not, or where nobody but ``operation_counts`` serves, the counts of the 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,17 +20,13 @@ from advisor.model.errors import PluginError, UsageError
 from advisor.model.lists import join_names
 from advisor_scaling import collect, equations, study, targets
 from advisor_scaling.linear import derived_counts, expressions, polynomials
-from advisor_scaling.study import MeasuredSeries
+from advisor_scaling.study import MeasuredSeries, ScalingStudy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
     import sympy
 
     from advisor.extension.commands import CommandServices
     from advisor_scaling.linear.application import Column
-    from advisor_scaling.study import ScalingStudy
 
 _COUNTED: Final[dict[str, Column]] = {"operations": "operations", "messages": "messages", "bytes": "bytes"}
 

@@ -6,6 +6,7 @@ import ast
 import math
 import operator
 import re
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.model.errors import UsageError
@@ -13,8 +14,6 @@ from advisor.support.expressions import Algebra, fold_arithmetic, parse_tree
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
     import sympy
 
 #: Longer formulas, and powers beyond that, are refused: they are mistakes, or meant to take for ever.

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.reports import Axis, Code, Column, Line, Series, Table, Text
+from advisor.model.reports import Axis, Cell, Code, Column, Line, Part, Series, Table, Text
 from advisor_scaling.linear import expressions, model
 from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from advisor.model.records import FloatArray
-    from advisor.model.reports import Cell, Part
     from advisor_scaling.linear.application import Column as CountName
     from advisor_scaling.linear.model import LinearModel
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -10,17 +11,14 @@ import numpy as np
 
 from advisor.model.errors import UsageError
 from advisor_scaling.linear import expressions
-from advisor_scaling.linear.application import COLUMNS, Column
+from advisor_scaling.linear.application import COLUMNS, ApplicationModel, Column
 from advisor_scaling.linear.nnls import solve_nnls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     import sympy
 
     from advisor.analysis.machines import Machine
     from advisor.model.records import FloatArray
-    from advisor_scaling.linear.application import ApplicationModel
 
 #: What a cost is made of, for the derivatives by parameters of the machine.
 MACHINE_PARAMETERS: Final[dict[str, Column]] = {

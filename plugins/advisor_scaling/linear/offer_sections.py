@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
-from advisor.model.reports import Column, Table, Text
+from advisor.model.reports import Column, Part, Table, Text
 from advisor_scaling.linear import offers
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from advisor.model.reports import Part
     from advisor_scaling.linear.offers import Choice, OfferTable
 
 _ROWS: Final = 12

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -21,18 +23,14 @@ from advisor.model.errors import UsageError
 from advisor.support import documents
 from advisor.support.documents import FieldErrors
 from advisor_scaling.linear import application, expressions, model
-from advisor_scaling.linear.application import machine_sizes
+from advisor_scaling.linear.application import ApplicationModel, Column, machine_sizes
 from advisor_scaling.linear.model import LinearModel
 from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
     import sympy
 
     from advisor.analysis.machines import Machine
-    from advisor_scaling.linear.application import ApplicationModel, Column
 
 #: What is assumed of networks whose numbers nobody states: from the best of clusters to plain Ethernet, in s and s/B.
 _LATENCY_S: Final = (1e-6, 30e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -11,17 +12,14 @@ import numpy as np
 from advisor.model.errors import UsageError
 from advisor_scaling import targets
 from advisor_scaling.linear import application, derived_counts, expressions, model
-from advisor_scaling.linear.application import MemorySizes, machine_sizes
+from advisor_scaling.linear.application import ApplicationModel, Column, MemorySizes, machine_sizes
 from advisor_scaling.linear.linear_sections import MeasuredTimes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import sympy
 
     from advisor.analysis.machines import Machine
     from advisor.model.records import FloatArray
-    from advisor_scaling.linear.application import ApplicationModel, Column
     from advisor_scaling.linear.counted_operations import CountedProgram
     from advisor_scaling.linear.model import LinearModel
     from advisor_scaling.study import ScalingStudy

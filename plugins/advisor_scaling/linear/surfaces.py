@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.reports import HeatMap
+from advisor.model.reports import HeatMap, Part
 from advisor_scaling.linear import model
 from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray
-    from advisor.model.reports import Part
     from advisor_scaling.linear.model import LinearModel
 
 #: Places along each axis; a block that never takes this share of the time gets no map.

@@ -7,12 +7,15 @@ floating-point instructions read the low 64 bits of a vector register; writing t
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from capstone import CS_ARCH_ARM64, CS_MODE_ARM, arm64_const
 
 from advisor_similarity.instructions.capstone_types import (
     CapstoneDecoder,
+    CapstoneInstruction,
+    Operand,
     build_classifier,
     class_or_unknown,
     hide_locations,
@@ -33,11 +36,6 @@ from advisor_similarity.steps import (
     Step,
     Template,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from advisor_similarity.instructions.capstone_types import CapstoneInstruction, Operand
 
 #: Regular expressions of mnemonics, by class; the first class of which one matches wholly decides.
 _GROUPS: Final = (

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Final, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Protocol
 
 from capstone import Cs
 
 from advisor_similarity.steps import FINE_INDEX, OPERATE, Step, Template
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
 
 #: Bytes that the disassembler does not know: one operation, outside of the centroid.
 UNKNOWN: Final = Template("?", (Step(OPERATE, FINE_INDEX["unknown"]),), is_known=False)

@@ -8,12 +8,19 @@ split. Scalar floating-point instructions read and write the low 64 bits of a ve
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from capstone import CS_AC_READ, CS_AC_WRITE, CS_ARCH_X86, CS_MODE_64, x86_const
 
-from advisor_similarity.instructions.capstone_types import CapstoneDecoder, class_or_unknown, hide_locations
+from advisor_similarity.instructions.capstone_types import (
+    CapstoneDecoder,
+    CapstoneInstruction,
+    Operand,
+    class_or_unknown,
+    hide_locations,
+)
 from advisor_similarity.instructions.x86_tables import (
     EXTENDED,
     FLAG_READS,
@@ -43,11 +50,6 @@ from advisor_similarity.steps import (
     Step,
     Template,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from advisor_similarity.instructions.capstone_types import CapstoneInstruction, Operand
 
 _STACK: Final = 7
 _MOVES: Final = re.compile(
@@ -206,7 +208,13 @@ class _X86Instruction:
             return [self._operate_step(reads, writes)]
         load = Step(LOAD, FINE_INDEX["load"], tuple(address), (LOADED,))
         if _MOVES.fullmatch(self.mnemonic) and not (self.loads and self.stores):
-            return self._move_steps(address, reads, writes, load)
+            if self.loads:
+                if self.fine == FINE_INDEX["branch jump"]:
+                    return [load, self._operate_step([LOADED], [])]
+                return [Step(LOAD, load.fine, (*address, *self._merged_locations(reads)), tuple(writes))]
+            if self.mnemonic.startswith("set"):
+                return [self._operate_step(reads, [RESULT]), Step(STORE, FINE_INDEX["store"], (*address, RESULT))]
+            return [Step(STORE, FINE_INDEX["store"], (*address, *reads))]
         steps = [load] if self.loads else []
         taken = [*reads, LOADED] if self.loads else reads
         steps.append(self._operate_step(taken, [*writes, RESULT] if self.stores else writes))
@@ -219,15 +227,6 @@ class _X86Instruction:
         places = (place for operand in self._register_operands() for place in self._find_locations(operand.reg))
         vectors = any(VECTOR_LOW <= place < MASKS for place in places)
         return _STRING.fullmatch(self.mnemonic) is not None and not vectors
-
-    def _move_steps(self, address: list[int], reads: list[int], writes: list[int], load: Step) -> list[Step]:
-        if self.loads:
-            if self.fine == FINE_INDEX["branch jump"]:
-                return [load, self._operate_step([LOADED], [])]
-            return [Step(LOAD, load.fine, (*address, *self._merged_locations(reads)), tuple(writes))]
-        if self.mnemonic.startswith("set"):
-            return [self._operate_step(reads, [RESULT]), Step(STORE, FINE_INDEX["store"], (*address, RESULT))]
-        return [Step(STORE, FINE_INDEX["store"], (*address, *reads))]
 
     @staticmethod
     def _merged_locations(reads: list[int]) -> list[int]:

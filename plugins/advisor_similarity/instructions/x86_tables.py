@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from capstone import x86_const
 
@@ -23,10 +24,6 @@ from advisor_similarity.steps import (
     X87,
     ZERO_SIGN,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
 
 _NAMES: Final = ("ax", "bx", "cx", "dx", "si", "di", "bp", "sp")
 _FLAGS: Final = (

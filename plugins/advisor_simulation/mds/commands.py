@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from advisor.extension.commands import Argument
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from advisor.extension.commands import CommandRegistry, CommandServices
-    from advisor.model.reports import Report
+from advisor.extension.commands import Argument, CommandRegistry, DeferredFunction
 
 
 def register_command(registry: CommandRegistry) -> None:
@@ -28,12 +21,5 @@ def register_command(registry: CommandRegistry) -> None:
             Argument("--save", "write the simulated run to FILE, as a profile that gapwatch reads", Path),
             Argument("--addresses", "write all references to FILE", Path),
         ),
-        run_simulate,
+        DeferredFunction("advisor_simulation.mds.report", "build_report"),
     )
-
-
-def run_simulate(args: Namespace, services: CommandServices) -> Report:
-    """Return bounds, gaps, coherence and flow of the simulated run."""
-    from advisor_simulation.mds.report import build_report
-
-    return build_report(args, services)

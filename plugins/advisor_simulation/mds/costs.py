@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 from advisor.analysis.machine_rates import barrier_s
 from advisor.model.errors import UsageError
 from advisor_simulation.model.checks import iterate_steps
-from advisor_simulation.model.records import Messages
+from advisor_simulation.model.records import Costs, Messages, Model
 
 if TYPE_CHECKING:
     from advisor.analysis.machines import Machine
-    from advisor_simulation.model.records import Costs, Model
 
 #: Line of a cache whose line is not known, bytes.
 LINE = 64

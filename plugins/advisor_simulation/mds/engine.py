@@ -8,6 +8,7 @@ makes it wait only for the processors that wrote what it is going to read, or us
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,6 @@ from advisor_simulation.mds.scheduling import Assignment, assign_indices, migrat
 from advisor_simulation.model import records
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.mds.costs import MachineCosts
     from advisor_simulation.model.records import Parallel, Serial, Step

@@ -6,6 +6,7 @@ First each item of a body is counted for each execution, then each knows where i
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -16,11 +17,10 @@ from advisor.model.errors import DocumentError
 from advisor.support.expressions import evaluate_tree, find_names
 from advisor_simulation.mds.references import ReferenceStream
 from advisor_simulation.model import records
-from advisor_simulation.model.world import run_at_mark
+from advisor_simulation.model.world import World, run_at_mark
 
 if TYPE_CHECKING:
     import ast
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from advisor.support.documents import Mark
     from advisor_simulation.model.records import BodyItem, Read, Write
     from advisor_simulation.model.tables import RaggedTable
-    from advisor_simulation.model.world import World
 
     Columns = tuple[IntArray, IntArray, npt.NDArray[np.bool_], npt.NDArray[np.int32]]
 

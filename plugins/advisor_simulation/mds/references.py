@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING
@@ -12,16 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor.support.expressions import evaluate_tree
-from advisor_simulation.model.world import run_at_mark
+from advisor_simulation.model.world import World, run_at_mark
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from advisor.model.records import IntArray
     from advisor.support.documents import Marked
     from advisor_simulation.model.accesses import Access
     from advisor_simulation.model.layout import PlacedArray
-    from advisor_simulation.model.world import World
 
 _NEIGHBOUR = "_neighbour"
 

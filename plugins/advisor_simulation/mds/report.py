@@ -12,12 +12,12 @@ from advisor.analysis import bounds, gaps
 from advisor.formats.native_writer import write_profile
 from advisor.model import units
 from advisor.model.errors import UsageError
-from advisor.model.reports import Bar, Bars, Column, HeatMap, Report, Table, Text
+from advisor.model.reports import Bar, Bars, Cell, Column, HeatMap, Part, Report, Table, Text
 from advisor.support.atomic_write import atomic_write
 from advisor_simulation.mds.coherence import COHERENCE, KINDS
 from advisor_simulation.mds.engine import SimulationSettings
-from advisor_simulation.mds.references import iterate_addresses
-from advisor_simulation.mds.run import simulate_model
+from advisor_simulation.mds.references import ReferenceStream, iterate_addresses
+from advisor_simulation.mds.run import SimulatedRun, simulate_model
 from advisor_simulation.model.checks import read_model, resolve_processors
 
 if TYPE_CHECKING:
@@ -25,10 +25,7 @@ if TYPE_CHECKING:
 
     from advisor.extension.commands import CommandServices
     from advisor.model.records import FloatArray, IntArray, Profile
-    from advisor.model.reports import Cell, Part
     from advisor_simulation.mds.log import SimulationLog
-    from advisor_simulation.mds.references import ReferenceStream
-    from advisor_simulation.mds.run import SimulatedRun
     from advisor_simulation.model.records import Model
     from advisor_simulation.model.world import Profiles
 

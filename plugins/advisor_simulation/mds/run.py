@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.model.errors import UsageError
-from advisor.model.records import CAUSE_CATEGORIES, Causes, Note, Phase, Processor, Profile, Region
+from advisor.model.records import CAUSE_CATEGORIES, Causes, FloatArray, Note, Phase, Processor, Profile, Region, Status
 from advisor_simulation.mds.coherence import COHERENCE, KINDS
-from advisor_simulation.mds.costs import resolve_costs
+from advisor_simulation.mds.costs import MachineCosts, resolve_costs
 from advisor_simulation.mds.engine import Simulation, SimulationSettings
 from advisor_simulation.model.world import build_world
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from advisor.analysis.machines import Machine
-    from advisor.model.records import FloatArray, Status
-    from advisor_simulation.mds.costs import MachineCosts
     from advisor_simulation.mds.log import RegionEntry, SimulationLog, SyncSpan
     from advisor_simulation.model.records import Model
     from advisor_simulation.model.world import Profiles

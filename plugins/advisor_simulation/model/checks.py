@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
 from advisor.model.errors import DocumentError, Problem, UsageError
-from advisor.support.documents import load_document, suggest_word
+from advisor.support.documents import Mark, Marked, load_document, suggest_word
 from advisor_simulation.model import records
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
-    from pathlib import Path
-
-    from advisor.support.documents import Mark, Marked
     from advisor.support.expressions import Expression
     from advisor_simulation.model.records import BodyItem, Decomposition, Model, Parallel, Serial, Step, Weight
 

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import shlex
-from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from advisor.extension.commands import Argument
+from advisor.extension.commands import Argument, CommandRegistry, CommandServices
 from advisor.model.errors import InputError, UsageError
 from advisor.model.reports import Code, Report
 from advisor.support.atomic_write import atomic_write
+from advisor.support.command_words import split_settings
 
 if TYPE_CHECKING:
     from argparse import Namespace
-
-    from advisor.extension.commands import CommandRegistry, CommandServices
-
-
-#: A variable that is set for a command, as recordings write it in front.
-_SETTING: Final = re.compile(r"[A-Za-z_]\w*=")
 
 
 def register_command(registry: CommandRegistry) -> None:
@@ -77,8 +70,7 @@ def _model_program(args: Namespace, services: CommandServices) -> Report:
         if not isinstance(command, str):
             raise InputError(args.run, "does not tell the command that was run; give it behind --")
         words = words or shlex.split(command)
-    settings = list(takewhile(_SETTING.match, words))
-    words = words[len(settings) :]
+    settings, words = split_settings(words)
     variables = dict(setting.split("=", 1) for setting in settings)
     program = find_program(words, Path.cwd())
     if program is None:

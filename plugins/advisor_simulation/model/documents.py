@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.model.errors import AdvisorError
 from advisor.model.records import KnownDocument
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _SUFFIXES: Final = frozenset({".yaml", ".yml"})
 #: Models are written by hand.

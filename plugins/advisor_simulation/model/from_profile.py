@@ -7,6 +7,7 @@ iteration and processor, as long as there is room for them.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
@@ -14,13 +15,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor_simulation.model.documents import quote_text
-from advisor_simulation.whatif.measured_run import build_run
+from advisor_simulation.whatif.measured_run import PhaseRun, build_run
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.model.records import FloatArray, Phase, Profile
-    from advisor_simulation.whatif.measured_run import PhaseRun
 
 #: Numbers in all tables together; beyond that a phase gets its mean by processor.
 MOST: Final = 20_000

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from advisor.model.errors import DocumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from advisor.support.documents import Marked
     from advisor.support.expressions import Expression
     from advisor_simulation.model.records import Array, Model

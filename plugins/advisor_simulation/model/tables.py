@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,9 +13,6 @@ from advisor.model.errors import DocumentError
 from advisor_simulation.model import records
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.model.records import Computed, FromFile, Grid, Model, Table
 

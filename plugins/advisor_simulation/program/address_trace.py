@@ -7,6 +7,7 @@ preloaded into the program (``tracer/telling.c``) tells of allocations and of th
 from __future__ import annotations
 
 import shutil
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,8 +21,6 @@ from advisor.support.launchers import count_ranks
 from advisor.support.native_tools import compile_library, find_plugin_version, find_qemu
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy.typing as npt
 
     Words = npt.NDArray[np.uint64]

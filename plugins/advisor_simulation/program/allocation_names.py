@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.support.system_sources import is_system_source
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.collect.binaries.addresses import Frame
 
 _ASSIGNED: Final = re.compile(r"(\w+)\s*\)?\s*(?:\[[^\]]*\]\s*)*=(?!=)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd
 from typing import TYPE_CHECKING, Final
@@ -9,13 +10,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor_simulation.program.fitting import LinearForm
-from advisor_simulation.program.folded_phases import FoldedLoop, FoldedReference
+from advisor_simulation.program.folded_phases import FoldedItem, FoldedLoop, FoldedReference
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from advisor_simulation.program.data_objects import DataObject
-    from advisor_simulation.program.folded_phases import FoldedItem
 
 #: Objects no further apart keep their distance; between others there are only whole pages.
 _NEAR_B: Final = 1 << 16

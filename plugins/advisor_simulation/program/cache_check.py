@@ -8,16 +8,14 @@ from __future__ import annotations
 import re
 import shutil
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.model.errors import UsageError
 from advisor.support.child_process import run_child
 from advisor_simulation.program.address_trace import find_program_word
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 LIMIT_S: Final = 3600.0
 _POSITION: Final = re.compile(r"(0x[0-9a-f]+|\+\d+|-\d+|\*)\s*(.*)")

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from advisor.collect.binaries.disassembly import disassemble
+from advisor.collect.binaries.disassembly import Instruction, disassemble
 from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from advisor.collect.binaries.disassembly import Instruction
     from advisor.collect.binaries.elf_files import ElfImage, Symbol
 
 #: Places that a record of the tracer has room for.

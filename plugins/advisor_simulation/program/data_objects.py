@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from elftools.common.exceptions import ELFError
@@ -13,9 +15,6 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from elftools.dwarf.die import DIE, AttributeValue
 
 #: Debug information beyond this size is not searched for types of variables.

@@ -7,6 +7,7 @@ at once, to linear functions of the indices and of the processor; what fits none
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -34,8 +35,6 @@ from advisor_simulation.program.folding_events import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.program.folding_events import Small
 

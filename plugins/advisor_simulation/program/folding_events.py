@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor_simulation.program.folded_phases import RaggedList
+from advisor_simulation.program.folded_phases import PlacedEvents, RaggedList
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy.typing as npt
 
     from advisor.model.records import IntArray
-    from advisor_simulation.program.folded_phases import PlacedEvents
 
     Mask = npt.NDArray[np.bool_]
     Small = npt.NDArray[np.int32] | IntArray

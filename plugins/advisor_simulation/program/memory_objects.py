@@ -9,7 +9,9 @@ from __future__ import annotations
 import ctypes
 import keyword
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -20,9 +22,6 @@ from advisor_simulation.program.allocation_names import choose_frames, name_allo
 from advisor_simulation.program.data_objects import DataObject, read_static_objects
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from pathlib import Path
-
     import numpy.typing as npt
 
     from advisor.collect.binaries.elf_files import ElfImage

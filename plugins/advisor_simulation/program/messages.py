@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.trace.events import SENDS, Kind
+from advisor.trace.events import SENDS, Kind, Trace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from advisor.trace.events import Trace
     from advisor_simulation.program.code_loops import ProgramCode
     from advisor_simulation.program.phases import ProgramPhase
 

@@ -4,38 +4,31 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.collect.binaries.addresses import find_lines
-from advisor.collect.binaries.elf_files import read_elf
+from advisor.collect.binaries.elf_files import ElfImage, read_elf
 from advisor_simulation.model.records import MissingInput
-from advisor_simulation.program.address_trace import mark_iterations, trace_addresses
+from advisor_simulation.program.address_trace import TracedProcess, mark_iterations, trace_addresses
 from advisor_simulation.program.array_layout import iterate_in_loops, lay_out_arrays
-from advisor_simulation.program.code_loops import read_program_code
-from advisor_simulation.program.event_location import EventLocator
+from advisor_simulation.program.code_loops import ProgramCode, read_program_code
+from advisor_simulation.program.event_location import EventLocator, LocatedEvents
 from advisor_simulation.program.folded_phases import FoldedPhase, FoldedStep, PlacedEvents
 from advisor_simulation.program.folding import fold_phase
 from advisor_simulation.program.memory_objects import find_objects
-from advisor_simulation.program.messages import assign_messages, list_marked_calls, render_messages
+from advisor_simulation.program.messages import PhaseMessages, assign_messages, list_marked_calls, render_messages
 from advisor_simulation.program.model_writing import ModelPhase, ModelWriter
-from advisor_simulation.program.phases import ProgramPhase, find_time_loop, split_team_phases, split_turns
+from advisor_simulation.program.phases import Piece, ProgramPhase, find_time_loop, split_team_phases, split_turns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from advisor.collect.binaries.elf_files import ElfImage
     from advisor.model.records import IntArray
     from advisor.trace.events import Trace
-    from advisor_simulation.program.address_trace import TracedProcess
-    from advisor_simulation.program.code_loops import ProgramCode
     from advisor_simulation.program.data_objects import DataObject
-    from advisor_simulation.program.event_location import LocatedEvents
-    from advisor_simulation.program.messages import PhaseMessages
-    from advisor_simulation.program.phases import Piece
 
 #: A phase with fewer accesses and instructions is a few statements between loops.
 _FEW_ACCESSES: Final = 64

@@ -9,6 +9,7 @@ pieces are then predicted.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Final
@@ -20,8 +21,6 @@ from advisor_simulation.replay import computing_span, engine
 from advisor_simulation.replay.simplex import minimize_simplex
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.program import Program

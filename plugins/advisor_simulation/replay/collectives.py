@@ -9,15 +9,12 @@ before all are there. P is the size of the communicator, s what one member contr
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from advisor.model.errors import UsageError
 from advisor.trace.events import Role
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Algorithm = Literal["dimemas", "binomial", "ring", "recursive-doubling", "linear", "pairwise", "dissemination"]
 #: The algorithm of each operation by the name of its MPI function in lower case without ``mpi_``, ``*`` for all others;

@@ -3,15 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from advisor.extension.commands import Argument
-
-if TYPE_CHECKING:
-    from argparse import Namespace
-
-    from advisor.extension.commands import CommandRegistry, CommandServices
-    from advisor.model.reports import Report
+from advisor.extension.commands import Argument, CommandRegistry, DeferredFunction
 
 NETWORK = (
     Argument("--latency", "latency of a message, such as '5 us'", metavar="TIME"),
@@ -76,12 +69,5 @@ def register_command(registry: CommandRegistry) -> None:
             ),
             Argument("--picture", "draw the timeline of the replayed run and its critical path (.svg)", Path),
         ),
-        run_replay,
+        DeferredFunction("advisor_simulation.replay.options", "build_report"),
     )
-
-
-def run_replay(args: Namespace, services: CommandServices) -> Report:
-    """Return what the options ask for."""
-    from advisor_simulation.replay import options
-
-    return options.build_report(args, services)

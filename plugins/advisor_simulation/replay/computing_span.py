@@ -9,12 +9,11 @@ import numpy as np
 
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
-from advisor_simulation.replay.program import Op
+from advisor_simulation.replay.program import Op, Program
 from advisor_simulation.replay.waits import operation_starts
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
-    from advisor_simulation.replay.program import Program
 
 
 @dataclass(frozen=True, slots=True)

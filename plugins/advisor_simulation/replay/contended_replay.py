@@ -21,14 +21,13 @@ from advisor_simulation.replay.contention import (
     simulate_contention,
 )
 from advisor_simulation.replay.lowering import lower_program
-from advisor_simulation.replay.network import rank_nodes
+from advisor_simulation.replay.network import Network, rank_nodes
 from advisor_simulation.replay.numba_compiler import choose_compiled
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.program import Program
     from advisor_simulation.replay.steps import Steps
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from advisor_simulation.replay.kernels import ANNOUNCE, ARRIVE, BURST, FIXED, LEAVE, READY, RELEASE, SEND
+from advisor_simulation.replay.kernels import ANNOUNCE, ARRIVE, BURST, FIXED, LEAVE, READY, RELEASE, SEND, Speeds
 from advisor_simulation.replay.numba_compiler import numba_helper
 
 if TYPE_CHECKING:
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor_simulation.replay.kernels import Speeds
 
     Numbers = npt.NDArray[np.int32]
 

@@ -12,19 +12,17 @@ import numpy as np
 from advisor.model.errors import InputError
 from advisor.trace import locations, matching
 from advisor.trace.aligned_times import align_times
-from advisor.trace.events import Role
+from advisor.trace.events import Role, Trace, TraceRegion
 from advisor_simulation.replay import operation_matching
 from advisor_simulation.replay.polling import wait_in_receives
 from advisor_simulation.replay.program import Op, Program
-from advisor_simulation.replay.scanning import SETTING_UP, scan_trace
+from advisor_simulation.replay.scanning import SETTING_UP, ScannedRows, scan_trace
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace, TraceRegion
     from advisor_simulation.replay.operation_matching import MatchedCollectives
-    from advisor_simulation.replay.scanning import ScannedRows
 
 
 _COLUMNS = ("time_s", "kind", "region", "comm", "partner", "tag", "size", "request")

@@ -8,21 +8,18 @@ between start-up and shutdown.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor_simulation.replay import computing_span, engine, outcome
-from advisor_simulation.replay.network import IDEAL
-from advisor_simulation.replay.program import Op
+from advisor_simulation.replay.network import IDEAL, Network
+from advisor_simulation.replay.program import Op, Program
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from advisor.model.records import FloatArray
-    from advisor_simulation.replay.network import Network
-    from advisor_simulation.replay.program import Program
 
 #: A latency or bandwidth matters no more where the run takes at most this share longer than without it.
 ENOUGH: Final = 0.01

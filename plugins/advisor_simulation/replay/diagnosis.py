@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Final
 from advisor.model.errors import AdvisorError
 from advisor_simulation.replay import calibration, conversion, costs, engine
 from advisor_simulation.replay.network import Network, from_machine
-from advisor_simulation.replay.network_demand import compute_network_demand
+from advisor_simulation.replay.network_demand import NetworkDemand, compute_network_demand
 
 if TYPE_CHECKING:
     from advisor.analysis.machines import Machine
     from advisor.trace.events import Trace
     from advisor_simulation.replay.costs import NetworkCosts, PathShare
-    from advisor_simulation.replay.network_demand import NetworkDemand
     from advisor_simulation.replay.program import Program
 
 #: Events of a trace that advice replays, and operations on which a network is looked for, at most.

@@ -9,14 +9,12 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
 from advisor.model.errors import InputError
 from advisor.support.limited_files import read_limited
 from advisor_simulation.replay.network import MEGABYTE, Network
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _RECORD: Final = re.compile(r'"([^"]{1,80})"\s*\{([^{}]{0,100000})\}\s*;;')
 _MAGIC: Final = "#DIMEMAS_CONFIGURATION"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from xml.sax.saxutils import escape
 
@@ -16,8 +17,6 @@ from advisor_simulation.replay.program import Op
 from advisor_simulation.replay.waits import operation_starts
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.replay.outcome import ReplayOutcome
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -13,16 +14,13 @@ from advisor.model.lists import join_clauses, join_names
 from advisor_simulation.replay import kernels
 from advisor_simulation.replay.lowering import lower_program
 from advisor_simulation.replay.numba_compiler import choose_compiled
-from advisor_simulation.replay.program import Op
+from advisor_simulation.replay.program import Op, Program
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray
     from advisor_simulation.replay.network import Network
-    from advisor_simulation.replay.program import Program
     from advisor_simulation.replay.steps import Steps
 
 #: Ranks named in the message.

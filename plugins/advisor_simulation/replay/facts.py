@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice.facts import Fact
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from advisor.advice.facts.fact_records import TraceCompute, Unit
     from advisor.model.records import Profile
     from advisor.trace.events import Trace

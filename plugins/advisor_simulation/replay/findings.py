@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
 from advisor.model.gap_parts import GapPart
-from advisor.model.records import Finding
+from advisor.model.records import Advice, Finding, Profile
 from advisor_simulation.replay import costs, diagnosis, network_demand, rank_models
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.analysis.machines import Machine
-    from advisor.model.records import Advice, Profile
     from advisor.trace.events import Trace
     from advisor_simulation.replay.costs import NetworkCosts, PathShare
     from advisor_simulation.replay.diagnosis import NetworkDiagnosis, ReplayDiagnosis

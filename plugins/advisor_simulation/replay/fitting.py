@@ -10,6 +10,7 @@ gamma'(P) / BW. A coefficient that is not distinguishable from 0 is called N.S.,
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -19,8 +20,6 @@ from advisor.analysis.distributions import student_t_probability
 from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.model.records import FloatArray
 
 #: A coefficient is significant where its p value is at most this.

@@ -8,17 +8,15 @@ import numpy as np
 
 from advisor.trace.events import Role
 from advisor_simulation.replay import collectives
-from advisor_simulation.replay.network import rank_nodes
+from advisor_simulation.replay.network import Network, rank_nodes
 from advisor_simulation.replay.numba_compiler import choose_compiled, numba_helper
-from advisor_simulation.replay.program import Op
+from advisor_simulation.replay.program import Op, Program
 from advisor_simulation.replay.steps import INNER, Step, Steps, computation_ratios
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor_simulation.replay.network import Network
-    from advisor_simulation.replay.program import Program
 
     Kinds = npt.NDArray[np.uint8]
     Numbers = npt.NDArray[np.int32]

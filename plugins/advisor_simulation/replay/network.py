@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
 from advisor.model.errors import UsageError
-from advisor_simulation.replay.collectives import DIMEMAS
+from advisor_simulation.replay.collectives import DIMEMAS, Models
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.analysis.machines import Machine
     from advisor.model.records import IntArray
-    from advisor_simulation.replay.collectives import Models
     from advisor_simulation.replay.program import Program
 
 #: Where the latency of a message passes: on the processors of both ends, as in Dimemas, or on the wire.

@@ -9,20 +9,16 @@ the critical path of a slow enough network, do not depend on times at all.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from advisor.analysis.network_demands import KIND, RUN
 from advisor.model import units
-from advisor.model.records import Finding
+from advisor.model.records import Finding, Profile
 from advisor_simulation.replay import engine, slopes
 from advisor_simulation.replay.network import Network
-from advisor_simulation.replay.program import sum_burst_s
-
-if TYPE_CHECKING:
-    from advisor.model.records import Profile
-    from advisor_simulation.replay.program import Program
+from advisor_simulation.replay.program import Program, sum_burst_s
 
 #: The network on which builds are compared where no machine model states one: what a good cluster has.
 REFERENCE: Final = Network(latency_s=2e-6, bandwidth=1e10)

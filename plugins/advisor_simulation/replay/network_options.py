@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,14 +12,12 @@ from advisor.model import units
 from advisor.model.errors import UsageError
 from advisor_simulation.replay import collectives, dimemas_config
 from advisor_simulation.replay.network import IDEAL, Network, from_machine
-from advisor_simulation.replay.program import Op
+from advisor_simulation.replay.program import Op, Program
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
 
     from advisor.extension.commands import CommandServices
-    from advisor_simulation.replay.program import Program
 
 
 def build_network(args: Namespace, services: CommandServices) -> Network | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.trace.events import Role
+from advisor.trace.events import Role, Trace
 from advisor_simulation.replay.collectives import short_name
 from advisor_simulation.replay.program import Collectives
 
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace
 
 
 @dataclass(frozen=True, slots=True)

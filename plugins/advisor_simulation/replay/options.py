@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.model import units
 from advisor.model.errors import UsageError
-from advisor.model.reports import Report
+from advisor.model.reports import Part, Report
 from advisor_simulation.replay import (
     acceptance,
     calibration,
@@ -25,11 +27,8 @@ from advisor_simulation.replay import (
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
-    from pathlib import Path
 
     from advisor.extension.commands import CommandServices
-    from advisor.model.reports import Part
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.program import Program
 

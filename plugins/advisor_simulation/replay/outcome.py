@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor_simulation.replay import contended_replay, critical_path, engine, recording
-from advisor_simulation.replay.waits import compute_waits, rank_computing_s
+from advisor_simulation.replay.waits import WaitTimes, compute_waits, rank_computing_s
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray
     from advisor_simulation.replay.critical_path import CriticalPath
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.program import Program
-    from advisor_simulation.replay.waits import WaitTimes
 
 
 @dataclass(frozen=True, slots=True)

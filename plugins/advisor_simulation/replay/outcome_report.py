@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,17 +13,14 @@ from advisor.analysis import gaps as gaps_of
 from advisor.formats import native_writer
 from advisor.model import units
 from advisor.model.errors import UsageError
-from advisor.model.reports import Bar, Bars, Column, HeatMap, Table, Text
+from advisor.model.reports import Bar, Bars, Column, HeatMap, Part, Table, Text
 from advisor.trace.profile import from_trace
 from advisor_simulation.replay import outcome, rebuilding
 from advisor_simulation.replay.program import Op
 from advisor_simulation.replay.waits import CAUSES, operation_starts
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from advisor.model.records import FloatArray, IntArray, Profile
-    from advisor.model.reports import Part
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.outcome import ReplayOutcome
 

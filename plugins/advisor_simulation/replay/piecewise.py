@@ -8,6 +8,7 @@ corners; a convex function that is met at all corners of the planes is met in be
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -17,8 +18,6 @@ from advisor.model.errors import UsageError
 from advisor_simulation.replay import engine, slopes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from advisor.model.records import FloatArray
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.program import Program

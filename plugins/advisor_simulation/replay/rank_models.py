@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from advisor.analysis.network_demands import KIND, RUN
 from advisor.model.errors import UsageError
-from advisor.model.records import Finding
+from advisor.model.records import Advice, Finding, Profile
 from advisor_simulation.replay import fitting
-from advisor_simulation.replay.fitting import Coefficient, Plane
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from advisor.model.records import Advice, Profile
-    from advisor_simulation.replay.fitting import CoefficientLine
+from advisor_simulation.replay.fitting import Coefficient, CoefficientLine, Plane
 
 #: The subject of the finding, and from how many numbers of ranks on there is one.
 RANKS: Final = "ranks"

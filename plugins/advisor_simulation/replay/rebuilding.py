@@ -8,14 +8,13 @@ import numpy as np
 
 from advisor.trace.events import Kind, Location, Role, Trace, TraceRegion
 from advisor.trace.regions import classify_region
-from advisor_simulation.replay.program import Op
+from advisor_simulation.replay.program import Op, Program
 from advisor_simulation.replay.waits import operation_starts
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor_simulation.replay.program import Program
 
 _KINDS: Final = {
     Op.SEND: Kind.SEND, Op.ISEND: Kind.ISEND, Op.SENT: Kind.ISEND_DONE, Op.RECV: Kind.RECV, Op.IRECV: Kind.IRECV_POST,

@@ -13,13 +13,12 @@ import numpy as np
 
 from advisor.model.errors import UsageError
 from advisor.trace.events import Role
-from advisor_simulation.replay.program import POSTING, RECEIVED, SENDING, Op
+from advisor_simulation.replay.program import POSTING, RECEIVED, SENDING, Op, Program
 from advisor_simulation.replay.steps import Step, StepLayout, Steps, computation_ratios
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.replay.network import Network
-    from advisor_simulation.replay.program import Program
 
 #: Every operation has this many steps: what it tells others, its own time, what it waits for.
 _PARTS = 3

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from advisor.trace.events import Kind, Role
+from advisor.trace.events import Kind, Role, Trace
 from advisor.trace.meetings import are_set_up
 from advisor_simulation.replay.numba_compiler import choose_compiled, numba_helper
 from advisor_simulation.replay.program import Op
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor.trace.events import Trace
 
     Mask = npt.NDArray[np.bool_]
 

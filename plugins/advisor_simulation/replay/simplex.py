@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from advisor.model.records import FloatArray
 
 #: The corners of the first simplex differ from its start by this share in one coordinate each.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor_simulation.replay.engine import point_speeds
+from advisor_simulation.replay.engine import OrderedSteps, point_speeds
 from advisor_simulation.replay.kernels import (
     ACCEPT,
     ANNOUNCE,
@@ -19,13 +19,13 @@ from advisor_simulation.replay.kernels import (
     RECEIVE,
     RELEASE,
     SEND,
+    ArrangedSteps,
+    Speeds,
 )
 from advisor_simulation.replay.numba_compiler import choose_compiled
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray
-    from advisor_simulation.replay.engine import OrderedSteps
-    from advisor_simulation.replay.kernels import ArrangedSteps, Speeds
     from advisor_simulation.replay.network import Network
 
 #: Columns of what is carried: seconds, of them fixed, latencies, bytes.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,15 +10,12 @@ import numpy as np
 
 from advisor.model.errors import UsageError
 from advisor_simulation.replay import fitting, piecewise, sweeps
-from advisor_simulation.replay.program import sum_burst_s
+from advisor_simulation.replay.program import Program, sum_burst_s
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from advisor.model.records import FloatArray
     from advisor_simulation.replay.fitting import Plane, ReplayModel
     from advisor_simulation.replay.network import Network
-    from advisor_simulation.replay.program import Program
     from advisor_simulation.replay.sweeps import Ranges
 
 

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.model import units
 from advisor.model.errors import UsageError
-from advisor.model.reports import Axis, Column, Line, Series, Table, Text
+from advisor.model.reports import Axis, Cell, Column, Line, Part, Series, Table, Text
 from advisor.support.atomic_write import atomic_write
 from advisor_simulation.replay import diagnosis, study
 from advisor_simulation.replay.outcome_report import describe_limit, describe_network
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
     from advisor.model.records import FloatArray
-    from advisor.model.reports import Cell, Part
     from advisor_simulation.replay.calibration import Calibration
     from advisor_simulation.replay.costs import NetworkCosts, PathShare
     from advisor_simulation.replay.fitting import Coefficient, Plane

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -13,8 +14,6 @@ from advisor.support import cluster
 from advisor_simulation.replay import contended_replay, engine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from advisor.model.records import FloatArray
     from advisor_simulation.replay.network import Network
     from advisor_simulation.replay.program import Program

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor_simulation.replay.program import POSTING, RECEIVED, SENDING, Op, find_last_ops
+from advisor_simulation.replay.program import POSTING, RECEIVED, SENDING, Op, Program, find_last_ops
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, IntArray
-    from advisor_simulation.replay.program import Program
 
 CAUSES: Final = ("late sender", "late receiver", "collective", "resource")
 LATE_SENDER, LATE_RECEIVER, COLLECTIVE, RESOURCE = range(len(CAUSES))

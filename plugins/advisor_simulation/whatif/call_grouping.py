@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -10,16 +11,13 @@ import numpy as np
 from advisor.advice.facts.event_rows import call_traits
 from advisor.analysis.disturbance import delayed_io_share
 from advisor.analysis.formatted_io import find_formatting_regions
-from advisor.model.records import CAUSE_CATEGORIES
+from advisor.model.records import CAUSE_CATEGORIES, Causes, FloatArray, IntArray
 from advisor.trace.io_calls import FORCING, METADATA, WRITES
 from advisor.trace.regions import is_notice_wait, is_sleep
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
-
     import numpy.typing as npt
 
-    from advisor.model.records import Causes, FloatArray, IntArray
     from advisor_simulation.whatif.measured_run import MeasuredRun, PhaseRun
 
 #: Names of calls that wait for the disk.

@@ -7,6 +7,7 @@ docs/plugins/simulation.md, nowhere else.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -18,8 +19,6 @@ from advisor.analysis.loads.computation import compute_alone
 from advisor_simulation.whatif import call_grouping, sharing_work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from advisor.model.records import FloatArray
     from advisor_simulation.whatif.measured_run import MeasuredRun, PhaseRun
 

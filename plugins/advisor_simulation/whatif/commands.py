@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.extension.commands import Argument
+from advisor.extension.commands import Argument, CommandRegistry, CommandServices
 from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Sequence
 
-    from advisor.extension.commands import CommandRegistry, CommandServices
     from advisor.model.reports import Report
 
 

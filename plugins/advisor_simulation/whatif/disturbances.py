@@ -11,15 +11,13 @@ import numpy as np
 
 from advisor.advice.facts.places import is_significant
 from advisor.model import units
-from advisor.model.records import Finding
-from advisor_simulation.whatif.trial import find_trial
+from advisor.model.records import Finding, FloatArray, Profile
+from advisor_simulation.whatif.trial import Trial, find_trial
 
 if TYPE_CHECKING:
-    from advisor.model.records import FloatArray, Profile
     from advisor.trace.events import Trace
     from advisor_simulation.whatif.excerpt import Excerpt
     from advisor_simulation.whatif.traced.operations import TracedOperations
-    from advisor_simulation.whatif.trial import Trial
 
 _PLUGIN: Final = "simulation"
 #: A rank that takes so many times as long as the others, in all regions, sits on a slow core.

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from advisor_simulation.whatif.changes import HIDDEN
-from advisor_simulation.whatif.traced.operations import EARLY, FUSED
+from advisor_simulation.whatif.traced.operations import EARLY, FUSED, TracedOperations
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from advisor_simulation.whatif.traced.operations import TracedOperations
     from advisor_simulation.whatif.trial import Trial
 
     Words = tuple[tuple[str, str], ...]

@@ -7,6 +7,7 @@ is about take longer in the run; so does its interval, which is that of fewer in
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -18,8 +19,6 @@ from advisor.trace.excerpts import extract_parts
 from advisor.trace.profile import WORTH_COMPILING, WORTH_LOADING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.model.records import FloatArray, IntArray, Profile
     from advisor.trace.events import Trace
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
@@ -11,8 +12,6 @@ from advisor_simulation.whatif.gains import MOVING, try_change
 from advisor_simulation.whatif.trial import Trial, WorkBudget, find_trial
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.analysis.machines import Machine
     from advisor.model.recommendations import Recommendation
     from advisor.model.records import Profile

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -11,8 +12,6 @@ from advisor.analysis.disturbance import UNREPEATED
 from advisor_simulation.whatif.trial import Trial, apply_change
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from advisor_simulation.whatif.measured_run import MeasuredRun
 
 #: Half width of an 80 % interval in standard deviations.

@@ -7,12 +7,13 @@ for the same seconds; it is named in the place of the one that took them.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.advice.counterfactuals import Counterfactual
+from advisor.advice.counterfactuals import Candidate, Counterfactual
 from advisor.advice.facts.places import is_significant
 from advisor.analysis.disturbance import disturbance_seconds, undisturbed_seconds
 from advisor.analysis.proven_imbalance import prove_imbalance, prove_transfer
@@ -33,9 +34,6 @@ from advisor_simulation.whatif.reasons import OF_RUNS
 from advisor_simulation.whatif.trial import Trial, WorkBudget, apply_change, find_trial
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from advisor.advice.counterfactuals import Candidate
     from advisor.model.records import Profile
     from advisor.trace.events import Trace
     from advisor_simulation.whatif.excerpt import Excerpt

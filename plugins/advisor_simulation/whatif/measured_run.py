@@ -7,24 +7,20 @@ back, except for what the inner waits have to make up for; ``error_s`` is that p
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from advisor.analysis.disturbance import delayed_io_share
-from advisor.analysis.loads.arrays import find_rank_threads
+from advisor.analysis.loads.arrays import RankThreads, Terms, find_rank_threads
 from advisor.analysis.loads.computation import find_sequential_shares
 from advisor.analysis.measures import derive_quantities
-from advisor.model.records import OTHER_PROGRAMS
+from advisor.model.records import OTHER_PROGRAMS, FloatArray, IntArray, Phase, Profile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy.typing as npt
-
-    from advisor.analysis.loads.arrays import RankThreads, Terms
-    from advisor.model.records import FloatArray, IntArray, Phase, Profile
 
 #: How a phase ends: everybody waits for everybody, for neighbours in rank only, or nobody waits.
 End = Literal["all", "neighbours", "none"]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -10,12 +12,12 @@ import numpy as np
 from advisor.advice import rules
 from advisor.analysis import bounds, gaps
 from advisor.model import units
-from advisor.model.reports import Column, Report, Table, Text
+from advisor.model.reports import Cell, Column, Part, Report, Table, Text
 from advisor_simulation.mds.costs import resolve_costs
 from advisor_simulation.mds.report import coherence_seconds, describe_missing_inputs, make_profile_reader
-from advisor_simulation.mds.run import simulate_model
+from advisor_simulation.mds.run import SimulatedRun, simulate_model
 from advisor_simulation.model.checks import read_model, resolve_processors
-from advisor_simulation.whatif.modelled.change_table import CHANGES, OF_MODELS
+from advisor_simulation.whatif.modelled.change_table import CHANGES, OF_MODELS, ModelChange
 from advisor_simulation.whatif.modelled.setting import ModelSetting
 from advisor_simulation.whatif.plan import Candidate, PlanStep, search_plan
 from advisor_simulation.whatif.run_report import (
@@ -27,18 +29,13 @@ from advisor_simulation.whatif.run_report import (
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from advisor.advice.rules.records import Action
     from advisor.analysis.machines import Machine
     from advisor.extension.commands import CommandServices
     from advisor.model.records import IntArray, Profile
-    from advisor.model.reports import Cell, Part
-    from advisor_simulation.mds.run import SimulatedRun
     from advisor_simulation.model.records import Model
     from advisor_simulation.model.world import Profiles
-    from advisor_simulation.whatif.modelled.change_table import ModelChange
 
 #: What is shown of a run: computation and gaps, with those parts of C' that the source counts as unmodelled.
 SHOWN_PARTS: Final = ("computation", "C'", "false sharing", "migration", "O", "P", "L", "M'", "D", "S'", "W")

@@ -6,11 +6,9 @@ After a change in a step, its backward arrows say which earlier steps may pay on
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Generic, TypeVar
 
 State = TypeVar("State")
 

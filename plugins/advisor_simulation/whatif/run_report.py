@@ -3,33 +3,29 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.advice import rules
 from advisor.model import units
 from advisor.model.errors import InputError, UsageError
-from advisor.model.reports import Bar, Bars, Column, Report, Table, Text
+from advisor.model.reports import Bar, Bars, Column, Part, Report, Table, Text
 from advisor.support.documents import suggest_word
-from advisor_simulation.whatif.gains import ENOUGH, compare_trials, try_change, try_jointly
+from advisor_simulation.whatif.gains import ENOUGH, ChangeGain, compare_trials, try_change, try_jointly
 from advisor_simulation.whatif.measured_run import build_run
-from advisor_simulation.whatif.plan import Candidate, search_plan
+from advisor_simulation.whatif.plan import Candidate, PlanStep, State, search_plan
 from advisor_simulation.whatif.reasons import OF_RUNS
-from advisor_simulation.whatif.trial import apply_change, build_trial, scale_speed
+from advisor_simulation.whatif.trial import Trial, apply_change, build_trial, scale_speed
 
 if TYPE_CHECKING:
     from argparse import Namespace
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from advisor.advice.rules import RuleBook
     from advisor.advice.rules.records import Action
     from advisor.extension.commands import CommandServices
     from advisor.model.records import Advice, Profile
-    from advisor.model.reports import Part
     from advisor.trace.events import Trace
-    from advisor_simulation.whatif.gains import ChangeGain
-    from advisor_simulation.whatif.plan import PlanStep, State
-    from advisor_simulation.whatif.trial import Trial
 
     TriedAction = tuple[Action, ChangeGain | None]
 

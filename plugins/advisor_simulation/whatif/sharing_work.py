@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from advisor.trace.regions import is_hand_over, is_interpreter_wait
 from advisor_simulation.whatif.call_grouping import find_lock_waits
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from advisor.model.records import FloatArray
     from advisor_simulation.whatif.measured_run import MeasuredRun
 

@@ -6,22 +6,20 @@ the phases and carried over to the computations of the ranks. What only phases c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from advisor.analysis import bounds, gaps
 from advisor.model.errors import AdvisorError
 from advisor_simulation.whatif.changes import CHANGES
-from advisor_simulation.whatif.measured_run import build_run
+from advisor_simulation.whatif.measured_run import MeasuredRun, build_run
 from advisor_simulation.whatif.measured_run import scale_speed as faster_phases
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.model.records import Profile
     from advisor.trace.events import Trace
     from advisor_simulation.whatif.excerpt import Excerpt
-    from advisor_simulation.whatif.measured_run import MeasuredRun
     from advisor_simulation.whatif.traced.operations import TracedOperations
 
 

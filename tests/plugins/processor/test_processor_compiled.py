@@ -310,14 +310,14 @@ def test_operations_of_loops_that_a_compiler_emitted(
     built: Path, level: str, loop: str, per_iteration: dict[str, float], numbers: int
 ) -> None:
     program = binary.read_binary(built / f"incore-{level}")
-    function = next(one for one in program.functions if one.name == loop)
-    instructions = list(decode_instructions(program.code_of(function), function.begin))
+    function = next(one for one in program.image.functions if one.name == loop)
+    instructions = list(decode_instructions(program.image.read_code(function.begin, function.end), function.begin))
     body = find_innermost_loops(instructions)[0].body
     executed = {one.address: 10.0 for one in body}
     found = compute_schedule(body, executed, MACHINE)
     assert {unit: found.operations[unit] / 10 for unit in per_iteration} == per_iteration
     assert (found.vectorized > 0) == (numbers > 1)
-    file, line = program.find_declaration(function)
+    file, line = program.find_declaration(function.begin)
     assert (file or "").endswith("loops.c")
     assert loop in (LOOPS / "loops.c").read_text().splitlines()[(line or 0) - 2]
 

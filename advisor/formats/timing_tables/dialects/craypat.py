@@ -7,6 +7,7 @@ table of maximum function times, which most reports hold as well, names the rank
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -17,8 +18,6 @@ from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.formats.plain_text import PlainText
 
 _TABLE: Final = re.compile(r" *Table \d+: *(.*)$")

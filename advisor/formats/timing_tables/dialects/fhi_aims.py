@@ -7,6 +7,7 @@ task had a core for.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
@@ -17,8 +18,6 @@ from advisor.model.errors import InputError
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.formats.plain_text import PlainText
 
 _TITLE: Final = re.compile(r" +Detailed time accounting +: +max\(cpu_time\) +wall_clock\(cpu1\) *$")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Final
@@ -20,8 +21,6 @@ from advisor.support.launchers import find_launched_program
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.formats.plain_text import PlainText
 
 _COMMAND: Final = re.compile(r'.*?Command being timed: "(.*)"\s*$')

@@ -8,22 +8,18 @@ run as a whole those timers are told apart that fit into it.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import Final
 
-from advisor.formats.plain_text import read_head, read_plain_text
+from advisor.formats.plain_text import PlainText, read_head, read_plain_text
 from advisor.formats.timing_tables.flat_timers import nest_timers
 from advisor.formats.timing_tables.row_roles import classify_row
 from advisor.formats.timing_tables.table import TimingRow, TimingTable
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.trace.events import Role
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from advisor.formats.plain_text import PlainText
 
 _TITLE: Final = re.compile(r"\s*\*+ GLOBAL STATISTICS \( *(\d{1,9}) MPI TASKS\) \*+")
 _HEAD: Final = re.compile(r"name +(?:on +)?processes +threads +count +walltotal +wallmax \(proc +thrd +\)")

@@ -7,6 +7,7 @@ slowest one: their least, mean and most over the ranks tell how the kernels are 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from advisor.formats.timing_tables.table import TimingRow, TimingTable
@@ -14,8 +15,6 @@ from advisor.model.errors import InputError
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.formats.plain_text import PlainText
 
 _VALUE: Final = re.compile(r"\s*(\S[^=]*?)=([-+.\w]+)\s*$")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from advisor.formats.timing_tables.table import NOT_ON_CORE, TimingRow, TimingTable
@@ -12,8 +13,6 @@ from advisor.model.records import Note
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.formats.plain_text import PlainText
 
 _LINE: Final = r"\(PID\.TID (?P<rank>\d{4,9})\.\d{4}\)\s+"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 import statistics
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -19,8 +20,6 @@ from advisor.model.units import format_seconds
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.formats.plain_text import PlainText
 
 _NUMBER: Final = r"(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"

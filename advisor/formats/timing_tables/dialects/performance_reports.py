@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from advisor.formats.timing_tables.table import TimingRow, TimingTable
@@ -14,8 +15,6 @@ from advisor.model.records import Note
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.formats.plain_text import PlainText
 
 _SUMMARY: Final = re.compile(r"Summary: (.{1,500}?) is \S+-bound in this configuration")

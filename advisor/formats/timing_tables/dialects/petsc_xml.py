@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from advisor.formats.timing_tables.table import TimingRow, TimingTable
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from advisor.formats.plain_text import PlainText
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -17,8 +18,6 @@ from advisor.model.errors import InputError
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from advisor.formats.plain_text import PlainText
 
 _PROGRAM: Final = re.compile(

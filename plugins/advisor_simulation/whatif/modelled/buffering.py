@@ -14,11 +14,10 @@ from advisor.support.documents import Marked
 from advisor.support.expressions import Expression
 from advisor_simulation.model import records
 from advisor_simulation.model.accesses import Access
-from advisor_simulation.whatif.modelled.setting import is_own_row
+from advisor_simulation.whatif.modelled.setting import ModelSetting, is_own_row
 
 if TYPE_CHECKING:
     from advisor_simulation.model.records import Loop, Model, Parallel, Step
-    from advisor_simulation.whatif.modelled.setting import ModelSetting
 
 
 @dataclass(frozen=True, slots=True)

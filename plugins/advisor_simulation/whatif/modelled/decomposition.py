@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.support.documents import Marked
+from advisor.support.documents import Mark, Marked
 from advisor.support.expressions import Expression
 from advisor_simulation.model import records
-from advisor_simulation.whatif.modelled.setting import change_each_step, find_parallel_loops, list_reads
+from advisor_simulation.whatif.modelled.setting import ModelSetting, change_each_step, find_parallel_loops, list_reads
 from advisor_simulation.whatif.placing import place_by_exchange
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from advisor.model.records import FloatArray
-    from advisor.support.documents import Mark
     from advisor_simulation.model.records import Decomposition, Domain, Model, Parallel, Step
     from advisor_simulation.model.world import World
-    from advisor_simulation.whatif.modelled.setting import ModelSetting
 
 #: Turns of a loop at which weights that change are looked at.
 SAMPLES: Final = 5

@@ -11,6 +11,7 @@ from advisor.support.expressions import Expression
 from advisor_simulation.model import records
 from advisor_simulation.model.accesses import Access
 from advisor_simulation.whatif.modelled.setting import (
+    ModelSetting,
     change_sequences,
     find_parallel_loops,
     is_own_row,
@@ -21,7 +22,6 @@ from advisor_simulation.whatif.modelled.setting import (
 
 if TYPE_CHECKING:
     from advisor_simulation.model.records import Model, Parallel, Step
-    from advisor_simulation.whatif.modelled.setting import ModelSetting
 
 #: The copies of an array that a combining loop reads, at most.
 MOST_COPIES: Final = 64

@@ -6,25 +6,22 @@ Whether the dependences of the program allow that, a model can't tell: its refer
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.support.documents import Marked
+from advisor.support.documents import Mark, Marked
 from advisor.support.expressions import Expression
 from advisor_simulation.model import records
 from advisor_simulation.model.accesses import Access
-from advisor_simulation.whatif.modelled.setting import change_each_step
+from advisor_simulation.whatif.modelled.setting import ModelSetting, change_each_step
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from advisor.support.documents import Mark
     from advisor_simulation.model.records import BodyItem, Model, Parallel, Read, Step, Write
     from advisor_simulation.model.world import World
-    from advisor_simulation.whatif.modelled.setting import ModelSetting
 
 #: Loops that are put into every order, at most.
 _MOST_LOOPS: Final = 4

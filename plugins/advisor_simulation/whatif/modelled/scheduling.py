@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from advisor_simulation.model import records
-from advisor_simulation.whatif.modelled.setting import change_each_step
+from advisor_simulation.whatif.modelled.setting import ModelSetting, change_each_step
 
 if TYPE_CHECKING:
     from advisor_simulation.model.records import Model, Step
-    from advisor_simulation.whatif.modelled.setting import ModelSetting
 
 #: Chunks of a dynamic schedule for each processor.
 CHUNKS: Final = 16

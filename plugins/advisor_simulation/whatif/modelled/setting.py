@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor_simulation.mds.nests import iterate_references
@@ -12,9 +14,6 @@ from advisor_simulation.model.checks import iterate_steps
 from advisor_simulation.model.world import build_world
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from advisor.model.records import IntArray
     from advisor_simulation.model.accesses import Access
     from advisor_simulation.model.records import Model, Parallel, Reference, Step

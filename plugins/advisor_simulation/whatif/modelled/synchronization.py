@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from advisor_simulation.model import records
 from advisor_simulation.whatif.modelled.setting import (
+    ModelSetting,
     change_each_step,
     change_sequences,
     find_parallel_loops,
@@ -18,7 +19,6 @@ from advisor_simulation.whatif.modelled.setting import (
 
 if TYPE_CHECKING:
     from advisor_simulation.model.records import Model, Parallel, Step
-    from advisor_simulation.whatif.modelled.setting import ModelSetting
 
 
 def merge_barriers(model: Model, setting: ModelSetting) -> Model | None:

@@ -6,6 +6,7 @@ background when ``HIDDEN`` of the computation that follows is done.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -20,8 +21,6 @@ from advisor_simulation.whatif.traced.rows import FIRST_MARK, WAITING, ReplayRow
 from advisor_simulation.whatif.traced.stretches import Stretches, find_stretches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray

@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.trace.events import Kind, Role
+from advisor.trace.events import Kind, Role, Trace
 from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.traced.background import barrier_mask, reduction_mask, role_mask
-from advisor_simulation.whatif.traced.rows import message_mask
+from advisor_simulation.whatif.traced.rows import ReplayRows, message_mask
 from advisor_simulation.whatif.traced.stretches import find_stretches
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import IntArray
-    from advisor.trace.events import Trace
-    from advisor_simulation.whatif.traced.rows import ReplayRows
 
     Mask = npt.NDArray[np.bool_]
 

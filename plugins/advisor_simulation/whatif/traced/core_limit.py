@@ -8,6 +8,7 @@ more computes while the others wait already.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -15,8 +16,6 @@ import numpy as np
 from advisor.support.grouping import iterate_groups, spread_medians
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.whatif.traced.rows import ReplayRows
     from advisor_simulation.whatif.traced.work import Unit

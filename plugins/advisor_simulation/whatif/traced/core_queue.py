@@ -8,6 +8,7 @@ the queue. If each rank has a core of its own, a queue explains nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -17,8 +18,6 @@ from advisor_simulation.replay.numba_compiler import choose_compiled, has_numba
 from advisor_simulation.whatif.traced import queue_loop, time_slices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray

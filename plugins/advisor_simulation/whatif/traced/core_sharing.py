@@ -7,13 +7,12 @@ that differs is not counted in steps of one length; where it is, the same ranks 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor.model.records import FloatArray, IntArray
     from advisor_simulation.whatif.traced.work import Unit
 

@@ -13,14 +13,13 @@ from advisor_simulation.replay.program import RECEIVED, SENDING, Op
 from advisor_simulation.whatif.call_grouping import FASTEST
 from advisor_simulation.whatif.changes import PIECES
 from advisor_simulation.whatif.traced.background import LARGE_B, role_mask
-from advisor_simulation.whatif.traced.rows import message_mask
+from advisor_simulation.whatif.traced.rows import ReplayRows, message_mask
 from advisor_simulation.whatif.traced.stretches import count_since, find_message_ends, find_stretches, group_means
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
     from advisor.model.records import IntArray
-    from advisor_simulation.whatif.traced.rows import ReplayRows
 
     Mask = npt.NDArray[np.bool_]
 

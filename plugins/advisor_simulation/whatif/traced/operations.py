@@ -4,6 +4,7 @@ long the operations take then.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -11,11 +12,11 @@ import numpy as np
 
 from advisor.advice.ranking.effects import NOWHERE
 from advisor.model.errors import AdvisorError
-from advisor.trace.events import Role
+from advisor.trace.events import Role, Trace
 from advisor.trace.profile import from_trace
 from advisor.trace.regions import classify_region
 from advisor_simulation.replay import conversion, rebuilding
-from advisor_simulation.replay.program import Op
+from advisor_simulation.replay.program import Op, Program
 from advisor_simulation.whatif.traced import (
     background,
     ceilings,
@@ -38,13 +39,9 @@ from advisor_simulation.whatif.traced import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     import numpy.typing as npt
 
     from advisor.model.records import IntArray, Profile
-    from advisor.trace.events import Trace
-    from advisor_simulation.replay.program import Program
     from advisor_simulation.whatif.measured_run import MeasuredRun
     from advisor_simulation.whatif.traced.rows import Numbers, ReplayRows
 

@@ -7,6 +7,7 @@ behind the same part, as in a stencil, nothing shows that any of the work could 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -20,8 +21,6 @@ from advisor_simulation.whatif.traced.stretches import group_medians
 from advisor_simulation.whatif.traced.work import computing_mask, main_region, number_passes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.analysis.disturbance import delayed_io_share, disturbance_seconds, undisturbed_seconds
-from advisor.model.records import OTHER_PROGRAMS
+from advisor.model.records import OTHER_PROGRAMS, FloatArray, IntArray, Profile
 from advisor.support.grouping import group_rows
 from advisor.trace.counts import find_quick_seconds
 from advisor.trace.regions import NO_CORE_NAME
@@ -19,7 +19,6 @@ from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.traced.work import file_mask
 
 if TYPE_CHECKING:
-    from advisor.model.records import FloatArray, IntArray, Profile
     from advisor_simulation.whatif.traced.rows import ReplayRows
 
 #: Where others held the cores for more than this part of the run, most of a call's time is somebody else's.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -11,15 +12,12 @@ from advisor_simulation.replay import engine, numba_compiler
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Op
 from advisor_simulation.replay.steps import Step, Steps
-from advisor_simulation.whatif.traced.rows import FIRST_MARK
+from advisor_simulation.whatif.traced.rows import FIRST_MARK, ReplayRows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
-    from advisor_simulation.whatif.traced.rows import ReplayRows
 
     Numbers = npt.NDArray[np.int32]
     Kinds = npt.NDArray[np.uint8]

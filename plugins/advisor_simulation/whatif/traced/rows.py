@@ -7,6 +7,7 @@ the machine that was measured. Beside the line of each rank there is one for com
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -19,8 +20,6 @@ from advisor_simulation.replay.recording import build_recorded_steps
 from advisor_simulation.replay.waits import operation_starts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray

@@ -8,13 +8,12 @@ how a host's ranks differ, with the slice of a scheduler in use, they take turns
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray

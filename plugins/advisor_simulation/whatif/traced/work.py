@@ -7,6 +7,7 @@ those count.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -31,8 +32,6 @@ from advisor_simulation.whatif.traced.noise import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     import numpy.typing as npt
 
     from advisor.model.records import FloatArray, IntArray
