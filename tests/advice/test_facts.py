@@ -82,7 +82,7 @@ device.value_reads_per_iteration device.host_allocations device.round_trips_per_
 device.page_faults device.copy_rate_spread device.point_to_point_share device.communication_s_per_GiB
 device.float_communication_share device.kernel_count_spread device.same_kernel_spread device.processes_per_device
 device.bandwidth_bound_share device.latency_bound_share device.excess_sector_share device.divergent_share
-device.upload_ratio device.lead_share device.element_share
+device.upload_ratio device.lead_share device.lead_s device.setup_share device.setup_s device.element_share
 """
 
 
