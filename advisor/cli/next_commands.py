@@ -15,6 +15,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 from advisor.cli import user_folders
+from advisor.model.run_points import STATED
 from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
@@ -147,7 +148,7 @@ def _elsewhere(profile: Profile) -> str:
 
 def _split_settings(profile: Profile) -> tuple[str, list[str]]:
     """Return the variables that were set for the run, with a space behind, and the words of its command."""
-    command = profile.parameters.get("command")
+    command = profile.parameters.get("command", profile.parameters.get(STATED))
     try:
         words = shlex.split(command) if isinstance(command, str) else []
     except ValueError:
