@@ -32,7 +32,7 @@ run.busy_cores run.bound_threads run.iterations run.has_mpi run.has_openmp run.i
 run.disturbance_share run.others_share
 phase.imbalance phase.rank_imbalance phase.thread_imbalance phase.dynamic_ratio phase.slowest_rank_persistence
 phase.first_rank_ratio
-phase.untold_imbalance run.undivided_parts run.used_share
+phase.untold_imbalance run.undivided_parts run.used_share run.device_overlap_s run.device_overlap_share
 phase.slowest_differs phase.iterations phase.share phase.closed_by phase.is_serial phase.phases
 phase.work_s phase.alone_share phase.shareable_s wait.task_share code.interpreted_share omp.task_mean_s omp.confined_s
 wait.late_sender_share wait.late_receiver_share wait.collective_share wait.barrier_share wait.thread_share

@@ -59,7 +59,7 @@ def test_kinds_of_code_are_told_by_names_of_libraries(tmp_path: Path) -> None:
     ("file", "told"), [("./malloc/malloc.c", True), ("/build/glibc-2.31/malloc/malloc.c", True), ("src/free.c", False)]
 )
 def test_functions_of_the_program_are_not_the_library_s(file: str, told: bool, tmp_path: Path) -> None:
-    (tmp_path / "out.folded").write_text("main;solve 60\nmain;free 40\n")
+    (tmp_path / "out.folded").write_text("main;solve 60\nmain;free 36\nmain;read 4\n")
     profile = call_stacks.advisor_read(tmp_path / "out.folded")
     regions = tuple(replace(region, file=file) if region.name == "free" else region for region in profile.regions)
     found = describe_hot_spots(replace(profile, regions=regions))

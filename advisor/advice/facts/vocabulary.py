@@ -56,6 +56,10 @@ _RUN: Final = (
     """),
     *parse_facts("delay.taken_s cores", _TRACE,
         "run.others_share | share | what the machine's cores did for other programs / (cores * run time)"),
+    *parse_facts("device_wait_s", _TRACE, """
+        run.device_overlap_s     | s     | the host's own work or its waits for its device, the fewer, by its own timers
+        run.device_overlap_share | share | the same / run time
+    """),
     *parse_facts("cpu_s", _TRACE,
         "run.used_share | share | CPU seconds / (cores * run time) where nothing but such a sum tells, else 1"),
     *parse_facts("parameters", _TRACE, """
