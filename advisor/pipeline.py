@@ -8,11 +8,14 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from advisor.advice import facts, ranking, rules
 from advisor.advice.computation import describe_computation, need_computation
+from advisor.advice.cpu_time_advice import rank_by_cpu_time
 from advisor.advice.earlier_runs import EarlierRuns, is_of_same_study
+from advisor.advice.hot_spots import list_hot_spots
 from advisor.advice.ranking import Ranking, similar_program_gain
 from advisor.advice.ranking.gain_estimation import GainSources
 from advisor.advice.verdict import decide_verdict, describe_unanswered
 from advisor.analysis import bounds, gaps, loads, merging, quality
+from advisor.analysis.cpu_time import has_cpu_time_alone
 from advisor.analysis.efficiencies import add_modelled_efficiencies, compute_efficiencies
 from advisor.analysis.run_pictures import attach_pictures
 from advisor.collect import campaigns, harnesses, listed_runs, sidecar
@@ -20,7 +23,7 @@ from advisor.collect.binaries.executables import attach_executable
 from advisor.extension.run_events import RunEvents
 from advisor.model.errors import DocumentError, InputError
 from advisor.model.recommendations import Total
-from advisor.model.records import DEVICES_UNSEEN, RANKS_ADDED_UP, Advice
+from advisor.model.records import DEVICES_UNSEEN, Advice
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -216,14 +219,14 @@ def study_run(
     summary = loads.summarize_loads(profile)
     levels = bounds.compute_bounds(profile, machine, summary)
     if not profile.has_run_time:
-        advice = _without_times(profile, levels, host, known)
-        return Study(attach_pictures(advice), machine, summary, None, NOTHING, {}, files, known.earlier)
+        advice, matches, ranked = _without_times(profile, levels, options, host, known)
+        return Study(attach_pictures(advice), machine, summary, matches, ranked, {}, files, known.earlier)
     found = gaps.attribute_gaps(profile, levels, summary, machine)
     grade = quality.grade_profile(profile, levels, found, summary)
     options.stage(f"asking plugins about {profile.program}")
     findings = _collect_findings(profile, levels, found, host, known)
     computation = describe_computation(profile, levels)
-    findings = (*findings, *([computation] if computation else []), *_list_hot_spots(profile, grade, levels))
+    findings = (*findings, *([computation] if computation else []), *list_hot_spots(profile, grade, levels))
     accounts = gaps.build_accounts(found, levels, findings)
     extra = facts.add_finding_values(host.collect_facts(known.events), findings)
     sheet = facts.collect_facts(profile, levels, found, machine, summary, extra)
@@ -267,27 +270,32 @@ class _RunContext:
     earlier: EarlierRuns
 
 
-def _without_times(profile: Profile, levels: tuple[Bound, ...], host: PluginHost, known: _RunContext) -> Advice:
-    """Return what can be said about a run of which only counts or CPU times are known: nothing has a share of it."""
+def _without_times(
+    profile: Profile, levels: tuple[Bound, ...], options: Options, host: PluginHost, known: _RunContext
+) -> tuple[Advice, RuleMatches | None, Ranking]:
+    """Return what can be said of a run without a run time: CPU times tell what its computation is made of."""
     grade = quality.grade_profile(profile, levels, ())
-    findings = (*_collect_findings(profile, levels, (), host, known), *_list_hot_spots(profile, grade, levels))
-    return Advice(
+    findings = (*_collect_findings(profile, levels, (), host, known), *list_hot_spots(profile, grade, levels))
+    matches, ranked, problems = _rank_by_cpu_time(profile, grade, options, host, known)
+    advice = Advice(
         profile, known.events.add_note(grade), levels, (), add_modelled_efficiencies(compute_efficiencies(profile),
-        findings), findings, (),
-        Total(0.0), (), (), "insufficient evidence", (*known.earlier.problems, *host.problems),
+        findings), findings, ranked.recommendations, ranked.total, (), (),
+        "advice" if ranked.recommendations else "insufficient evidence",
+        (*problems, *known.earlier.problems, *host.problems),
     )  # fmt: skip
+    return advice, matches, ranked
 
 
-def _list_hot_spots(profile: Profile, grade: Grade, levels: tuple[Bound, ...]) -> list[Finding]:
-    """Return where most was counted, for a run of which no more can be said: nothing tells its ranks' computation."""
-    computes = any(bound.name == "I" and bound.seconds is not None for bound in levels)
-    one_rank = not computes and any(note.name == RANKS_ADDED_UP for note in grade.notes)
-    if grade.letter != "F" and not one_rank:
-        return []
-    from advisor.advice.hot_spots import describe_hot_spots
-
-    found = describe_hot_spots(profile)
-    return [found] if found else []
+def _rank_by_cpu_time(
+    profile: Profile, grade: Grade, options: Options, host: PluginHost, known: _RunContext
+) -> tuple[RuleMatches | None, Ranking, tuple[str, ...]]:
+    """Return rules, changes of the computation with what they win at most, and problems, where CPU times are known."""
+    if grade.letter == "F" or not has_cpu_time_alone(profile):
+        return None, NOTHING, ()
+    extra = host.collect_facts(known.events)
+    book, refused = _load_rules(options, host, extra)
+    matches, ranked, problems = rank_by_cpu_time(profile, grade, known.machine, book, extra, options.order)
+    return matches, ranked, (*problems, *refused)
 
 
 def _collect_findings(

@@ -21,7 +21,7 @@ from advisor.trace.library_functions import COUNTED_KINDS
 NEED: Final = "what bounds the computation"
 _LISTED: Final = 3
 #: Kinds of code, those that say most about what to do first.
-_WORDS: Final = {
+KIND_WORDS: Final = {
     "code.unoptimized_share": "in code compiled without optimization",
     "code.math_share": "in mathematical functions and loops that call them",
     "code.copied_share": "in copying objects",
@@ -70,7 +70,7 @@ _WORDS: Final = {
 #: Kinds that need no look into compiled code: without others nothing is known of that.
 _BY_NAME: Final = frozenset(f"code.{kind}_share" for kind in (*COUNTED_IF_ANY, *COUNTED_KINDS.values()))
 #: What the issue slots of a processor are used for, or lost to, by top-down counters.
-_SLOT_WORDS: Final = {
+_SLOTKIND_WORDS: Final = {
     "topdown.memory_s": "wait for data",
     "topdown.core_s": "wait for execution units",
     "topdown.frontend_s": "wait for instructions",
@@ -135,7 +135,7 @@ def describe_computation(profile: Profile, bounds: Sequence[Bound]) -> Finding |
     elif not named and (shares is None or shares.keys() <= _BY_NAME):
         text = f"{whole}{_describe_functions(profile)}; what it is bound by was not measured."
     elif named:
-        listed = "; ".join(f"{format_share(share)} of it {_WORDS[fact]}" for share, fact in named[:_LISTED])
+        listed = "; ".join(f"{format_share(share)} of it {KIND_WORDS[fact]}" for share, fact in named[:_LISTED])
         text = f"{whole}: {listed}."
     else:
         text = (
@@ -169,7 +169,7 @@ def _describe_slots(profile: Profile) -> str | None:
     if everything is None or everything.sum() <= 0:
         return None
     total = float(everything.sum())
-    found = [(float(profile.counts[name].sum()) / total, words) for name, words in _SLOT_WORDS.items()
+    found = [(float(profile.counts[name].sum()) / total, words) for name, words in _SLOTKIND_WORDS.items()
              if name in profile.counts]  # fmt: skip
     listed = [f"{format_share(share)} {words}" for share, words in sorted(found, reverse=True) if share >= _MENTIONED]
     largest = int(everything.sum(axis=1).argmax())
@@ -205,7 +205,7 @@ def _build_part(profile: Profile, fact: str, seconds: float) -> GapPart:
     table = code_seconds(profile, fact)
     largest = [] if table is None else [int(row) for row in table.argsort()[::-1][:_LISTED] if table[row] > 0]
     regions = tuple(dict.fromkeys(profile.regions[row].name for row in largest))
-    cause = _WORDS[fact].removeprefix("in ")
+    cause = KIND_WORDS[fact].removeprefix("in ")
     return GapPart("I", cause, seconds, "what the profile tells of the code", "estimated", None, regions, general=True)
 
 
@@ -218,8 +218,8 @@ def _code_shares(profile: Profile) -> dict[str, float] | None:
     everything, known = (profile.counts.get(f"code.{name}_s") for name in ("all", "known"))
     if everything is None or known is None or everything.sum() <= 0:
         return None
-    words = _WORDS if len(profile.processors) > 1 else _WORDS.keys() - {_SHARED}
-    found = {fact: code_seconds(profile, fact) for fact in _WORDS if fact in words}
+    words = KIND_WORDS if len(profile.processors) > 1 else KIND_WORDS.keys() - {_SHARED}
+    found = {fact: code_seconds(profile, fact) for fact in KIND_WORDS if fact in words}
     if all(table is None for fact, table in found.items() if fact != "code.unoptimized_share"):
         unoptimized = found["code.unoptimized_share"]
         if unoptimized is None or not unoptimized.any():

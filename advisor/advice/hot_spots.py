@@ -2,26 +2,48 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.model.records import HOT_SPOTS, Finding
+from advisor.advice.computation import KIND_WORDS
+from advisor.model.lists import join_names
+from advisor.model.records import HOT_SPOTS, RANKS_ADDED_UP, Finding
 from advisor.model.reports import Bar, Bars
 from advisor.model.units import format_share
+from advisor.trace.library_functions import count_by_name, is_unoptimized_access
 
 if TYPE_CHECKING:
-    from advisor.model.records import FloatArray, Profile
+    from collections.abc import Sequence
+
+    from advisor.model.records import Bound, FloatArray, Grade, Profile
 
 _LISTED: Final = 5
 #: Regions with less than this are not worth a name.
 _LEAST: Final = 0.02
+#: A kind of code with less is not named.
+_KIND: Final = 0.05
+#: Sources of glibc, as debug information of distributions names them.
+_OF_LIBC: Final = re.compile(
+    r"(?:\.|.*/glibc[-\w.]*)/(?:string|malloc|stdlib|math|nptl|stdio-common|libio|wcsmbs|misc|io)/"
+)
 #: Times, then counts, the nearest to time first, and what they are called.
 _TIMES: Final = {"wall_s": "Time", "cpu_s": "CPU time"}
 _COUNTS: Final = {
     "device_s": "Device time", "cycles": "Cycles", "instructions": "Instructions", "samples": "Samples",
     "operations": "Operations", "flops": "Floating-point operations",
 }  # fmt: skip
+
+
+def list_hot_spots(profile: Profile, grade: Grade, levels: Sequence[Bound]) -> list[Finding]:
+    """Return where most was counted, for a run of which no more can be said: nothing tells its ranks' computation."""
+    computes = any(bound.name == "I" and bound.seconds is not None for bound in levels)
+    one_rank = not computes and any(note.name == RANKS_ADDED_UP for note in grade.notes)
+    if profile.has_run_time and grade.letter != "F" and not one_rank:
+        return []
+    found = describe_hot_spots(profile)
+    return [found] if found else []
 
 
 def describe_hot_spots(profile: Profile) -> Finding | None:
@@ -36,10 +58,27 @@ def describe_hot_spots(profile: Profile) -> Finding | None:
         return None
     names = [f"{profile.regions[row].name} {format_share(float(shares[row]))}" for row in largest]
     bars = tuple(Bar(profile.regions[row].name, float(shares[row])) for row in largest)
+    kinds = [f"{format_share(share)} {kind}" for kind, share in _list_kinds(profile, shares)]
+    of_kinds = f" Of all, {join_names(kinds)}." if kinds else ""
     return Finding(
-        "hot_spots", HOT_SPOTS, "run", f"{words} by region: {', '.join(names)}.",
+        "hot_spots", HOT_SPOTS, "run", f"{words} by region: {', '.join(names)}.{of_kinds}",
         {"share": float(shares[largest[0]])}, (Bars(words, "share", bars),),
     )  # fmt: skip
+
+
+def _list_kinds(profile: Profile, shares: FloatArray) -> list[tuple[str, float]]:
+    """Return kinds of code that names of functions tell, with their shares, the largest first.
+
+    A function of a program, which lies in a file of its own, may be called like one of a library.
+    """
+    names = [
+        region.name if region.file is None or _OF_LIBC.match(region.file) or is_unoptimized_access(region.name) else ""
+        for region in profile.regions
+    ]
+    counts = count_by_name(names, shares[:, None])
+    found = [(words, counts.get(fact.replace("_share", "_s"))) for fact, words in KIND_WORDS.items()]
+    told = [(words, float(seconds.sum())) for words, seconds in found if seconds is not None]
+    return sorted((one for one in told if one[1] >= _KIND), key=lambda one: -one[1])
 
 
 def _select_measure(profile: Profile) -> tuple[str, FloatArray] | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.analysis.bounds import are_durations_known, explain_shared_cores, instance_durations
+from advisor.analysis.cpu_time import has_cpu_time_alone
 from advisor.analysis.device_ladder import find_device_doubts
 from advisor.analysis.loads import summarize_loads
 from advisor.analysis.measures import recording_command
@@ -57,9 +58,11 @@ def grade_profile(
         return _grade_notes([*profile.notes, *find_device_doubts(profile, profile.devices)])
     loads = loads or summarize_loads(profile)
     if not profile.has_run_time:
-        note = _make_note(
-            "no run time", "the wall time of the run is not known", recording_command(profile, "actual_s")
-        )
+        how = recording_command(profile, "actual_s")
+        if has_cpu_time_alone(profile):
+            text = "the wall time of the run is not known: seconds are those of processors, without any waiting"
+            return _grade_notes([_make_note("CPU time alone", text, how), *profile.notes])
+        note = _make_note("no run time", "the wall time of the run is not known", how)
         return Grade("F", 0.0, (note, *profile.notes))
     if profile.is_simulated:
         doubts = [*_check_values(profile, bounds, gaps), *_check_phases(profile, loads)]

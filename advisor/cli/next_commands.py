@@ -16,6 +16,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 from advisor.cli import user_folders
+from advisor.model.run_points import STATED
 from advisor.support.command_words import split_line
 from advisor.support.extras import install_line
 
@@ -146,7 +147,7 @@ def _elsewhere(profile: Profile) -> str:
 
 def _split_settings(profile: Profile) -> tuple[str, list[str]]:
     """Return the variables that were set for the run, with a space behind each, and the words of its command."""
-    settings, words = split_line(profile.parameters.get("command"))
+    settings, words = split_line(profile.parameters.get("command", profile.parameters.get(STATED)))
     parts = (setting.partition("=") for setting in settings)
     return "".join(f"{name}={shlex.quote(value)} " for name, _, value in parts), words
 

@@ -45,6 +45,7 @@ UNDECIDED_CHANGE: Final = 3.0
 #: What each doubt takes off the score.
 PENALTIES: Final = {
     "no run time": 1.0,
+    "CPU time alone": 0.5,
     "too short": 1.0,
     "impossible values": 1.0,
     "most processors missing": 1.0,
@@ -84,7 +85,9 @@ LETTERS: Final[tuple[tuple[Literal["A", "B", "C", "D", "F"], float], ...]] = (
 )
 #: In a run shorter than this, starting and stopping decide.
 SHORTEST_RUN_S: Final = 0.1
-#: The same of a recording of devices, which their profilers limit to a few iterations.
+#: Shares of less CPU time than this say little: its usual samples of 10 ms are 20.
+SHORTEST_CPU_TIME_S: Final = 0.2
+#: The shortest recording of devices, which their profilers limit to a few iterations.
 SHORTEST_DEVICE_RUN_S: Final = 0.01
 #: Ranks of one run are there equally long; a unit that is wrong makes a factor of a thousand.
 RANKS_UNLIKE: Final = 20.0

@@ -45,6 +45,8 @@ OTHER_PROGRAMS = "other programs"
 SHARED_CORES = "processors share cores"
 #: The note on a program of devices of which only the host was recorded: what waits for them looks like work.
 DEVICES_UNSEEN = "device activity not recorded"
+#: The count of seconds in which the host waits for its device, by the program's own timers.
+DEVICE_WAIT_S = "device_wait_s"
 #: The notes with what the program's output itself says about how it could be faster, and about its build.
 OWN_ADVICE, OLDER_BUILD = "advice of the program", "built for older processors"
 #: The note on threads or processes that what was recorded waits for.

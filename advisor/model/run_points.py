@@ -10,11 +10,13 @@ if TYPE_CHECKING:
     from advisor.model.records import Profile
 
 _COMMAND: Final = "command"
+#: The parameter that holds the command which a file names for its run: how its recording began is not said.
+STATED: Final = "command as stated"
 #: Parameters that say where, with what and how a run was made and measured, not what it computed: another checkout,
 #: compiler or MPI library is a change whose effect is asked for, and what sampling counted differs in every run.
 CIRCUMSTANCES: Final = frozenset(
     {
-        "target", "directory", "MPI library", "memory_bytes", "exit status", "samples", "sampling interval (s)",
+        STATED, "target", "directory", "MPI library", "memory_bytes", "exit status", "samples", "sampling interval (s)",
         "CPU time of sampling (s)", "calls of each benchmark", "caliper", "Compiler Name", "Compiler Version",
         "compiler", "compilerversion",
     }

@@ -15,7 +15,7 @@ from advisor.output.tables import ColumnHead, render_table
 from advisor.output.text_cells import make_line, pad_text, shorten_text
 from advisor.output.watch_screen import render_change_lines
 from advisor.output.waterfall import render_waterfall
-from advisor.output.wording import GAPS, select_command
+from advisor.output.wording import GAPS, describe_length, select_command
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -74,7 +74,7 @@ def render_program(number: int, advice: Advice, change: Comparison | None, page:
     profile = advice.profile
     name = shorten_text(page.clean_name(profile.program), max(20, page.prose_width // 2), page.signs.ellipsis)
     build = f" {page.clean_name(profile.build)}" if profile.build else ""
-    elapsed = numbers.format_duration(profile.actual_s) if profile.has_run_time else "without times"
+    elapsed = describe_length(profile, "without times")
     lines = render_heading(f"{name}{build}: {elapsed}", page, f"run {number}, evidence {advice.grade.letter}")
     if change is not None:
         style = "yellow" if change.largest_increase else "dim"

@@ -16,6 +16,7 @@ from advisor.output.text_cells import make_line, shorten_text, wrap_text
 from advisor.output.waterfall import render_waterfall
 from advisor.output.wording import (
     describe_grade,
+    describe_length,
     describe_processors,
     describe_unanswered_gap,
     group_unavailable_bounds,
@@ -56,7 +57,7 @@ def _render_head(advice: Advice, page: Page) -> list[Text]:
     profile = advice.profile
     program = shorten_text(page.clean_name(profile.program), max(20, page.prose_width // 2), page.signs.ellipsis)
     machine = f", {page.clean_name(profile.machine)}" if profile.machine else ""
-    elapsed = numbers.format_duration(profile.actual_s) if profile.has_run_time else "without times,"
+    elapsed = describe_length(profile, "without times,")
     top = wrap_text(f"{elapsed} on {describe_processors(profile)}{machine}", page.prose_width)
     first = make_line((program, "bold"), ": ", (top[0], "bold"))
     lines = [first] if first.cell_len <= page.width else [make_line((program, "bold")), make_line((top[0], "bold"))]

@@ -14,6 +14,7 @@ from advisor.output.recommendation_text import render_headlines
 from advisor.output.sections import render_heading, render_paragraph
 from advisor.output.text_cells import join_lines, make_line, shorten_text
 from advisor.output.waterfall import render_waterfall
+from advisor.output.wording import describe_length
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -152,7 +153,7 @@ def _render_program(program: ProgramScreen, page: Page, room: int | None = None)
     advice, profile = program.advice, program.advice.profile
     name = shorten_text(page.clean_name(profile.program), max(20, page.prose_width // 2), page.signs.ellipsis)
     build = f" {page.clean_name(profile.build)}" if profile.build else ""
-    elapsed = numbers.format_duration(profile.actual_s) if profile.has_run_time else "without times"
+    elapsed = describe_length(profile, "without times")
     lines = render_heading(f"{name}{build}: {elapsed}", page, f"run {program.number}, evidence {advice.grade.letter}")
     if program.change is not None:
         style = "yellow" if program.change.largest_increase else "dim"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.model import units
 from advisor.model.records import ALL_LEVELS, COMPUTATION, DEVICES_UNSEEN, HOT_SPOTS, OTHERS_UNRECORDED, UNANSWERED
-from advisor.model.units import format_count
+from advisor.model.units import format_count, format_seconds
 
 if TYPE_CHECKING:
     from advisor.analysis.network_demands import CountChange
@@ -109,6 +109,14 @@ def describe_grade(grade: Grade) -> str:
 def describe_how(how: HowTo) -> str:
     """Return for which model and language instructions hold, ``MPI, C++``; nothing where for any."""
     return ", ".join(filter(None, (MODELS.get(how.model), LANGUAGES.get(how.language or ""))))
+
+
+def describe_length(profile: Profile, unknown: str) -> str:
+    """Return how long the run took, else the CPU time that was counted, else the words for what is ``unknown``."""
+    if profile.has_run_time:
+        return format_seconds(profile.actual_s)
+    counted = float(profile.sum_by_region("cpu_s").sum())
+    return f"{format_seconds(counted)} of CPU time" if counted > 0 else unknown
 
 
 def describe_processors(profile: Profile) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from advisor.support.copied_objects import LOOKING_UP, REBUILDING, is_object_copy
+from advisor.support.template_names import MASK, mask_template_arguments
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray
@@ -40,6 +41,8 @@ COUNTED_KINDS: Final[Mapping[str, str]] = {
     "sort": "sort", "string": "string", "length": "length", "object": "copied", "rebuilt": "rebuilt",
     "hashed": "hashed",
 }  # fmt: skip
+#: What code is called that was compiled without optimization.
+UNOPTIMIZED: Final = "unoptimized"
 #: Kinds that names alone do not tell: our recordings look at the functions around them.
 _RECORDED_KINDS: Final = frozenset(("copied", "rebuilt", "hashed"))
 
@@ -98,6 +101,22 @@ _TEXT: Final = re.compile(
     r"|_?gfortran_(?:st_(?:read|write)\w*|transfer_\w+)|(?:read|write)_(?:real|integer|decimal|float_\w+)|format_lex"
     r"|libgfortran\.so[.\d]*"
 )
+#: Functions of C++'s library of an instruction or two, without arguments of templates and calls, and mangled: they
+#: have no code of their own unless the compiler was told not to optimize.
+_ACCESS: Final = re.compile(
+    r"std::(?:__\w+::)*(?:(?:vector|array|basic_string|deque|unique_ptr|shared_ptr|optional|tuple|_Vector_base|span|complex"
+    r"|_Bit_reference|_Bvector_base|__shared_ptr|__shared_ptr_access|__uniq_ptr_impl)<>::(?:operator(?:\[\]|\*|->|bool)|at"
+    r"|size|length|data|c?r?begin|c?r?end|front|back|empty|get|value|real|imag|_M_(?:get\w*|ptr|data|local_data))"
+    r"|(?:__array_traits|_Head_base|_Tuple_impl)<>::_[SM]_\w+|(?:move|forward|(?:__)?addressof|__get_helper|get|max|min)<>)"
+    r"|__gnu_cxx::(?:__normal_iterator<>::\S+|operator(?:[!=]=|-)<>)"
+)
+_PLACEMENT: Final = re.compile(r"operator new\(unsigned (?:long|int), void ?\*\)")
+_MANGLED_ACCESS: Final = re.compile(
+    r"_ZNK?St(?:6vector|5array|3__1\d+(?:vector|array))I\w+E(?:ix[Em]+|4sizeEv|5beginEv|3endEv|4dataEv|5frontEv|4backEv)"
+    r"|_ZNK?9__gnu_cxx17__normal_iteratorI\w+|_ZSt(?:7forward|4move|9addressof|11__addressof|3getI|3maxI|3minI)\w+"
+)
+_ARGUMENTS: Final = re.compile(f"<{MASK}*>")
+_OF_LIBRARY: Final = ("std::", "__gnu_cxx::")
 #: What our recordings call what classes of C++ do, and names in the order in which they decide.
 _CALLED: Final[Mapping[str, LibraryKind]] = {REBUILDING: "rebuilt", LOOKING_UP: "hashed"}
 _NAMES: Final[tuple[tuple[LibraryKind, re.Pattern[str]], ...]] = (
@@ -131,12 +150,26 @@ def classify_library_function(name: str) -> LibraryKind | None:
     return next((kind for kind, pattern in _NAMES if pattern.fullmatch(plain)), None)
 
 
+def is_unoptimized_access(name: str) -> bool:
+    """Return whether a function of C++'s library exists only in code that was compiled without optimization."""
+    if name.startswith("_Z"):
+        return _MANGLED_ACCESS.fullmatch(name) is not None
+    if not any(scope in name for scope in _OF_LIBRARY):
+        return _PLACEMENT.fullmatch(name) is not None
+    plain = _ARGUMENTS.sub("<>", mask_template_arguments(name)).partition("(")[0].partition("[abi:")[0]
+    return _ACCESS.fullmatch(plain.rpartition(" ")[2].lstrip("*&")) is not None
+
+
 def count_by_name(names: Sequence[str], seconds: FloatArray) -> dict[str, FloatArray]:
     """Return ``seconds`` (R, Q) of computation in functions that are known by name; nothing where none is."""
-    kinds = [COUNTED_KINDS.get(classify_library_function(name) or "") for name in names]
+    kinds = [
+        UNOPTIMIZED if is_unoptimized_access(name) else COUNTED_KINDS.get(classify_library_function(name) or "")
+        for name in names
+    ]
     if not any(kinds):
         return {}
     counted = [kind for kind in COUNTED_KINDS.values() if kind not in _RECORDED_KINDS]
+    counted += [UNOPTIMIZED] if UNOPTIMIZED in kinds else []
     counts = {f"code.{kind}_s": np.zeros_like(seconds) for kind in ("all", "known", *counted)}
     counts["code.all_s"] += seconds
     for row, kind in enumerate(kinds):

@@ -32,7 +32,7 @@ run.busy_cores run.bound_threads run.iterations run.has_mpi run.has_openmp run.i
 run.disturbance_share run.others_share
 phase.imbalance phase.rank_imbalance phase.thread_imbalance phase.dynamic_ratio phase.slowest_rank_persistence
 phase.first_rank_ratio
-phase.untold_imbalance run.undivided_parts run.used_share
+phase.untold_imbalance run.undivided_parts run.used_share run.device_overlap_s run.device_overlap_share
 phase.slowest_differs phase.iterations phase.share phase.closed_by phase.is_serial phase.phases
 phase.work_s phase.alone_share phase.shareable_s phase.divisible_s wait.task_share
 code.interpreted_share omp.task_mean_s omp.confined_s
@@ -83,7 +83,7 @@ device.value_reads_per_iteration device.host_allocations device.round_trips_per_
 device.page_faults device.copy_rate_spread device.point_to_point_share device.communication_s_per_GiB
 device.float_communication_share device.kernel_count_spread device.same_kernel_spread device.processes_per_device
 device.bandwidth_bound_share device.latency_bound_share device.excess_sector_share device.divergent_share
-device.upload_ratio device.lead_share device.element_share
+device.upload_ratio device.lead_share device.lead_s device.setup_share device.setup_s device.element_share
 """
 
 

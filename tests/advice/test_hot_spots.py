@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -43,3 +44,24 @@ def test_advice_names_them(tmp_path: Path, host: PluginHost) -> None:
     advice = pipeline.advise([tmp_path / "out.folded"], pipeline.Options(), host)
     assert advice.grade.letter == "F"
     assert "dot 60.0 %" in render_comment(advice)
+
+
+def test_kinds_of_code_are_told_by_names_of_libraries(tmp_path: Path) -> None:
+    text = "main;solve;__strcmp_avx2 30\nmain;_int_malloc 12\nmain;free 8\nmain;solve 46\nmain;memcpy 4\n"
+    (tmp_path / "out.folded").write_text(text)
+    found = describe_hot_spots(call_stacks.advisor_read(tmp_path / "out.folded"))
+    assert found is not None
+    kinds = "30.0 % in comparing and scanning text and 20.0 % in allocating and freeing memory."
+    assert found.text.endswith(f". Of all, {kinds}"), "less than 5 % is not named"
+
+
+@pytest.mark.parametrize(
+    ("file", "told"), [("./malloc/malloc.c", True), ("/build/glibc-2.31/malloc/malloc.c", True), ("src/free.c", False)]
+)
+def test_functions_of_the_program_are_not_the_library_s(file: str, told: bool, tmp_path: Path) -> None:
+    (tmp_path / "out.folded").write_text("main;solve 60\nmain;free 36\nmain;read 4\n")
+    profile = call_stacks.advisor_read(tmp_path / "out.folded")
+    regions = tuple(replace(region, file=file) if region.name == "free" else region for region in profile.regions)
+    found = describe_hot_spots(replace(profile, regions=regions))
+    assert found is not None
+    assert ("in allocating" in found.text) is told

@@ -10,6 +10,7 @@ import pytest
 from advisor.analysis import bounds
 from advisor.trace.devices.builder import DeviceTraceBuilder
 from advisor.trace.devices.events import Activity, CallRole
+from advisor.trace.devices.facts import STARTED_S
 from advisor.trace.devices.profile import profile_devices
 from advisor.trace.devices.start_up import CAPTURE
 
@@ -98,12 +99,27 @@ def test_idle_devices_without_calls_are_not_explained() -> None:
     assert unknown == ["R", "KTCBL", "KTCBLS", "KTCBLSD", "KTCBLSDH"]
 
 
-def test_time_before_the_first_activity_counts_as_lead_but_for_loading() -> None:
+def test_time_before_the_first_activity_is_the_host_s_own_or_sets_the_device_up() -> None:
     builder = new_builder()
-    builder.add_call(0, 60 * MS, "main", CallRole.ALLOCATE, "cudaMalloc")
-    builder.add_call(60 * MS, 70 * MS, "main", CallRole.START, "cuModuleLoad")
-    launch(builder, 70 * MS, 5 * US, 1, "kernel", 80 * MS, 20 * MS)
+    builder.add_call(0, MS, "main", CallRole.RUNTIME, "cuModuleGetLoadingMode")
+    builder.add_call(600 * MS, 660 * MS, "main", CallRole.ALLOCATE, "cudaMalloc")
+    builder.add_call(660 * MS, 670 * MS, "main", CallRole.ALLOCATE, "cudaMallocHost")
+    builder.add_call(670 * MS, 680 * MS, "main", CallRole.START, "cuModuleLoad")
+    launch(builder, 680 * MS, 5 * US, 1, "kernel", 690 * MS, 310 * MS)
     profile = build(builder)
     assert profile.devices is not None
-    assert profile.devices.facts["lead_share"] == pytest.approx(0.7)
-    assert profile.devices.facts["loading_share"] == pytest.approx(0.1)
+    facts = profile.devices.facts
+    assert facts["lead_s"] == pytest.approx(0.599 + 0.01 - STARTED_S, abs=1e-4)
+    assert facts["lead_share"] == pytest.approx(facts["lead_s"])
+    assert facts["setup_s"] == facts["setup_share"] == pytest.approx(0.06)
+    assert facts["loading_share"] == pytest.approx(0.01)
+
+
+def test_start_of_a_process_is_nobody_s_lead_and_brief_calls_set_nothing_up() -> None:
+    builder = new_builder()
+    builder.add_call(0, MS, "main", CallRole.RUNTIME, "cuModuleGetLoadingMode")
+    builder.add_call(180 * MS, 180 * MS + 45 * MS, "main", CallRole.ALLOCATE, "cudaMallocHost")
+    launch(builder, 225 * MS, 5 * US, 1, "kernel", 226 * MS, 774 * MS)
+    profile = build(builder)
+    assert profile.devices is not None
+    assert profile.devices.facts["lead_s"] == profile.devices.facts["setup_s"] == 0.0

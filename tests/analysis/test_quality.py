@@ -78,7 +78,8 @@ def alone() -> Profile:
 
 WHOLE = Phase("run", "whole", np.array([0, 1]), {"wall_s": np.ones((2, 2, 1)), "cpu_s": np.ones((2, 2, 1))})
 DOUBTS = {
-    "no run time": sound(actual_s=math.nan),
+    "no run time": replace(with_array("cpu_s", 0.0), actual_s=math.nan, phases=()),
+    "CPU time alone": sound(actual_s=math.nan),
     "too short": sound(actual_s=0.05),
     "impossible values": with_array("cpu_s", np.nan),
     "most processors missing": sound(ranks_expected=5),

@@ -183,6 +183,9 @@ def test_events_of_speedscope(tmp_path: Path) -> None:
 def test_built_in_functions_by_name() -> None:
     known = {
         "{built-in method time.sleep}": Role.OS,
+        "{built-in method builtins.input}": Role.OS,
+        "<built-in method raw_input>": Role.OS,
+        "{method 'input' of 'lexer.Lexer' objects}": Role.USER,
         "{method 'acquire' of '_thread.lock' objects}": Role.OMP_LOCK,
         "{method 'write' of '_io.BufferedWriter' objects}": Role.IO,
         "{method 'Allreduce' of 'mpi4py.MPI.Comm' objects}": Role.ALL_TO_ALL,

@@ -59,6 +59,7 @@ SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
     ("timing_tables/OUTCAR", timing_tables, 65),
     ("timing_tables/abinit.out", timing_tables, 40),
     ("timing_tables/siesta.times", timing_tables, 40),
+    ("timing_tables/mpas.log", timing_tables, 40),
     ("timing_tables/rsl.error.0000", timing_tables, 60),
     ("timing_tables/namd.log", timing_tables, 60),
     ("timing_tables/fhi-aims.out", timing_tables, 40),

@@ -83,6 +83,18 @@ def test_a_rank_that_waits_for_its_device_does_not_compute(tmp_path: Path) -> No
     assert (select_command(advice) or "").startswith("nsys profile ")
 
 
+@pytest.mark.parametrize(("host_s", "wait_s", "most_s"), [(60, 40, 40), (20, 80, 20)])
+def test_host_and_device_that_wait_for_each_other_could_work_at_the_same_time(
+    host_s: float, wait_s: float, most_s: float, tmp_path: Path
+) -> None:
+    rows = (row("Force", 1, host_s), row("Wait GPU state copy", 1, wait_s))
+    output = tmp_path / "md.log"
+    output.write_text(log(100.0, *rows, on="On 1 MPI rank\n\n", before="1 GPU selected for this run.\n"))
+    advice = pipeline.advise([output], pipeline.Options(), load_plugins())
+    item = next(item for item in advice.recommendations if item.action == "G-121")
+    assert item.ceiling_s == pytest.approx(most_s, rel=0.01)
+
+
 def test_waiting_of_ranks_for_pme_is_in_their_row(tmp_path: Path) -> None:
     both = "On 3 MPI ranks doing PP, and\non 1 MPI rank doing PME\n\n"
     rows = (row("Force", 3, 100), row("Wait PME GPU gather", 3, 30), row("PME mesh *", 1, 100))

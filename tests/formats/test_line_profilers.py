@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import pickletools
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -208,6 +209,27 @@ def test_statistics_tell_what_the_table_does() -> None:
     assert {region.line for region in statistics.regions} == {region.line for region in table.regions}
     for name in ("code.interpreted_s", "code.all_s"):
         assert statistics.counts[name].sum() == pytest.approx(table.counts[name].sum(), abs=1e-4)
+
+
+def test_statistics_of_python_2_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It numbers what it remembers from one, and writes texts as bytes."""
+    timings = {("run.py", 1, "main"): [(2, 7, 1_500_000), (3, 7, 500_000)], ("run.py", 9, "cut"): [(10, 7, 900_000)]}
+    path = write_statistics(tmp_path / "run.py.lprof", timings, monkeypatch)
+    new = call_stacks.advisor_read(path)
+    content = pickle.dumps(pickle.loads(path.read_bytes()), protocol=2)
+    old, places = b"", [*(at or 0 for _, _, at in pickletools.genops(content)), len(content)]
+    for (code, argument, _), begin, end in zip(pickletools.genops(content), places, places[1:], strict=False):
+        if code.name in ("BINPUT", "BINGET") and isinstance(argument, int):
+            old += content[begin : begin + 1] + bytes([argument + 1])
+        elif code.name == "BINUNICODE" and isinstance(argument, str):
+            old += b"U" + bytes([len(argument)]) + argument.encode("ascii")
+        else:
+            old += content[begin:end]
+    assert b"U\x04main" in old
+    path.write_bytes(old)
+    read = call_stacks.advisor_read(path)
+    assert read.actual_s == new.actual_s
+    assert [region.name for region in read.regions] == [region.name for region in new.regions]
 
 
 @pytest.mark.parametrize(("hits", "left_out", "seconds"), [(7, False, 2.0), (1, True, 2.0)])

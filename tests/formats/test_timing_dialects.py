@@ -313,6 +313,37 @@ def test_gnu_time_of_a_launcher_says_nothing_about_the_cores_of_its_ranks(tmp_pa
     assert notes["cores in use"].collect == f"gapwatch run -- {command} -t 8 -d input".replace("A=$(id)", "'A=$(id)'")
 
 
+def test_mpas_states_slowest_and_mean_task() -> None:
+    profile = timing_tables.advisor_read(HERE / "mpas.log")
+    soundness.check_profile(profile)
+    assert (profile.program, profile.ranks, profile.actual_s) == ("MPAS-atmosphere", 64, pytest.approx(100.0))
+    seconds = {
+        region.name: float(row) for region, row in zip(
+            profile.regions, profile.phases[0].arrays["wall_s"].mean(axis=(1, 2)), strict=True
+        )
+    }  # fmt: skip
+    assert seconds["initialize"] == pytest.approx(9.99, rel=1e-3)
+    assert seconds["PBL Scheme"] == pytest.approx(10.0, rel=1e-3)
+    assert seconds["physics driver"] == pytest.approx(14.0, rel=1e-3), "without the scheme that it calls"
+    assert seconds["atm_compute_dyn_tend"] == pytest.approx(39.6, rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("0.12000    30.00", "0.16000    30.00", "slowest"),
+        ("12.00000       200", "52.00000       200", "per|%|efficiency"),
+        ("  34.09       0.80", "  34.09       0.50", "efficiency"),
+        ("  1 total time", "  2 total time", "not that of the run"),
+    ],
+)
+def test_mpas_whose_numbers_contradict_each_other_is_refused(old: str, new: str, reason: str, tmp_path: Path) -> None:
+    text = (HERE / "mpas.log").read_text()
+    assert old in text
+    with pytest.raises(InputError, match=reason):
+        read_text(text.replace(old, new, 1), tmp_path)
+
+
 def test_siesta_over_the_ranks() -> None:
     """Routines hold their communication, so that nothing tells who waits for whom."""
     profile = timing_tables.advisor_read(HERE / "siesta.times")

@@ -13,7 +13,7 @@ from advisor.analysis.disturbance import disturbance_seconds
 from advisor.analysis.loads.computation import compute_imbalance_factor
 from advisor.analysis.proven_imbalance import RECORDING_SECONDS, predict_handovers, prove_lock_waiting
 from advisor.model.records import OLDER_BUILD
-from advisor.trace.library_functions import COUNTED_KINDS
+from advisor.trace.library_functions import COUNTED_KINDS, UNOPTIMIZED
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _KNOWN: Final = 0.5
 #: What functions of libraries do is known by their names. Such a share of it or more is what is at least true, however
 #: little is known of the rest.
-_NAMED: Final = frozenset((*COUNTED_KINDS.values(), "garbage", "import", "deep_copy", "pattern"))
+_NAMED: Final = frozenset((*COUNTED_KINDS.values(), UNOPTIMIZED, "garbage", "import", "deep_copy", "pattern"))
 _CERTAIN: Final = 0.2
 #: Facts by the kind of code whose seconds they are a share of.
 _KINDS: Final = {

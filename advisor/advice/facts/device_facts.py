@@ -23,7 +23,8 @@ NAMES: Final = (
     "value_reads_per_iteration", "host_allocations", "round_trips_per_kernel", "migration_share", "page_faults",
     "copy_rate_spread", "point_to_point_share", "communication_s_per_GiB", "float_communication_share",
     "kernel_count_spread", "same_kernel_spread", "processes_per_device", "bandwidth_bound_share", "latency_bound_share",
-    "excess_sector_share", "divergent_share", "upload_ratio", "lead_share", "element_share",
+    "excess_sector_share", "divergent_share", "upload_ratio", "lead_share", "lead_s", "setup_share",
+    "setup_s", "element_share",
 )  # fmt: skip
 
 

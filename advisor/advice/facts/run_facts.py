@@ -18,7 +18,7 @@ from advisor.analysis.disturbance import (
     taken_share,
 )
 from advisor.analysis.measures import GROUPS, IDLE_S, PARTS
-from advisor.model.records import OTHER_PROGRAMS
+from advisor.model.records import DEVICE_WAIT_S, OTHER_PROGRAMS
 
 if TYPE_CHECKING:
     from advisor.advice.facts.source import Compute, FactSource
@@ -155,6 +155,19 @@ def _undivided_parts(source: FactSource) -> float | None:
     return max(min(parts, float(ranks)) / groups, 1.0)
 
 
+def _find_device_overlap(source: FactSource) -> float | None:
+    """Return the seconds of the host's own work, or of its waits for its device, whichever are fewer."""
+    waits = source.profile.counts.get(DEVICE_WAIT_S)
+    if waits is None or not source.profile.has_run_time:
+        return None
+    waits_s = float(waits.sum())
+    return max(min(waits_s, source.profile.actual_s - waits_s), 0.0)
+
+
+def _find_overlap_share(source: FactSource) -> float | None:
+    return compute_share(_find_device_overlap(source), source.profile.actual_s)
+
+
 def _used_share(source: FactSource) -> float | None:
     """Return how much of the time of their cores processors used, where only sums of CPU time tell; else all of it."""
     profile = source.profile
@@ -179,6 +192,8 @@ VALUES: Final[dict[str, Compute]] = {
     "run.bound_threads": _bound_threads,
     "omp.confined_s": _confined_seconds,
     "run.used_share": _used_share,
+    "run.device_overlap_s": _find_device_overlap,
+    "run.device_overlap_share": _find_overlap_share,
     "run.undivided_parts": _undivided_parts,
     "run.has_mpi": partial(_has_paradigm, "mpi"),
     "run.has_openmp": partial(_has_paradigm, "openmp"),

@@ -56,6 +56,10 @@ _RUN: Final = (
     """),
     *parse_facts("delay.taken_s cores", _TRACE,
         "run.others_share | share | what the machine's cores did for other programs / (cores * run time)"),
+    *parse_facts("device_wait_s", _TRACE, """
+        run.device_overlap_s     | s     | the host's own work or its waits for its device, the fewer, by its own timers
+        run.device_overlap_share | share | the same / run time
+    """),
     *parse_facts("cpu_s", _TRACE,
         "run.used_share | share | CPU seconds / (cores * run time) where nothing but such a sum tells, else 1"),
     *parse_facts("parameters", _TRACE, """
@@ -298,7 +302,10 @@ _DEVICE: Final = (*parse_facts("devices", _DEVICES, """
     device.host_allocations   | count  | calls that allocate, pin or free memory of the host, mean over the processes
     device.round_trips_per_kernel | ratio | copies to the device or to the host, whichever are fewer / kernels
     device.upload_ratio       | ratio  | seconds of copies of 1 MiB and more behind the first kernel / of computation
-    device.lead_share         | share  | time before the first activity, without loading / run, mean over the devices
+    device.lead_share         | share  | the host's own time before a device's first activity / run, mean over devices
+    device.lead_s             | s      | the same in seconds: without calls of the runtime, and 0.2 s for the start
+    device.setup_share        | share  | the first long call before a device's first activity / run, mean over devices
+    device.setup_s            | s      | the same in seconds: it initializes the device
     device.element_share      | share  | time of a host that reads elements of tensors one by one / run, mean over hosts
     device.migration_share    | share  | time of migrating managed memory / run, mean over the devices
     device.page_faults        | count  | page faults of managed memory

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.analysis.measures import derive_quantities
+from advisor.model.run_points import STATED
 
 if TYPE_CHECKING:
     from advisor.model.records import IntArray, Profile
@@ -97,7 +98,7 @@ def match_processors(leader: Profile, other: Profile) -> IntArray | None:
 def _is_same_run(one: Profile, other: Profile) -> bool:
     if (one.command is None) != (other.command is None):
         return _is_command_of(*((one, other) if one.command else (other, one)))
-    shared = one.parameters.keys() & other.parameters.keys()
+    shared = (one.parameters.keys() & other.parameters.keys()) - {STATED}
     return (
         one.reader != other.reader
         and (_is_same_program(one.program, other.program) or _accounts_for(one, other) or _accounts_for(other, one))

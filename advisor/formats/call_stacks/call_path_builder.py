@@ -25,6 +25,8 @@ _BUILT_IN: Final = re.compile(r"[{<](?:built-in )?method '?([\w.]+)'?(?: of '([\
 _MPI: Final = re.compile(r"mpi4py\.")
 _LOCK: Final = re.compile(r"(_thread\.|threading\.)?(lock|RLock|_RLock|Condition|Event)$")
 _SLEEP: Final = frozenset({"sleep"})
+#: Built-in functions that wait for what somebody types.
+_TYPED: Final = frozenset({"input", "builtins.input", "raw_input", "__builtin__.raw_input"})
 _IO: Final = frozenset({
     "read", "readinto", "readline", "readlines", "write", "writelines", "flush", "open", "close", "fsync", "fdatasync",
     "recv", "recv_into", "send", "sendall", "connect", "accept", "pread", "pwrite", "stat", "listdir", "scandir",
@@ -158,7 +160,7 @@ def _describe_locks(found: StackProfile, nodes: tuple[CallPathNode, ...], spent:
 
 def _waits_for_others(node: CallPathNode) -> bool:
     """Return whether a node waits in the system for what another process does, and does not just sleep."""
-    return node.role == Role.OS and node.name != NOT_COMPUTING and not re.search(r"\bsleep\b", node.name)
+    return node.role == Role.OS and node.name != NOT_COMPUTING and not re.search(r"\bsleep\b|input\b", node.name)
 
 
 def classify_frame(frame: Frame) -> Role:
@@ -184,6 +186,8 @@ def classify_frame(frame: Frame) -> Role:
         return classify_region(f"MPI_{name}", paradigm="MPI")[1]
     if name in ("acquire", "wait") and (not owner or _LOCK.search(owner)):
         return Role.OMP_LOCK
+    if found and found[1] in _TYPED and not found[2]:
+        return Role.OS
     if name in _SLEEP or name in _POLL or f"{owner}.{name}" in _POLL or name == NOT_COMPUTING:
         return Role.OS
     return Role.IO if name in _IO else Role.USER

@@ -15,7 +15,12 @@ import numpy as np
 
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
 from advisor.trace.events import Role
-from advisor.trace.library_functions import COUNTED_KINDS, classify_library_function
+from advisor.trace.library_functions import (
+    COUNTED_KINDS,
+    UNOPTIMIZED,
+    classify_library_function,
+    is_unoptimized_access,
+)
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray
@@ -149,6 +154,8 @@ def classify_function(name: str, file: str | None) -> str | None:
             return kind
     if file is not None and not file.startswith(("~", "<built-in>", "[")):
         return _match(_JAVA, name)
+    if is_unoptimized_access(name):
+        return UNOPTIMIZED
     found = _match(_PYTHON_BUILT_IN, name) or _match(_JAVA, name) or _match(_GO, name)
     if found is None and file is None:
         library = classify_library_function(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import struct
 from typing import TYPE_CHECKING, Final
 
@@ -10,6 +11,9 @@ from advisor.model.errors import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
+#: Statistics of ``profile`` hold code that was run, which only the Python that wrote them can read.
+_PRINT: Final = "let the Python that wrote it print what is read: python -c "
+_PRINTED: Final = "import pstats, sys; pstats.Stats(sys.argv[1]).print_stats()"
 #: Objects inside each other, and in all.
 _DEPTH: Final = 20
 _MOST: Final = 10_000_000
@@ -84,7 +88,9 @@ class MarshalReader:
             return tuple(self._read(depth + 1) for _ in range(min(max(size, 0), _MOST)))
         if kind == "{":
             return self._read_dict(depth)
-        raise self._make_error(f"an object of kind {kind!r}")
+        raise self._make_error(
+            f"an object of kind {kind!r}; {_PRINT}{shlex.join((_PRINTED, str(self._path)))} > table.txt"
+        )
 
     def _read_long(self) -> int:
         size = self._take_int()

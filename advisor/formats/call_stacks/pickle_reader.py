@@ -12,7 +12,20 @@ from advisor.model.errors import InputError
 _MARK: Final = object()
 #: Instructions that push what stands behind them, and those that change nothing here.
 _PUSHING: Final = frozenset(
-    {"SHORT_BINUNICODE", "BINUNICODE", "BININT", "BININT1", "BININT2", "LONG1", "LONG4", "BINFLOAT", "UNICODE", "INT"}
+    {
+        "SHORT_BINUNICODE",
+        "BINUNICODE",
+        "BININT",
+        "BININT1",
+        "BININT2",
+        "LONG1",
+        "LONG4",
+        "BINFLOAT",
+        "UNICODE",
+        "INT",
+        "SHORT_BINSTRING",
+        "BINSTRING",
+    }
 )
 _IDLE: Final = frozenset({"PROTO", "FRAME", "STOP"})
 _CONSTANTS: Final[dict[str, Callable[[], object]]] = {
@@ -27,7 +40,7 @@ _MAKING: Final = {"NEWOBJ": 2, "REDUCE": 2}
 def read_pickle(path: Path, content: bytes) -> object:
     """Return the object that ``content`` holds, of instances their state; raises ``InputError`` for anything else."""
     stack: list[object] = []
-    memory: list[object] = []
+    memory: dict[int, object] = {}
     place = 0
     try:
         for instruction, argument, at in pickletools.genops(content):
@@ -40,7 +53,7 @@ def read_pickle(path: Path, content: bytes) -> object:
     return stack[0]
 
 
-def _execute(name: str, argument: object, stack: list[object], memory: list[object]) -> None:
+def _execute(name: str, argument: object, stack: list[object], memory: dict[int, object]) -> None:
     """Carry out one instruction; raises ``ValueError`` for those that nothing here needs."""
     if name in _PUSHING:
         stack.append(argument)
@@ -56,11 +69,11 @@ def _execute(name: str, argument: object, stack: list[object], memory: list[obje
         _update(stack[-3], stack[-2:])
         del stack[-2:]
     elif name == "MEMOIZE":
-        memory.append(stack[-1])
+        memory[len(memory)] = stack[-1]
     elif name in ("BINGET", "LONG_BINGET") and isinstance(argument, int):
         stack.append(memory[argument])
-    elif name in ("BINPUT", "LONG_BINPUT") and argument == len(memory):
-        memory.append(stack[-1])
+    elif name in ("BINPUT", "LONG_BINPUT") and isinstance(argument, int):  # Python 2 counts from one
+        memory[argument] = stack[-1]
     elif name in ("STACK_GLOBAL", *_MAKING):
         stack[-2:] = [{}]
     elif name == "GLOBAL":

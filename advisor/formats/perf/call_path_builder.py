@@ -16,6 +16,7 @@ from advisor.formats.perf.processes import count_samples, find_main_program, fin
 from advisor.formats.perf.sites import CodeRegion, find_site
 from advisor.formats.rank_files import Origin, compare_origins, note_lengths
 from advisor.model.errors import InputError
+from advisor.support.stated_commands import state_recorded
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ def build_call_paths(scripts: Sequence[PerfScript], path: Path) -> CallPaths:
         executable=_executable(scripts, processes.program),
         run=path.name,
         reader="perf",
+        parameters=state_recorded(scripts[0].header.get("cmdline", ""), processes.program) if len(scripts) == 1 else {},
         processors=tuple(_build_processor(lane) for lane in processes.lanes),
         nodes=_build_nodes(regions),
         wall_s=wall if timed and actual_s is not None else None,

@@ -17,6 +17,7 @@ from advisor.model.errors import InputError
 from advisor.model.records import Note, Processor
 from advisor.model.units import format_seconds, format_share
 from advisor.support.launchers import find_launched_program
+from advisor.support.stated_commands import state_command
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
 
@@ -76,6 +77,7 @@ def build_call_paths(tables: Sequence[CountTable], path: Path) -> CallPaths:
         program=_find_program(tables),
         run=path.name,
         reader="perf stat",
+        parameters=state_command(tables[0].command) if len(tables) == 1 and not processes[0].is_system else {},
         processors=tuple(Processor(rank) for rank in sorted(ranks)),
         nodes=(CallPathNode("the program", Role.ROOT),),
         wall_s=np.array([[actual_s]]) if alone else None,

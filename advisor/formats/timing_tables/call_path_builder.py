@@ -20,7 +20,7 @@ from advisor.formats.timing_tables.table import NOT_ON_CORE, OFF_CORE
 from advisor.formats.timing_tables.unknown_balance import NOTHING_KNOWN, SHARE_KNOWN
 from advisor.model.errors import InputError
 from advisor.model.lists import join_clauses
-from advisor.model.records import RANKS_ADDED_UP, Note, Processor
+from advisor.model.records import DEVICE_WAIT_S, RANKS_ADDED_UP, Note, Processor
 from advisor.model.units import format_seconds, format_share
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
@@ -183,10 +183,14 @@ def _count_visits(table: TimingTable, ranks: int) -> FloatArray | None:
 def _collect_counts(table: TimingTable, ranks: int) -> dict[str, FloatArray]:
     """Return what else was counted (nodes, ranks), shared equally by the ranks."""
     rows = (table.counts, *(row.counts for row in table.rows))
-    return {
+    found = {
         name: np.repeat(np.array([row.get(name, 0.0) for row in rows])[:, None] / ranks, ranks, axis=1)
         for name in sorted({name for row in rows for name in row})
     }
+    waits = np.array([0.0, *(row.mean_s if row.for_device else 0.0 for row in table.rows)])
+    if table.ranks == 1 and waits.any():
+        found[DEVICE_WAIT_S] = waits[:, None]
+    return found
 
 
 def _find_least_ranks(table: TimingTable) -> int:

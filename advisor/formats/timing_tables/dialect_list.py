@@ -58,6 +58,7 @@ DIALECTS: Final = (
     Dialect("VASP", b"General timing and accounting informations for this job:", "vasp"),
     Dialect("FHI-aims", b"Detailed time accounting                     :  max(cpu_time)", "fhi_aims"),
     Dialect("CASTEP", b"\nFinalisation time   = ", "castep"),
+    Dialect("MPAS", b"    timer_name                                            total       calls ", "mpas"),
     Dialect("NEMO", b" Total timing (sum) :\n --------------------\n", "nemo"),
     Dialect("HPCG", b"Benchmark Time Summary::Total=", "hpcg"),
     Dialect("HPL", b"\nT/V                N    NB     P     Q               Time ", "hpl"),

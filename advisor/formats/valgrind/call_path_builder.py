@@ -13,6 +13,7 @@ from advisor.formats.valgrind.functions import build_functions
 from advisor.formats.valgrind.notes import build_notes
 from advisor.formats.valgrind.processes import find_processes
 from advisor.model.errors import InputError
+from advisor.support.stated_commands import state_command
 from advisor.trace.callpaths.records import CallPaths
 from advisor.trace.events import Role
 
@@ -68,6 +69,7 @@ def build_call_paths(dumps: Sequence[ValgrindDump], run: str, reader: str) -> Ca
         processors=processes.processors,
         nodes=whole.functions.nodes,
         visits=_sum_visits(whole),
+        parameters=state_command(used[0].command) if len({dump.command for dump in used}) == 1 else {},
         counts=tables,
         actual_s=float("nan"),
         ranks_expected=processes.ranks_expected,

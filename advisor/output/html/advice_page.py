@@ -24,6 +24,7 @@ from advisor.output.wording import (
     describe_grade,
     describe_hot_spots,
     describe_how,
+    describe_length,
     describe_processors,
     find_base_bound,
     select_command,
@@ -51,7 +52,7 @@ def _build_content(advice: Advice, earlier: Sequence[Advice]) -> dict[str, Any]:
     parts = [*([series] if series else []), *advice.pictures, *of_findings]
     profile, drawn = advice.profile, _build_timeline(advice)
     machine = f", {clean_and_shorten(profile.machine)}" if profile.machine else ""
-    elapsed = numbers.format_duration(profile.actual_s) if profile.has_run_time else "without times,"
+    elapsed = describe_length(profile, "without times,")
     waterfall = _build_waterfall(advice)
     shown = "".join(str(row["seconds"]) for row in waterfall)
     count = len(advice.recommendations)

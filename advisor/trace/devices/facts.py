@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.trace.devices.collectives import find_waiting
-from advisor.trace.devices.events import Activity, CallRole, Direction
+from advisor.trace.devices.events import DEVICE_CALLS, Activity, CallRole, Direction
 from advisor.trace.devices.intervals import merge_intervals
 from advisor.trace.devices.kernel_facts import compute_kernel_facts, find_fusible, measure_loading
 from advisor.trace.devices.naming import MANAGED, find_named_calls, match_names
@@ -29,6 +29,10 @@ SMALL_B: Final = 64 << 10
 SMALL_MESSAGE_B: Final = 1 << 20
 #: A copy or communication from this size on shows the bandwidth of its way.
 LARGE_B: Final = 1 << 20
+#: What a process takes to start under a profiler, before any of its own work: its libraries and the profiler's.
+STARTED_S: Final = 0.2
+#: The first call this long before any activity sets the device up; other calls return in microseconds.
+SETUP_S: Final = 0.05
 #: Facts that only the reader of a trace can count (``DeviceTraceBuilder.add_count``).
 COUNTED: Final = ("page_faults", "processes_per_device")
 _BETWEEN_TWO: Final = re.compile(r"send_?recv|_send|_recv|\bsend\b|\brecv\b|p2p", re.I)
@@ -57,7 +61,8 @@ def compute_device_facts(
     if len(trace.calls.start_s):
         facts |= compute_operator_facts(trace)
         facts["loading_share"] = measure_loading(trace) / trace.length_s
-        facts["lead_share"] = _measure_lead(trace) / trace.length_s
+        for name, waited_s in zip(("lead", "setup"), _measure_lead(trace), strict=True):
+            facts |= {f"{name}_s": waited_s, f"{name}_share": waited_s / trace.length_s}
     facts |= _call_facts(trace)
     facts |= _copy_facts(trace)
     facts |= _communication_facts(trace, seconds, find_waiting(trace, operations))
@@ -69,19 +74,31 @@ def compute_device_facts(
     return facts
 
 
-def _measure_lead(trace: DeviceTrace) -> float:
-    """Return the seconds before a device's first activity in which no code is loaded, a mean over the devices."""
+def _measure_lead(trace: DeviceTrace) -> tuple[float, float]:
+    """Return seconds before a device's first activity, means over the devices: the host's own, and setting it up.
+
+    The host's own are those in no call of the runtime, but for what a process takes to start.
+    """
     acts, calls = trace.activities, trace.calls
-    loading = np.flatnonzero(calls.role == CallRole.START)
-    total = 0.0
+    ranks = trace.thread_ranks[calls.thread]
+    of_runtime = np.isin(calls.role, (*DEVICE_CALLS, CallRole.START))
+    own_s = setup_s = 0.0
     for number, device in enumerate(trace.devices):
         mine = acts.start_s[acts.device == number]
         if len(mine):
-            some = loading[trace.thread_ranks[calls.thread[loading]] == device.rank]
-            known = merge_intervals(calls.start_s[some], calls.end_s[some])
             first = float(mine.min())
-            total += first - trace.begin_s - float(known.cover_until(np.array([first]))[0])
-    return total / len(trace.devices)
+            some = np.flatnonzero(of_runtime & (ranks == device.rank) & (calls.start_s < first))
+            begin, end = calls.start_s[some], np.minimum(calls.end_s[some], first)
+            called = float(merge_intervals(begin, end).cover_until(np.array([first]))[0])
+            own_s += max(first - trace.begin_s - called - STARTED_S, 0.0)
+            setup_s += _first_long(end - begin, begin, calls.role[some] != CallRole.START)
+    return own_s / len(trace.devices), setup_s / len(trace.devices)
+
+
+def _first_long(length_s: FloatArray, begin_s: FloatArray, may: BoolArray) -> float:
+    """Return the seconds of the first call that is long enough to set a device up; zero without one."""
+    found = np.flatnonzero(may & (length_s >= SETUP_S))
+    return float(length_s[found[np.argmin(begin_s[found])]]) if len(found) else 0.0
 
 
 def _kernel_facts(trace: DeviceTrace) -> dict[str, float]:

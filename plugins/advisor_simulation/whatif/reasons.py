@@ -89,7 +89,7 @@ OF_RUNS: Final[Mapping[Words, str]] = {
         "accumulate", "allocations", "batch", "batched", "binding", "buckets", "bytes", "communication",
         "concurrent", "copies", "data", "divergence", "elements", "fusion", "gpu_aware", "grids", "half", "host",
         "host_work", "imbalance", "launches", "lead", "matrix_units", "occupancy", "optimizer", "order",
-        "own_device", "pinned", "pipeline", "prefetch", "reads", "registers", "resident", "route", "shapes",
+        "own_device", "pinned", "pipeline", "prefetch", "reads", "registers", "resident", "route", "setup", "shapes",
         "startup", "streams", "synchronizations",
     )},
 }  # fmt: skip

@@ -10,6 +10,7 @@ from advisor.formats.rank_extremes import CALLS
 from advisor.formats.timing_tables.table import TimingRow, TimingTable
 from advisor.model.errors import InputError
 from advisor.model.records import Note
+from advisor.support.stated_commands import state_command
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 _TITLE: Final = re.compile(r"\s*R E A L   C Y C L E   A N D   T I M E   A C C O U N T I N G")
 _ON: Final = re.compile(r"On (\d{1,9}) MPI ranks?(?: doing PP)?(?:, each using (\d{1,9}) OpenMP threads)?")
 #: Before 5.0 ranks were nodes, and their number stood in the rows alone; before 4.6 seconds stood behind cycles.
+_COMMAND: Final = re.compile(r"Command line:\s*$")
+_PROCESSES: Final = re.compile(r"Using (\d{1,9}) MPI process(?:es)?\b")
 _OLD: Final = re.compile(
     r" *Computing: +Nodes(?: +Th\.)? +(?:Number|Count) +(?:(G-Cycles +Seconds)|(?:Seconds|Wall t \(s\)) +G-Cycles) +%"
 )
@@ -76,9 +79,16 @@ def parse(text: PlainText) -> TimingTable:
         rows = _spread_over_kinds(rows, apart, shares)
     return TimingTable(
         tool="GROMACS", program="gmx mdrun", wall_s=wall_s, rows=tuple(rows), ranks=shares.total,
-        threads=int(found[2] or 1), language="cxx", averages_ranks=bool(pme),
+        threads=int(found[2] or 1), language="cxx", averages_ranks=bool(pme), parameters=_find_command(text, title),
         notes=tuple(notes),
     )  # fmt: skip
+
+
+def _find_command(text: PlainText, title: int) -> dict[str, str | float]:
+    """Return the command of the run: threads of a process can be ranks as well, which no launcher starts."""
+    line = text.find_line(_COMMAND, 0, title)
+    processes = text.find_match(_PROCESSES, 0, title)
+    return {} if line is None else state_command(text.lines[line + 1], int(processes[1]) if processes else 1)
 
 
 def _renew_rows(text: PlainText, title: int) -> PlainText:

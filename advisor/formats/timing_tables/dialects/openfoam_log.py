@@ -17,6 +17,7 @@ from advisor.formats.timing_tables.table import NOT_ON_CORE, TimingRow, TimingTa
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.model.units import format_seconds
+from advisor.support.stated_commands import state_command
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 _NUMBER: Final = r"(\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
 _STEP: Final = re.compile(rf"(?:.* )?ExecutionTime = {_NUMBER} s  ClockTime = {_NUMBER} s")
-_EXEC: Final = re.compile(r"Exec   : (\S+)")
+_EXEC: Final = re.compile(r"Exec   : (\S+)(.*)")
 _RANKS: Final = re.compile(r"nProcs : (\d{1,9})$")
 _DATE: Final = re.compile(r"Date   : (\w{3}) (\d\d) (\d{4})$")
 _TIME: Final = re.compile(r"Time   : (\d\d:\d\d:\d\d)$")
@@ -67,6 +68,7 @@ def parse(text: PlainText) -> TimingTable:
         cpu_s=min(steps[-1].cpu_s + _CLOCK_S, wall_s),
         language="cxx",
         started=f"Mon {date[1]} {date[2]} {clock[1]} {date[3]}" if date and clock else None,
+        parameters=state_command(f"{program}{first_line[2]}", ranks) if first_line else {},
         notes=tuple(_describe_run(steps, ranks, ended)),
     )
 
