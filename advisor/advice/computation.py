@@ -27,6 +27,7 @@ _LISTED: Final = 3
 #: Kinds of code, those that say most about what to do first.
 _WORDS: Final = {
     "code.unoptimized_share": "in code compiled without optimization",
+    "code.subnormal_share": "with numbers too small to be normal",
     "code.math_share": "in mathematical functions and loops that call them",
     "code.copied_share": "in copying objects",
     "code.rebuilt_share": "in putting text into new memory",
@@ -39,6 +40,7 @@ _WORDS: Final = {
     "code.sort_share": "in sorting",
     "code.string_share": "in comparing and scanning text",
     "code.length_share": "in going to the ends of texts",
+    "code.packing_share": "in MPI_Pack and MPI_Unpack",
     "code.interpreted_share": "in the interpreter of Python",
     "code.pickled_share": "in packing and unpacking what processes of Python send",
     "code.keyed_share": "in the interpreter of Python, at dictionaries and text",

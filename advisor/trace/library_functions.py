@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 #: ``text``: numbers to text and back; ``random``: numbers of the generators that all threads share; ``sort``: sorting
 #: by a function that compares; ``string``: comparing, searching and copying text byte by byte; ``length``: going to the
 #: end of a text. Of C++, by what our recordings call them, ``object``: copying objects; ``rebuilt``: putting strings
-#: into new memory; ``hashed``: looking up in hash tables.
+#: into new memory; ``hashed``: looking up in hash tables. Of MPI, ``packing``: putting numbers into buffers one call at
+#: a time.
 LibraryKind = Literal[
     "math",
     "memory",
@@ -34,12 +35,13 @@ LibraryKind = Literal[
     "object",
     "rebuilt",
     "hashed",
+    "packing",
 ]
 #: Kinds whose seconds are counted, by the name of the count.
 COUNTED_KINDS: Final[Mapping[str, str]] = {
     "math": "math", "memory": "allocation", "copy": "copy", "lock": "lock", "text": "text", "random": "random",
     "sort": "sort", "string": "string", "length": "length", "object": "copied", "rebuilt": "rebuilt",
-    "hashed": "hashed",
+    "hashed": "hashed", "packing": "packing",
 }  # fmt: skip
 #: Kinds that names alone do not tell: our recordings look at the functions around them.
 _RECORDED_KINDS: Final = frozenset(("copied", "rebuilt", "hashed"))
@@ -99,6 +101,8 @@ _TEXT: Final = re.compile(
     r"|_?gfortran_(?:st_(?:read|write)\w*|transfer_\w+)|(?:read|write)_(?:real|integer|decimal|float_\w+)|format_lex"
     r"|libgfortran\.so[.\d]*"
 )
+#: Calls of MPI that only put data into buffers and take them out.
+_PACKING: Final = re.compile(r"P?MPI_(?:Unp|P)ack(?:_external)?(?:_c)?")
 #: What our recordings call what classes of C++ do, and names in the order in which they decide.
 _CALLED: Final[Mapping[str, LibraryKind]] = {REBUILDING: "rebuilt", LOOKING_UP: "hashed"}
 _NAMES: Final[tuple[tuple[LibraryKind, re.Pattern[str]], ...]] = (
@@ -112,6 +116,7 @@ _NAMES: Final[tuple[tuple[LibraryKind, re.Pattern[str]], ...]] = (
     ("length", _LENGTH),
     ("string", _STRING),
     ("copy", _COPY),
+    ("packing", _PACKING),
 )
 #: Takes an absolute value of an integer in one instruction.
 _BRIEF: Final = "abs"

@@ -118,7 +118,7 @@ CHANGES = {
     "imports": {"later"},
     "copies": {"shallow"},
     "barriers": {"fuzzy", "pairwise", "removed", "merged", "relaxed"},
-    "collectives": {"nonblocking", "grouped", "reduced", "to all"},
+    "collectives": {"nonblocking", "grouped", "reduced", "to all", "once"},
     "reductions": {"fused"},
     "alltoall": {"overlapped"},
     "messages": {"grouped", "overlapped", "neighbours", "staggered", "collective"},

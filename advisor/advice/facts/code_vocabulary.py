@@ -65,6 +65,8 @@ CODE: Final = (
         code.sort_share       | share | seconds in sorting by the library, without code of the program / computation
         code.string_share     | share | seconds in strcmp, strstr, memchr and the like / computation
         code.length_share     | share | seconds in strlen, strcat and the like / computation
+        code.packing_share    | share | seconds in MPI_Pack and MPI_Unpack / computation
+        code.subnormal_share  | share | seconds with numbers below the smallest normal one in use / computation
     """),
 )
 # fmt: on

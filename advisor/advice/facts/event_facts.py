@@ -14,7 +14,7 @@ from advisor.advice.facts import collecting, event_rows
 from advisor.advice.facts.count_facts import sum_counts
 from advisor.advice.facts.source import compute_share
 from advisor.trace import io_calls
-from advisor.trace.counts import ANSWER_SECONDS, SPIN_SECONDS
+from advisor.trace.counts import ANSWER_SECONDS, REPEATED_SECONDS, SPIN_SECONDS
 
 if TYPE_CHECKING:
     from advisor.advice.facts.source import Compute, FactSource
@@ -152,6 +152,14 @@ def _work_per_hand_over_s(source: FactSource) -> float | None:
     return float(source.work.sum()) / often if often and source.is_work_known else None
 
 
+def _repeated_share(source: FactSource) -> float | None:
+    """Return the share of collectives that bring the same data again in all communication; 0 where none was seen."""
+    if source.events is None:
+        return None
+    every = source.events.select_rows("transfer").seconds + source.events.select_rows("wait").seconds
+    return compute_share(min(sum_counts(source, REPEATED_SECONDS) or 0.0, every), every)
+
+
 def _answer_share(source: FactSource) -> float | None:
     """Return the share of waiting for answers that a loop asks for one by one in all waiting, ends included."""
     if source.events is None:
@@ -271,6 +279,7 @@ VALUES: Final[dict[str, Compute]] = {
     "wait.notices": _notices,
     "wait.work_per_hand_over_s": _work_per_hand_over_s,
     "wait.answer_share": _answer_share,
+    "comm.repeated_share": _repeated_share,
     "wait.spin_share": _spin_share,
     "comm.relay_share": _relay_share,
     "comm.gather_share": collecting.gather_share,

@@ -140,6 +140,7 @@ _COMMUNICATION: Final = (
         comm.relay_share | share | gathering at one rank and broadcasting, as often as each other / all wall time
     """),
     *parse_facts("messages", _TRACE, """
+        comm.repeated_share    | share | collectives that bring the same data as the one before / transfer and waiting
         comm.answers           | count | messages that rank 0 answers / who sends them; 0 where others talk as well
         comm.work_per_answer_s | s     | computation of these ranks / messages that rank 0 answers
     """),

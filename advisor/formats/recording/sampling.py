@@ -36,7 +36,7 @@ from advisor.support.system_sources import is_system_source
 from advisor.support.template_names import mask_template_arguments, shorten_name
 from advisor.trace.library_functions import classify_library_function
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
-from advisor.trace.recordings.layout import PYTHON_BIT
+from advisor.trace.recordings.layout import PYTHON_BIT, SUBNORMAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,6 +53,9 @@ if TYPE_CHECKING:
 FEW: Final = 100
 #: Functions with less of all samples stay part of the program.
 LEAST_SHARE: Final = 0.002
+
+#: Computation with numbers below the smallest normal one.
+SUBNORMAL_SECONDS: Final = "code.subnormal_s"
 
 #: What stands before the parameters of a C++ function.
 _PARAMETERS: Final = re.compile(r"(?:operator\s*\(\)|[^(])*")
@@ -90,20 +93,19 @@ def divide_computation(profile: Profile, recording: Recording) -> Profile:
             line = lines[function].most_common(1)[0][0] if lines[function] else None
             regions.append(Region(function[0], function[1], line, threaded))
     phases = tuple(_divide_phase(profile, phase, number, votes, rows) for number, phase in enumerate(profile.phases))
-    samples = np.zeros((len(regions), len(profile.processors)))
-    for (_, q, row), counted in votes.items():
-        for function, count in counted.items():
-            samples[rows.get((function, profile.regions[row].threaded), row), q] += count
+    samples = _count_samples(votes, profile, rows, len(regions))
     more = ((0, len(regions) - len(profile.regions)), (0, 0))
     counts = {name: np.pad(values, more) for name, values in profile.counts.items()} | {"samples": samples}
     shares = share_python(recording)
     mine = {row: shares[function] for (function, _), row in rows.items() if function in shares}
     counts |= count_python(samples, mine, recording)
     inside = find_program_samples(recording)
+    divided = replace(profile, regions=tuple(regions), phases=phases)
+    if any((thread.samples["state"] & SUBNORMAL).any() for thread in recording.threads):
+        marked = _count_samples(_votes(profile, recording, lines, SUBNORMAL), profile, rows, len(regions))
+        counts[SUBNORMAL_SECONDS] = divided.sum_by_region("cpu_s") * marked / np.maximum(samples, 1)
     return replace(
-        profile,
-        regions=tuple(regions),
-        phases=phases,
+        divided,
         counts=counts,
         sampled_code=count_places(inside),
         sampled_processors=count_by_processor(inside, map_processors(profile)),
@@ -112,6 +114,17 @@ def divide_computation(profile: Profile, recording: Recording) -> Profile:
         sampled_progress=collect_progress(inside),
         notes=(*profile.notes, _note(everything, recording)),
     )
+
+
+def _count_samples(
+    votes: Votes, profile: Profile, rows: dict[tuple[Function, bool], int], regions: int
+) -> FloatArray:
+    """Return the samples (R, Q) of each region; those of functions without one stay where they were."""
+    samples = np.zeros((regions, len(profile.processors)))
+    for (_, q, row), counted in votes.items():
+        for function, count in counted.items():
+            samples[rows.get((function, profile.regions[row].threaded), row), q] += count
+    return samples
 
 
 def _note(samples: int, recording: Recording) -> Note:
@@ -126,8 +139,11 @@ def _note(samples: int, recording: Recording) -> Note:
     return Note("functions sampled", text, 0.05, "run a larger problem: samples are few")
 
 
-def _votes(profile: Profile, recording: Recording, lines: dict[Function, Counter[int]]) -> Votes:
-    """Return how often each function was seen, by phase, processor and the row whose seconds it is part of."""
+def _votes(profile: Profile, recording: Recording, lines: dict[Function, Counter[int]], state: int = 0) -> Votes:
+    """Return how often each function was seen, by phase, processor and the row whose seconds it is part of.
+
+    With a ``state``, of the samples in that alone.
+    """
     columns = map_processors(profile)
     numbers = {region: row for row, region in reversed(list(enumerate(profile.regions)))}
     table = RegionTable(recording.places)
@@ -142,9 +158,10 @@ def _votes(profile: Profile, recording: Recording, lines: dict[Function, Counter
         phase = _phases_at(profile, (time_ns - base) / 1e9)
         row = _rows_at(profile, thread, table, numbers, computed[:, q])
         functions = _functions(thread.process, thread.samples, recording.places)
-        weight = (1 + thread.samples["missed"]).tolist()
+        counted = thread.samples["state"] & state == state
+        weight = (counted * (1 + thread.samples["missed"])).tolist()
         for p, r, (function, line), count in zip(phase.tolist(), row.tolist(), functions, weight, strict=True):
-            if p >= 0 and r >= 0:
+            if p >= 0 and r >= 0 and count:
                 votes[p, q, r][function] += count
                 if line is not None:
                     lines[function][line] += count

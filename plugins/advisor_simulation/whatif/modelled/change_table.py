@@ -101,6 +101,7 @@ OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
     ("io", "binary"): _MEASURED,
     ("collectives", "reduced"): _MEASURED,
     ("collectives", "to all"): _MEASURED,
+    ("collectives", "once"): _MEASURED,
     ("io", "less"): _MEASURED,
     ("io", "one direction"): _MEASURED,
     ("io", "read once"): _MEASURED,
