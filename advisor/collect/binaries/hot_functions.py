@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, get_args
 from advisor.collect.binaries.disassembly import disassemble
 from advisor.collect.binaries.float_arithmetic import count_arithmetic, is_extended
 from advisor.collect.binaries.inner_loops import find_inner_loops
+from advisor.collect.binaries.integer_divisions import count_divisions
 from advisor.collect.binaries.live_in_registers import share_of_live_in_pieces
 from advisor.collect.binaries.loop_records import ScalarReason
 from advisor.collect.binaries.memory_accesses import is_on_stack
@@ -47,8 +48,11 @@ _SHORT: Final = 20
 #: A loop with this share of its samples behind branches that were guessed wrong, or divisions of integers, or more, is
 #: held up by them: what else it does goes on beside.
 _HELD_UP: Final = 0.4
-#: A loop in which one in so many arithmetic instructions divides or takes a root is bound by that unit.
+#: A loop in which one in so many arithmetic instructions divides or takes a root is bound by that unit; so is one in
+#: which one in so many of all instructions divides integers.
 _SLOW_SHARE: Final = 0.05
+#: Waits for what lies far away in memory.
+_OF_MEMORY: Final[tuple[WaitKind, ...]] = ("pointer", "chain", "scatter")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +191,7 @@ class FunctionCode:
         waits: dict[str, float] = {
             kind: _ratio(self.samples.count_waits(kind, spans), self.samples.total) for kind in WAIT_KINDS
         }
-        held = [(one, share) for one, share in loops if _share_of_waits(self.samples, "quotient", one) >= _HELD_UP]
+        held = [(one, share) for one, share in loops if self._is_dividing(one)]
         outside = [(one.begin, one.end) for one, _ in held]
         quotient = sum(share for _, share in held) + _ratio(
             self.samples.count_waits("quotient", outside), self.samples.total
@@ -200,6 +204,13 @@ class FunctionCode:
             return 0.0
         fixed = [(one.begin, one.end) for one in self.loops if _is_shared(one)]
         return _ratio(self.samples.count_waits("atomic", fixed), self.samples.total)
+
+    def _is_dividing(self, loop: InnerLoop) -> bool:
+        """Return whether divisions of integers hold a loop up: it waits for them, or their unit is what it keeps busy."""
+        if _share_of_waits(self.samples, "quotient", loop) >= _HELD_UP:
+            return True
+        waits = sum(_share_of_waits(self.samples, kind, loop) for kind in _OF_MEMORY)
+        return 0 < _SLOW_SHARE * loop.instructions <= loop.divisions and waits < _HELD_UP and not loop.streams
 
     def _is_guessing(self, loop: InnerLoop) -> bool:
         """Return whether a loop waits for branches, and its loads come from the first cache."""
@@ -274,6 +285,7 @@ def analyze_function(
         replace(
             loop,
             divides=_share_of_waits(samples, "divider", loop) >= _HELD_UP,
+            divisions=count_divisions([one for one in code if loop.begin <= one.address < loop.end], sampled or {}),
             shares_lines=find_sharing([one for one in code if loop.begin <= one.address < loop.end], pairs or {}),
         )
         for loop in find_inner_loops(code, sampled, registers, progress)

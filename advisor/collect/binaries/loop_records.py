@@ -40,7 +40,8 @@ class InnerLoop:
     lie in memory does not matter. ``unshaped`` are those that go along memory, as samples show, though the code takes
     any step. ``trips`` is how many iterations it mostly has, None where samples
     don't tell. ``shares_lines``: two threads store to the same lines of the cache in it, None where samples don't tell.
-    ``streams``: it waits for memory that it goes through in order, None where samples don't tell.
+    ``streams``: it waits for memory that it goes through in order, None where samples don't tell. ``divisions`` are
+    those of integers in an iteration, as far as samples show that they run.
     """
 
     begin: int
@@ -76,6 +77,7 @@ class InnerLoop:
     trips: int | None = None
     shares_lines: bool | None = None
     streams: bool | None = None
+    divisions: int = 0
 
     @property
     def is_vector(self) -> bool:

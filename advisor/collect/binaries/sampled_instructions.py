@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from advisor.collect.binaries.float_arithmetic import is_slow
+from advisor.collect.binaries.integer_divisions import DIVIDES
 from advisor.collect.binaries.load_chains import address_registers, find_load_chain
 from advisor.collect.binaries.mispredicted_branches import find_mispredicted
 from advisor.collect.binaries.registers import find_steps, find_writes, whole_register
@@ -42,7 +43,6 @@ FEW: Final = 20
 _STANDS_OUT: Final = 2.0
 _STACK: Final = frozenset({"rsp", "rbp", "rip"})
 _MOVES: Final = re.compile(r"mov(?:zx|sx|sxd|abs)?|cmov\w+")
-_DIVIDES: Final = frozenset({"div", "idiv"})
 #: Kinds that take long wherever their operands are.
 _ALWAYS_LONG: Final = frozenset({"quotient", "divider", "atomic"})
 _ADDS: Final = re.compile(r"(?:add|sub)")
@@ -197,7 +197,7 @@ def _classify_wait(code: Sequence[Instruction], spans: Sequence[tuple[int, int]]
     """
     one = code[at]
     memory = one.memory
-    if one.mnemonic in _DIVIDES:
+    if one.mnemonic in DIVIDES:
         return "quotient"
     if is_slow(one):
         return "divider"
@@ -234,7 +234,7 @@ def _classify_wait(code: Sequence[Instruction], spans: Sequence[tuple[int, int]]
 def _is_remainder(before: Sequence[Instruction], register: str) -> bool:
     """Return whether a register holds what a division of integers left, as where an index goes round a ring."""
     last = next((one for one in reversed(before) if register in find_writes((one,))), None)
-    return last is not None and last.mnemonic in _DIVIDES
+    return last is not None and last.mnemonic in DIVIDES
 
 
 def _is_loaded(before: Iterable[Instruction], register: str) -> bool:
