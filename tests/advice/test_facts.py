@@ -38,7 +38,7 @@ phase.work_s phase.alone_share phase.shareable_s wait.task_share code.interprete
 wait.late_sender_share wait.late_receiver_share wait.collective_share wait.barrier_share wait.thread_share
 wait.late_root_share wait.answer_share wait.spin_share
 wait.lock_share wait.notices wait.hand_overs wait.hand_over_share wait.interpreter_share
-wait.work_per_hand_over_s code.pickled_share code.keyed_share code.listed_share code.regrown_share
+wait.turns_s wait.work_per_hand_over_s code.pickled_share code.keyed_share code.listed_share code.regrown_share
 code.decoded_share code.rowwise_share wait.unmatched_share wait.share
 comm.messages_per_iteration comm.mean_message_B comm.small_message_share
 comm.point_to_point_share comm.collective_share comm.reductions_per_iteration comm.mean_collective_B

@@ -111,7 +111,7 @@ CHANGES = {
     "regions": {"merged"},
     "locks": {"private"},
     "tasks": {"larger"},
-    "jobs": {"larger"},
+    "jobs": {"larger", "ahead"},
     "workers": {"processes"},
     "arguments": {"smaller"},
     "requests": {"concurrent"},

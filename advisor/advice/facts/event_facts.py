@@ -28,6 +28,12 @@ WORTH_COUNTING: Final = 0.25
 #: Phases with at least this share of all work count iterations by their work, others by their number.
 WORKING: Final = 0.01
 
+#: Who computes for this part of the run does a good deal of the work.
+SHARED_WORK: Final = 0.1
+#: Threads that compute in turns do so for no longer than the run lasts, together, but for what clocks are off by; two
+#: that work at the same time for a tenth of it are above that.
+IN_TURNS: Final = 1.05
+
 #: Categories of the seconds of collectives.
 _COMMUNICATING: Final = ("transfer", "wait", "sync")
 #: Collecting and broadcasting belong together if there are nearly as many calls of both.
@@ -150,6 +156,21 @@ def _work_per_hand_over_s(source: FactSource) -> float | None:
     """Return the computation between two such waits; None where there is none."""
     often = _hand_overs(source)
     return float(source.work.sum()) / often if often and source.is_work_known else None
+
+
+def _turns_s(source: FactSource) -> float | None:
+    """Return what threads that take turns can win if they work at the same time; 0 where they do not take turns.
+
+    They do where all together compute for no longer than the run lasts, though two or more have much to do, and wait
+    for notices of each other.
+    """
+    notices = _notices(source)
+    if notices is None or not source.is_work_known:
+        return None
+    lasted, work = float(source.seconds[list(source.phases)].sum()), np.sort(source.work)
+    if not notices or len(work) < 2 or work[-2] < SHARED_WORK * lasted or work.sum() > IN_TURNS * lasted:
+        return 0.0
+    return max(lasted - float(work[-1]), 0.0)
 
 
 def _repeated_share(source: FactSource) -> float | None:
@@ -278,6 +299,7 @@ VALUES: Final[dict[str, Compute]] = {
     "wait.hand_overs": _hand_overs,
     "wait.notices": _notices,
     "wait.work_per_hand_over_s": _work_per_hand_over_s,
+    "wait.turns_s": _turns_s,
     "wait.answer_share": _answer_share,
     "comm.repeated_share": _repeated_share,
     "wait.spin_share": _spin_share,

@@ -74,6 +74,7 @@ OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
     ("tasks", "larger"): "models have no tasks",
     ("workers", "processes"): "models have no interpreter",
     ("jobs", "larger"): "models have no queue of jobs",
+    ("jobs", "ahead"): "models have no queue of jobs",
     ("requests", "concurrent"): "models ask nobody",
     ("arguments", "smaller"): _WEIGHTS,
     ("memory", "reused"): _WEIGHTS,
