@@ -149,8 +149,8 @@ UNTRIED: Final = 0.5
 NOTABLE_GAIN: Final = 0.05
 #: The interval of a gain known from history holds the next gain with this probability.
 GAIN_LEVEL: Final = 0.9
-#: A repair of code won up to so many times the upper end of what its kind of code explains: what computes the same thing
-#: at the place, moves it or calls it goes as well. Of 112 right first items on real programs the gain lay in the
+#: A repair of code won up to so many times the upper end of what its kind of code explains: what computes the same
+#: thing at the place, moves it or calls it goes as well. Of 112 right first items on real programs the gain lay in the
 #: interval of 59 %; with this and …
 REPAIR_REACH: Final = 1.3
 #: … with this share of a simulated gain more or less, which a repair differs by from the change that was replayed, of

@@ -113,7 +113,7 @@ _WAITING: Final = (
         wait.hand_over_share     | share | threads and processes that wait for locks, notices and pipes / all waiting
         wait.hand_overs          | count | waits for locks, notices and pipes
         wait.notices             | count | waits for notices of other threads and processes, as at a queue
-        wait.turns_s             | s     | run less the most that one thread computes, where they compute in turns; else 0
+        wait.turns_s             | s     | run less the most that one thread computes, where they take turns; else 0
         wait.work_per_hand_over_s | s    | computation / waits for locks, notices and pipes
         wait.answer_share        | share | waiting for what a loop in Python asks for one by one / all waiting
         wait.task_share          | share | threads without a task to run, and making tasks / all waiting

@@ -150,8 +150,9 @@ class FunctionCode:
         loops = list(zip(self.loops, self.time_shares(), strict=True))
         reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)
         for one, share in loops:
-            if one.scalar_reason is not None and one.begin not in self.calling_math and not one.streams:
-                reasons[one.scalar_reason] += share
+            reason = one.scalar_reason if one.begin not in self.calling_math else None
+            if reason is not None and (reason == "objects" or not one.streams):
+                reasons[reason] += share
 
         def sum_of(holds: Callable[[InnerLoop], object]) -> float:
             return sum(share for one, share in loops if holds(one))
@@ -173,7 +174,9 @@ class FunctionCode:
             "fixed": sum_of(_is_shared) + self._atomic_share(),
             "branches": sum_of(lambda one: one.branches),
             "search": sum_of(lambda one: one.searches),
-            "streamed": sum_of(lambda one: one.streams and not _is_mostly(one, one.strided)),
+            "streamed": sum_of(
+                _is_streamed
+            ),
             **self._wait_shares(loops),
         }
 
@@ -206,7 +209,7 @@ class FunctionCode:
         return _ratio(self.samples.count_waits("atomic", fixed), self.samples.total)
 
     def _is_dividing(self, loop: InnerLoop) -> bool:
-        """Return whether divisions of integers hold a loop up: it waits for them, or their unit is what it keeps busy."""
+        """Return whether divisions of integers hold a loop up: it waits for them, or keeps their unit busy."""
         if _share_of_waits(self.samples, "quotient", loop) >= _HELD_UP:
             return True
         waits = sum(_share_of_waits(self.samples, kind, loop) for kind in _OF_MEMORY)
@@ -245,6 +248,11 @@ def _floating(loop: InnerLoop) -> int:
 def _is_shared(loop: InnerLoop) -> bool:
     """Return whether threads store to the same lines in a loop, or may do so: to one place in each iteration."""
     return loop.fixed_updates > 0 if loop.shares_lines is None else loop.shares_lines
+
+
+def _is_streamed(loop: InnerLoop) -> bool:
+    """Return whether a loop waits for memory that it goes through in order, and uses all of it."""
+    return bool(loop.streams) and not _is_mostly(loop, loop.strided) and loop.scalar_reason != "objects"
 
 
 def _is_mostly(loop: InnerLoop, count: int) -> bool:

@@ -181,6 +181,7 @@ def _describe_loop(
         packed_integers=len(packed_integers),
         fixed_divisors=sum(divides_by_same(one, steps, writes) for one in body),
         interleaved=counts.interleaved,
+        leaps=counts.leaps,
         unshaped=counts.unshaped,
         trips=estimate_trips(body, steps, writes, registers),
         load_chain=(chain := find_load_chain(body)),

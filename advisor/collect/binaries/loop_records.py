@@ -41,7 +41,8 @@ class InnerLoop:
     any step. ``trips`` is how many iterations it mostly has, None where samples
     don't tell. ``shares_lines``: two threads store to the same lines of the cache in it, None where samples don't tell.
     ``streams``: it waits for memory that it goes through in order, None where samples don't tell. ``divisions`` are
-    those of integers in an iteration, as far as samples show that they run.
+    those of integers in an iteration, as far as samples show that they run, ``leaps`` the constant steps of strided
+    accesses, with their number.
     """
 
     begin: int
@@ -78,6 +79,7 @@ class InnerLoop:
     shares_lines: bool | None = None
     streams: bool | None = None
     divisions: int = 0
+    leaps: tuple[tuple[int, int], ...] = ()
 
     @property
     def is_vector(self) -> bool:

@@ -25,6 +25,7 @@ from advisor.collect.binaries.elf_files import find_debug_file, read_elf
 from advisor.collect.binaries.hot_functions import analyze_function
 from advisor.collect.binaries.inlined_regions import find_enclosing_function, find_line_spans, restrict_loops
 from advisor.collect.binaries.located_samples import count_by_address, locate_samples
+from advisor.collect.binaries.object_sizes import name_objects, read_object_sizes
 from advisor.collect.binaries.spinning import reclassify_spinning
 from advisor.model.errors import InputError
 from advisor.model.records import Note
@@ -197,6 +198,9 @@ def _read_functions(
         number: analyze_function(image, one.symbol, compilation.find_unit(one.symbol.begin), one.samples, *registers)
         for number, one in sampled.items()
     }
+    if any(loop.leaps for code in codes.values() for loop in code.loops):
+        sizes = read_object_sizes(debug, [code.symbol.begin for code in codes.values()])
+        codes = {number: name_objects(code, sizes) for number, code in codes.items()}
     arithmetic = (loop.arithmetic for code in codes.values() for loop in code.loops)
     lines = find_lines(debug, chain.from_iterable(arithmetic))
     return {number: code.without_remainders(lines) for number, code in codes.items()}

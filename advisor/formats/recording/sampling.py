@@ -116,9 +116,7 @@ def divide_computation(profile: Profile, recording: Recording) -> Profile:
     )
 
 
-def _count_samples(
-    votes: Votes, profile: Profile, rows: dict[tuple[Function, bool], int], regions: int
-) -> FloatArray:
+def _count_samples(votes: Votes, profile: Profile, rows: dict[tuple[Function, bool], int], regions: int) -> FloatArray:
     """Return the samples (R, Q) of each region; those of functions without one stay where they were."""
     samples = np.zeros((regions, len(profile.processors)))
     for (_, q, row), counted in votes.items():

@@ -38,7 +38,7 @@ OF_RUNS: Final[Mapping[Words, str]] = {
     ("threads", "more"): "what threads on one core take from each other was not measured with fewer of them",
     ("collectives", "reduced"): "how long a reduction takes stands in no recording; the rule states its share",
     ("collectives", "to all"): "how long another collective takes stands in no recording; the rule states its share",
-    ("collectives", "once"): "whether the data change later in the run is for the program to say; the rule states its share",
+    ("collectives", "once"): "whether the data change later is for the program to say; the rule states its share",
     ("messages", "rarer"): "what wider borders cost in computation stands in no recording; write a model of it",
     ("messages", "neighbours"): "which of the data of a collective operation somebody needs stands in no recording",
     ("messages", "staggered"): "how messages hold each other up in the network stands in no recording",
