@@ -62,6 +62,7 @@ _WORDS: Final = {
     "code.pointer_share": "in following pointers",
     "code.chain_share": "in lookups that wait for the one before",
     "code.search_share": "in searching through arrays",
+    "code.filter_share": "in tests that few elements pass",
     "code.scatter_share": "in waiting for scattered numbers",
     "code.quotient_share": "in divisions of integers",
     "code.guess_share": "in branches that were guessed wrong",

@@ -66,6 +66,7 @@ _KINDS: Final = {
     "code.packing_share": "packing",
     "code.subnormal_share": "subnormal",
     "code.search_share": "search",
+    "code.filter_share": "filter",
     "code.interpreted_share": "interpreted",
     "code.pickled_share": "pickled",
     "code.keyed_share": "keyed",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, get_args
 
 from advisor.collect.binaries.disassembly import disassemble
+from advisor.collect.binaries.filter_loops import is_filter
 from advisor.collect.binaries.float_arithmetic import count_arithmetic, is_extended
 from advisor.collect.binaries.inner_loops import find_inner_loops
 from advisor.collect.binaries.integer_divisions import count_divisions
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from advisor.collect.binaries.compilers import SourceUnit
+    from advisor.collect.binaries.disassembly import Instruction
     from advisor.collect.binaries.elf_files import ElfImage, Symbol
     from advisor.collect.binaries.loop_records import InnerLoop
     from advisor.collect.binaries.sampled_addresses import Registers
@@ -142,7 +144,8 @@ class FunctionCode:
         ``math``; ``slow``: loops that divide or take roots; without samples both are of the arithmetic. ``strided``,
         ``far``, ``indexed`` and ``shape`` (dense in steps that the code doesn't know): loops with a quarter of such
         accesses or more; ``fixed``: those that update one place, or lines of the cache that another thread stores to as
-        well; ``search``: those that only look for an element, which are not ``strided``, as no other order would do;
+        well; ``filter``: those that test many and use few;
+        ``search``: those that only look for an element, which are not ``strided``, as no other order would do;
         ``pointer``, ``chain`` and ``scatter``: waiting for loads, by how their addresses come about, ``guess``: for
         branches that were guessed wrong, ``quotient``: for divisions of integers (``WaitKind``), all of a loop that
         these hold up; ``streamed``: waiting for memory that they go through in order, which vectors would not shorten.
@@ -174,9 +177,8 @@ class FunctionCode:
             "fixed": sum_of(_is_shared) + self._atomic_share(),
             "branches": sum_of(lambda one: one.branches),
             "search": sum_of(lambda one: one.searches),
-            "streamed": sum_of(
-                _is_streamed
-            ),
+            "filter": sum_of(lambda one: one.filters),
+            "streamed": sum_of(_is_streamed),
             **self._wait_shares(loops),
         }
 
@@ -290,12 +292,7 @@ def analyze_function(
     code = free_frame_pointer(disassemble(image, symbol.begin, symbol.end))
     samples = read_samples(code, sampled or {}, registers or {})
     loops = tuple(
-        replace(
-            loop,
-            divides=_share_of_waits(samples, "divider", loop) >= _HELD_UP,
-            divisions=count_divisions([one for one in code if loop.begin <= one.address < loop.end], sampled or {}),
-            shares_lines=find_sharing([one for one in code if loop.begin <= one.address < loop.end], pairs or {}),
-        )
+        _add_samples(loop, [one for one in code if loop.begin <= one.address < loop.end], samples, sampled, pairs)
         for loop in find_inner_loops(code, sampled, registers, progress)
         if not _communicates(image, loop)
     )
@@ -318,6 +315,23 @@ def analyze_function(
         computes=not loops and scalar + packed >= _COMPUTING * len(code),
         called=frozenset(_name_targets(image, (target for target in targets if target is not None))),
         samples=samples,
+    )
+
+
+def _add_samples(
+    loop: InnerLoop,
+    body: Sequence[Instruction],
+    samples: FunctionSamples | None,
+    sampled: Mapping[int, int] | None,
+    pairs: Mapping[int, Registers] | None,
+) -> InnerLoop:
+    """Return a loop with what samples in it show."""
+    return replace(
+        loop,
+        divides=_share_of_waits(samples, "divider", loop) >= _HELD_UP,
+        divisions=count_divisions(body, sampled or {}),
+        filters=loop.depth > 1 and is_filter(body, loop.trips, sampled or {}),
+        shares_lines=find_sharing(body, pairs or {}),
     )
 
 

@@ -42,7 +42,7 @@ class InnerLoop:
     don't tell. ``shares_lines``: two threads store to the same lines of the cache in it, None where samples don't tell.
     ``streams``: it waits for memory that it goes through in order, None where samples don't tell. ``divisions`` are
     those of integers in an iteration, as far as samples show that they run, ``leaps`` the constant steps of strided
-    accesses, with their number.
+    accesses, with their number. ``filters``: it computes a test that hardly any element passes, as samples show.
     """
 
     begin: int
@@ -80,6 +80,7 @@ class InnerLoop:
     streams: bool | None = None
     divisions: int = 0
     leaps: tuple[tuple[int, int], ...] = ()
+    filters: bool = False
 
     @property
     def is_vector(self) -> bool:

@@ -55,7 +55,7 @@ LOOP_KINDS: Final[Mapping[str, str]] = {
     "quotient": "quotient", "shape": "shape",
     "strided": "strided", "transposed": "transposed",
     "far": "far", "slow": "division", "fixed": "update", "scalar": "scalar",
-    "baseline": "baseline", "search": "search", "objects": "objects", "streamed": "streamed",
+    "baseline": "baseline", "search": "search", "filter": "filter", "objects": "objects", "streamed": "streamed",
 }  # fmt: skip
 #: What regions that stand for the whole body of a parallel region are called.
 _BODY: Final = ("!$omp parallel", "omp parallel")
