@@ -32,7 +32,7 @@ from advisor.model.records import Note
 from advisor.support.extras import install_line
 from advisor.support.outlined_functions import is_outlined, name_parallel_body
 from advisor.support.system_sources import is_system_source
-from advisor.trace.counts import SPIN_SECONDS
+from advisor.trace.counts import COMPARISON_SECONDS, SPIN_SECONDS
 from advisor.trace.library_functions import COUNTED_KINDS, classify_library_function
 
 if TYPE_CHECKING:
@@ -252,6 +252,7 @@ def _describe_regions(
             undecided |= _add_function(counts, number, row, codes.get(number), source)
     if sees:
         _limit_math(counts, kinds)
+        counts["sort"] = np.minimum(np.maximum(counts["sort"], profile.counts.get(COMPARISON_SECONDS, 0.0)), seconds)
     if undecided:
         del counts["unoptimized"]
     return {f"code.{name}_s": table for name, table in counts.items()}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.formats.recording.columns import begin_ns
+from advisor.formats.recording.comparisons import find_comparisons
 from advisor.formats.recording.naming import RegionTable, short_path
 from advisor.formats.recording.object_copies import ObjectCopy, find_copy, flatten_frames, place_copies
 from advisor.formats.recording.python_frames import count_python, name_python_function, share_python
@@ -34,6 +36,7 @@ from advisor.model.units import format_share
 from advisor.support.outlined_functions import is_outlined, name_parallel_body
 from advisor.support.system_sources import is_system_source
 from advisor.support.template_names import mask_template_arguments, shorten_name
+from advisor.trace.counts import COMPARISON_SECONDS
 from advisor.trace.library_functions import classify_library_function
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
 from advisor.trace.recordings.layout import PYTHON_BIT, SUBNORMAL
@@ -54,8 +57,6 @@ FEW: Final = 100
 #: Functions with less of all samples stay part of the program.
 LEAST_SHARE: Final = 0.002
 
-#: Computation with numbers below the smallest normal one.
-SUBNORMAL_SECONDS: Final = "code.subnormal_s"
 
 #: What stands before the parameters of a C++ function.
 _PARAMETERS: Final = re.compile(r"(?:operator\s*\(\)|[^(])*")
@@ -67,6 +68,21 @@ _VARIANT: Final = re.compile(
 Function = tuple[str, str | None]
 #: The body of a parallel region, for which there is a region with a place already.
 _OUTLINED: Final[Function] = ("", None)
+#: Which samples of a thread to count.
+Choice = Callable[["RecordedThread", "Places"], "npt.NDArray[np.bool_]"]
+
+
+def _find_subnormal(thread: RecordedThread, _: Places) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = (thread.samples["state"] & SUBNORMAL) > 0
+    return found
+
+
+#: Computation that samples tell by more than their place: with numbers below the smallest normal one, and what the
+#: program does for a library that sorts.
+_MARKED: Final[Mapping[str, Choice]] = {
+    "code.subnormal_s": _find_subnormal,
+    COMPARISON_SECONDS: find_comparisons,
+}
 Votes = dict[tuple[int, int, int], Counter[Function]]
 
 
@@ -101,9 +117,10 @@ def divide_computation(profile: Profile, recording: Recording) -> Profile:
     counts |= count_python(samples, mine, recording)
     inside = find_program_samples(recording)
     divided = replace(profile, regions=tuple(regions), phases=phases)
-    if any((thread.samples["state"] & SUBNORMAL).any() for thread in recording.threads):
-        marked = _count_samples(_votes(profile, recording, lines, SUBNORMAL), profile, rows, len(regions))
-        counts[SUBNORMAL_SECONDS] = divided.sum_by_region("cpu_s") * marked / np.maximum(samples, 1)
+    for name, chosen in _MARKED.items():
+        marked = _count_samples(_votes(profile, recording, lines, chosen), profile, rows, len(regions))
+        if marked.any():
+            counts[name] = divided.sum_by_region("cpu_s") * marked / np.maximum(samples, 1)
     return replace(
         divided,
         counts=counts,
@@ -137,10 +154,12 @@ def _note(samples: int, recording: Recording) -> Note:
     return Note("functions sampled", text, 0.05, "run a larger problem: samples are few")
 
 
-def _votes(profile: Profile, recording: Recording, lines: dict[Function, Counter[int]], state: int = 0) -> Votes:
+def _votes(
+    profile: Profile, recording: Recording, lines: dict[Function, Counter[int]], chosen: Choice | None = None
+) -> Votes:
     """Return how often each function was seen, by phase, processor and the row whose seconds it is part of.
 
-    With a ``state``, of the samples in that alone.
+    Where some samples are ``chosen``, of these alone.
     """
     columns = map_processors(profile)
     numbers = {region: row for row, region in reversed(list(enumerate(profile.regions)))}
@@ -156,7 +175,9 @@ def _votes(profile: Profile, recording: Recording, lines: dict[Function, Counter
         phase = _phases_at(profile, (time_ns - base) / 1e9)
         row = _rows_at(profile, thread, table, numbers, computed[:, q])
         functions = _functions(thread.process, thread.samples, recording.places)
-        counted = thread.samples["state"] & state == state
+        counted = np.ones(len(time_ns), dtype=np.bool_) if chosen is None else chosen(thread, recording.places)
+        if not counted.any():
+            continue
         weight = (counted * (1 + thread.samples["missed"])).tolist()
         for p, r, (function, line), count in zip(phase.tolist(), row.tolist(), functions, weight, strict=True):
             if p >= 0 and r >= 0 and count:
