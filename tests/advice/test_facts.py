@@ -44,7 +44,7 @@ comm.messages_per_iteration comm.mean_message_B comm.small_message_share
 comm.point_to_point_share comm.collective_share comm.reductions_per_iteration comm.mean_collective_B
 comm.collectives_per_iteration comm.alltoall_share comm.share comm.relay_share comm.gather_share
 comm.gathers_per_iteration comm.kept_share comm.mean_gather_B comm.whole_share io.untold_share os.untold_share
-comm.repeated_share code.filter_share code.packing_share code.subnormal_share
+comm.repeated_share sync.fence_share code.filter_share code.packing_share code.subnormal_share
 comm.one_sided_share comm.one_sided_per_iteration
 comm.mean_one_sided_B comm.setup_share comm.setups_per_iteration comm.answers comm.work_per_answer_s
 sync.barriers_per_iteration sync.share sync.work_between_s sync.empty_phases sync.thread_share

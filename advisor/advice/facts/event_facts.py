@@ -173,6 +173,17 @@ def _turns_s(source: FactSource) -> float | None:
     return max(lasted - float(work[-1]), 0.0)
 
 
+def _fence_share(source: FactSource) -> float | None:
+    """Return the share of meetings at windows in all synchronizing and waiting."""
+    if source.events is None:
+        return None
+    mine, everything = (
+        sum(source.events.select_rows(category, (), trait).seconds for category in ("sync", "wait"))
+        for trait in (event_rows.FENCES, None)
+    )
+    return compute_share(mine, everything)
+
+
 def _repeated_share(source: FactSource) -> float | None:
     """Return the share of collectives that bring the same data again in all communication; 0 where none was seen."""
     if source.events is None:
@@ -324,6 +335,7 @@ VALUES: Final[dict[str, Compute]] = {
     "comm.setup_share": partial(_seconds_share, "transfer", (), event_rows.SETS_UP),
     "comm.setups_per_iteration": partial(_per_iteration, "transfer", (), event_rows.SETS_UP),
     "comm.mean_collective_B": partial(_mean_bytes, "transfer", ("collective",), None),
+    "sync.fence_share": _fence_share,
     "sync.barriers_per_iteration": partial(_per_iteration, "sync", (), event_rows.EXPLICIT_BARRIERS),
     "sync.thread_share": partial(_seconds_share, "sync", THREAD_KINDS, None),
     "sync.fork_joins_per_iteration": partial(_per_iteration, "sync", ("thread start",), None),

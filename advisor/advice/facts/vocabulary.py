@@ -172,6 +172,7 @@ _COMMUNICATION: Final = (
 _SYNCHRONIZING: Final = (
     *parse_facts("sync_s wall_s", _TRACE, "sync.share | share | synchronizing / wall time of all processors"),
     *parse_facts("causes", _TRACE, """
+        sync.fence_share              | share | fences and the like of windows / synchronizing and waiting
         sync.barriers_per_iteration   | count | explicit barriers / who takes part / iterations with work
         sync.thread_share             | share | starting, joining and barriers of threads / all synchronizing
         sync.fork_joins_per_iteration | count | parallel regions started / who starts them / iterations with work

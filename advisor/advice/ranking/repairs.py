@@ -20,8 +20,8 @@ _CODE: Final = "code.all_s"
 def allow_for_repairs(draft: Draft, profile: Profile, budget: GapBudget) -> Draft:
     """Return the draft with the interval of a repair, where a program was recorded whose code can be changed.
 
-    A repair of code takes other work at its place away as well, at most all that its place costs. That of what was
-    simulated is never quite the change that was replayed.
+    A repair of code takes other work at its place away as well, at most all that its place costs, which differs from
+    run to run. That of what was simulated is never quite the change that was replayed.
     """
     made = draft.recommendation
     if made.interval_s is None or made.expected_s is None or _CODE not in profile.counts:
@@ -29,7 +29,8 @@ def allow_for_repairs(draft: Draft, profile: Profile, budget: GapBudget) -> Draf
     low_s, high_s = made.interval_s
     if made.basis == "calibration":
         place_s = max(compute_ceiling(budget, draft.claims), made.ceiling_s)
-        high_s = max(high_s, min(policy.REPAIR_REACH * high_s, place_s))
+        most_s = min((1 + policy.REPAIR_SPREAD) * place_s, profile.actual_s)
+        high_s = max(high_s, min(policy.REPAIR_REACH * high_s, most_s))
     elif made.basis == "simulation":
         low_s = min(low_s, (1 - policy.REPAIR_SPREAD) * made.expected_s)
         high_s = max(high_s, min((1 + policy.REPAIR_SPREAD) * made.expected_s, profile.actual_s))

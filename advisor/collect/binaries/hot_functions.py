@@ -173,7 +173,12 @@ class FunctionCode:
             "shape": sum_of(lambda one: not one.is_short and _is_mostly(one, one.unshaped)),
             "math": sum_of(lambda one: one.begin in self.calling_math),
             "checked": sum_of(lambda one: one.begin in self.calling_checks),
-            "baseline": max(sum_of(_computes), float(self.computes)) if self.baseline else 0.0,
+            "baseline": max(
+                sum_of(lambda one: _computes(one) and not self._waits_for_loads(one)),
+                float(self.computes and not self._is_held_up()),
+            )
+            if self.baseline
+            else 0.0,
             "fixed": sum_of(_is_shared) + self._atomic_share(),
             "branches": sum_of(lambda one: one.branches),
             "search": sum_of(lambda one: one.searches),
@@ -214,8 +219,19 @@ class FunctionCode:
         """Return whether divisions of integers hold a loop up: it waits for them, or keeps their unit busy."""
         if _share_of_waits(self.samples, "quotient", loop) >= _HELD_UP:
             return True
-        waits = sum(_share_of_waits(self.samples, kind, loop) for kind in _OF_MEMORY)
-        return 0 < _SLOW_SHARE * loop.instructions <= loop.divisions and waits < _HELD_UP and not loop.streams
+        busy = 0 < _SLOW_SHARE * loop.instructions <= loop.divisions
+        return busy and not self._waits_for_loads(loop) and not loop.streams
+
+    def _waits_for_loads(self, loop: InnerLoop) -> bool:
+        """Return whether a loop is held up by numbers that lie far away: other instructions would wait as long."""
+        return sum(_share_of_waits(self.samples, kind, loop) for kind in _OF_MEMORY) >= _HELD_UP
+
+    def _is_held_up(self) -> bool:
+        """Return whether all of the function is held up by numbers that lie far away."""
+        if self.samples is None:
+            return False
+        waits = sum(self.samples.count_waits(kind, ()) for kind in _OF_MEMORY)
+        return waits >= _HELD_UP * self.samples.total
 
     def _is_guessing(self, loop: InnerLoop) -> bool:
         """Return whether a loop waits for branches, and its loads come from the first cache."""

@@ -207,7 +207,7 @@ def _classify_wait(code: Sequence[Instruction], spans: Sequence[tuple[int, int]]
         return None
     if any(_is_remainder(code[:at], register) for register in address_registers(memory)):
         return "quotient"
-    if _SUMS.fullmatch(one.mnemonic):
+    if _SUMS.fullmatch(one.mnemonic) and not _is_begun_anew(code, spans, at):
         return None
     if memory == one.operands[0] and one.mnemonic.removeprefix("v").startswith("mov"):
         return None  # a store
@@ -229,6 +229,18 @@ def _classify_wait(code: Sequence[Instruction], spans: Sequence[tuple[int, int]]
             return "pointer"
         return "chain" if find_load_chain(body) == "table" else "scatter"
     return "pointer" if len(registers) == 1 and _is_loaded(tuple(reversed(code[:at])), registers[0]) else None
+
+
+def _is_begun_anew(code: Sequence[Instruction], spans: Sequence[tuple[int, int]], at: int) -> bool:
+    """Return whether an addition adds to a number that was moved there for it, and to no sum of other iterations."""
+    one = code[at]
+    body = next(iter(_enclosing(code, spans, one.address)), None)
+    if body is None:
+        return True
+    term = one.operands[-2] if len(one.operands) > 2 else one.operands[0]
+    before = body[: body.index(one)]
+    written = next((each for each in reversed(before) if each.operands and each.operands[0] == term), None)
+    return written is not None and written.mnemonic.removeprefix("v").startswith("mov")
 
 
 def _is_remainder(before: Sequence[Instruction], register: str) -> bool:
