@@ -23,6 +23,7 @@ _LISTED: Final = 3
 #: Kinds of code, those that say most about what to do first.
 KIND_WORDS: Final = {
     "code.unoptimized_share": "in code compiled without optimization",
+    "code.subnormal_share": "with numbers too small to be normal",
     "code.math_share": "in mathematical functions and loops that call them",
     "code.copied_share": "in copying objects",
     "code.rebuilt_share": "in putting text into new memory",
@@ -35,6 +36,7 @@ KIND_WORDS: Final = {
     "code.sort_share": "in sorting",
     "code.string_share": "in comparing and scanning text",
     "code.length_share": "in going to the ends of texts",
+    "code.packing_share": "in MPI_Pack and MPI_Unpack",
     "code.interpreted_share": "in the interpreter of Python",
     "code.pickled_share": "in packing and unpacking what processes of Python send",
     "code.keyed_share": "in the interpreter of Python, at dictionaries and text",
@@ -56,6 +58,7 @@ KIND_WORDS: Final = {
     "code.pointer_share": "in following pointers",
     "code.chain_share": "in lookups that wait for the one before",
     "code.search_share": "in searching through arrays",
+    "code.filter_share": "in tests that few elements pass",
     "code.scatter_share": "in waiting for scattered numbers",
     "code.quotient_share": "in divisions of integers",
     "code.guess_share": "in branches that were guessed wrong",

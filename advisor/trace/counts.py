@@ -33,6 +33,10 @@ IDLE_ENDS: Final = "threads.idle_ends_s"
 TO_FIRST, BYTES_TO_FIRST = "messages.to_first", "messages.to_first_B"
 #: Counts by row and location: seconds of waiting for what a loop asks for one after the other.
 ANSWER_SECONDS: Final = "wait.answer_s"
+#: Counts by row and location: seconds of collectives that bring what the one before at their place has brought.
+REPEATED_SECONDS: Final = "comm.repeated_s"
+#: Counts by row and location: seconds in functions of the program that a library calls to compare what it sorts.
+COMPARISON_SECONDS: Final = "compared_s"
 #: Counts by row and location: seconds of waiting in loops of the program that ask memory again and again.
 SPIN_SECONDS: Final = "wait.spin_s"
 #: Fewer equal calls show none that nobody disturbed.

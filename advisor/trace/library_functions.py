@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 #: ``text``: numbers to text and back; ``random``: numbers of the generators that all threads share; ``sort``: sorting
 #: by a function that compares; ``string``: comparing, searching and copying text byte by byte; ``length``: going to the
 #: end of a text. Of C++, by what our recordings call them, ``object``: copying objects; ``rebuilt``: putting strings
-#: into new memory; ``hashed``: looking up in hash tables.
+#: into new memory; ``hashed``: looking up in hash tables. Of MPI, ``packing``: putting numbers into buffers one call at
+#: a time.
 LibraryKind = Literal[
     "math",
     "memory",
@@ -34,12 +35,13 @@ LibraryKind = Literal[
     "object",
     "rebuilt",
     "hashed",
+    "packing",
 ]
 #: Kinds whose seconds are counted, by the name of the count.
 COUNTED_KINDS: Final[Mapping[str, str]] = {
     "math": "math", "memory": "allocation", "copy": "copy", "lock": "lock", "text": "text", "random": "random",
     "sort": "sort", "string": "string", "length": "length", "object": "copied", "rebuilt": "rebuilt",
-    "hashed": "hashed",
+    "hashed": "hashed", "packing": "packing",
 }  # fmt: skip
 #: What code is called that was compiled without optimization.
 UNOPTIMIZED: Final = "unoptimized"
@@ -117,6 +119,8 @@ _MANGLED_ACCESS: Final = re.compile(
 )
 _ARGUMENTS: Final = re.compile(f"<{MASK}*>")
 _OF_LIBRARY: Final = ("std::", "__gnu_cxx::")
+#: Calls of MPI that only put data into buffers and take them out.
+_PACKING: Final = re.compile(r"P?MPI_(?:Unp|P)ack(?:_external)?(?:_c)?")
 #: What our recordings call what classes of C++ do, and names in the order in which they decide.
 _CALLED: Final[Mapping[str, LibraryKind]] = {REBUILDING: "rebuilt", LOOKING_UP: "hashed"}
 _NAMES: Final[tuple[tuple[LibraryKind, re.Pattern[str]], ...]] = (
@@ -130,6 +134,7 @@ _NAMES: Final[tuple[tuple[LibraryKind, re.Pattern[str]], ...]] = (
     ("length", _LENGTH),
     ("string", _STRING),
     ("copy", _COPY),
+    ("packing", _PACKING),
 )
 #: Takes an absolute value of an integer in one instruction.
 _BRIEF: Final = "abs"

@@ -104,6 +104,15 @@ def count_named(number: int) -> int:
     return len(sheet.find_slowest_processors(made, whole))
 
 
+def take_turns(*work: float) -> bool:
+    """Threads compute for so many seconds of 10, and wait for notices of each other."""
+    events = SimpleNamespace(select_rows=lambda *_: SimpleNamespace(count=500))
+    source: Any = SimpleNamespace(
+        events=events, is_work_known=True, work=np.array(work), seconds=np.array([10.0]), phases=(0,)
+    )
+    return bool(event_facts._turns_s(source))
+
+
 def sleeps(often: float) -> bool:
     profile: Any = SimpleNamespace(counts={"switches.voluntary": np.array([[2.0 * often]])}, actual_s=2.0)
     return not run_facts._polls(profile)
@@ -159,6 +168,8 @@ BOUNDARIES: dict[str, tuple[Callable[[float], object], float, float]] = {
     "event_facts.ALONE": (is_by_one, 0.899, 0.9),
     "event_facts.WORTH_COUNTING": (lambda x: count_iterations([1.0, 1.0, 1.0, x], 4.0) == 4, 0.249, 0.25),
     "event_facts.WORKING": (lambda x: count_iterations([x], 100.0) == 1, 1.0, 1.001),
+    "event_facts.SHARED_WORK": (lambda x: take_turns(8.0, 10.0 * x), 0.099, 0.1),
+    "event_facts.IN_TURNS": (lambda x: not take_turns(5.0, 10.0 * x - 5.0), 1.05, 1.051),
     "event_facts._PAIRED": (is_relayed, 0.799, 0.8),
     "load_facts.NOTICEABLE": (differs, 0.0199, 0.0201),
     "load_facts.ALONE": (is_alone, 0.949, 0.951),

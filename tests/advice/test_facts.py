@@ -39,12 +39,13 @@ code.interpreted_share omp.task_mean_s omp.confined_s
 wait.late_sender_share wait.late_receiver_share wait.collective_share wait.barrier_share wait.thread_share
 wait.late_root_share wait.answer_share wait.spin_share
 wait.lock_share wait.notices wait.hand_overs wait.hand_over_share wait.interpreter_share
-wait.work_per_hand_over_s code.pickled_share code.keyed_share code.listed_share code.regrown_share
+wait.turns_s wait.work_per_hand_over_s code.pickled_share code.keyed_share code.listed_share code.regrown_share
 code.decoded_share code.rowwise_share wait.unmatched_share wait.share
 comm.messages_per_iteration comm.mean_message_B comm.small_message_share
 comm.point_to_point_share comm.collective_share comm.reductions_per_iteration comm.mean_collective_B
 comm.collectives_per_iteration comm.alltoall_share comm.share comm.relay_share comm.gather_share
 comm.gathers_per_iteration comm.kept_share comm.mean_gather_B comm.whole_share io.untold_share os.untold_share
+comm.repeated_share sync.fence_share code.filter_share code.packing_share code.subnormal_share
 comm.one_sided_share comm.one_sided_per_iteration
 comm.mean_one_sided_B comm.setup_share comm.setups_per_iteration comm.answers comm.work_per_answer_s
 sync.barriers_per_iteration sync.share sync.work_between_s sync.empty_phases sync.thread_share

@@ -323,7 +323,7 @@ BOUNDARIES: dict[str, tuple[Callable[[float], object], float, float]] = {
 #: Those that are no limits of anything: tables, and factors.
 VALUES = {
     "PENALTIES", "LETTERS", "STATUS_CERTAINTY", "LIMIT_CERTAINTY", "GAIN_LEVEL", "WAITING_DOUBTS", "MOST_WAITING_DOUBT",
-    "UNTRIED",
+    "UNTRIED", "REPAIR_REACH", "REPAIR_SPREAD",
 }  # fmt: skip
 
 

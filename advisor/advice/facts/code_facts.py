@@ -63,7 +63,10 @@ _KINDS: Final = {
     "code.sort_share": "sort",
     "code.string_share": "string",
     "code.length_share": "length",
+    "code.packing_share": "packing",
+    "code.subnormal_share": "subnormal",
     "code.search_share": "search",
+    "code.filter_share": "filter",
     "code.interpreted_share": "interpreted",
     "code.pickled_share": "pickled",
     "code.keyed_share": "keyed",
@@ -79,7 +82,7 @@ _KINDS: Final = {
 #: Kinds of code that are counted only where there is any: other languages have none, and profilers show the others.
 COUNTED_IF_ANY: Final = (
     "interpreted", "pickled", "keyed", "listed", "regrown", "decoded", "rowwise", "garbage", "import",
-    "deep_copy", "pattern",
+    "deep_copy", "pattern", "subnormal",
 )  # fmt: skip
 #: What locks cost: seconds, and no share of the computation, since some of it is waiting.
 _LOCK_COST: Final = "code.lock_cost_s"

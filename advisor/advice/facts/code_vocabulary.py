@@ -38,6 +38,7 @@ CODE: Final = (
         code.transpose_share | share | the same where an interchange of loops would make another access strided
         code.division_share | share | seconds in inner loops that divide or take roots / computation
         code.search_share   | share | seconds in inner loops that only look for an element of an array / computation
+        code.filter_share   | share | seconds in inner loops that test many elements and use few / computation
         code.update_share   | share | seconds in loops that store to one place or others' lines, or atomic / computation
     """),
     *parse_facts("code.all_s code.math_s", _TRACE, """
@@ -65,6 +66,8 @@ CODE: Final = (
         code.sort_share       | share | seconds in sorting by the library, without code of the program / computation
         code.string_share     | share | seconds in strcmp, strstr, memchr and the like / computation
         code.length_share     | share | seconds in strlen, strcat and the like / computation
+        code.packing_share    | share | seconds in MPI_Pack and MPI_Unpack / computation
+        code.subnormal_share  | share | seconds with numbers below the smallest normal one in use / computation
     """),
 )
 # fmt: on

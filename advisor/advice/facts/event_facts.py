@@ -14,7 +14,7 @@ from advisor.advice.facts import collecting, event_rows
 from advisor.advice.facts.count_facts import sum_counts
 from advisor.advice.facts.source import compute_share
 from advisor.trace import io_calls
-from advisor.trace.counts import ANSWER_SECONDS, SPIN_SECONDS
+from advisor.trace.counts import ANSWER_SECONDS, REPEATED_SECONDS, SPIN_SECONDS
 
 if TYPE_CHECKING:
     from advisor.advice.facts.source import Compute, FactSource
@@ -27,6 +27,12 @@ ALONE: Final = 0.9
 WORTH_COUNTING: Final = 0.25
 #: Phases with at least this share of all work count iterations by their work, others by their number.
 WORKING: Final = 0.01
+
+#: Who computes for this part of the run does a good deal of the work.
+SHARED_WORK: Final = 0.1
+#: Threads that compute in turns do so for no longer than the run lasts, together, but for what clocks are off by; two
+#: that work at the same time for a tenth of it are above that.
+IN_TURNS: Final = 1.05
 
 #: Categories of the seconds of collectives.
 _COMMUNICATING: Final = ("transfer", "wait", "sync")
@@ -152,6 +158,40 @@ def _work_per_hand_over_s(source: FactSource) -> float | None:
     return float(source.work.sum()) / often if often and source.is_work_known else None
 
 
+def _turns_s(source: FactSource) -> float | None:
+    """Return what threads that take turns can win if they work at the same time; 0 where they do not take turns.
+
+    They do where all together compute for no longer than the run lasts, though two or more have much to do, and wait
+    for notices of each other.
+    """
+    notices = _notices(source)
+    if notices is None or not source.is_work_known:
+        return None
+    lasted, work = float(source.seconds[list(source.phases)].sum()), np.sort(source.work)
+    if not notices or len(work) < 2 or work[-2] < SHARED_WORK * lasted or work.sum() > IN_TURNS * lasted:
+        return 0.0
+    return max(lasted - float(work[-1]), 0.0)
+
+
+def _fence_share(source: FactSource) -> float | None:
+    """Return the share of meetings at windows in all synchronizing and waiting."""
+    if source.events is None:
+        return None
+    mine, everything = (
+        sum(source.events.select_rows(category, (), trait).seconds for category in ("sync", "wait"))
+        for trait in (event_rows.FENCES, None)
+    )
+    return compute_share(mine, everything)
+
+
+def _repeated_share(source: FactSource) -> float | None:
+    """Return the share of collectives that bring the same data again in all communication; 0 where none was seen."""
+    if source.events is None:
+        return None
+    every = source.events.select_rows("transfer").seconds + source.events.select_rows("wait").seconds
+    return compute_share(min(sum_counts(source, REPEATED_SECONDS) or 0.0, every), every)
+
+
 def _answer_share(source: FactSource) -> float | None:
     """Return the share of waiting for answers that a loop asks for one by one in all waiting, ends included."""
     if source.events is None:
@@ -270,7 +310,9 @@ VALUES: Final[dict[str, Compute]] = {
     "wait.hand_overs": _hand_overs,
     "wait.notices": _notices,
     "wait.work_per_hand_over_s": _work_per_hand_over_s,
+    "wait.turns_s": _turns_s,
     "wait.answer_share": _answer_share,
+    "comm.repeated_share": _repeated_share,
     "wait.spin_share": _spin_share,
     "comm.relay_share": _relay_share,
     "comm.gather_share": collecting.gather_share,
@@ -293,6 +335,7 @@ VALUES: Final[dict[str, Compute]] = {
     "comm.setup_share": partial(_seconds_share, "transfer", (), event_rows.SETS_UP),
     "comm.setups_per_iteration": partial(_per_iteration, "transfer", (), event_rows.SETS_UP),
     "comm.mean_collective_B": partial(_mean_bytes, "transfer", ("collective",), None),
+    "sync.fence_share": _fence_share,
     "sync.barriers_per_iteration": partial(_per_iteration, "sync", (), event_rows.EXPLICIT_BARRIERS),
     "sync.thread_share": partial(_seconds_share, "sync", THREAD_KINDS, None),
     "sync.fork_joins_per_iteration": partial(_per_iteration, "sync", ("thread start",), None),

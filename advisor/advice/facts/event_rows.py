@@ -37,6 +37,8 @@ GATHERS: Final = "gathers"
 ONE_SIDED: Final = "one-sided"
 #: The part of this that names what is moved.
 MOVES_REMOTE: Final = "moves remote data"
+#: Meetings of ranks that share a window, or access each other's memory.
+FENCES: Final = "meets at a window"
 #: Making and freeing communicators and windows.
 SETS_UP: Final = "sets up"
 #: Waiting for a notice of another thread.
@@ -52,6 +54,7 @@ CREATES_THREADS: Final = "creates threads"
 CREATES_OR_JOINS: Final = "creates or joins threads"
 
 _REDUCING: Final = ("reduce", "scan")
+_FENCES: Final = frozenset(f"mpi_win_{word}" for word in ("fence", "post", "start", "complete", "wait"))
 
 
 def call_traits(name: str) -> frozenset[str]:
@@ -72,6 +75,8 @@ def call_traits(name: str) -> frozenset[str]:
         found.add(BROADCASTS)
     if role == Role.RMA:
         found |= {ONE_SIDED} if call.startswith("mpi_win_") else {ONE_SIDED, MOVES_REMOTE}
+    if call in _FENCES:
+        found.add(FENCES)
     if role == Role.COMM_OTHER:
         found.add(SETS_UP)
     if role == Role.BARRIER or (role == Role.OMP_BARRIER and "implicit" not in call) or call == "mpi_ibarrier":
@@ -92,7 +97,7 @@ def find_call_traits(profile: Profile) -> CallTraits:
     """Return which regions (regions,) have each trait."""
     found = [call_traits(region.name) for region in profile.regions]
     ranks = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, COLLECTS, BROADCASTS, GATHERS)
-    remote = (ONE_SIDED, MOVES_REMOTE, SETS_UP)
+    remote = (ONE_SIDED, MOVES_REMOTE, SETS_UP, FENCES)
     threads = (NOTICES, INTERPRETER, HANDS_OVER, QUEUES, CREATES_THREADS, CREATES_OR_JOINS)
     names = (*ranks, *remote, *threads, *io_calls.TRAITS)
     return {name: np.array([name in each for each in found], dtype=bool) for name in names}

@@ -120,6 +120,7 @@ _WAITING: Final = (
         wait.hand_over_share     | share | threads and processes that wait for locks, notices and pipes / all waiting
         wait.hand_overs          | count | waits for locks, notices and pipes
         wait.notices             | count | waits for notices of other threads and processes, as at a queue
+        wait.turns_s             | s     | run less the most that one thread computes, where they take turns; else 0
         wait.work_per_hand_over_s | s    | computation / waits for locks, notices and pipes
         wait.answer_share        | share | waiting for what a loop in Python asks for one by one / all waiting
         wait.task_share          | share | threads without a task to run, and making tasks / all waiting
@@ -147,6 +148,7 @@ _COMMUNICATION: Final = (
         comm.relay_share | share | gathering at one rank and broadcasting, as often as each other / all wall time
     """),
     *parse_facts("messages", _TRACE, """
+        comm.repeated_share    | share | collectives that bring the same data as the one before / transfer and waiting
         comm.answers           | count | messages that rank 0 answers / who sends them; 0 where others talk as well
         comm.work_per_answer_s | s     | computation of these ranks / messages that rank 0 answers
     """),
@@ -177,6 +179,7 @@ _COMMUNICATION: Final = (
 _SYNCHRONIZING: Final = (
     *parse_facts("sync_s wall_s", _TRACE, "sync.share | share | synchronizing / wall time of all processors"),
     *parse_facts("causes", _TRACE, """
+        sync.fence_share              | share | fences and the like of windows / synchronizing and waiting
         sync.barriers_per_iteration   | count | explicit barriers / who takes part / iterations with work
         sync.thread_share             | share | starting, joining and barriers of threads / all synchronizing
         sync.fork_joins_per_iteration | count | parallel regions started / who starts them / iterations with work

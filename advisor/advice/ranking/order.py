@@ -20,6 +20,7 @@ from advisor.advice.ranking.explained_drafts import (
 from advisor.advice.ranking.gains import ExpectedGain, cap_gain
 from advisor.advice.ranking.judgement import judge_drafts, order_judgement
 from advisor.advice.ranking.outlook import Outlook, add_outlook, matters_at_target, sort_by_target
+from advisor.advice.ranking.repairs import allow_for_repairs
 from advisor.analysis.disturbance import undisturbed_seconds
 from advisor.model import policy
 from advisor.model.recommendations import Dismissed, Recommendation, Total
@@ -85,6 +86,7 @@ def rank_matches(
     if order == "steps":
         kept = [d for d in chosen if matters_at_target(d, words) or _has_gap(d, matches.book, profile, budget)]
         chosen = sorted(kept, key=lambda draft: draft.recommendation.step)
+    chosen = [allow_for_repairs(draft, profile, budget) for draft in chosen]
     recommendations = _number_recommendations(chosen)
     revisit = _steps_to_revisit(matches.book, chosen)
     return Ranking(recommendations, _compute_total(chosen, gaps, profile, budget), revisit, tuple(chosen))
@@ -109,6 +111,7 @@ def _by_simulation(
     chosen = sort_by_target([add_outlook(draft, words, budget) for draft in selected], words, budget.noise_s)
     if order == "steps":
         chosen = sorted(chosen, key=lambda draft: draft.recommendation.step)
+    chosen = [allow_for_repairs(draft, profile, budget) for draft in chosen]
     recommendations = _number_recommendations(chosen)
     revisit = _steps_to_revisit(matches.book, chosen)
     total = _compute_total(chosen, gaps, profile, budget)

@@ -18,6 +18,7 @@ STR_OFFSETS_BASE, ADDR_BASE, RNGLISTS_BASE = 0x72, 0x73, 0x74
 DWO_NAME, GNU_DWO_NAME, GNU_ADDR_BASE = 0x76, 0x2130, 0x2133
 COMPILE_UNIT, SUBPROGRAM, INLINED, NAMESPACE, MODULE, LEXICAL_BLOCK = 0x11, 0x2E, 0x1D, 0x39, 0x1E, 0x0B
 SKELETON_UNIT: Final = 0x4A
+BYTE_SIZE, STRUCTURE, CLASS = 0x0B, 0x13, 0x02
 
 #: What damaged debug information makes of decoding it.
 DAMAGE: Final = (ValueError, IndexError, KeyError, OverflowError, TypeError)
@@ -31,6 +32,8 @@ _WANTED: Final[Mapping[int, frozenset[int]]] = {
     ),
     SUBPROGRAM: frozenset({SIBLING, NAME, LINKAGE_NAME, OLD_LINKAGE_NAME, LOW_PC, HIGH_PC, RANGES, ABSTRACT_ORIGIN,
                            SPECIFICATION}),
+    **dict.fromkeys((STRUCTURE, CLASS), frozenset({SIBLING, BYTE_SIZE})),
+    NAMESPACE: frozenset({SIBLING, NAME}),
     INLINED: frozenset({SIBLING, LOW_PC, HIGH_PC, RANGES, ABSTRACT_ORIGIN, CALL_COLUMN, CALL_FILE, CALL_LINE}),
 }  # fmt: skip
 _ONLY_SIBLING: Final = frozenset({SIBLING})

@@ -6,8 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, get_args
 
 from advisor.collect.binaries.disassembly import disassemble
+from advisor.collect.binaries.filter_loops import is_filter
 from advisor.collect.binaries.float_arithmetic import count_arithmetic, is_extended
 from advisor.collect.binaries.inner_loops import find_inner_loops
+from advisor.collect.binaries.integer_divisions import count_divisions
 from advisor.collect.binaries.live_in_registers import share_of_live_in_pieces
 from advisor.collect.binaries.loop_records import ScalarReason
 from advisor.collect.binaries.memory_accesses import is_on_stack
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from advisor.collect.binaries.compilers import SourceUnit
+    from advisor.collect.binaries.disassembly import Instruction
     from advisor.collect.binaries.elf_files import ElfImage, Symbol
     from advisor.collect.binaries.loop_records import InnerLoop
     from advisor.collect.binaries.sampled_addresses import Registers
@@ -47,8 +50,11 @@ _SHORT: Final = 20
 #: A loop with this share of its samples behind branches that were guessed wrong, or divisions of integers, or more, is
 #: held up by them: what else it does goes on beside.
 _HELD_UP: Final = 0.4
-#: A loop in which one in so many arithmetic instructions divides or takes a root is bound by that unit.
+#: A loop in which one in so many arithmetic instructions divides or takes a root is bound by that unit; so is one in
+#: which one in so many of all instructions divides integers.
 _SLOW_SHARE: Final = 0.05
+#: Waits for what lies far away in memory.
+_OF_MEMORY: Final[tuple[WaitKind, ...]] = ("pointer", "chain", "scatter")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,17 +144,18 @@ class FunctionCode:
         ``math``; ``slow``: loops that divide or take roots, and do not wait for memory meanwhile; without samples both
         are of the arithmetic. ``strided``, ``far``, ``indexed`` and ``shape`` (dense in steps that the code doesn't
         know): loops with a quarter of such accesses or more; ``fixed``: those that update one place, or lines of the
-        cache that another thread stores to as well; ``search``: those that only look for an element, which are not
-        ``strided``, as no other order would do; ``pointer``, ``chain`` and ``scatter``: waiting for loads, by how their
-        addresses come about, ``guess``: for branches that were guessed wrong, ``quotient``: for divisions of integers
-        (``WaitKind``), all of a loop that these hold up; ``streamed``: waiting for memory that they go through in
-        order, which vectors would not shorten.
+        cache that another thread stores to as well; ``filter``: those that test many and use few; ``search``: those
+        that only look for an element, which are not ``strided``, as no other order would do; ``pointer``, ``chain`` and
+        ``scatter``: waiting for loads, by how their addresses come about, ``guess``: for branches that were guessed
+        wrong, ``quotient``: for divisions of integers (``WaitKind``), all of a loop that these hold up; ``streamed``:
+        waiting for memory that they go through in order, which vectors would not shorten.
         """
         loops = list(zip(self.loops, self.time_shares(), strict=True))
         reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)
         for one, share in loops:
-            if one.scalar_reason is not None and one.begin not in self.calling_math and not one.streams:
-                reasons[one.scalar_reason] += share
+            reason = one.scalar_reason if one.begin not in self.calling_math else None
+            if reason is not None and (reason == "objects" or not one.streams):
+                reasons[reason] += share
 
         def sum_of(holds: Callable[[InnerLoop], object]) -> float:
             return sum(share for one, share in loops if holds(one))
@@ -166,11 +173,17 @@ class FunctionCode:
             "shape": sum_of(lambda one: not one.is_short and _is_mostly(one, one.unshaped)),
             "math": sum_of(lambda one: one.begin in self.calling_math),
             "checked": sum_of(lambda one: one.begin in self.calling_checks),
-            "baseline": max(sum_of(_computes), float(self.computes)) if self.baseline else 0.0,
+            "baseline": max(
+                sum_of(lambda one: _computes(one) and not self._waits_for_loads(one)),
+                float(self.computes and not self._is_held_up()),
+            )
+            if self.baseline
+            else 0.0,
             "fixed": sum_of(_is_shared) + self._atomic_share(),
             "branches": sum_of(lambda one: one.branches),
             "search": sum_of(lambda one: one.searches),
-            "streamed": sum_of(lambda one: one.streams and not _is_mostly(one, one.strided)),
+            "filter": sum_of(lambda one: one.filters),
+            "streamed": sum_of(_is_streamed),
             **self._wait_shares(loops),
         }
 
@@ -188,7 +201,7 @@ class FunctionCode:
         waits: dict[str, float] = {
             kind: _ratio(self.samples.count_waits(kind, spans), self.samples.total) for kind in WAIT_KINDS
         }
-        held = [(one, share) for one, share in loops if _share_of_waits(self.samples, "quotient", one) >= _HELD_UP]
+        held = [(one, share) for one, share in loops if self._is_dividing(one)]
         outside = [(one.begin, one.end) for one, _ in held]
         quotient = sum(share for _, share in held) + _ratio(
             self.samples.count_waits("quotient", outside), self.samples.total
@@ -201,6 +214,24 @@ class FunctionCode:
             return 0.0
         fixed = [(one.begin, one.end) for one in self.loops if _is_shared(one)]
         return _ratio(self.samples.count_waits("atomic", fixed), self.samples.total)
+
+    def _is_dividing(self, loop: InnerLoop) -> bool:
+        """Return whether divisions of integers hold a loop up: it waits for them, or keeps their unit busy."""
+        if _share_of_waits(self.samples, "quotient", loop) >= _HELD_UP:
+            return True
+        busy = 0 < _SLOW_SHARE * loop.instructions <= loop.divisions
+        return busy and not self._waits_for_loads(loop) and not loop.streams
+
+    def _waits_for_loads(self, loop: InnerLoop) -> bool:
+        """Return whether a loop is held up by numbers that lie far away: other instructions would wait as long."""
+        return sum(_share_of_waits(self.samples, kind, loop) for kind in _OF_MEMORY) >= _HELD_UP
+
+    def _is_held_up(self) -> bool:
+        """Return whether all of the function is held up by numbers that lie far away."""
+        if self.samples is None:
+            return False
+        waits = sum(self.samples.count_waits(kind, ()) for kind in _OF_MEMORY)
+        return waits >= _HELD_UP * self.samples.total
 
     def _is_guessing(self, loop: InnerLoop) -> bool:
         """Return whether a loop waits for branches, and its loads come from the first cache."""
@@ -235,6 +266,11 @@ def _floating(loop: InnerLoop) -> int:
 def _is_shared(loop: InnerLoop) -> bool:
     """Return whether threads store to the same lines in a loop, or may do so: to one place in each iteration."""
     return loop.fixed_updates > 0 if loop.shares_lines is None else loop.shares_lines
+
+
+def _is_streamed(loop: InnerLoop) -> bool:
+    """Return whether a loop waits for memory that it goes through in order, and uses all of it."""
+    return bool(loop.streams) and not _is_mostly(loop, loop.strided) and loop.scalar_reason != "objects"
 
 
 def _is_mostly(loop: InnerLoop, count: int) -> bool:
@@ -272,11 +308,7 @@ def analyze_function(
     code = free_frame_pointer(disassemble(image, symbol.begin, symbol.end))
     samples = read_samples(code, sampled or {}, registers or {})
     loops = tuple(
-        replace(
-            loop,
-            divides=_share_of_waits(samples, "divider", loop) >= _HELD_UP,
-            shares_lines=find_sharing([one for one in code if loop.begin <= one.address < loop.end], pairs or {}),
-        )
+        _add_samples(loop, [one for one in code if loop.begin <= one.address < loop.end], samples, sampled, pairs)
         for loop in find_inner_loops(code, sampled, registers, progress)
         if not _communicates(image, loop)
     )
@@ -299,6 +331,23 @@ def analyze_function(
         computes=not loops and scalar + packed >= _COMPUTING * len(code),
         called=frozenset(_name_targets(image, (target for target in targets if target is not None))),
         samples=samples,
+    )
+
+
+def _add_samples(
+    loop: InnerLoop,
+    body: Sequence[Instruction],
+    samples: FunctionSamples | None,
+    sampled: Mapping[int, int] | None,
+    pairs: Mapping[int, Registers] | None,
+) -> InnerLoop:
+    """Return a loop with what samples in it show."""
+    return replace(
+        loop,
+        divides=_share_of_waits(samples, "divider", loop) >= _HELD_UP,
+        divisions=count_divisions(body, sampled or {}),
+        filters=loop.depth > 1 and is_filter(body, loop.trips, sampled or {}),
+        shares_lines=find_sharing(body, pairs or {}),
     )
 
 

@@ -20,7 +20,7 @@ from advisor.collect.binaries.loop_records import InnerLoop
 from advisor.collect.binaries.memory_accesses import is_on_stack, step_of
 from advisor.collect.binaries.registers import find_steps, find_writes
 from advisor.collect.binaries.sampled_addresses import read_constants, read_steps
-from advisor.collect.binaries.search_loops import is_search
+from advisor.collect.binaries.search_loops import is_bisection, is_search
 from advisor.collect.binaries.spin_loops import is_spin
 from advisor.collect.binaries.streaming import waits_for_memory
 
@@ -181,10 +181,11 @@ def _describe_loop(
         packed_integers=len(packed_integers),
         fixed_divisors=sum(divides_by_same(one, steps, writes) for one in body),
         interleaved=counts.interleaved,
+        leaps=counts.leaps,
         unshaped=counts.unshaped,
         trips=estimate_trips(body, steps, writes, registers),
         load_chain=(chain := find_load_chain(body)),
-        searches=chain is None and is_search(body, steps),
+        searches=(chain is None and is_search(body, steps)) or is_bisection(body),
         spins=is_spin(body, coded),
         streams=waits_for_memory(body, walks, (sums, slow), registers, progress) if known else None,
         transposes=bool(counts.strided)

@@ -45,7 +45,10 @@ def find_accesses(body: Sequence[Instruction], steps: Mapping[str, int | str]) -
 
 @dataclass(frozen=True, slots=True)
 class AccessCounts:
-    """How a loop goes through memory, in accesses, and whether one reads what an earlier iteration wrote."""
+    """How a loop goes through memory, in accesses, and whether one reads what an earlier iteration wrote.
+
+    ``leaps`` are the constant steps of those that are strided, with their number.
+    """
 
     strided: int = 0
     far: int = 0
@@ -54,6 +57,7 @@ class AccessCounts:
     interleaved: int = 0
     unshaped: int = 0
     reads_back: bool = False
+    leaps: tuple[tuple[int, int], ...] = ()
 
 
 def count_accesses(
@@ -61,7 +65,7 @@ def count_accesses(
 ) -> AccessCounts:
     """Return the counts of accesses by terms and step; ``coded`` are the steps that the code itself tells."""
     counts: Counter[str] = Counter()
-    reads_back = False
+    reads_back, leaps = False, Counter[int]()
     for (terms, step), members in groups.items():
         reads_back |= isinstance(step, int) and _reads_back(members, step)
         if step is None:
@@ -72,10 +76,11 @@ def count_accesses(
             counts["interleaved"] += len(members)
         elif is_sparse(members, step):
             counts["strided"] += len(members)
+            leaps[abs(step) if isinstance(step, int) else 0] += len(members)
             counts["far"] += len(members) if not isinstance(step, str) and step % _PAGE_B == 0 else 0
         elif isinstance(step_of(terms, *coded), str):
             counts["unshaped"] += len(members)
-    return AccessCounts(**counts, reads_back=reads_back)
+    return AccessCounts(**counts, reads_back=reads_back, leaps=tuple((step, n) for step, n in leaps.items() if step))
 
 
 def transposes_operand(nest: LoopNest, operands: Iterable[Terms], rows: Collection[Terms], inner: Steps) -> bool:

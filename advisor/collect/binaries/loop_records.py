@@ -40,7 +40,9 @@ class InnerLoop:
     lie in memory does not matter. ``unshaped`` are those that go along memory, as samples show, though the code takes
     any step. ``trips`` is how many iterations it mostly has, None where samples
     don't tell. ``shares_lines``: two threads store to the same lines of the cache in it, None where samples don't tell.
-    ``streams``: it waits for memory that it goes through in order, None where samples don't tell.
+    ``streams``: it waits for memory that it goes through in order, None where samples don't tell. ``divisions`` are
+    those of integers in an iteration, as far as samples show that they run, ``leaps`` the constant steps of strided
+    accesses, with their number. ``filters``: it computes a test that hardly any element passes, as samples show.
     """
 
     begin: int
@@ -76,6 +78,9 @@ class InnerLoop:
     trips: int | None = None
     shares_lines: bool | None = None
     streams: bool | None = None
+    divisions: int = 0
+    leaps: tuple[tuple[int, int], ...] = ()
+    filters: bool = False
 
     @property
     def is_vector(self) -> bool:

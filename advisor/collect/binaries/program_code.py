@@ -25,13 +25,14 @@ from advisor.collect.binaries.elf_files import find_debug_file, read_elf
 from advisor.collect.binaries.hot_functions import analyze_function
 from advisor.collect.binaries.inlined_regions import find_enclosing_function, find_line_spans, restrict_loops
 from advisor.collect.binaries.located_samples import count_by_address, locate_samples
+from advisor.collect.binaries.object_sizes import name_objects, read_object_sizes
 from advisor.collect.binaries.spinning import reclassify_spinning
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.support.extras import install_line
 from advisor.support.outlined_functions import is_outlined, name_parallel_body
 from advisor.support.system_sources import is_system_source
-from advisor.trace.counts import SPIN_SECONDS
+from advisor.trace.counts import COMPARISON_SECONDS, SPIN_SECONDS
 from advisor.trace.library_functions import COUNTED_KINDS, classify_library_function
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ LOOP_KINDS: Final[Mapping[str, str]] = {
     "quotient": "quotient", "shape": "shape",
     "strided": "strided", "transposed": "transposed",
     "far": "far", "slow": "division", "fixed": "update", "scalar": "scalar",
-    "baseline": "baseline", "search": "search", "objects": "objects", "streamed": "streamed",
+    "baseline": "baseline", "search": "search", "filter": "filter", "objects": "objects", "streamed": "streamed",
 }  # fmt: skip
 #: What regions that stand for the whole body of a parallel region are called.
 _BODY: Final = ("!$omp parallel", "omp parallel")
@@ -198,6 +199,9 @@ def _read_functions(
         number: analyze_function(image, one.symbol, compilation.find_unit(one.symbol.begin), one.samples, *registers)
         for number, one in sampled.items()
     }
+    if any(loop.leaps for code in codes.values() for loop in code.loops):
+        sizes = read_object_sizes(debug, [code.symbol.begin for code in codes.values()])
+        codes = {number: name_objects(code, sizes) for number, code in codes.items()}
     arithmetic = (loop.arithmetic for code in codes.values() for loop in code.loops)
     lines = find_lines(debug, chain.from_iterable(arithmetic))
     return {number: code.without_remainders(lines) for number, code in codes.items()}
@@ -249,6 +253,7 @@ def _describe_regions(
             undecided |= _add_function(counts, number, row, codes.get(number), source)
     if sees:
         _limit_math(counts, kinds)
+        counts["sort"] = np.minimum(np.maximum(counts["sort"], profile.counts.get(COMPARISON_SECONDS, 0.0)), seconds)
     if undecided:
         del counts["unoptimized"]
     return {f"code.{name}_s": table for name, table in counts.items()}

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from advisor.collect.binaries.float_arithmetic import is_slow
+from advisor.collect.binaries.integer_divisions import DIVIDES
 from advisor.collect.binaries.load_chains import address_registers, find_load_chain
 from advisor.collect.binaries.mispredicted_branches import find_mispredicted
 from advisor.collect.binaries.registers import find_steps, find_writes, whole_register
@@ -42,7 +43,6 @@ FEW: Final = 20
 _STANDS_OUT: Final = 2.0
 _STACK: Final = frozenset({"rsp", "rbp", "rip"})
 _MOVES: Final = re.compile(r"mov(?:zx|sx|sxd|abs)?|cmov\w+")
-_DIVIDES: Final = frozenset({"div", "idiv"})
 #: Kinds that take long wherever their operands are.
 _ALWAYS_LONG: Final = frozenset({"quotient", "divider", "atomic"})
 _ADDS: Final = re.compile(r"(?:add|sub)")
@@ -197,7 +197,7 @@ def _classify_wait(code: Sequence[Instruction], spans: Sequence[tuple[int, int]]
     """
     one = code[at]
     memory = one.memory
-    if one.mnemonic in _DIVIDES:
+    if one.mnemonic in DIVIDES:
         return "quotient"
     if is_slow(one):
         return "divider"
@@ -207,7 +207,7 @@ def _classify_wait(code: Sequence[Instruction], spans: Sequence[tuple[int, int]]
         return None
     if any(_is_remainder(code[:at], register) for register in address_registers(memory)):
         return "quotient"
-    if _SUMS.fullmatch(one.mnemonic):
+    if _SUMS.fullmatch(one.mnemonic) and not _is_begun_anew(code, spans, at):
         return None
     if memory == one.operands[0] and one.mnemonic.removeprefix("v").startswith("mov"):
         return None  # a store
@@ -231,10 +231,22 @@ def _classify_wait(code: Sequence[Instruction], spans: Sequence[tuple[int, int]]
     return "pointer" if len(registers) == 1 and _is_loaded(tuple(reversed(code[:at])), registers[0]) else None
 
 
+def _is_begun_anew(code: Sequence[Instruction], spans: Sequence[tuple[int, int]], at: int) -> bool:
+    """Return whether an addition adds to a number that was moved there for it, and to no sum of other iterations."""
+    one = code[at]
+    body = next(iter(_enclosing(code, spans, one.address)), None)
+    if body is None:
+        return True
+    term = one.operands[-2] if len(one.operands) > 2 else one.operands[0]
+    before = body[: body.index(one)]
+    written = next((each for each in reversed(before) if each.operands and each.operands[0] == term), None)
+    return written is not None and written.mnemonic.removeprefix("v").startswith("mov")
+
+
 def _is_remainder(before: Sequence[Instruction], register: str) -> bool:
     """Return whether a register holds what a division of integers left, as where an index goes round a ring."""
     last = next((one for one in reversed(before) if register in find_writes((one,))), None)
-    return last is not None and last.mnemonic in _DIVIDES
+    return last is not None and last.mnemonic in DIVIDES
 
 
 def _is_loaded(before: Iterable[Instruction], register: str) -> bool:

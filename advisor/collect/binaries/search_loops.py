@@ -46,6 +46,27 @@ def is_search(body: Sequence[Instruction], steps: Mapping[str, int | str]) -> bo
     return leaves
 
 
+def is_bisection(body: Sequence[Instruction]) -> bool:
+    """Return whether a loop halves a range of places until it is short, by what it loads in the middle."""
+    if len(body) > _LONGEST + 4:
+        return False
+    halves = any(one.mnemonic in ("sar", "shr") and one.operands[-1] in ("1", "0x1") for one in body) or any(
+        one.mnemonic in ("sar", "shr") and len(one.operands) == 1 for one in body
+    )
+    asks = [one for one in body if _COMPARES.fullmatch(one.mnemonic)]
+    looks = [one for one in body if (access := read_access(one)) is not None and access.terms]
+    stores = any(one.operands and "[" in one.operands[0] and one.mnemonic.startswith(("mov", "vmov")) for one in body)
+    chooses = any(one.mnemonic.startswith("cmov") for one in body) or sum(one.jumps for one in body) > 1
+    return (
+        halves
+        and len(asks) > 1
+        and len(looks) == 1
+        and chooses
+        and not stores
+        and not any(one.mnemonic == "call" for one in body)
+    )
+
+
 def _ends_loop(body: Sequence[Instruction], at: int) -> bool:
     """Return whether a jump decides if there is another iteration: it leads out, or back to the beginning."""
     target = body[at].target

@@ -51,6 +51,8 @@ static int64_t bytes(int64_t count, MPI_Datatype type) {
   return count * size;
 }
 
+#include "repeated.c"
+
 static int64_t received(const MPI_Status *status) {
   int count = 0;
   if (PMPI(MPI_Get_count)(status, byte_type, &count) || count == MPI_UNDEFINED) return -1;

@@ -12,6 +12,9 @@ enum { GW_CALL = 1, GW_MESSAGE = 2, GW_STATE = 3, GW_FORK = 4, GW_JOIN = 5, GW_F
 /* What a record tells beside the call: the kinds of events of advisor/trace/events.py. */
 enum { GW_SEND = 3, GW_RECV, GW_ISEND, GW_ISEND_DONE, GW_IRECV_POST, GW_IRECV, GW_COLLECTIVE, GW_IO = 14, GW_ONE_SIDED };
 
+/* The tag of a collective that brings the same data as the one before at its place. */
+#define GW_REPEATED 1
+
 /* A partner is a rank of the communicator; GW_NOBODY where there is none. */
 #define GW_NOBODY (-1)
 
@@ -33,8 +36,11 @@ struct gw_record {
 struct gw_sample {
   uint64_t time_ns, cpu_ns;
   uint64_t address, callers[4];
-  uint32_t core, missed; /* missed: ticks that came too late to be samples of their own */
+  uint16_t core, state; /* state: GW_SUBNORMAL or nothing */
+  uint32_t missed;      /* ticks that came too late to be samples of their own */
 };
+
+#define GW_SUBNORMAL 1 /* the processor took a number below the smallest normal one since the sample before, and holds one */
 
 /* What the registers of integers held at a sample, in the order of the context of signals; on x86-64 only. */
 struct gw_registers {

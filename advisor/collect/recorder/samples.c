@@ -73,6 +73,34 @@ uint64_t gw_own_caller(uint64_t caller) {
   return caller;
 }
 
+#if defined __x86_64__
+#define DENORMAL_SEEN 0x2u  /* of MXCSR: an operand was subnormal since the bit was cleared */
+#define DENORMAL_TRAPS 0x100u /* cleared where the program wants a signal for each */
+
+/* Of two numbers of 32 bits, or one of 64. */
+static int is_subnormal(uint32_t low, uint32_t high) {
+  if ((low & 0x7fffffffu) - 1 < 0x7fffffu || (high & 0x7fffffffu) - 1 < 0x7fffffu) return 1;
+  return (high & 0x7fffffffu) == 0 && low;
+}
+#endif
+
+/* Whether the thread computes with subnormal numbers, each of which takes the processor a hundred cycles and more: it has
+   met one since the sample before, and one is in a register now. The mark is cleared for the next sample. */
+static uint16_t find_state(const ucontext_t *context) {
+#if defined __x86_64__
+  struct _libc_fpstate *floats = context->uc_mcontext.fpregs;
+  if (!floats || !(floats->mxcsr & DENORMAL_SEEN) || !(floats->mxcsr & DENORMAL_TRAPS)) return 0;
+  floats->mxcsr &= ~DENORMAL_SEEN;
+  for (int at = 0; at < 16; at++) {
+    const uint32_t *lane = floats->_xmm[at].element;
+    if (is_subnormal(lane[0], lane[1]) || is_subnormal(lane[2], lane[3])) return GW_SUBNORMAL;
+  }
+#else
+  (void)context;
+#endif
+  return 0;
+}
+
 static void tick(int number, siginfo_t *info, void *state) {
   (void)number;
   struct gw_thread *t = gw_self;
@@ -88,7 +116,8 @@ static void tick(int number, siginfo_t *info, void *state) {
     sample->address = context->uc_mcontext.pc;
 #endif
     sample->cpu_ns = gw_thread_cpu();
-    sample->core = (uint32_t)sched_getcpu();
+    sample->core = (uint16_t)sched_getcpu();
+    sample->state = find_state(context);
     sample->missed = (uint32_t)(info->si_overrun > 0 ? info->si_overrun : 0);
     keep_registers(t, context);
     gw_depth++;

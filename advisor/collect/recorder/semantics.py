@@ -31,6 +31,8 @@ _COLLECTIVES: Final = {
     "Scan": ("2 * bytes($2, $3)", "", 5),
     "Exscan": ("2 * bytes($2, $3)", "", 5),
 }
+#: Blocking collectives that bring the same to all: the data, how many of which type.
+_BRINGING: Final = {"Bcast": ("$0", "$1", "$2"), "Allgather": ("$3", "(int64_t)$4 * SIZE", "$5")}
 #: Collectives among neighbours: what each of those that a rank sends to gets, what each that it receives from sends,
 #: and the position of the communicator.
 _OF_NEIGHBOURS: Final[dict[str, tuple[str, str, int]]] = {
@@ -182,7 +184,11 @@ def _of_collective(short: str, wide: bool) -> Meaning | None:
     size, root, comm = _COLLECTIVES[name]
     size = size.replace("SELF", f"comm_of(${comm})->rank").replace("SIZE", f"comm_of(${comm})->size")
     size, root = size.replace("WIDE", str(int(wide))), root or "GW_NOBODY"
-    return Meaning(f"if (r) nonblocking(r, GW_COLLECTIVE, {size}, {root}, ${comm});")
+    after = ""
+    if base == short and name in _BRINGING:
+        data, count, datatype = (text.replace("SIZE", f"comm_of(${comm})->size") for text in _BRINGING[name])
+        after = f"if (r) compare_data(r, {data}, {count}, {datatype});"
+    return Meaning(f"if (r) nonblocking(r, GW_COLLECTIVE, {size}, {root}, ${comm});", after)
 
 
 def _of_neighbours(short: str, wide: bool) -> Meaning | None:

@@ -16,6 +16,7 @@ from advisor.formats.recording.formatted_io import count_formatting
 from advisor.formats.recording.idle_threads import leave_out_idle_threads
 from advisor.formats.recording.locks import count_locks
 from advisor.formats.recording.recorded_threads import map_processors
+from advisor.formats.recording.repeated_data import count_repeated_data
 from advisor.formats.recording.sampling import divide_computation
 from advisor.formats.recording.sequential_waits import count_sequential_waits
 from advisor.formats.recording.tasks import count_tasks
@@ -48,6 +49,7 @@ def complete_profile(profile: Profile, recording: Recording) -> Profile:
             **count_formatting(profile, recording),
             **count_locks(profile, recording),
             **count_sequential_waits(profile, recording),
+            **count_repeated_data(profile, recording),
         },
         language="python" if first.interpreter.startswith("Python") else profile.language,
         executable=first.program if name_program(first) == PurePath(first.program).name else None,

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor.formats.recording.columns import begin_ns
+from advisor.formats.recording.comparisons import find_comparisons
 from advisor.formats.recording.naming import RegionTable, short_path
 from advisor.formats.recording.object_copies import ObjectCopy, find_copy, flatten_frames, place_copies
 from advisor.formats.recording.python_frames import count_python, name_python_function, share_python
@@ -34,9 +36,10 @@ from advisor.model.units import format_share
 from advisor.support.outlined_functions import is_outlined, name_parallel_body
 from advisor.support.system_sources import is_system_source
 from advisor.support.template_names import mask_template_arguments, shorten_name
+from advisor.trace.counts import COMPARISON_SECONDS
 from advisor.trace.library_functions import classify_library_function
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
-from advisor.trace.recordings.layout import PYTHON_BIT
+from advisor.trace.recordings.layout import PYTHON_BIT, SUBNORMAL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,6 +57,7 @@ FEW: Final = 100
 #: Functions with less of all samples stay part of the program.
 LEAST_SHARE: Final = 0.002
 
+
 #: What stands before the parameters of a C++ function.
 _PARAMETERS: Final = re.compile(r"(?:operator\s*\(\)|[^(])*")
 #: Names inside of system libraries: ``__exp_fma``, ``__memmove_avx_unaligned_erms``, ``__GI___log``, ``__libc_malloc``.
@@ -64,6 +68,21 @@ _VARIANT: Final = re.compile(
 Function = tuple[str, str | None]
 #: The body of a parallel region, for which there is a region with a place already.
 _OUTLINED: Final[Function] = ("", None)
+#: Which samples of a thread to count.
+Choice = Callable[["RecordedThread", "Places"], "npt.NDArray[np.bool_]"]
+
+
+def _find_subnormal(thread: RecordedThread, _: Places) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = (thread.samples["state"] & SUBNORMAL) > 0
+    return found
+
+
+#: Computation that samples tell by more than their place: with numbers below the smallest normal one, and what the
+#: program does for a library that sorts.
+_MARKED: Final[Mapping[str, Choice]] = {
+    "code.subnormal_s": _find_subnormal,
+    COMPARISON_SECONDS: find_comparisons,
+}
 Votes = dict[tuple[int, int, int], Counter[Function]]
 
 
@@ -90,20 +109,20 @@ def divide_computation(profile: Profile, recording: Recording) -> Profile:
             line = lines[function].most_common(1)[0][0] if lines[function] else None
             regions.append(Region(function[0], function[1], line, threaded))
     phases = tuple(_divide_phase(profile, phase, number, votes, rows) for number, phase in enumerate(profile.phases))
-    samples = np.zeros((len(regions), len(profile.processors)))
-    for (_, q, row), counted in votes.items():
-        for function, count in counted.items():
-            samples[rows.get((function, profile.regions[row].threaded), row), q] += count
+    samples = _count_samples(votes, profile, rows, len(regions))
     more = ((0, len(regions) - len(profile.regions)), (0, 0))
     counts = {name: np.pad(values, more) for name, values in profile.counts.items()} | {"samples": samples}
     shares = share_python(recording)
     mine = {row: shares[function] for (function, _), row in rows.items() if function in shares}
     counts |= count_python(samples, mine, recording)
     inside = find_program_samples(recording)
+    divided = replace(profile, regions=tuple(regions), phases=phases)
+    for name, chosen in _MARKED.items():
+        marked = _count_samples(_votes(profile, recording, lines, chosen), profile, rows, len(regions))
+        if marked.any():
+            counts[name] = divided.sum_by_region("cpu_s") * marked / np.maximum(samples, 1)
     return replace(
-        profile,
-        regions=tuple(regions),
-        phases=phases,
+        divided,
         counts=counts,
         sampled_code=count_places(inside),
         sampled_processors=count_by_processor(inside, map_processors(profile)),
@@ -112,6 +131,15 @@ def divide_computation(profile: Profile, recording: Recording) -> Profile:
         sampled_progress=collect_progress(inside),
         notes=(*profile.notes, _note(everything, recording)),
     )
+
+
+def _count_samples(votes: Votes, profile: Profile, rows: dict[tuple[Function, bool], int], regions: int) -> FloatArray:
+    """Return the samples (R, Q) of each region; those of functions without one stay where they were."""
+    samples = np.zeros((regions, len(profile.processors)))
+    for (_, q, row), counted in votes.items():
+        for function, count in counted.items():
+            samples[rows.get((function, profile.regions[row].threaded), row), q] += count
+    return samples
 
 
 def _note(samples: int, recording: Recording) -> Note:
@@ -126,8 +154,13 @@ def _note(samples: int, recording: Recording) -> Note:
     return Note("functions sampled", text, 0.05, "run a larger problem: samples are few")
 
 
-def _votes(profile: Profile, recording: Recording, lines: dict[Function, Counter[int]]) -> Votes:
-    """Return how often each function was seen, by phase, processor and the row whose seconds it is part of."""
+def _votes(
+    profile: Profile, recording: Recording, lines: dict[Function, Counter[int]], chosen: Choice | None = None
+) -> Votes:
+    """Return how often each function was seen, by phase, processor and the row whose seconds it is part of.
+
+    Where some samples are ``chosen``, of these alone.
+    """
     columns = map_processors(profile)
     numbers = {region: row for row, region in reversed(list(enumerate(profile.regions)))}
     table = RegionTable(recording.places)
@@ -142,9 +175,12 @@ def _votes(profile: Profile, recording: Recording, lines: dict[Function, Counter
         phase = _phases_at(profile, (time_ns - base) / 1e9)
         row = _rows_at(profile, thread, table, numbers, computed[:, q])
         functions = _functions(thread.process, thread.samples, recording.places)
-        weight = (1 + thread.samples["missed"]).tolist()
+        counted = np.ones(len(time_ns), dtype=np.bool_) if chosen is None else chosen(thread, recording.places)
+        if not counted.any():
+            continue
+        weight = (counted * (1 + thread.samples["missed"])).tolist()
         for p, r, (function, line), count in zip(phase.tolist(), row.tolist(), functions, weight, strict=True):
-            if p >= 0 and r >= 0:
+            if p >= 0 and r >= 0 and count:
                 votes[p, q, r][function] += count
                 if line is not None:
                     lines[function][line] += count

@@ -36,6 +36,10 @@ RECORD: Final = np.dtype(
         "itemsize": 64,
     }
 )  # fmt: skip
+#: The tag of a collective that brings what the one before at its place has brought.
+REPEATED: Final = 1
+#: In the state of a sample: the thread computes with numbers below the smallest normal one.
+SUBNORMAL: Final = 1
 #: One sample: when, the thread's CPU time, where it computed, and who called that, innermost first (0: unknown).
 SAMPLE: Final = np.dtype(
     [
@@ -43,7 +47,8 @@ SAMPLE: Final = np.dtype(
         ("cpu_ns", "<u8"),
         ("address", "<u8"),
         ("callers", "<u8", (4,)),
-        ("core", "<u4"),
+        ("core", "<u2"),
+        ("state", "<u2"),
         ("missed", "<u4"),
     ]
 )

@@ -1,0 +1,146 @@
+"""Loops that divide integers, test more than they use, halve a range, or go from object to object."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from compiled_programs import compile_program
+
+from advisor.collect.binaries.disassembly import disassemble
+from advisor.collect.binaries.elf_files import read_elf
+from advisor.collect.binaries.filter_loops import is_filter
+from advisor.collect.binaries.hot_functions import analyze_function
+from advisor.collect.binaries.integer_divisions import count_divisions
+from advisor.collect.binaries.object_sizes import name_objects, read_object_sizes
+from advisor.collect.binaries.search_loops import is_bisection
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from advisor.collect.binaries.disassembly import Instruction
+    from advisor.collect.binaries.hot_functions import FunctionCode
+
+pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the code of programs is looked into on x86-64")
+
+SOURCE = """
+struct particle { double x, v, more[20]; };
+namespace std { struct hidden { double numbers[30]; }; hidden kept; }
+extern "C" {
+void ring(int n, const double *a, double *b)
+  { for (int i = 0; i < n; i++) b[i] = a[(i + 1) % n] + a[(i + n - 1) % n]; }
+long rare(int n, const double *a, int m)
+  { long s = 0; for (int i = 0; i < n; i++) { if (a[i] < 0.0) s += i % m; s ^= i; } return s; }
+int near(int n, const double *x, const double *y, double a, double b, double *force) {
+  int found = 0;
+  for (int j = 0; j < n; j++) {
+    double dx = x[j] - a, dy = y[j] - b, d = dx * dx + dy * dy;
+    if (d < 1.0) { force[0] += (1.0 - d) * dx; force[1] += (1.0 - d) * dy; found++; }
+  }
+  return found;
+}
+int place(const double *grid, int n, double x) {
+  int lo = 0, hi = n;
+  while (hi - lo > 1) { int mid = (lo + hi) / 2; if (grid[mid] <= x) lo = mid; else hi = mid; }
+  return lo;
+}
+void push(long n, particle *p) { for (long i = 0; i < n; i++) { p[i].v -= 0.1 * p[i].x; p[i].x += 0.1 * p[i].v; } }
+void rows(long n, double (*m)[23]) { for (long i = 0; i < n; i++) m[i][0] = 2.0 * m[i][5]; }
+double dense(long n, const double *x) { double s = 0.0; for (long i = 0; i < n; i++) s += x[i]; return s; }
+}
+int main(int argc, char **argv) { return argc + (argv == 0); }
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    source = tmp_path_factory.mktemp("tested")
+    return compile_program(source, "g++", SOURCE, "-O2", "-fno-inline", "-fno-tree-vectorize", "-g")
+
+
+def body_of(program: Path, name: str) -> Sequence[Instruction]:
+    """The innermost loop of a function."""
+    image = read_elf(program)
+    symbol = next(one for one in image.functions if one.name == name)
+    loop = min(analyze_function(image, symbol, None).loops, key=lambda one: one.end - one.begin)
+    return [one for one in disassemble(image, symbol.begin, symbol.end) if loop.begin <= one.address < loop.end]
+
+
+def analyze(program: Path, name: str, sampled: dict[int, int] | None = None) -> FunctionCode:
+    image = read_elf(program)
+    return analyze_function(image, next(one for one in image.functions if one.name == name), None, sampled)
+
+
+def test_divisions_that_overlap_hold_up_their_loop_wherever_its_samples_lie(program: Path) -> None:
+    body = body_of(program, "ring")
+    evenly = {one.address: 5 for one in body}
+    assert count_divisions(body, evenly) == 2
+    assert count_divisions(body, {}) == 0, "nothing says that they run"
+    assert analyze(program, "ring", evenly).loop_shares()["quotient"] == pytest.approx(1.0)
+    assert (
+        analyze(program, "dense", {one.address: 9 for one in body_of(program, "dense")}).loop_shares()["quotient"] == 0
+    )
+
+
+def test_divisions_behind_a_branch_that_is_hardly_taken_do_not_count(program: Path) -> None:
+    body = body_of(program, "rare")
+    division = next(at for at, one in enumerate(body) if one.mnemonic == "idiv")
+    beside = range(max(division - 6, 0), min(division + 6, len(body)))
+    jumps = [at for at in range(len(body)) if body[at].jumps and body[at] is not body[-1]]
+    assert jumps, "the compiler keeps the branch"
+    outside = {one.address: 50 for at, one in enumerate(body) if at not in beside}
+    assert outside
+    assert count_divisions(body, outside) == 0
+    assert count_divisions(body, {one.address: 50 for one in body}) == 1
+
+
+def sample_near(program: Path, passing: int) -> tuple[Sequence[Instruction], dict[int, int]]:
+    """The loop over neighbours with 20 samples at each instruction, and so many in all behind its test."""
+    body = body_of(program, "near")
+    test = next(at for at, one in enumerate(body) if one.mnemonic.startswith("comis"))
+    target = body[test + 1].target
+    behind = [one for one in body[test + 2 :] if target is not None and one.address < target]
+    sampled = {one.address: 20 for one in body if one not in behind}
+    return body, sampled | {behind[0].address: passing}
+
+
+def test_a_loop_whose_test_few_elements_pass_is_a_filter(program: Path) -> None:
+    body, sampled = sample_near(program, 4)
+    assert is_filter(body, 5000, sampled)
+    assert not is_filter(body, 40, sampled), "so few are looked at in no time"
+    assert not is_filter(body, None, sampled)
+    assert not is_filter(*sample_near(program, 4)[:1], 5000, {body[0].address: 40}), "so few samples tell nothing"
+
+
+def test_a_loop_whose_test_many_elements_pass_is_none(program: Path) -> None:
+    body, sampled = sample_near(program, 400)
+    assert not is_filter(body, 5000, sampled)
+    dense = body_of(program, "dense")
+    assert not is_filter(dense, 5000, {one.address: 90 for one in dense})
+
+
+def test_halving_a_range_is_a_search(program: Path) -> None:
+    assert is_bisection(body_of(program, "place"))
+    assert analyze(program, "place").loop_shares()["search"] == pytest.approx(1.0)
+    for name in ("ring", "near", "push", "dense"):
+        assert not is_bisection(body_of(program, name))
+
+
+def test_steps_of_an_object_s_size_go_from_object_to_object(program: Path) -> None:
+    image, code = read_elf(program), analyze(program, "push")
+    sizes = read_object_sizes(image, [code.symbol.begin])
+    assert 176 in sizes
+    assert 240 not in sizes, "types of the library are nobody's particles"
+    assert code.loop_shares()["strided"] == 1.0
+    named = name_objects(code, sizes).loop_shares()
+    assert (named["strided"], named["objects"]) == (0.0, 1.0)
+
+
+def test_rows_of_a_matrix_stay_rows(program: Path) -> None:
+    image, code = read_elf(program), analyze(program, "rows")
+    sizes = read_object_sizes(image, [code.symbol.begin])
+    assert 184 not in sizes
+    assert name_objects(code, sizes).loop_shares()["strided"] == 1.0
+    assert read_object_sizes(image, [0]) == frozenset(), "no source was compiled to there"
