@@ -36,11 +36,13 @@ T = TypeVar("T")
 class Run:
     """One run of a program: its profile, and the advice on it with all that the advice is made of.
 
-    Made by ``load``, ``load_runs`` and ``record``; never changes.
+    Made by ``load``, ``load_runs`` and ``record``; never changes. It can be sent to another process (``pickle``), where
+    ``explain`` reads the files again.
     """
 
     def __init__(self, study: pipeline.Study, paths: Sequence[Path], options: pipeline.Options) -> None:
         self._study, self._options = study, options
+        self._has_matches = True
         self.paths = tuple(paths)
         self._advice = fill_commands(study.advice, paths)
 
@@ -137,7 +139,14 @@ class Run:
         """
         from advisor.advice.explaining import explain_study
 
-        return explain_study(self._study, what)
+        if self._has_matches:
+            return explain_study(self._study, what)
+        return explain_study(pipeline.study_newest(self.paths, self._options, user_folders.load_host()), what)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what another process needs: not the rules and facts of plugins, which are code."""
+        study = replace(self._study, matches=None, ranking=pipeline.NOTHING)
+        return {**vars(self), "_study": study, "_has_matches": False}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the document ``gapwatch/advice/1`` as plain data, as ``gapwatch advise --format json`` writes it."""

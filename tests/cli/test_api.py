@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import io
 import math
+import pickle
 import subprocess
 import sys
 import types
@@ -233,6 +234,12 @@ def test_what_is_said_of_an_item_is_kept_and_refused_as_by_the_commands(run: gap
     assert not [item for item in gapwatch.load(BEFORE, history=history).recommendations if item.state != "suppressed"]
     with pytest.raises(gapwatch.AdvisorError, match="Z-1"):
         history.acknowledge("Z-1")
+
+
+def test_a_run_can_be_sent_to_another_process(run: gapwatch.Run) -> None:
+    sent = pickle.loads(pickle.dumps(run))
+    assert sent.to_dict() == run.to_dict()
+    assert sent.explain("A-28") == run.explain("A-28")
 
 
 def test_a_run_becomes_what_the_command_writes(run: gapwatch.Run) -> None:
