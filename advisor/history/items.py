@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Final, Literal
 
 from advisor.model.errors import UsageError
+from advisor.model.records import OF_COMPUTATION
 from advisor.support import record_json
 
 if TYPE_CHECKING:
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
 ItemState = Literal["new", "open", "acknowledged", "suppressed", "applied", "resolved", "back"]
 #: A region holds all that an item promises if no more than this share of it is missing.
 _ROUNDING: Final = 0.01
-#: Gaps between the bounds below I, which only operation counts tell apart.
-_OF_COMPUTATION: Final = frozenset(("A", "C", "S", "$"))
 ANY_GAIN: Final = "SELECT 1 FROM items WHERE program = ? AND realised_s IS NOT NULL LIMIT 1"
 
 
@@ -64,7 +63,7 @@ def sum_gap_seconds(advice: Advice, item: Item, *, whole: bool = False) -> float
     None for gaps that the run does not show.
     """
     shown = [gap for gap in advice.gaps if gap.name in item.gaps]
-    if not shown and _OF_COMPUTATION.issuperset(item.gaps):
+    if not shown and OF_COMPUTATION.issuperset(item.gaps):
         return next((bound.seconds for bound in advice.bounds if bound.seconds is not None), None)
     if not shown:
         return None
@@ -270,7 +269,7 @@ def _compute_gain(before: Sequence[Advice], after: Sequence[Advice], item: Item)
     So it is where only some of the runs tell the gaps of computation apart.
     """
     told = {any(gap.name in item.gaps for gap in run.gaps) for run in (*before, *after)}
-    if len(told) > 1 and _OF_COMPUTATION.issuperset(item.gaps):
+    if len(told) > 1 and OF_COMPUTATION.issuperset(item.gaps):
         return None
     shown = [one for run in before for one in run.recommendations if one.fingerprint == item.fingerprint]
     most = fmean([one.ceiling_s for one in shown]) if shown else item.ceiling_s

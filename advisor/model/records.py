@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -91,6 +91,8 @@ LEVELS = (
 ALL_LEVELS = (*LEVELS, *(Level(level.bound, level.adds, level.gap) for level in DEVICE_LEVELS))
 BOUND_NAMES = tuple(level.bound for level in LEVELS)
 GAP_NAMES = (*(level.gap for level in LEVELS if level.gap), *DEVICE_GAPS)
+#: Gaps between the bounds below I, which only operation counts tell apart.
+OF_COMPUTATION: Final = frozenset(("A", "C", "S", "$"))
 
 
 def find_adjacent_bounds(gap_name: str) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 
+from advisor.model.records import OF_COMPUTATION
 from advisor.output import numbers
 from advisor.output.explanation_text import LEAST_SHARE, describe_account
 from advisor.output.recommendation_text import FIRST
@@ -14,6 +15,8 @@ from advisor.output.text_cells import make_line, pad_text, wrap_text
 from advisor.output.wording import BOUNDS, describe_gap, find_base_bound
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     from rich.text import Text
 
     from advisor.model.records import Advice, Gap, Status
@@ -60,9 +63,11 @@ def _build_rows(advice: Advice, page: Page) -> list[WaterfallRow]:
     if base and base.name != "actual":
         words = page.clean_prose(BOUNDS.get(base.name, ""))
         told = _describe_parts(advice, base.name, page)
-        rows.append(WaterfallRow(base.name, words, 0.0, values[0], texts[0], "", base.status, "green", "", told))
+        below = OF_COMPUTATION.difference(*(gap.members for gap in advice.gaps))
+        see = _find_references(advice, below)
+        rows.append(WaterfallRow(base.name, words, 0.0, values[0], texts[0], "", base.status, "green", see, told))
     for gap, seconds, share in zip(advice.gaps, texts[len(values) :], shares, strict=True):
-        row = _build_gap_row(gap, known, seconds, share, _find_references(advice, gap), page)
+        row = _build_gap_row(gap, known, seconds, share, _find_references(advice, {gap.name, *gap.members}), page)
         told = _describe_parts(advice, gap.name, page)
         rows.append(replace(row, explanation=row.explanation or told))
     return rows
@@ -95,10 +100,12 @@ def _build_gap_row(gap: Gap, known: dict[str, float], seconds: str, share: str, 
     )
 
 
-def _find_references(advice: Advice, gap: Gap) -> str:
-    """Return the numbers of the recommendations on a brief screen that aim at this gap."""
-    shown = advice.pending[:FIRST]
-    return " ".join(str(item.rank) for item in shown if {gap.name, *gap.members} & {*item.gaps})
+def _find_references(advice: Advice, names: AbstractSet[str]) -> str:
+    """Return the numbers of the recommendations on a brief screen that aim at one of these gaps.
+
+    Gaps that the run does not tell apart lie in the lowest bound: that is where computation is to be shortened.
+    """
+    return " ".join(str(item.rank) for item in advice.pending[:FIRST] if not names.isdisjoint(item.gaps))
 
 
 def _render_bars(rows: list[WaterfallRow], page: Page) -> list[Text]:

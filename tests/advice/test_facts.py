@@ -34,7 +34,8 @@ phase.imbalance phase.rank_imbalance phase.thread_imbalance phase.dynamic_ratio 
 phase.first_rank_ratio
 phase.untold_imbalance run.undivided_parts run.used_share
 phase.slowest_differs phase.iterations phase.share phase.closed_by phase.is_serial phase.phases
-phase.work_s phase.alone_share phase.shareable_s wait.task_share code.interpreted_share omp.task_mean_s omp.confined_s
+phase.work_s phase.alone_share phase.shareable_s phase.divisible_s wait.task_share
+code.interpreted_share omp.task_mean_s omp.confined_s
 wait.late_sender_share wait.late_receiver_share wait.collective_share wait.barrier_share wait.thread_share
 wait.late_root_share wait.answer_share wait.spin_share
 wait.lock_share wait.notices wait.hand_overs wait.hand_over_share wait.interpreter_share

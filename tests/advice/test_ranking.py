@@ -259,6 +259,8 @@ def test_threads_of_a_program_without_openmp_are_not_told_of_schedules() -> None
     created = replace(profile, regions=(*profile.regions, Region("pthread_create")))
     assert {how.model for how in select_instructions(action, profile, "openmp")} == {"openmp"}
     assert {how.model for how in select_instructions(action, created, "openmp")} == {"threads"}
+    told = select_instructions(action, replace(created, language="rust", paradigms=()), "openmp")
+    assert [(how.model, how.language) for how in told] == [("threads", None)], "threads are the same in any language"
     both = replace(created, regions=(*created.regions, Region("omp parallel")))
     assert {how.model for how in select_instructions(action, both, "openmp")} == {"openmp"}
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from fact_sheets import site_values
 
 from advisor import pipeline
+from advisor.analysis.disturbance import TAKEN
 from advisor.analysis.loads.computation import find_sequential_regions
 from advisor.extension import host
 from advisor.model.records import Advice, Phase, Processor, Profile, Region
@@ -61,3 +65,54 @@ def test_reading_alone_is_no_work_for_threads(name: str) -> None:
     advice = advise_on(2.0, 0.0, name)
     assert name in find_sequential_regions(advice.profile)
     assert "G-3" not in {item.action for item in advice.recommendations}
+
+
+def run_alone(**changed: object) -> Profile:
+    """A program of one thread on four cores that reads text for 1 s and smooths for 3 s."""
+    cpu_s = np.array([[1.0], [3.0]])
+    zero = np.zeros_like(cpu_s)
+    text = np.array([[1.0], [0.0]])
+    counts = {"all": cpu_s, "known": cpu_s, "unoptimized": zero, "text": text, "allocation": zero, "math": zero}
+    times = {"cpu_s": cpu_s[:, :, None], "wall_s": cpu_s[:, :, None]}
+    alone = Profile(
+        program="program",
+        run="1",
+        reader="recording",
+        actual_s=4.0,
+        processors=(Processor(0, 0),),
+        regions=(Region("isoc99_fscanf", "graph.c", 9), Region("smooth", "graph.c", 13)),
+        phases=(
+            Phase(
+                "to the end", "parallel", np.arange(2), {**times, "wait_s": times["cpu_s"] * 0.0},
+                start_s=np.zeros(1), duration_s=np.array([4.0]),
+            ),
+        ),
+        status=dict.fromkeys(("cpu_s", "wall_s", "wait_s"), "measured"),
+        counts={f"code.{kind}_s": table for kind, table in counts.items()},
+        cores=4,
+    )  # fmt: skip
+    return replace(alone, **changed)
+
+
+@pytest.mark.parametrize(
+    ("changed", "divisible_s"),
+    [
+        ({}, 3.0 * 3 / 4),
+        ({"cores": 1}, 0.0),
+        ({"counts": {**run_alone().counts, TAKEN: np.array([[8.0]])}}, 3.0 / 2),  # others had two of the cores
+        ({"counts": {**run_alone().counts, TAKEN: np.array([[16.0]])}}, 0.0),
+        ({"paradigms": ("MPI",)}, None),
+        ({"cores": None}, None),
+    ],
+)
+def test_idle_cores_could_share_what_the_only_thread_computes(changed: dict[str, object], divisible_s: object) -> None:
+    assert site_values(run_alone(**changed)).get("phase.divisible_s") == divisible_s
+
+
+def test_a_program_of_one_thread_is_divided_among_idle_cores_after_what_is_less_effort() -> None:
+    found = pipeline.study_run(run_alone(), pipeline.Options(), host.load_plugins()).advice.recommendations
+    item = next(item for item in found if item.action == "G-126")
+    assert item.ceiling_s == pytest.approx(3.0 * 3 / 4)
+    slow = run_alone(counts={**run_alone().counts, "code.unoptimized_s": run_alone().counts["code.all_s"]})
+    found = pipeline.study_run(slow, pipeline.Options(), host.load_plugins()).advice.recommendations
+    assert found[0].action == "G-29"

@@ -239,6 +239,16 @@ def test_names_are_made_readable() -> None:
     assert demangle("relax.constprop.0") == "relax"
     assert demangle("main._omp_fn.0") == "main._omp_fn.0"
     assert demangle("_Znot_mangled") == "_Znot_mangled"
+    assert demangle("_ZN4part8triangle17h07026a8836279bc0E") == "part::triangle"
+    write = "_$LT$std..io..Adapter$LT$T$GT$$u20$as$u20$core..fmt..Write$GT$"
+    writer = f"_ZN{len(write)}{write}9write_str17h57974097eab5c953E"
+    assert demangle(writer) == "<std::io::Adapter<T> as core::fmt::Write>::write_str"
+
+
+@pytest.mark.skipif(shutil.which("c++filt") is None, reason="needs c++filt (binutils)")
+def test_new_names_of_rust_are_read_without_the_hashes_of_crates() -> None:
+    unlock = "_RNvMNtNtNtNtCsjrHSEGnQ3l9_3std3sys4sync5mutex5futexNtB2_5Mutex6unlock"
+    assert demangle(unlock) == "<std::sys::sync::mutex::futex::Mutex>::unlock"
 
 
 def test_inlined_functions_of_system_headers_are_time_of_what_holds_them() -> None:

@@ -193,6 +193,12 @@ def test_strides_divisions_and_stores_to_one_place_are_told(scalar: Path) -> Non
     assert shares["gather"]["indexed"] == 1.0
 
 
+def test_divisions_cost_nothing_where_a_loop_waits_for_memory(scalar: Path) -> None:
+    code = function(scalar, "divide")
+    waiting = replace(code, loops=tuple(replace(loop, streams=True) for loop in code.loops))
+    assert (code.loop_shares()["slow"], waiting.loop_shares()["slow"]) == (1.0, 0.0)
+
+
 def test_loops_behind_hundreds_of_jumps_back_are_weighed(scalar: Path) -> None:
     code = function(scalar, "add")
     deep = tuple(replace(loop, depth=400 + number) for number, loop in enumerate(code.loops))

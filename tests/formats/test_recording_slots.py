@@ -37,7 +37,9 @@ def process(functions: int = 3) -> Process:
     return cast("Process", SimpleNamespace(functions=called, python={}, objects={}, program="a.out"))
 
 
-def thread(of: Process, number: int, begin: float, end: float | None, *calls: Call) -> RecordedThread:
+def thread(
+    of: Process, number: int, begin: float, end: float | None, *calls: Call, created: float | None = None
+) -> RecordedThread:
     """Return a thread that lives from ``begin`` to ``end``, with calls (function, from, to); all in milliseconds."""
     numbers = {name: number for number, name in NAMES.items()}
     records = np.zeros(len(calls), dtype=RECORD)
@@ -46,6 +48,7 @@ def thread(of: Process, number: int, begin: float, end: float | None, *calls: Ca
         record["start_ns"], record["end_ns"] = int(since * MS), int(until * MS)
     used = None if end is None else int((end - begin) * MS)
     span = ThreadSpan(number, int(begin * MS), 0, None if end is None else int(end * MS), used)
+    span = span if created is None else replace(span, created_ns=int(created * MS))
     return RecordedThread(of, span, 0, records, cast("Any", records[:0]), np.zeros((0, 16), np.uint64), 0)
 
 
@@ -76,7 +79,19 @@ def test_threads_of_each_step_are_the_same_two_processors() -> None:
 def test_threads_created_together_are_two_processors_though_one_ends_before_the_other_begins() -> None:
     of = process()
     first = thread(of, 0, 0, 20, (CREATE, 1, 1.1), (CREATE, 1.2, 1.3), (JOIN, 1.4, 5), (JOIN, 5.1, 9))
-    assert slots_of(first, thread(of, 1, 1.05, 3), thread(of, 2, 4, 8.9)) == [0, 0, 2]
+    assert slots_of(first, thread(of, 1, 1.05, 3, created=1), thread(of, 2, 4, 8.9, created=1.2)) == [0, 0, 2]
+
+
+def test_threads_that_begin_in_another_order_than_they_were_created_keep_their_processors() -> None:
+    first, *others = steps(process(), 3)
+    swapped = [
+        replace(one, span=replace(one.span, begin_ns=later.span.begin_ns + 1000, created_ns=int((10 * step + 2) * MS)))
+        if step == 1
+        else one
+        for step, (one, later) in enumerate(zip(others[::2], others[1::2], strict=True))
+    ]
+    second = [replace(one, span=replace(one.span, created_ns=one.span.begin_ns - MS // 20)) for one in others[1::2]]
+    assert slots_of(first, *swapped, *second) == [0, 0, 0, 0, 2, 2, 2]
 
 
 def test_threads_created_one_after_the_other_are_one_processor() -> None:

@@ -10,6 +10,7 @@ import pytest
 from handmade_recordings import PROCESS, write_rank
 
 from advisor.formats import recording
+from advisor.formats.recording.recorded_threads import RecordedThread
 from advisor.formats.recording.worlds import split_worlds
 from advisor.trace.recordings.layout import SAMPLE
 from advisor.trace.recordings.processes import Process, ThreadSpan
@@ -132,5 +133,8 @@ def test_a_killed_process_has_used_what_its_last_sample_says(tmp_path: Path) -> 
     (tmp_path / "one.0.samples").write_bytes(samples.tobytes())
     killed = Process(tmp_path / "one", threads={0: ThreadSpan(0, 900, 100), 1: ThreadSpan(1, 900, 50, 2000, 250)})
     assert killed.used_s == pytest.approx((1200 - 100 + 250 - 50) / 1e9)
+    thread = RecordedThread(killed, killed.threads[0], 0, samples[:0], samples[:3], np.zeros((0, 16), np.uint64), 0)
+    assert thread.used_s == pytest.approx((1200 - 100) / 1e9)
+    assert replace(thread, samples=samples[:0]).used_s == 0
     killed.threads[2] = ThreadSpan(2, 2500, 30, file=0, first=(1, 1))
     assert killed.used_s == pytest.approx((1200 - 30 + 250 - 50) / 1e9), "the last samples are those of who took over"

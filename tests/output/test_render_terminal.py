@@ -21,7 +21,7 @@ from advisor.output.terminal import render_screen
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from advisor.model.records import Advice
+    from advisor.model.records import Advice, Gap
 
 SGR = re.compile(r"\x1b\[[0-9;]*m")
 SAMPLES = (
@@ -42,6 +42,21 @@ hostile_text = st.lists(
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
 def test_screen(width: int, golden: Callable[[str, str], None]) -> None:
     golden(render_screen(samples.full(), Page(width)), f"screen-{width}.txt")
+
+
+def test_items_on_computation_are_pointed_at_from_the_bar_that_holds_it() -> None:
+    advice = samples.full()
+    first, *rest = advice.recommendations
+    on_code = replace(first, gaps=("A", "C", "S", "$"))
+    together = replace(advice.gaps[0], name="A+C+S+$", members=on_code.gaps)
+
+    def pointed_at(*gaps: Gap) -> list[str]:
+        text = render_screen(replace(advice, recommendations=(on_code, *rest), gaps=gaps), Page(120))
+        rows = text[: text.index("to do next")].split("\n")
+        return [row.split()[0] for row in rows if row.endswith(f"◂ {on_code.rank}")]
+
+    assert pointed_at(*advice.gaps) == ["I"]
+    assert pointed_at(together, *advice.gaps) == ["A+C+S+$"]
 
 
 def test_screen_in_ascii(golden: Callable[[str, str], None]) -> None:

@@ -106,7 +106,7 @@ CHANGES = {
     "rebalance": {"ranks", "critical phase", "each phase", "phases", "iterations", "periods"},
     "schedule": {"dynamic", "static", "subdomains"},
     "serial": {"parallel", "overlapped"},
-    "threads": {"kept", "everywhere", "more", "all cores"},
+    "threads": {"kept", "everywhere", "more", "all cores", "introduced"},
     "phases": {"fused"},
     "regions": {"merged"},
     "locks": {"private"},

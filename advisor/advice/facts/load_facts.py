@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -10,14 +9,17 @@ import numpy as np
 
 from advisor.advice.facts.count_facts import sum_counts
 from advisor.advice.facts.places import is_significant
-from advisor.advice.facts.source import UNOBSERVED, Compute, FactSource, compute_share
-from advisor.analysis.disturbance import undisturbed_seconds
+from advisor.advice.facts.source import UNOBSERVED, compute_share
+from advisor.analysis.disturbance import taken_share, undisturbed_seconds
 from advisor.analysis.loads.computation import compute_alone
 from advisor.analysis.measures import COMMUNICATION_S
 from advisor.support.grouping import iterate_groups
 from advisor.trace.regions import OFF_CORE_NAME, is_sleep
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from advisor.advice.facts.source import Compute, FactSource
     from advisor.model.records import FloatArray
 
 #: By how much a processor must be faster than the slowest to be told from it.
@@ -147,6 +149,20 @@ def _shareable_seconds(source: FactSource) -> float | None:
     return float((left * (1.0 - 1.0 / threads)).max())
 
 
+def _divisible_seconds(source: FactSource) -> float | None:
+    """Return what a program of one thread wins at most if the cores that nobody uses share its computation.
+
+    Text, memory and files are left out, as above. A run of MPI or OpenMP has as many processors as it was given.
+    """
+    profile = source.profile
+    if len(profile.processors) != 1 or profile.paradigms or not profile.cores:
+        return None
+    alone, sequential = zip(*(compute_alone(profile, p) for p in source.phases), strict=True)
+    left = sum(float((one - part).sum()) for one, part in zip(alone, sequential, strict=True))
+    free = profile.cores * (1.0 - (taken_share(profile) or 0.0))
+    return left * (1.0 - 1.0 / max(free, 1.0))
+
+
 def _closed_by(source: FactSource) -> str | None:
     return source.profile.phases[source.phases[0]].closed_by
 
@@ -251,6 +267,7 @@ VALUES: Final[dict[str, Compute]] = {
     "phase.iterations": _most_iterations,
     "phase.share": _phase_share,
     "phase.shareable_s": _shareable_seconds,
+    "phase.divisible_s": _divisible_seconds,
     "phase.closed_by": _closed_by,
     "phase.is_serial": _is_serial,
     "phase.phases": _parallel_phases,

@@ -86,6 +86,9 @@ _LOAD: Final = (
     *parse_facts("cpu_s threads", _TRACE, """
         phase.shareable_s | s | what first threads compute alone and others could share, of the rank with the most
     """),
+    *parse_facts("cpu_s cores", _TRACE, """
+        phase.divisible_s | s | what the only thread of a program computes that the other, idle cores could share
+    """),
     *parse_facts("wall_s wait_s sync_s threads", _TRACE, """
         phase.thread_imbalance | ratio | max / mean of work over the threads of the rank that loses most by it
     """),

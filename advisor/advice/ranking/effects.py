@@ -131,7 +131,7 @@ def select_instructions(action: Action, profile: Profile, model: str | None) -> 
     fitting = tuple(sorted(fitting, key=lambda how: how.model not in models & _FRAMEWORKS))
     spoken = (profile.language or "").lower()
     if spoken in WITHOUT_OPENMP:
-        models = (set(profile.paradigms) | {"any"}) - {"openmp"}
+        models = ((models & {"threads"}) | set(profile.paradigms) | {"any"}) - {"openmp"}
         fitting = tuple(sorted(fitting, key=lambda how: how.model == "any"))
         return tuple(_keep_words(how) for how in fitting if how.model in models)
     language = _LANGUAGES.get(spoken)

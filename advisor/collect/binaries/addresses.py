@@ -8,17 +8,22 @@ found.missing                   # what the file does not tell, in words, such as
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from advisor.collect.binaries.demangling import demangle
-from advisor.collect.binaries.dwarf_units import DAMAGE, DWO_NAME, GNU_DWO_NAME, Unit, read_units
-from advisor.collect.binaries.elf_files import ElfImage, find_debug_file, read_elf
+from advisor.collect.binaries.dwarf_units import DAMAGE, DWO_NAME, GNU_DWO_NAME
+from advisor.collect.binaries.elf_files import find_debug_file, read_elf
 from advisor.collect.binaries.inlined_frames import find_scopes, name_scope
 from advisor.collect.binaries.line_tables import read_line_table
 from advisor.model.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from advisor.collect.binaries.dwarf_units import Unit
+    from advisor.collect.binaries.elf_files import ElfImage
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +77,7 @@ def resolve_addresses(
 def find_lines(image: ElfImage, addresses: Iterable[int]) -> dict[int, tuple[str | None, int | None]]:
     """Return file and line of addresses, without the functions; raises what damaged debug information raises."""
     found = {}
-    units = read_units(image.sections) if image.has_debug_info and image.little_endian else ()
-    for unit, inside in _group_by_unit(tuple(units), sorted(set(addresses))):
+    for unit, inside in group_by_unit(image.units, sorted(set(addresses))):
         table = read_line_table(unit)
         found.update({address: table.find_line(address) for address in inside})
     return found
@@ -81,11 +85,10 @@ def find_lines(image: ElfImage, addresses: Iterable[int]) -> dict[int, tuple[str
 
 def find_frame_names(image: ElfImage, addresses: Iterable[int]) -> dict[int, tuple[str, ...]]:
     """Return the names of the functions around addresses, inlined ones too; raises as ``find_lines``."""
-    units = tuple(read_units(image.sections)) if image.has_debug_info and image.little_endian else ()
     found: dict[int, tuple[str, ...]] = {}
-    for unit, inside in _group_by_unit(units, sorted(set(addresses))):
+    for unit, inside in group_by_unit(image.units, sorted(set(addresses))):
         for address, scopes in find_scopes(unit, inside).items():
-            found[address] = tuple(name for scope in scopes if (name := name_scope(scope, units)) is not None)
+            found[address] = tuple(name for scope in scopes if (name := name_scope(scope, image.units)) is not None)
     return found
 
 
@@ -150,9 +153,8 @@ def _open_debug_info(image: ElfImage, missing: dict[str, None]) -> ElfImage | No
 
 
 def _resolve_by_dwarf(image: ElfImage, wanted: Sequence[int], missing: dict[str, None]) -> dict[int, tuple[Frame, ...]]:
-    units = list(read_units(image.sections))
     found: dict[int, tuple[Frame, ...]] = {}
-    for unit, addresses in _group_by_unit(units, wanted):
+    for unit, addresses in group_by_unit(image.units, wanted):
         split = unit.attribute_text(unit.root.values.get(DWO_NAME, unit.root.values.get(GNU_DWO_NAME)))
         if split:
             missing[f"inlined functions are in {split}, which is not read (compiled with -gsplit-dwarf)"] = None
@@ -167,7 +169,7 @@ def _resolve_by_dwarf(image: ElfImage, wanted: Sequence[int], missing: dict[str,
             for scope in reversed(chain):
                 key = id(scope.values)
                 if key not in names:
-                    names[key] = name_scope(scope, units)
+                    names[key] = name_scope(scope, image.units)
                 frames.append(Frame(names[key], file, line, column))
                 file, line = table.file_name(scope.call_file), scope.call_line or None
                 column = scope.call_column or None
@@ -175,7 +177,7 @@ def _resolve_by_dwarf(image: ElfImage, wanted: Sequence[int], missing: dict[str,
     return found
 
 
-def _group_by_unit(units: Sequence[Unit], wanted: Sequence[int]) -> Iterator[tuple[Unit, list[int]]]:
+def group_by_unit(units: Sequence[Unit], wanted: Sequence[int]) -> Iterator[tuple[Unit, list[int]]]:
     """Yield the units that hold some of the sorted addresses, with these."""
     left = set(wanted)
     for unit in units:

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor.collect.binaries.dwarf_units import COMP_DIR, LANGUAGE, NAME, PRODUCER, read_units
+from advisor.collect.binaries.dwarf_units import COMP_DIR, LANGUAGE, NAME, PRODUCER
 
 if TYPE_CHECKING:
     from advisor.collect.binaries.elf_files import ElfImage
@@ -64,25 +64,28 @@ class SourceUnit:
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """The sources that a program was compiled from, by address; ``compilers`` also names those without debug data."""
+    """The sources that a program was compiled from; ``compilers`` also names those without debug information.
+
+    ``spans`` are begin and end of their code by address, with the place of each source in ``units``.
+    """
 
     units: tuple[SourceUnit, ...]
     compilers: tuple[str, ...]
+    spans: tuple[tuple[int, int, int], ...]
 
     def find_unit(self, address: int) -> SourceUnit | None:
         """Return the source that an address was compiled from, None where there is no debug information on it."""
-        spans = sorted((begin, end, number) for number, unit in enumerate(self.units) for begin, end in unit.ranges)
-        place = bisect_right(spans, address, key=lambda span: span[0]) - 1
-        if place < 0 or address >= spans[place][1]:
+        place = bisect_right(self.spans, address, key=lambda span: span[0]) - 1
+        if place < 0 or address >= self.spans[place][1]:
             return None
-        return self.units[spans[place][2]]
+        return self.units[self.spans[place][2]]
 
 
 def read_compilation(image: ElfImage) -> Compilation:
     """Return how a program was compiled, as far as its file tells; raises what damaged debug information raises."""
     units = []
     recorded = _read_command_lines(image.sections.get(".GCC.command.line", b""))
-    for unit in read_units(image.sections) if image.has_debug_info and image.little_endian else ():
+    for unit in image.units:
         values = unit.root.values
         producer = unit.attribute_text(values.get(PRODUCER)) or ""
         name, folder = (unit.attribute_text(values.get(which)) or "" for which in (NAME, COMP_DIR))
@@ -106,7 +109,8 @@ def read_compilation(image: ElfImage) -> Compilation:
         )
     comment = image.sections.get(".comment", b"").split(b"\0")
     named = [text.decode("utf-8", "replace").strip() for text in comment if text.strip()]
-    return Compilation(tuple(units), tuple(dict.fromkeys(named)))
+    spans = sorted((begin, end, number) for number, unit in enumerate(units) for begin, end in unit.ranges)
+    return Compilation(tuple(units), tuple(dict.fromkeys(named)), tuple(spans))
 
 
 def _normalize_level(option: str) -> str:

@@ -1,4 +1,7 @@
-"""Readable names of functions: C++ by its runtime library or ``c++filt``, procedures of Fortran modules by hand."""
+"""Readable names of functions: C++ by its runtime library or ``c++filt``, as new names of Rust; others by hand.
+
+Old names of Rust are names of C++ that hold characters by number, and end with a hash.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +21,11 @@ _LIMIT_S: Final = 10.0
 _FORTRAN: Final = re.compile(r"__(\w+?)_MOD_(\w+)|(\w+?)_mp_(\w+)_|_QM([a-z0-9_]+)P([a-z0-9_]+)")
 #: What a compiler adds to the name of a copy that it specialized, such as ``.constprop.0``; ``.cold`` is kept.
 _CLONE: Final = re.compile(r"(\.(?:constprop|isra|part|lto_priv|localalias|llvm)(?:\.\d+)?)+$")
+_RUST_HASH: Final = re.compile(r"::h[0-9a-f]{16}$")
+_RUST_CHARACTER: Final = re.compile(r"\$(SP|BP|RF|LT|GT|LP|RP|C|u[0-9a-f]{1,4})\$")
+_RUST_CHARACTERS: Final = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ","}
+#: Tells crates of one name apart.
+_RUST_CRATE: Final = re.compile(r"\[[0-9a-f]{8,16}\]")
 #: Parameters, and what tools write behind a name.
 _ARGUMENTS: Final = re.compile(r"\(.*$|\[.*$|\s*\[\{.*$|@.*$|'\d+$")
 #: The last operator of C++ in a name, whose brackets are no arguments; those of conversions are types.
@@ -31,12 +39,27 @@ _OPERATOR: Final = re.compile(
 def demangle(name: str) -> str:
     """Return the name as it stands in the source; a name that nobody can read stays as it is."""
     plain = _CLONE.sub("", name)
-    if plain.startswith(("_Z", "_R", "__Z")):
-        return _demangle_cxx(plain) or plain
+    if plain.startswith("_R"):
+        return _RUST_CRATE.sub("", _ask_filter(plain) or plain)
+    if plain.startswith(("_Z", "__Z")):
+        return _spell_rust(_demangle_cxx(plain) or plain)
     if found := _FORTRAN.fullmatch(plain):
         module, procedure = (part for part in found.groups() if part is not None)
         return f"{module}::{procedure}"
     return plain
+
+
+def _spell_rust(name: str) -> str:
+    """Return an old name of Rust as it stands in the source; any other as it is."""
+    if not _RUST_HASH.search(name):
+        return name
+
+    def write_character(found: re.Match[str]) -> str:
+        code = found[1]
+        return _RUST_CHARACTERS[code] if code in _RUST_CHARACTERS else chr(int(code[1:], 16))
+
+    plain = _RUST_CHARACTER.sub(write_character, _RUST_HASH.sub("", name).replace("..", "::"))
+    return plain.replace("::_<", "::<").removeprefix("_") if "<" in plain else plain
 
 
 def _demangle_cxx(name: str) -> str | None:

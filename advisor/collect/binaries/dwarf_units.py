@@ -70,6 +70,30 @@ class Abbreviation(NamedTuple):
     size: int
 
 
+class Abbreviations(dict[int, Abbreviation]):
+    """What the codes of a unit's entries mean, decoded up to the last that was asked for.
+
+    Of most units of a large program that is the first: nothing but their own entry is looked at.
+    """
+
+    __slots__ = ("_data", "_place", "_sizes")
+
+    def __init__(self, data: bytes, place: int, sizes: tuple[int, int, int]) -> None:
+        """``sizes`` are version, and bytes of an offset and an address, as of ``form_size``."""
+        self._data, self._place, self._sizes = data, place, sizes
+
+    def __missing__(self, code: int) -> Abbreviation:
+        """Decode as far as this code; raises ``KeyError`` where the table ends before."""
+        while self._place < len(self._data):
+            found, place = read_uleb(self._data, self._place)
+            if found == 0:
+                break
+            self[found], self._place = _read_abbreviation(self._data, place, self._sizes)
+            if found == code:
+                return self[found]
+        raise KeyError(f"an entry has the unknown abbreviation {code}")
+
+
 class Entry(NamedTuple):
     """One debugging information entry; what follows its attributes begins at ``end``."""
 
@@ -80,7 +104,7 @@ class Entry(NamedTuple):
     end: int
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Unit:
     """One compilation unit; ``root`` is its own entry."""
 
@@ -277,7 +301,7 @@ def form_size(form: int, version: int, offset_size: int, address_size: int) -> i
 def read_units(sections: Mapping[str, bytes]) -> Iterator[Unit]:
     """Yield the compilation units of ``.debug_info``; raises ``ValueError`` or ``IndexError`` where it is damaged."""
     data = sections[".debug_info"]
-    known: dict[tuple[int, int, int, int], dict[int, Abbreviation]] = {}
+    known: dict[tuple[int, int, int, int], Abbreviations] = {}
     offset = 0
     while offset + 11 < len(data):
         length, place, size = int.from_bytes(data[offset : offset + 4], "little"), offset + 4, 4
@@ -299,7 +323,7 @@ def read_units(sections: Mapping[str, bytes]) -> Iterator[Unit]:
         if 2 <= version <= 5 and kind in (1, 3, 4):
             key = (table, version, size, address_size)
             if key not in known:
-                known[key] = _read_abbreviations(sections[".debug_abbrev"], *key)
+                known[key] = Abbreviations(sections[".debug_abbrev"], table, key[1:])
             unit = Unit(sections, offset, end, version, size, address_size, known[key])
             root = unit.read_entry(place)
             if root is not None:
@@ -308,32 +332,26 @@ def read_units(sections: Mapping[str, bytes]) -> Iterator[Unit]:
         offset = end
 
 
-def _read_abbreviations(
-    data: bytes, place: int, version: int, offset_size: int, address_size: int
-) -> dict[int, Abbreviation]:
-    found = {}
-    while place < len(data):
-        code, place = read_uleb(data, place)
-        if code == 0:
-            break
-        tag, place = read_uleb(data, place)
-        has_children, place = bool(data[place]), place + 1
-        specified, place = _read_specifications(data, place)
-        wanted = _WANTED.get(tag, _ONLY_SIBLING)
-        steps: list[tuple[int, int, int, int]] = []
-        for attribute, form, constant in specified:
-            size = form_size(form, version, offset_size, address_size)
-            if form == _PRESENT:
-                constant = 1
-            if attribute in wanted:
-                steps.append((attribute, form, size, constant))
-            elif size < 0 or not steps or steps[-1][0] >= 0 or steps[-1][2] < 0:
-                steps.append((-1, form, size, 0))
-            else:
-                steps[-1] = (-1, 0, steps[-1][2] + size, 0)
-        sizes = [step[2] for step in steps]
-        found[code] = Abbreviation(tag, has_children, tuple(steps), sum(sizes) if min(sizes, default=0) >= 0 else -1)
-    return found
+def _read_abbreviation(data: bytes, place: int, sizes: tuple[int, int, int]) -> tuple[Abbreviation, int]:
+    """Return what stands behind a code, and where the next one begins."""
+    tag, place = read_uleb(data, place)
+    has_children, place = bool(data[place]), place + 1
+    specified, place = _read_specifications(data, place)
+    wanted = _WANTED.get(tag, _ONLY_SIBLING)
+    steps: list[tuple[int, int, int, int]] = []
+    for attribute, form, constant in specified:
+        size = form_size(form, *sizes)
+        if form == _PRESENT:
+            constant = 1
+        if attribute in wanted:
+            steps.append((attribute, form, size, constant))
+        elif size < 0 or not steps or steps[-1][0] >= 0 or steps[-1][2] < 0:
+            steps.append((-1, form, size, 0))
+        else:
+            steps[-1] = (-1, 0, steps[-1][2] + size, 0)
+    lengths = [step[2] for step in steps]
+    length = sum(lengths) if min(lengths, default=0) >= 0 else -1
+    return Abbreviation(tag, has_children, tuple(steps), length), place
 
 
 def _read_specifications(data: bytes, place: int) -> tuple[list[tuple[int, int, int]], int]:

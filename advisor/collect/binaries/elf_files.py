@@ -8,20 +8,28 @@ from __future__ import annotations
 import re
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from io import BytesIO
 from itertools import zip_longest
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import Section, SymbolTableSection
+from elftools.elf.sections import SymbolTableSection
 
+from advisor.collect.binaries.dwarf_units import read_units
 from advisor.model.errors import InputError
 from advisor.support.limited_files import read_limited
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from elftools.elf.sections import Section
+
+    from advisor.collect.binaries.dwarf_units import Unit
 
 _LARGEST_B: Final = 2 << 30
 _DEBUG_ROOT: Final = Path("/usr/lib/debug")
@@ -45,7 +53,7 @@ class Symbol:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class ElfImage:
     """What is needed of an ELF file; ``sections`` holds the contents by name, ``.zdebug`` and compressed ones unpacked.
 
@@ -70,6 +78,14 @@ class ElfImage:
     def has_debug_info(self) -> bool:
         """Whether the file itself holds DWARF."""
         return bool(self.sections.get(".debug_info"))
+
+    @cached_property
+    def units(self) -> tuple[Unit, ...]:
+        """The compilation units of its debug information, none where it has none that can be read.
+
+        Raises what damaged debug information raises (``dwarf_units.DAMAGE``).
+        """
+        return tuple(read_units(self.sections)) if self.has_debug_info and self.little_endian else ()
 
     def find_function(self, address: int) -> Symbol | None:
         """Return the function that holds an address, None where the symbol table names none."""

@@ -135,13 +135,14 @@ class FunctionCode:
         """Return the shares of its time in loops that are of a kind, by the name of the kind.
 
         ``scalar``: of that in arithmetic; the reasons for it, but for loops that call mathematical functions, which are
-        ``math``; ``slow``: loops that divide or take roots; without samples both are of the arithmetic. ``strided``,
-        ``far``, ``indexed`` and ``shape`` (dense in steps that the code doesn't know): loops with a quarter of such
-        accesses or more; ``fixed``: those that update one place, or lines of the cache that another thread stores to as
-        well; ``search``: those that only look for an element, which are not ``strided``, as no other order would do;
-        ``pointer``, ``chain`` and ``scatter``: waiting for loads, by how their addresses come about, ``guess``: for
-        branches that were guessed wrong, ``quotient``: for divisions of integers (``WaitKind``), all of a loop that
-        these hold up; ``streamed``: waiting for memory that they go through in order, which vectors would not shorten.
+        ``math``; ``slow``: loops that divide or take roots, and do not wait for memory meanwhile; without samples both
+        are of the arithmetic. ``strided``, ``far``, ``indexed`` and ``shape`` (dense in steps that the code doesn't
+        know): loops with a quarter of such accesses or more; ``fixed``: those that update one place, or lines of the
+        cache that another thread stores to as well; ``search``: those that only look for an element, which are not
+        ``strided``, as no other order would do; ``pointer``, ``chain`` and ``scatter``: waiting for loads, by how their
+        addresses come about, ``guess``: for branches that were guessed wrong, ``quotient``: for divisions of integers
+        (``WaitKind``), all of a loop that these hold up; ``streamed``: waiting for memory that they go through in
+        order, which vectors would not shorten.
         """
         loops = list(zip(self.loops, self.time_shares(), strict=True))
         reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)
@@ -157,7 +158,7 @@ class FunctionCode:
         return {
             **reasons,
             "scalar": _ratio(sum(share * _ratio(one.scalar, _floating(one)) for one, share in computing), arithmetic),
-            "slow": _ratio(sum(share for one, share in computing if _is_slow(one)), arithmetic),
+            "slow": _ratio(sum(share for one, share in computing if _is_slow(one) and not one.streams), arithmetic),
             "strided": sum_of(lambda one: not one.searches and _is_mostly(one, one.strided)),
             "transposed": sum_of(lambda one: one.transposes and _is_mostly(one, one.strided)),
             "far": sum_of(lambda one: _is_mostly(one, one.far)),

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from advisor.collect.binaries.dwarf_units import read_units
-from advisor.collect.binaries.line_tables import read_line_table
+from advisor.collect.binaries.addresses import group_by_unit
+from advisor.collect.binaries.line_tables import read_file_names, read_line_table
 from advisor.support.outlined_functions import is_outlined
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from advisor.collect.binaries.dwarf_units import Unit
     from advisor.collect.binaries.elf_files import ElfImage, Symbol
     from advisor.collect.binaries.hot_functions import FunctionCode
     from advisor.model.records import Region
@@ -22,21 +24,36 @@ if TYPE_CHECKING:
 Span = tuple[int, int]
 
 
-def find_line_spans(image: ElfImage, regions: Mapping[int, Region]) -> dict[int, list[Span]]:
-    """Return the code of the line of each region, by number; raises what damaged debug information raises."""
+def find_line_spans(
+    image: ElfImage, regions: Mapping[int, Region], sampled: Iterable[int] = ()
+) -> dict[int, list[Span]]:
+    """Return the code of the line of each region, by number; raises what damaged debug information raises.
+
+    Of a region that has code in sources with ``sampled`` addresses, only that code: a function of a header that all
+    sources include is inlined in hundreds of them, and which of these ran is what the samples tell.
+    """
     wanted: dict[tuple[str, int], list[int]] = {}
     for number, region in regions.items():
         if region.file and region.line:
             wanted.setdefault((PurePath(region.file).name, region.line), []).append(number)
+    ran = [unit for unit, _ in group_by_unit(image.units, sorted(set(sampled)))] if wanted else []
+    spans = _find_rows(ran, wanted)
+    rest = {place: numbers for place, numbers in wanted.items() if not spans.keys() & set(numbers)}
+    return spans | _find_rows((unit for unit in image.units if unit not in ran), rest) if rest else spans
+
+
+def _find_rows(units: Iterable[Unit], wanted: Mapping[tuple[str, int], Sequence[int]]) -> dict[int, list[Span]]:
+    """Return the code of the lines ``wanted`` (name of the file, line), for the regions there."""
     spans: dict[int, list[Span]] = {}
-    if not wanted or not image.has_debug_info or not image.little_endian:
-        return spans
-    for unit in read_units(image.sections):
+    files = {name for name, _ in wanted}
+    for unit in units:
+        names = [PurePath(path).name for path in read_file_names(unit)]
+        if files.isdisjoint(names):
+            continue
         table = read_line_table(unit)
-        names = [PurePath(path).name for path in table.files]
         for (name, line), numbers in wanted.items():
-            files = [place for place, each in enumerate(names) if each == name]
-            for row in np.flatnonzero((table.line == line) & np.isin(table.file, files)).tolist():
+            places = [place for place, each in enumerate(names) if each == name]
+            for row in np.flatnonzero((table.line == line) & np.isin(table.file, places)).tolist():
                 if row + 1 < len(table.address) and table.address[row] < table.address[row + 1]:
                     for number in numbers:
                         spans.setdefault(number, []).append((int(table.address[row]), int(table.address[row + 1])))

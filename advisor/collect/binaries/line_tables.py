@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -49,12 +49,38 @@ _NOTHING: Final = np.zeros(0, np.int64)
 EMPTY: Final = LineTable(_NOTHING, _NOTHING, _NOTHING, _NOTHING, ())
 
 
+class _Header(NamedTuple):
+    """What stands before the rows of a unit: its files, how the program is coded, and where that lies."""
+
+    files: tuple[str, ...]
+    begin: int
+    end: int
+    shortest: int
+    base: int
+    span: int
+    first: int
+    lengths: tuple[int, ...]
+
+
+def read_file_names(unit: Unit) -> tuple[str, ...]:
+    """Return the full paths of the files that a unit has code of, by their numbers; raises as ``read_line_table``."""
+    header = _read_header(unit)
+    return () if header is None else header.files
+
+
 def read_line_table(unit: Unit) -> LineTable:
     """Return the rows of a unit, empty where it has none; raises ``ValueError`` or ``IndexError`` for damage."""
+    header = _read_header(unit)
+    if header is None:
+        return EMPTY
+    return _sort_sequences(_run_program(unit.sections[".debug_line"][header.begin : header.end], header), header.files)
+
+
+def _read_header(unit: Unit) -> _Header | None:
     where = unit.root.values.get(STMT_LIST)
     data = unit.sections.get(".debug_line", b"")
     if where is None or not isinstance(where.raw, int) or where.raw >= len(data):
-        return EMPTY
+        return None
     offset, size = where.raw, 4
     length, place = int.from_bytes(data[offset : offset + 4], "little"), offset + 4
     if length == 0xFFFFFFFF:
@@ -69,8 +95,7 @@ def read_line_table(unit: Unit) -> LineTable:
     lengths = tuple(data[place + 4 : place + 3 + first])
     place += 3 + first
     files = _new_files(unit, data, place, size) if version >= 5 else _old_files(unit, data, place)
-    base -= 256 if base > 127 else 0
-    return _sort_sequences(_run_program(data[begin:end], shortest, base, span, first, lengths), files)
+    return _Header(files, begin, end, shortest, base - 256 if base > 127 else base, span, first, lengths)
 
 
 def _sort_sequences(rows: Sequence[tuple[int, int, int, int]], files: tuple[str, ...]) -> LineTable:
@@ -83,13 +108,12 @@ def _sort_sequences(rows: Sequence[tuple[int, int, int, int]], files: tuple[str,
     return LineTable(table[:, 0], table[:, 1], table[:, 2], table[:, 3], files)
 
 
-def _run_program(
-    code: bytes, shortest: int, base: int, span: int, first: int, lengths: Sequence[int]
-) -> list[tuple[int, int, int, int]]:
+def _run_program(code: bytes, header: _Header) -> list[tuple[int, int, int, int]]:
     """Return address, file, line and column of every row that a line number program makes (DWARF 5, section 6.2.5)."""
     rows: list[tuple[int, int, int, int]] = []
     sequence: list[tuple[int, int, int, int]] = []
     address, file, line, column, place = 0, 1, 1, 0, 0
+    shortest, base, span, first = header.shortest, header.base, header.span, header.first
     advance = (255 - first) // span * shortest if span else 0
     while place < len(code):
         opcode = code[place]
@@ -128,7 +152,7 @@ def _run_program(
             address += int.from_bytes(code[place : place + 2], "little")
             place += 2
         else:
-            for _ in range(lengths[opcode - 1]):
+            for _ in range(header.lengths[opcode - 1]):
                 _, place = read_uleb(code, place)
     return rows
 

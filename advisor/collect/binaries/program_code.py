@@ -152,12 +152,13 @@ def _find_inlined(
         for number, region in enumerate(profile.regions)
         if number not in found and seconds[number].any() and not classify_library_function(region.name)
     }
+    sampled = count_by_address(profile, image)
     try:
-        spans = _keep_inlined(debug, unknown, find_line_spans(debug, unknown))
+        spans = _keep_inlined(debug, unknown, find_line_spans(debug, unknown, sampled))
     except DAMAGE:
         return {}
-    sampled = [*count_by_address(profile, image).items()]
-    holders = {number: find_enclosing_function(pieces, image, sampled) for number, pieces in spans.items()}
+    counts = [*sampled.items()]
+    holders = {number: find_enclosing_function(pieces, image, counts) for number, pieces in spans.items()}
     return {
         number: (symbol, [] if is_outlined(symbol.name) and unknown[number].name.startswith(_BODY) else spans[number])
         for number, symbol in holders.items()

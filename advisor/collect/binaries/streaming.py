@@ -68,7 +68,7 @@ def waits_for_memory(
 def _shift(one: Instruction, pairs: Registers) -> Registers:
     """Return what to take off pairs of samples to have the addresses of instructions in place of places in the file."""
     shift = np.zeros(pairs.shape[2], dtype=np.uint64)
-    shift[PLACE] = pairs[0, 0, PLACE] - np.uint64(one.address)
+    shift[[PLACE]] = pairs[0, 0, [PLACE]] - np.uint64(one.address)  # modulo 2^64, which only arrays do without a word
     return shift
 
 

@@ -55,19 +55,26 @@ struct start {
   void *(*routine)(void *);
   int (*routine_of_c)(void *);
   void *argument;
+  uint64_t created_ns;
 };
+
+/* Threads that are created one after the other may begin in any order. */
+static void attach_created(uint64_t created_ns) {
+  struct gw_thread *t = gw_attach(); /* detached by the destructor of its key */
+  if (t) gw_tell("created %d %llu", t->number, (unsigned long long)created_ns);
+}
 
 static void *run(void *given) {
   struct start start = *(struct start *)given;
   free(given);
-  gw_attach(); /* detached by the destructor of its key */
+  attach_created(start.created_ns);
   return start.routine(start.argument);
 }
 
 static int run_of_c(void *given) {
   struct start start = *(struct start *)given;
   free(given);
-  gw_attach();
+  attach_created(start.created_ns);
   return start.routine_of_c(start.argument);
 }
 
@@ -83,7 +90,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
   if (!real) real = (int (*)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *))gw_resolve("pthread_create");
   struct gw_record *r = gw_enter(F_pthread_create, __builtin_return_address(0));
   if (!r) return real(thread, attributes, routine, argument); /* helpers of libraries */
-  struct start *start = keep_start((struct start){.routine = routine, .argument = argument});
+  struct start *start = keep_start((struct start){.routine = routine, .argument = argument, .created_ns = r->start_ns});
   int code = real(thread, attributes, run, start);
   if (code) free(start);
   gw_leave(r);
@@ -95,7 +102,7 @@ int thrd_create(thrd_t *thread, thrd_start_t routine, void *argument) {
   if (!real) real = (int (*)(thrd_t *, thrd_start_t, void *))gw_resolve("thrd_create");
   struct gw_record *r = gw_enter(F_thrd_create, __builtin_return_address(0));
   if (!r) return real(thread, routine, argument);
-  struct start *start = keep_start((struct start){.routine_of_c = routine, .argument = argument});
+  struct start *start = keep_start((struct start){.routine_of_c = routine, .argument = argument, .created_ns = r->start_ns});
   int code = real(thread, run_of_c, start);
   if (code != thrd_success) free(start);
   gw_leave(r);

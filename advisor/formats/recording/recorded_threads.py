@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from advisor.trace.recordings.processes import Process, ThreadSpan
 
 #: Calls that start threads, or threads and processes, and those that wait for their ends.
-THREAD_STARTS: Final = ("pthread_create", "thrd_create")
-STARTS: Final = (*THREAD_STARTS, "fork")
+STARTS: Final = ("pthread_create", "thrd_create", "fork")
 WAITS_FOR_CHILDREN: Final = ("wait", "wait3", "wait4", "waitpid")
 ENDS: Final = ("pthread_join", "thrd_join", *WAITS_FOR_CHILDREN)
 
@@ -63,8 +62,9 @@ class RecordedThread:
 
     @property
     def used_s(self) -> float:
-        """The CPU seconds that it is known to have used."""
-        return ((self.span.end_cpu_ns or self.span.begin_cpu_ns) - self.span.begin_cpu_ns) / 1e9
+        """The CPU seconds that it is known to have used; where it was killed, up to its last sample."""
+        last_ns = int(self.samples["cpu_ns"][-1:].max(initial=self.span.begin_cpu_ns))
+        return ((self.span.end_cpu_ns or last_ns) - self.span.begin_cpu_ns) / 1e9
 
     @property
     def processor(self) -> int:

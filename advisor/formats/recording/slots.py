@@ -6,19 +6,23 @@ whose first thread creates two and waits: one of them takes its place, as it doe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.formats.recording.naming import ROOT, TEAM, THREAD
-from advisor.formats.recording.recorded_threads import ENDS, STARTS, THREAD_STARTS, RecordedThread, calls_of, teams_of
+from advisor.formats.recording.recorded_threads import ENDS, STARTS, calls_of, teams_of
 from advisor.trace.events import COLUMNS, Kind
 from advisor.trace.recordings.layout import STATE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
     import numpy.typing as npt
+
+    from advisor.formats.recording.recorded_threads import RecordedThread
 
     Columns = dict[str, npt.NDArray[Any]]
 
@@ -56,10 +60,10 @@ def assign_slots(threads: Sequence[RecordedThread]) -> list[RecordedThread]:
     slots: dict[int, list[_Slot]] = {}  # by rank
     chosen: dict[int, int] = {}
     born_ns = _find_births(threads)
-    for thread in sorted(threads, key=lambda one: one.span.begin_ns):
+    lives = [_life(thread) for thread in threads]
+    lives = [(min(begin, born_ns.get(id(one), begin)), end) for one, (begin, end) in zip(threads, lives, strict=True)]
+    for thread, (begin, end) in sorted(zip(threads, lives, strict=True), key=lambda pair: pair[1][0]):
         mine = slots.setdefault(thread.rank, [])
-        begin, end = _life(thread)
-        begin = min(begin, born_ns.get(id(thread), begin))
         keeps = thread.span.number == 0 or len(teams_of(thread)) > 0
         slot = None if keeps else next((each for each in mine if each.take_thread(begin, end)), None)
         if slot is None:
@@ -70,22 +74,12 @@ def assign_slots(threads: Sequence[RecordedThread]) -> list[RecordedThread]:
 
 
 def _find_births(threads: Sequence[RecordedThread]) -> dict[int, int]:
-    """Return when each thread or child was created, by the clock of its process, where each creation has its thread.
+    """Return when threads and children were created, by the clock of their process, of those that are known.
 
-    On a busy machine, the first of two threads that are meant to run side by side may end before the second one begins.
-    They are two processors all the same, and what they lose is no imbalance.
+    On a busy machine, two threads that are meant to run side by side begin in any order, and the first may end before
+    the second one begins. They are two processors all the same, and what they lose is no imbalance.
     """
-    found: dict[int, int] = {}
-    together: dict[int, list[RecordedThread]] = {}
-    for one in threads:
-        together.setdefault(id(one.process), []).append(one)
-    for mine in together.values():
-        created = np.sort(np.concatenate([one.records["start_ns"][calls_of(one, *THREAD_STARTS)] for one in mine]))
-        others = sorted((one for one in mine if not one.is_first), key=lambda one: one.span.begin_ns)
-        if len(created) == len(others) and all(
-            at <= one.span.begin_ns for at, one in zip(created.tolist(), others, strict=True)
-        ):
-            found |= {id(one): int(at) for at, one in zip(created, others, strict=True)}
+    found = {id(one): one.span.created_ns for one in threads if one.span.created_ns is not None}
     forked: dict[int, int] = {}
     for one in threads:
         forks = one.records[calls_of(one, "fork")]

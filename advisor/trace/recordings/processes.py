@@ -50,6 +50,7 @@ class ThreadSpan:
     """A thread: when it was first and last looked at, and its CPU clock then; the end is None if it was not seen.
 
     Its records and samples are in the files of the thread ``file``, None for its own, from ``first`` on of each.
+    It was asked for at ``created_ns``, None where nobody was seen to create it.
     """
 
     number: int
@@ -59,6 +60,7 @@ class ThreadSpan:
     end_cpu_ns: int | None = None
     file: int | None = None
     first: tuple[int, int] = (0, 0)
+    created_ns: int | None = None
 
 
 class Prices(NamedTuple):
@@ -290,6 +292,11 @@ def _take_thread_end(process: Process, rest: str) -> None:
     process.threads[int(number)] = replace(span, end_ns=_nanoseconds(end), end_cpu_ns=_nanoseconds(cpu))
 
 
+def _take_created(process: Process, rest: str) -> None:
+    number, created = rest.split()
+    process.threads[int(number)] = replace(process.threads[int(number)], created_ns=_nanoseconds(created))
+
+
 def _take_stored(process: Process, rest: str) -> None:
     number, file, record, sample = (int(word) for word in rest.split())
     if file not in process.threads or record < 0 or sample < 0:
@@ -348,6 +355,7 @@ _LINES: Final[dict[str, Callable[[Process, str], None]]] = {
     "object": _take_object,
     "thread": _take_thread,
     "thread-end": _take_thread_end,
+    "created": _take_created,
     "stored": _take_stored,
     "usage": _take_usage,
     "cycle": lambda process, rest: setattr(process, "cycle_s", 1e-12 * int(rest)),

@@ -42,6 +42,7 @@ OF_RUNS: Final[Mapping[Words, str]] = {
     ("messages", "neighbours"): "which of the data of a collective operation somebody needs stands in no recording",
     ("messages", "staggered"): "how messages hold each other up in the network stands in no recording",
     ("requests", "concurrent"): "what requests need of each other stands in no recording; the rule states its share",
+    ("threads", "introduced"): "how loops of one thread scale stands in no recording; the rule states its share",
     ("threads", "all cores"): "how loops of one thread scale stands in no recording; the rule states its share",
     ("threads", "kept"): "how long threads that stay wait for each other stands in no recording of threads that don't",
     ("tasks", "larger"): "what it costs to make a task and to take it up depends on how many are made, and by whom",

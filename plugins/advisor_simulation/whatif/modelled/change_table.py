@@ -79,6 +79,7 @@ OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
     ("memory", "reused"): _WEIGHTS,
     ("imports", "later"): _WEIGHTS,
     ("copies", "shallow"): _WEIGHTS,
+    ("threads", "introduced"): "models have as many threads as they name",
     ("threads", "all cores"): "models have as many threads as they name",
     ("threads", "kept"): "models have no threads that end before their program does",
     ("regions", "merged"): "costs.fork is paid by each loop: set it to 0 for one region around all of them",
