@@ -16,8 +16,8 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 from advisor.cli import user_folders
-from advisor.support.command_words import split_line
 from advisor.support.extras import install_line
+from advisor.support.launchers import split_line
 
 if TYPE_CHECKING:
     from advisor.model.records import Advice, Profile

@@ -24,7 +24,7 @@ _LARGE_B: Final = 256 << 20
 KEPT_SUFFIX: Final = ".program"
 _MOST_COPIED_B: Final = 64 << 20
 #: Readers whose regions are functions of the program and of libraries as well.
-_NAMES_LIBRARIES: Final = frozenset({"perf", "hpctoolkit"})
+_NAMES_LIBRARIES: Final = frozenset({"perf", "hpctoolkit", "gprof"})
 
 
 def attach_executable(
