@@ -11,7 +11,7 @@ from advisor import pipeline
 from advisor.history.history_queries import StoredHistory
 from advisor.history.location import HistoryLocation, working_folder
 from advisor.model.errors import UsageError
-from advisor.support.command_words import split_line
+from advisor.support.launchers import split_line
 
 if TYPE_CHECKING:
     from advisor.extension.host import PluginHost

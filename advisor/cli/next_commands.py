@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.cli import user_folders
 from advisor.model.run_points import STATED
-from advisor.support.command_words import split_line
 from advisor.support.extras import install_line
+from advisor.support.launchers import split_line
 
 if TYPE_CHECKING:
     from advisor.model.records import Advice, Profile

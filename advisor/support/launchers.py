@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Sequence
+from itertools import takewhile
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
@@ -42,6 +44,10 @@ class RankOption(NamedTuple):
         attached = words[self.place][len(self.name) :].rstrip("0123456789")
         new = [self.name, str(ranks)] if self.end - self.place == 2 else [f"{self.name}{attached}{ranks}"]
         return [*words[: self.place], *new, *words[self.end :]]
+
+
+#: A variable that is set for a command, in front of it.
+_SETTING: Final = re.compile(r"[A-Za-z_]\w*=")
 
 
 def is_launcher(word: str) -> bool:
@@ -103,3 +109,18 @@ def _find_family(word: str) -> str:
 def _can_run(word: str, before: str) -> bool:
     """Return whether a word is a program, and not the value of the option ``before`` that is named as one is."""
     return not word.startswith("-") and (os.sep in word or not before.startswith("-")) and bool(shutil.which(word))
+
+
+def split_line(line: object) -> tuple[list[str], list[str]]:
+    """Return the settings of a command line and its other words; neither for what is none, or was cut short."""
+    try:
+        words = shlex.split(line) if isinstance(line, str) else []
+    except ValueError:
+        words = []
+    return split_settings(words)
+
+
+def split_settings(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the settings in front of a command, and its words."""
+    settings = list(takewhile(_SETTING.match, words))
+    return settings, list(words[len(settings) :])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -14,7 +15,6 @@ from typing import Final
 
 from advisor.model.errors import InputError, UsageError
 from advisor.model.records import Note, Profile
-from advisor.support.command_words import split_line
 from advisor.trace.library_functions import count_by_name
 
 _ELF: Final = b"\x7fELF"
@@ -119,7 +119,12 @@ def find_program(words: Sequence[str], folder: Path) -> Path | None:
 def _named_files(profile: Profile) -> Iterator[str]:
     if profile.executable:
         yield profile.executable
-    for word in split_line(profile.parameters.get("command"))[1]:
+    command = profile.parameters.get("command")
+    try:
+        words = shlex.split(command) if isinstance(command, str) else []
+    except ValueError:
+        words = []
+    for word in words:
         if PurePath(word).name == profile.program:
             yield word
             if "/" not in word and (found := shutil.which(word)):

@@ -10,7 +10,7 @@ from advisor.extension.commands import Argument, CommandRegistry, CommandService
 from advisor.model.errors import InputError, UsageError
 from advisor.model.reports import Code, Report
 from advisor.support.atomic_write import atomic_write
-from advisor.support.command_words import split_settings
+from advisor.support.launchers import split_settings
 
 if TYPE_CHECKING:
     from argparse import Namespace

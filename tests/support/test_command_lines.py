@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.support.command_words import split_line, split_settings
+from advisor.support.launchers import split_line, split_settings
 
 
 @pytest.mark.parametrize(
