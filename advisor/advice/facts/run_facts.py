@@ -156,7 +156,7 @@ def _undivided_parts(source: FactSource) -> float | None:
 
 
 def _find_device_overlap(source: FactSource) -> float:
-    """Return the seconds of the host's own work, or of its waits for its device, the fewer; 0 if it does not time them."""
+    """Return the seconds of the host's own work, or of its waits for its device, the fewer; 0 if not timed."""
     waits = source.profile.counts.get(DEVICE_WAIT_S)
     waits_s = 0.0 if waits is None else float(waits.sum())
     return max(min(waits_s, source.profile.actual_s - waits_s), 0.0)
