@@ -8,14 +8,11 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from advisor.advice import facts, ranking, rules
 from advisor.advice.computation import describe_computation, need_computation
-from advisor.advice.cpu_time_advice import rank_by_cpu_time
 from advisor.advice.earlier_runs import EarlierRuns, is_of_same_study
-from advisor.advice.hot_spots import list_hot_spots
 from advisor.advice.ranking import Ranking, similar_program_gain
 from advisor.advice.ranking.gain_estimation import GainSources
-from advisor.advice.verdict import decide_verdict, describe_unanswered
+from advisor.advice.verdict import decide_verdict, describe_unanswered, list_hot_spots
 from advisor.analysis import bounds, gaps, loads, merging, quality
-from advisor.analysis.cpu_time import has_cpu_time_alone
 from advisor.analysis.efficiencies import add_modelled_efficiencies, compute_efficiencies
 from advisor.analysis.run_pictures import attach_pictures
 from advisor.collect import campaigns, harnesses, listed_runs, sidecar
@@ -290,6 +287,9 @@ def _rank_by_cpu_time(
     profile: Profile, grade: Grade, options: Options, host: PluginHost, known: _RunContext
 ) -> tuple[RuleMatches | None, Ranking, tuple[str, ...]]:
     """Return rules, changes of the computation with what they win at most, and problems, where CPU times are known."""
+    from advisor.advice.cpu_time_advice import rank_by_cpu_time
+    from advisor.analysis.cpu_time import has_cpu_time_alone
+
     if grade.letter == "F" or not has_cpu_time_alone(profile):
         return None, NOTHING, ()
     extra = host.collect_facts(known.events)

@@ -9,15 +9,13 @@ import numpy as np
 
 from advisor.advice.computation import KIND_WORDS
 from advisor.model.lists import join_names
-from advisor.model.records import HOT_SPOTS, RANKS_ADDED_UP, Finding
+from advisor.model.records import HOT_SPOTS, Finding
 from advisor.model.reports import Bar, Bars
 from advisor.model.units import format_share
 from advisor.trace.library_functions import count_by_name, is_unoptimized_access
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from advisor.model.records import Bound, FloatArray, Grade, Profile
+    from advisor.model.records import FloatArray, Profile
 
 _LISTED: Final = 5
 #: Regions with less than this are not worth a name.
@@ -34,16 +32,6 @@ _COUNTS: Final = {
     "device_s": "Device time", "cycles": "Cycles", "instructions": "Instructions", "samples": "Samples",
     "operations": "Operations", "flops": "Floating-point operations",
 }  # fmt: skip
-
-
-def list_hot_spots(profile: Profile, grade: Grade, levels: Sequence[Bound]) -> list[Finding]:
-    """Return where most was counted, for a run of which no more can be said: nothing tells its ranks' computation."""
-    computes = any(bound.name == "I" and bound.seconds is not None for bound in levels)
-    one_rank = not computes and any(note.name == RANKS_ADDED_UP for note in grade.notes)
-    if profile.has_run_time and grade.letter != "F" and not one_rank:
-        return []
-    found = describe_hot_spots(profile)
-    return [found] if found else []
 
 
 def describe_hot_spots(profile: Profile) -> Finding | None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from advisor.advice.ranking import Ranking
     from advisor.advice.rules import RuleMatches
     from advisor.model.recommendations import Recommendation
-    from advisor.model.records import Gap, Grade, Profile, Verdict
+    from advisor.model.records import Bound, Gap, Grade, Profile, Verdict
 
 #: A gap is large from this share of the run on: less is seldom worth a measurement of its own.
 LARGE: Final = 0.10
@@ -116,3 +116,15 @@ def _name_place(gap: Gap) -> str:
     line = f":{largest.line}" if largest.line else ""
     where = f" at {largest.file}{line}" if largest.file else ""
     return f", most of it in {largest.name}{where}"
+
+
+def list_hot_spots(profile: Profile, grade: Grade, levels: Sequence[Bound]) -> list[Finding]:
+    """Return where most was counted, for a run of which no more can be said: nothing tells its ranks' computation."""
+    computes = any(bound.name == "I" and bound.seconds is not None for bound in levels)
+    one_rank = not computes and any(note.name == RANKS_ADDED_UP for note in grade.notes)
+    if profile.has_run_time and grade.letter != "F" and not one_rank:
+        return []
+    from advisor.advice.hot_spots import describe_hot_spots
+
+    found = describe_hot_spots(profile)
+    return [found] if found else []

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.analysis.bounds import are_durations_known, explain_shared_cores, instance_durations
-from advisor.analysis.cpu_time import has_cpu_time_alone
 from advisor.analysis.device_ladder import find_device_doubts
 from advisor.analysis.loads import summarize_loads
 from advisor.analysis.measures import recording_command
@@ -58,6 +57,8 @@ def grade_profile(
         return _grade_notes([*profile.notes, *find_device_doubts(profile, profile.devices)])
     loads = loads or summarize_loads(profile)
     if not profile.has_run_time:
+        from advisor.analysis.cpu_time import has_cpu_time_alone
+
         how = recording_command(profile, "actual_s")
         if has_cpu_time_alone(profile):
             text = "the wall time of the run is not known: seconds are those of processors, without any waiting"

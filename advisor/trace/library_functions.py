@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from advisor.support.copied_objects import LOOKING_UP, REBUILDING, is_object_copy
-from advisor.support.template_names import MASK, mask_template_arguments
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray
@@ -117,7 +116,7 @@ _MANGLED_ACCESS: Final = re.compile(
     r"_ZNK?St(?:6vector|5array|3__1\d+(?:vector|array))I\w+E(?:ix[Em]+|4sizeEv|5beginEv|3endEv|4dataEv|5frontEv|4backEv)"
     r"|_ZNK?9__gnu_cxx17__normal_iteratorI\w+|_ZSt(?:7forward|4move|9addressof|11__addressof|3getI|3maxI|3minI)\w+"
 )
-_ARGUMENTS: Final = re.compile(f"<{MASK}*>")
+_ARGUMENTS: Final = re.compile("<\0*>")
 _OF_LIBRARY: Final = ("std::", "__gnu_cxx::")
 #: Calls of MPI that only put data into buffers and take them out.
 _PACKING: Final = re.compile(r"P?MPI_(?:Unp|P)ack(?:_external)?(?:_c)?")
@@ -161,6 +160,8 @@ def is_unoptimized_access(name: str) -> bool:
         return _MANGLED_ACCESS.fullmatch(name) is not None
     if not any(scope in name for scope in _OF_LIBRARY):
         return _PLACEMENT.fullmatch(name) is not None
+    from advisor.support.template_names import mask_template_arguments
+
     plain = _ARGUMENTS.sub("<>", mask_template_arguments(name)).partition("(")[0].partition("[abi:")[0]
     return _ACCESS.fullmatch(plain.rpartition(" ")[2].lstrip("*&")) is not None
 

@@ -155,12 +155,10 @@ def _undivided_parts(source: FactSource) -> float | None:
     return max(min(parts, float(ranks)) / groups, 1.0)
 
 
-def _find_device_overlap(source: FactSource) -> float | None:
-    """Return the seconds of the host's own work, or of its waits for its device, whichever are fewer."""
+def _find_device_overlap(source: FactSource) -> float:
+    """Return the seconds of the host's own work, or of its waits for its device, the fewer; 0 if not timed."""
     waits = source.profile.counts.get(DEVICE_WAIT_S)
-    if waits is None or not source.profile.has_run_time:
-        return None
-    waits_s = float(waits.sum())
+    waits_s = 0.0 if waits is None else float(waits.sum())
     return max(min(waits_s, source.profile.actual_s - waits_s), 0.0)
 
 

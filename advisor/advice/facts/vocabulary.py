@@ -56,8 +56,8 @@ _RUN: Final = (
     """),
     *parse_facts("delay.taken_s cores", _TRACE,
         "run.others_share | share | what the machine's cores did for other programs / (cores * run time)"),
-    *parse_facts("device_wait_s", _TRACE, """
-        run.device_overlap_s     | s     | the host's own work or its waits for its device, the fewer, by its own timers
+    *parse_facts("wall_s", _TRACE, """
+        run.device_overlap_s     | s     | the host's work or waits for its device, the fewer; 0 if not timed
         run.device_overlap_share | share | the same / run time
     """),
     *parse_facts("cpu_s", _TRACE,
