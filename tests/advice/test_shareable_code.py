@@ -112,7 +112,7 @@ def test_idle_cores_could_share_what_the_only_thread_computes(changed: dict[str,
 
 def test_a_program_of_one_thread_is_divided_among_idle_cores_after_what_is_less_effort() -> None:
     found = pipeline.study_run(run_alone(), pipeline.Options(), host.load_plugins()).advice.recommendations
-    item = next(item for item in found if item.action == "G-126")
+    item = next(item for item in found if item.action == "G-118")
     assert item.ceiling_s == pytest.approx(3.0 * 3 / 4)
     slow = run_alone(counts={**run_alone().counts, "code.unoptimized_s": run_alone().counts["code.all_s"]})
     found = pipeline.study_run(slow, pipeline.Options(), host.load_plugins()).advice.recommendations

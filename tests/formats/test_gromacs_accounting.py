@@ -91,7 +91,7 @@ def test_host_and_device_that_wait_for_each_other_could_work_at_the_same_time(
     output = tmp_path / "md.log"
     output.write_text(log(100.0, *rows, on="On 1 MPI rank\n\n", before="1 GPU selected for this run.\n"))
     advice = pipeline.advise([output], pipeline.Options(), load_plugins())
-    item = next(item for item in advice.recommendations if item.action == "G-121")
+    item = next(item for item in advice.recommendations if item.action == "G-120")
     assert item.ceiling_s == pytest.approx(most_s, rel=0.01)
 
 
