@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -65,6 +66,18 @@ def test_a_repair_of_code_reaches_beyond_its_kind_of_code() -> None:
     assert made.interval_s == pytest.approx((0.1 * PLACE_S, policy.REPAIR_REACH * 0.4 * PLACE_S))
     assert made.expected_s == pytest.approx(0.2 * PLACE_S)
     assert made.ceiling_s == interval_of(made)[1]
+
+
+def test_threads_that_share_work_take_none_away() -> None:
+    action = replace(FIRST.match.action, change={"threads": "introduced"})
+    made = replace(FIRST.recommendation, basis="calibration", expected_s=0.2, interval_s=(0.1, 0.4), ceiling_s=0.4)
+    draft = replace(FIRST, recommendation=made, match=replace(FIRST.match, action=action))
+    assert allow_for_repairs(draft, PROFILE, BUDGET) == draft
+
+
+def test_nothing_is_added_where_only_cpu_time_is_known() -> None:
+    untimed = replace(PROFILE, actual_s=math.nan)
+    assert interval_of(promise("calibration", 0.1, 0.2, 0.4, untimed)) == (0.1 * PLACE_S, 0.4 * PLACE_S)
 
 
 def test_it_wins_no_more_than_its_place_costs_but_for_what_runs_differ_by() -> None:

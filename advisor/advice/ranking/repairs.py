@@ -21,13 +21,16 @@ def allow_for_repairs(draft: Draft, profile: Profile, budget: GapBudget) -> Draf
     """Return the draft with the interval of a repair, where a program was recorded whose code can be changed.
 
     A repair of code takes other work at its place away as well, at most all that its place costs, which differs from
-    run to run. That of what was simulated is never quite the change that was replayed.
+    run to run; one that shares work among threads takes none away: the cores are the limit. That of what was simulated
+    is never quite the change that was replayed.
     """
     made = draft.recommendation
-    if made.interval_s is None or made.expected_s is None or _CODE not in profile.counts:
+    if made.interval_s is None or made.expected_s is None:
+        return draft
+    if _CODE not in profile.counts or not profile.has_run_time:
         return draft
     low_s, high_s = made.interval_s
-    if made.basis == "calibration":
+    if made.basis == "calibration" and "threads" not in draft.match.action.change:
         place_s = max(compute_ceiling(budget, draft.claims), made.ceiling_s)
         most_s = min((1 + policy.REPAIR_SPREAD) * place_s, profile.actual_s)
         high_s = max(high_s, min(policy.REPAIR_REACH * high_s, most_s))
