@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -73,11 +72,6 @@ def test_threads_that_share_work_take_none_away() -> None:
     made = replace(FIRST.recommendation, basis="calibration", expected_s=0.2, interval_s=(0.1, 0.4), ceiling_s=0.4)
     draft = replace(FIRST, recommendation=made, match=replace(FIRST.match, action=action))
     assert allow_for_repairs(draft, PROFILE, BUDGET) == draft
-
-
-def test_nothing_is_added_where_only_cpu_time_is_known() -> None:
-    untimed = replace(PROFILE, actual_s=math.nan)
-    assert interval_of(promise("calibration", 0.1, 0.2, 0.4, untimed)) == (0.1 * PLACE_S, 0.4 * PLACE_S)
 
 
 def test_it_wins_no_more_than_its_place_costs_but_for_what_runs_differ_by() -> None:

@@ -25,9 +25,7 @@ def allow_for_repairs(draft: Draft, profile: Profile, budget: GapBudget) -> Draf
     is never quite the change that was replayed.
     """
     made = draft.recommendation
-    if made.interval_s is None or made.expected_s is None:
-        return draft
-    if _CODE not in profile.counts or not profile.has_run_time:
+    if made.interval_s is None or made.expected_s is None or _CODE not in profile.counts:
         return draft
     low_s, high_s = made.interval_s
     if made.basis == "calibration" and "threads" not in draft.match.action.change:
