@@ -66,13 +66,13 @@ class History:
         """
         mark_stored_item(self.folder, "applied", item, program, region)
 
-    def acknowledge(
+    def mark_acknowledged(
         self, item: str, *, region: str | None = None, program: str | None = None, reason: str | None = None
     ) -> None:
         """Say that an item is known: it stays listed, but not as new; raises as ``mark_applied``."""
         mark_stored_item(self.folder, "acknowledged", item, program, region, reason=reason)
 
-    def suppress(
+    def mark_suppressed(
         self,
         item: str,
         *,

@@ -227,13 +227,13 @@ def test_what_is_said_of_an_item_is_kept_and_refused_as_by_the_commands(run: gap
     def find_item() -> Item:
         return next(item for item in history.list_items("galaxy") if item.action == "A-28")
 
-    history.acknowledge("A-28", reason="known")
+    history.mark_acknowledged("A-28", reason="known")
     assert (find_item().state, find_item().reason) == ("acknowledged", "known")
-    history.suppress("A-28", reason="never", until=date(2199, 1, 31))
+    history.mark_suppressed("A-28", reason="never", until=date(2199, 1, 31))
     assert (find_item().state, find_item().until) == ("suppressed", "2199-01-31")
     assert not [item for item in gapwatch.load(BEFORE, history=history).recommendations if item.state != "suppressed"]
     with pytest.raises(gapwatch.AdvisorError, match="Z-1"):
-        history.acknowledge("Z-1")
+        history.mark_acknowledged("Z-1")
 
 
 def test_a_run_can_be_sent_to_another_process(run: gapwatch.Run) -> None:

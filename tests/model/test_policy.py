@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import replace
 from pathlib import PurePosixPath
 from types import SimpleNamespace
@@ -21,9 +22,10 @@ from advisor.advice.rules.case_profiles import build_profile
 from advisor.advice.rules.cases import load_cases
 from advisor.agents import advice_answers
 from advisor.analysis import bounds, comparison, device_ladder, gaps, quality
+from advisor.analysis.cpu_time import has_cpu_time_alone
 from advisor.analysis.gaps import inner_waits
 from advisor.model import policy
-from advisor.model.records import BOUND_NAMES, OTHER_PROGRAMS, Bound, Phase, Share
+from advisor.model.records import BOUND_NAMES, OTHER_PROGRAMS, Bound, Phase, Processor, Profile, Region, Share
 from advisor.output.code_quality import render_code_quality
 from advisor.output.source_tree import SourcePlace, SourceTree
 from advisor.trace import serial
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from advisor.advice.ranking.drafts import Draft
-    from advisor.model.records import Advice, Profile
+    from advisor.model.records import Advice
 
 # The serial rule
 
@@ -42,6 +44,17 @@ def is_serial(work: float = 0.96, closing: float = 0.6, time: float = 0.95) -> b
     phase: Any = SimpleNamespace(duration_s=np.array([time, 1 - time]))
     waited = np.array([[0.0, 0.0], [1.0, 0.0]])
     return serial._is_serial(phase, np.array([[work, 0.5], [1 - work, 0.5]]), waited * closing, waited)
+
+
+# Runs without a run time
+
+
+def count_cpu_time(seconds: float) -> Profile:
+    """A run of one function of which nothing but CPU time is known."""
+    phase = Phase("run", "whole", np.arange(1), {"cpu_s": np.full((1, 1, 1), seconds)})
+    return Profile(
+        "program", "1", "gprof", math.nan, (Processor(0),), (Region("main"),), (phase,), status={"cpu_s": "measured"}
+    )
 
 
 # Significance
@@ -289,6 +302,7 @@ BOUNDARIES: dict[str, tuple[Callable[[float], object], float, float]] = {
     "DISTURBED_RUN": (is_left_out, 8.0, 8.1),
     "UNDECIDED_CHANGE": (is_undecided, 3.0, 3.01),
     "SHORTEST_RUN_S": (lambda x: not has_doubt("too short", sound(actual_s=x)), 0.0999, 0.1),
+    "SHORTEST_CPU_TIME_S": (lambda x: has_cpu_time_alone(count_cpu_time(x)), 0.1999, 0.2),
     "SHORTEST_DEVICE_RUN_S": (is_long_enough, 0.00999, 0.01),
     "RANKS_UNLIKE": (lambda x: has_doubt("ranks unlike", with_ranks_apart(x, "measured")), 20.0, 20.1),
     "RANKS_UNLIKE_SAMPLED": (lambda x: has_doubt("ranks unlike", with_ranks_apart(x, "estimated")), 199.0, 201.0),
