@@ -73,7 +73,7 @@ KIND_WORDS: Final = {
 #: Kinds that need no look into compiled code: without others nothing is known of that.
 _BY_NAME: Final = frozenset(f"code.{kind}_share" for kind in (*COUNTED_IF_ANY, *COUNTED_KINDS.values()))
 #: What the issue slots of a processor are used for, or lost to, by top-down counters.
-_SLOTKIND_WORDS: Final = {
+_SLOT_WORDS: Final = {
     "topdown.memory_s": "wait for data",
     "topdown.core_s": "wait for execution units",
     "topdown.frontend_s": "wait for instructions",
@@ -172,7 +172,7 @@ def _describe_slots(profile: Profile) -> str | None:
     if everything is None or everything.sum() <= 0:
         return None
     total = float(everything.sum())
-    found = [(float(profile.counts[name].sum()) / total, words) for name, words in _SLOTKIND_WORDS.items()
+    found = [(float(profile.counts[name].sum()) / total, words) for name, words in _SLOT_WORDS.items()
              if name in profile.counts]  # fmt: skip
     listed = [f"{format_share(share)} {words}" for share, words in sorted(found, reverse=True) if share >= _MENTIONED]
     largest = int(everything.sum(axis=1).argmax())

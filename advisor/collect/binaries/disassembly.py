@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Final
@@ -110,3 +110,19 @@ def _read_number(text: str) -> int | None:
         return int(text, 16)
     except ValueError:
         return None
+
+
+def split_pieces(code: Sequence[Instruction]) -> Iterator[list[Instruction]]:
+    """Yield the pieces of code between labels, jumps and returns."""
+    labels = {one.target for one in code if one.jumps}
+    piece: list[Instruction] = []
+    for one in code:
+        if piece and one.address in labels:
+            yield piece
+            piece = []
+        piece.append(one)
+        if one.jumps or one.mnemonic == "ret":
+            yield piece
+            piece = []
+    if piece:
+        yield piece

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.binaries.float_arithmetic import is_arithmetic
+from advisor.collect.binaries.sampled_addresses import count_samples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,20 +30,17 @@ _COMPARES: Final = ("comis", "ucomis", "vcomis", "vucomis")
 
 def is_filter(body: Sequence[Instruction], trips: int | None, sampled: Mapping[int, int]) -> bool:
     """Return whether a loop tests many numbers, and hardly ever goes on to what lies behind the test."""
-    seen = sum(sampled.get(one.address, 0) for one in body)
+    seen = count_samples(body, sampled)
     if trips is None or trips < _LONG or seen < _FEWEST:
         return False
     for at, one in enumerate(body):
         if not one.jumps or one.mnemonic == "jmp" or not at or not body[at - 1].mnemonic.startswith(_COMPARES):
             continue
-        behind = [each for each in body[at + 1 :] if one.target is not None and each.address < one.target]
-        inside = one.target is not None and one.address < one.target <= body[-1].address
+        if one.target is None or not one.address < one.target <= body[-1].address:
+            continue
+        behind = [each for each in body[at + 1 :] if each.address < one.target]
         works = len(behind) >= _SPARED and any(map(is_arithmetic, behind))
         tests = sum(map(is_arithmetic, body[:at])) >= _TESTED
-        if inside and works and tests and _count(behind, sampled) <= _PASSES * seen:
+        if works and tests and count_samples(behind, sampled) <= _PASSES * seen:
             return True
     return False
-
-
-def _count(piece: Sequence[Instruction], sampled: Mapping[int, int]) -> int:
-    return sum(sampled.get(one.address, 0) for one in piece)

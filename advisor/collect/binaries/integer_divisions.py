@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from advisor.collect.binaries.disassembly import split_pieces
+from advisor.collect.binaries.sampled_addresses import count_samples
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from advisor.collect.binaries.disassembly import Instruction
 
@@ -20,28 +23,11 @@ _RUNS: Final = 0.25
 
 def count_divisions(body: Sequence[Instruction], sampled: Mapping[int, int]) -> int:
     """Return the divisions in pieces of a loop that run in most of its iterations, by its samples."""
-    seen = sum(sampled.get(one.address, 0) for one in body)
+    seen = count_samples(body, sampled)
     if not seen:
         return 0
     count = 0
-    for piece in _split(body):
-        mine = sum(sampled.get(one.address, 0) for one in piece)
-        if mine * len(body) >= _RUNS * seen * len(piece):
+    for piece in split_pieces(body):
+        if count_samples(piece, sampled) * len(body) >= _RUNS * seen * len(piece):
             count += sum(one.mnemonic in DIVIDES for one in piece)
     return count
-
-
-def _split(body: Sequence[Instruction]) -> Iterator[list[Instruction]]:
-    """Yield the pieces of code between jumps and their targets."""
-    targets = {one.target for one in body if one.jumps}
-    piece: list[Instruction] = []
-    for one in body:
-        if one.address in targets and piece:
-            yield piece
-            piece = []
-        piece.append(one)
-        if one.jumps:
-            yield piece
-            piece = []
-    if piece:
-        yield piece

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from advisor.collect.binaries.disassembly import split_pieces
 from advisor.collect.binaries.registers import has_frame_pointer, whole_register
 
 if TYPE_CHECKING:
@@ -31,25 +32,10 @@ def share_of_live_in_pieces(code: Sequence[Instruction]) -> float:
     ``code`` is one function; its first piece, which reads parameters, does not count. Code in one piece is told by the
     frame pointer, which only compilers that optimize do without: 0 with one, 1 without.
     """
-    pieces = list(_split_pieces(code))[1:]
+    pieces = list(split_pieces(code))[1:]
     if not pieces:
         return 0.0 if has_frame_pointer(code) else 1.0
     return sum(map(_reads_first, pieces)) / len(pieces)
-
-
-def _split_pieces(code: Sequence[Instruction]) -> Iterator[list[Instruction]]:
-    labels = {one.target for one in code if one.jumps}
-    piece: list[Instruction] = []
-    for one in code:
-        if piece and one.address in labels:
-            yield piece
-            piece = []
-        piece.append(one)
-        if one.jumps or one.mnemonic == "ret":
-            yield piece
-            piece = []
-    if piece:
-        yield piece
 
 
 def _reads_first(piece: Sequence[Instruction]) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.binaries.registers import find_steps, find_writes, whole_register
+from advisor.collect.binaries.sampled_addresses import count_samples
 
 if TYPE_CHECKING:
     from advisor.collect.binaries.disassembly import Instruction
@@ -63,7 +64,7 @@ def _holds_up(
     if len(pair) < 2 or not sampled.get(pair[0]):
         return False
     body = _find_body(code, spans, pair[0])
-    average = sum(sampled.get(one.address, 0) for one in body) / len(body)
+    average = count_samples(body, sampled) / len(body)
     first, second = (sampled.get(address, 0) for address in pair)
     return first + second >= 2 * _STANDS_OUT * average and first >= max(average, 1) and second >= _SECOND * first
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from advisor.collect.binaries.dwarf_units import BYTE_SIZE, CLASS, DAMAGE, NAME, NAMESPACE, STRUCTURE, read_units
+from advisor.collect.binaries.addresses import group_by_unit
+from advisor.collect.binaries.dwarf_units import BYTE_SIZE, CLASS, DAMAGE, NAME, NAMESPACE, STRUCTURE
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -29,10 +30,8 @@ def read_object_sizes(image: ElfImage, addresses: Collection[int]) -> frozenset[
     """
     left, found = _MOST_ENTRIES, set[int]()
     try:
-        for unit in read_units(image.sections) if image.has_debug_info and image.little_endian else ():
-            spans = unit.code_ranges(unit.root.values)
-            if left > 0 and any(begin <= address < end for begin, end in spans for address in addresses):
-                left -= _note_sizes(unit, left, found)
+        for unit, _ in group_by_unit(image.units, sorted(set(addresses))):
+            left -= _note_sizes(unit, left, found)
     except DAMAGE:
         return frozenset()
     return frozenset(found)

@@ -32,6 +32,11 @@ _ALIKE: Final = 0.8
 COLUMNS: Final = {name: at for at, name in enumerate(REGISTER_NAMES)} | {"r16": REGISTER_NAMES.index("rbp")}
 
 
+def count_samples(code: Sequence[Instruction], sampled: Mapping[int, int]) -> int:
+    """Return the samples in a piece of code, by those at each address."""
+    return sum(sampled.get(one.address, 0) for one in code)
+
+
 def find_addresses(one: Instruction, registers: Registers) -> npt.NDArray[np.uint64] | None:
     """Return the addresses (n,) that an instruction accesses, by registers at samples (n, 16); None for others."""
     access = read_access(one)

@@ -50,9 +50,8 @@ def is_bisection(body: Sequence[Instruction]) -> bool:
     """Return whether a loop halves a range of places until it is short, by what it loads in the middle."""
     if len(body) > _LONGEST + 4:
         return False
-    halves = any(one.mnemonic in ("sar", "shr") and one.operands[-1] in ("1", "0x1") for one in body) or any(
-        one.mnemonic in ("sar", "shr") and len(one.operands) == 1 for one in body
-    )
+    shifts = (one.operands for one in body if one.mnemonic in ("sar", "shr"))
+    halves = any(len(operands) == 1 or operands[-1] in ("1", "0x1") for operands in shifts)
     asks = [one for one in body if _COMPARES.fullmatch(one.mnemonic)]
     looks = [one for one in body if (access := read_access(one)) is not None and access.terms]
     stores = any(one.operands and "[" in one.operands[0] and one.mnemonic.startswith(("mov", "vmov")) for one in body)

@@ -171,13 +171,13 @@ def _votes(
         q = columns.get((thread.rank, thread.processor))
         if q is None or not len(thread.samples):
             continue
+        counted = np.ones(len(thread.samples), np.bool_) if chosen is None else chosen(thread, recording.places)
+        if not counted.any():
+            continue
         time_ns = thread.samples["time_ns"].astype(np.int64) + thread.offset_ns
         phase = _phases_at(profile, (time_ns - base) / 1e9)
         row = _rows_at(profile, thread, table, numbers, computed[:, q])
         functions = _functions(thread.process, thread.samples, recording.places)
-        counted = np.ones(len(time_ns), dtype=np.bool_) if chosen is None else chosen(thread, recording.places)
-        if not counted.any():
-            continue
         weight = (counted * (1 + thread.samples["missed"])).tolist()
         for p, r, (function, line), count in zip(phase.tolist(), row.tolist(), functions, weight, strict=True):
             if p >= 0 and r >= 0 and count:

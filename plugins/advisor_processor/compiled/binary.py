@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import Final
 
-from advisor.collect.binaries.dwarf_units import DAMAGE, read_units
+from advisor.collect.binaries.dwarf_units import DAMAGE
 from advisor.collect.binaries.elf_files import ElfImage, read_elf
 from advisor.collect.binaries.line_tables import LineTable, read_line_table
 from advisor.model.errors import InputError, UsageError
@@ -45,7 +45,7 @@ def read_binary(path: Path) -> Binary:
     if image.machine not in MACHINES:
         raise InputError(path, f"holds code for {image.machine}; only x86-64 is analysed")
     try:
-        rows = sorted(row for unit in read_units(image.sections) for row in _iterate_lines(read_line_table(unit)))
+        rows = sorted(row for unit in image.units for row in _iterate_lines(read_line_table(unit)))
     except DAMAGE:
         rows = []
     return Binary(image, tuple(row[0] for row in rows), tuple(row[1] for row in rows))
