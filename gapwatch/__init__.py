@@ -18,6 +18,7 @@ from importlib import import_module
 TYPE_CHECKING = False  # type checkers take it for true; the module typing would double the time of the import
 if TYPE_CHECKING:
     from advisor.model.errors import AdvisorError
+    from gapwatch.experiments import bisect, tune
     from gapwatch.histories import History, open_history
     from gapwatch.recordings import record
     from gapwatch.reports import report
@@ -27,6 +28,7 @@ __all__ = [
     "AdvisorError",
     "History",
     "Run",
+    "bisect",
     "compare",
     "load",
     "load_runs",
@@ -34,6 +36,7 @@ __all__ = [
     "open_history",
     "record",
     "report",
+    "tune",
 ]
 
 #: The module of each name of the API.
@@ -41,12 +44,14 @@ _MODULES = {
     "AdvisorError": "advisor.model.errors",
     "History": "gapwatch.histories",
     "Run": "gapwatch.runs",
+    "bisect": "gapwatch.experiments",
     "compare": "gapwatch.runs",
     "load": "gapwatch.runs",
     "load_runs": "gapwatch.runs",
     "open_history": "gapwatch.histories",
     "record": "gapwatch.recordings",
     "report": "gapwatch.reports",
+    "tune": "gapwatch.experiments",
 }
 #: New objects after which garbage is looked for: by default so few that loading the program looks dozens of times, and
 #: finds nothing, since what is loaded stays.

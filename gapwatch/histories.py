@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from advisor.history.history_queries import StoredHistory
     from advisor.history.location import HistoryLocation
     from advisor.model.records import Advice
-    from gapwatch.runs import PathLike, Run
+    from gapwatch.arguments import PathLike
+    from gapwatch.runs import Run
 
 
 class History:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +11,8 @@ from advisor.collect.binaries.executables import find_program
 from advisor.collect.launch import INTERVAL_S, record_program
 from advisor.collect.recorder.session import DEFAULT_LIMIT_B, Session, finish_session, prepare_session
 from advisor.model.errors import AdvisorError, UsageError
-from gapwatch.runs import PathLike, Run, load
+from gapwatch.arguments import PathLike, split_command
+from gapwatch.runs import Run, load
 
 if TYPE_CHECKING:
     from advisor.collect.records import Recording
@@ -36,7 +35,7 @@ def record(
     recorded, it is sampled from outside. Raises ``AdvisorError`` for a program that cannot be started, or that ends
     with another status than 0.
     """
-    words = _split_command(command)
+    words = split_command(command)
     if limit_B <= 0 or interval_s <= 0:
         raise UsageError("limit_B and interval_s are above 0")
     target = Path(tempfile.mkdtemp(prefix="gapwatch-")) / "recording" if folder is None else Path(folder)
@@ -50,22 +49,6 @@ def record(
     if session is not None and finish_session(session) is None:
         return load(session.folder, binary=binary, history=history)
     return load(_write_samples(recording, target), binary=binary, history=history)
-
-
-def _split_command(command: PathLike | Sequence[PathLike]) -> list[str]:
-    """Return the words of a command; raises ``UsageError`` for none, and for a quotation that does not end."""
-    try:
-        if isinstance(command, str):
-            words = shlex.split(command)
-        elif isinstance(command, os.PathLike):
-            words = [os.path.join(os.curdir, command)]
-        else:
-            words = [os.fspath(word) for word in command]
-    except ValueError as error:
-        raise UsageError(f"{command!r}: {error}") from error
-    if not words:
-        raise UsageError("no program given")
-    return words
 
 
 def _refuse_unwritable(folder: Path) -> None:

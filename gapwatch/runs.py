@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from advisor import pipeline
 from advisor.cli import option_types, user_folders
 from advisor.cli.next_commands import fill_commands
 from advisor.model.errors import UsageError
+from gapwatch.arguments import PathLike, check_option
 
 if TYPE_CHECKING:
     import hatchet
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from gapwatch.histories import History
     from gapwatch.tables import Backend, Columns, TableName
 
-PathLike = str | os.PathLike[str]
 Order = Literal["seconds", "steps"]
-T = TypeVar("T")
 
 
 class Run:
@@ -324,7 +322,7 @@ def _build_options(
         rules=(*user_folders.rule_files(), *map(Path, own_rules)),
         order=_check_order(order),
         cores=_check_cores(cores),
-        target=None if target is None else _check_option("target", option_types.parse_target, target),
+        target=None if target is None else check_option("target", option_types.parse_target, target),
         binary=None if binary is None else Path(binary),
         run=run,
     )
@@ -337,14 +335,7 @@ def _check_order(order: Order) -> Order:
 
 
 def _check_cores(cores: int | None) -> int | None:
-    return None if cores is None else _check_option("cores", option_types.parse_cores, str(cores))
-
-
-def _check_option(name: str, parse: Callable[[str], T], text: str) -> T:
-    try:
-        return parse(text)
-    except argparse.ArgumentTypeError as error:
-        raise UsageError(f"{name}: {error}") from error
+    return None if cores is None else check_option("cores", option_types.parse_cores, str(cores))
 
 
 def _update_states(study: pipeline.Study, past: StoredHistory | None) -> pipeline.Study:

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import argparse
 import math
-import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.cli import option_types, output, report_output, user_folders
-from advisor.model.errors import AdvisorError, UsageError
+from advisor.model.errors import UsageError
 
 if TYPE_CHECKING:
-    from advisor.experiments.change_point import FoundChange
-    from advisor.experiments.commits import CommitRunner
-    from advisor.model.records import Advice
+    from advisor.analysis.comparison import Comparison
+    from advisor.experiments.commit_search import FoundCommit
     from advisor.model.reports import Report, Table, Text
 
 NAME = "bisect"
 
-_RUNS = 200
-_LONGEST_S = 3600.0
-#: Runs of the commit and of its parent that are recorded at the end, to tell which gaps moved.
-_RECORDED = 3
+RUNS = 200
+LONGEST_S = 3600.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,14 +35,14 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--build", metavar="CMD", help="Command that builds a commit, such as 'make -j'; run without a shell"
     )
     parser.add_argument(
-        "--gap", metavar="NAME", type=_parse_gap, help="Gap to follow, such as L (default: the run time)"
+        "--gap", metavar="NAME", type=parse_gap, help="Gap to follow, such as L (default: the run time)"
     )
-    parser.add_argument("--runs", metavar="N", type=_parse_runs, default=_RUNS, help=f"Maximum runs (default: {_RUNS})")
+    parser.add_argument("--runs", metavar="N", type=parse_runs, default=RUNS, help=f"Maximum runs (default: {RUNS})")
     parser.add_argument(
         "--limit",
         metavar="TIME",
         type=option_types.parse_budget,
-        default=_LONGEST_S,
+        default=LONGEST_S,
         help="Time limit per run (default: 1 h)",
     )
     output.add_output_arguments(parser, report_output.FORMS)
@@ -66,13 +61,15 @@ def _split_command(args: argparse.Namespace) -> list[str]:
     return words[end + 1 :] if "--" in words else words
 
 
-def _parse_runs(text: str) -> int:
+def parse_runs(text: str) -> int:
+    """Return the most runs that may be made; fewer than eight tell no change from noise."""
     if not text.isascii() or not text.isdigit() or not 8 <= int(text) <= 100_000:
         raise argparse.ArgumentTypeError(f"expected a number of runs, at least 8, found {text!r}")
     return int(text)
 
 
-def _parse_gap(text: str) -> str:
+def parse_gap(text: str) -> str:
+    """Return the name of a gap, or of several that are merged (``L+S``)."""
     from advisor.model.records import GAP_NAMES
 
     if unknown := [name for name in text.split("+") if name not in GAP_NAMES]:
@@ -82,82 +79,48 @@ def _parse_gap(text: str) -> str:
 
 def run_command(args: argparse.Namespace) -> int:
     """Search and show the commit; returns the exit code."""
-    from advisor.experiments.change_point import find_change
-    from advisor.experiments.commits import CommitRunner, list_commits
+    from advisor.experiments.commit_search import SearchRequest, search_commits
 
     words = _split_command(args)
     if not words or not words[0]:
         raise UsageError("no program given; usage: gapwatch bisect OLD..NEW -- CMD (see gapwatch bisect --help)")
-    repository = Path.cwd()
-    commits = list_commits(repository, args.span)
-    session = Path(tempfile.mkdtemp(prefix="gapwatch-bisect-")) / "session"
-    runner = CommitRunner(
-        repository,
-        commits,
-        words,
-        session,
-        args.build,
-        args.gap,
-        args.limit,
-        user_folders.advise_path,
-        output.write_messages,
-    )
-    try:
-        found = find_change(runner.measure_commit, len(commits) - 1, args.runs)
-        failed = [number for number in (0, len(commits) - 1) if number in runner.failures]
-        if failed:
-            ends = "; ".join(f"{commits[number][:10]}: {runner.failures[number]}" for number in failed)
-            raise AdvisorError(f"nothing to search between: {ends}")
-        return report_output.show_report(_build_report(found, commits, repository, runner, args.gap), args)
-    finally:
-        runner.close()
-        session.parent.rmdir()
+    request = SearchRequest(
+        repository=Path.cwd(), span=args.span, words=tuple(words), runs=args.runs, limit_s=args.limit,
+        build=args.build, gap=args.gap,
+    )  # fmt: skip
+    found = search_commits(request, user_folders.advise_path, output.write_messages)
+    return report_output.show_report(build_report(found, args.gap), args)
 
 
-def _build_report(
-    found: FoundChange, commits: Sequence[str], repository: Path, runner: CommitRunner, gap: str | None
-) -> Report:
-    from advisor.experiments.commits import run_git
+def build_report(found: FoundCommit, gap: str | None) -> Report:
+    """Return the commits that hold the change of the run time or the ``gap``, its size, and the gaps that moved."""
     from advisor.model.reports import Column, Report, Table, Text
     from advisor.output import numbers
 
-    if found.version is None:
-        return Report("", (Text(f"No commit was found: {found.reason} ({found.runs} runs)."),))
-    lines = [
-        run_git(repository, "show", "--no-patch", "--format=%h%x00%an%x00%s", commits[one]) for one in found.candidates
-    ]
-    rows = tuple(tuple(line.strip().split("\0")) for line in lines)
-    listed = Table("Commits", tuple(map(Column, ("commit", "author", "subject"))), rows)
-    parts: list[Text | Table] = [listed]
-    chance = numbers.format_percentage(found.probability)
-    if found.reason is None and found.change is not None:
-        middle, width = found.change.difference, found.change.half_width(1)
+    change = found.change
+    if change.version is None:
+        return Report("", (Text(f"No commit was found: {change.reason} ({change.runs} runs)."),))
+    rows = tuple((one.name, one.author, one.subject) for one in found.candidates)
+    parts: list[Text | Table] = [Table("Commits", tuple(map(Column, ("commit", "author", "subject"))), rows)]
+    chance = numbers.format_percentage(change.probability)
+    if found.is_certain and change.change is not None:
+        middle, width = change.change.difference, change.change.half_width(1)
         if gap is None:
             low, high, ratio = (math.exp(value) - 1 for value in (middle - width, middle + width, middle))
             moved = f"The run time changed by {ratio:+.1%} ({low:+.1%} to {high:+.1%})"
         else:
             ends = numbers.format_interval((middle - width, middle + width))
             moved = f"{gap} changed by {numbers.format_duration(middle)} ({ends})"
-        parts.append(Text(f"{moved} with {rows[0][0]}; probability {chance}, {found.runs} runs."))
-        parts += _compare_gaps(found.version, runner)
+        parts.append(Text(f"{moved} with {rows[0][0]}; probability {chance}, {change.runs} runs."))
+        parts.append(_build_gap_table(found.gaps) if found.gaps else Text(f"The gaps are not known: {found.problem}"))
     else:
-        parts.append(Text(f"Not certain: {found.reason}. The commits above hold 99 % of the probability."))
+        parts.append(Text(f"Not certain: {change.reason}. The commits above hold 99 % of the probability."))
     return Report("", tuple(parts))
 
 
-def _compare_gaps(version: int, runner: CommitRunner) -> list[Text | Table]:
-    """Return which gaps moved with a commit, from recorded runs of it and of its parent, in turns."""
-    from advisor.analysis.comparison import compare_builds
-    from advisor.model.reports import Column, Table, Text
+def _build_gap_table(found: Comparison) -> Table:
+    from advisor.model.reports import Column, Table
 
-    groups: tuple[list[Advice], list[Advice]] = ([], [])
-    try:
-        for _ in range(_RECORDED):
-            for side, number in zip(groups, (version - 1, version), strict=True):
-                side.append(runner.record_commit(number))
-    except AdvisorError as error:
-        return [Text(f"The gaps are not known: {error}")]
-    found = compare_builds(*groups)
     words = {None: "unknown", True: "yes", False: "no"}
     rows = tuple(
         (one.name, one.before_s, one.after_s, one.delta_s, one.noise_s,
@@ -166,4 +129,4 @@ def _compare_gaps(version: int, runner: CommitRunner) -> list[Text | Table]:
     )  # fmt: skip
     units = ("before", "after", "change", "noise")
     columns = (Column("gap"), *(Column(name, "s") for name in units), Column("more than noise"))
-    return [Table("Gaps of its parent and of the commit", columns, rows)]
+    return Table("Gaps of its parent and of the commit", columns, rows)

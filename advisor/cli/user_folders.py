@@ -103,8 +103,11 @@ def load_host() -> PluginHost:
     return host.load_plugins(plugin_folders(), supervision.plugins_left_out(), asking=supervision.announce_plugin)
 
 
-def advise_path(path: Path) -> Advice:
-    """Return the advice on the run at a path, by the rules and plugins of the user as well."""
+def advise_path(path: Path, binary: Path | None = None) -> Advice:
+    """Return the advice on the run at a path, by the rules and plugins of the user as well.
+
+    ``binary`` is the program's file, for a recording that does not name it.
+    """
     from advisor import pipeline
 
-    return pipeline.advise([path], pipeline.Options(rules=rule_files()), load_host())
+    return pipeline.advise([path], pipeline.Options(rules=rule_files(), binary=binary), load_host())

@@ -20,6 +20,12 @@ from compiled_programs import compile_program
 
 import gapwatch
 from advisor.analysis.comparison import Change, Comparison
+from advisor.experiments.change_point import FoundChange
+from advisor.experiments.commit_search import Commit, FoundCommit
+from advisor.experiments.paired_test import Effect
+from advisor.experiments.settings import Setting
+from advisor.experiments.tuning import TriedSetting, TuningResult
+from advisor.experiments.tuning_session import TunedCommand
 from advisor.history.items import Item
 from advisor.history.runs import RunEntry
 from advisor.model.recommendations import Recommendation, Total
@@ -62,10 +68,13 @@ def test_every_name_of_the_api_is_on_the_page_and_can_be_imported() -> None:
 
 @pytest.mark.parametrize(
     "record",
-    [Bound, Gap, Share, Efficiency, Grade, Finding, Recommendation, Total, Comparison, Change, RunEntry, Item],
+    [
+        *(Bound, Gap, Share, Efficiency, Grade, Finding, Recommendation, Total, Comparison, Change, RunEntry, Item),
+        *(TunedCommand, TuningResult, TriedSetting, Effect, Setting, FoundCommit, FoundChange, Commit),
+    ],
 )
 def test_every_field_of_a_record_is_on_the_page(record: type) -> None:
-    rows = PAGE.read_text(encoding="utf-8").partition("## Records")[2].partition("## Tables")[0].splitlines()
+    rows = PAGE.read_text(encoding="utf-8").partition("## Records")[2].splitlines()
     start = next(number for number, row in enumerate(rows) if row.startswith(f"| `{record.__name__}`"))
     following = takewhile(lambda row: row.startswith("| …"), rows[start + 1 :])
     row = " ".join((rows[start], *following))

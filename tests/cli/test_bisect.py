@@ -12,19 +12,21 @@ from typing import TYPE_CHECKING, cast
 import pytest
 from command_line import ROOT
 
+import gapwatch
 from advisor import cli
-from advisor.cli.bisect import _compare_gaps
-from advisor.experiments.change_point import choose_version, compute_posterior, find_change
+from advisor.cli.bisect import build_report
+from advisor.experiments.change_point import FoundChange, choose_version, compute_posterior, find_change
+from advisor.experiments.commit_search import Commit, FoundCommit, compare_with_parent
 from advisor.experiments.commits import list_commits
-from advisor.experiments.paired_test import Point
-from advisor.model.errors import UsageError
+from advisor.experiments.paired_test import Contrast, Point
+from advisor.model.errors import AdvisorError, UsageError
 from advisor.model.reports import Table
-from gapwatch import load
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from advisor.analysis.comparison import Comparison
     from advisor.experiments.commits import CommitRunner
     from advisor.model.records import Advice
 
@@ -137,10 +139,14 @@ def run(*command: str) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
+def refuse_recording(*_: object) -> Comparison:
+    raise AdvisorError("not in this test")
+
+
 def test_the_commit_is_found_in_a_repository(
     repository: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("advisor.cli.bisect._compare_gaps", lambda *_: [])
+    monkeypatch.setattr("advisor.experiments.commit_search.compare_with_parent", refuse_recording)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     command = ["python3", "app.py"] if shutil.which("python3") else ["python", "app.py"]
     options = ["v0..v8", "--build", "sh build.sh", "--runs", "80", "--format", "json"]
@@ -150,6 +156,23 @@ def test_the_commit_is_found_in_a_repository(
     left = subprocess.run(["git", "worktree", "list"], check=True, capture_output=True, text=True).stdout
     assert len(left.splitlines()) == 1
     assert not list(tmp_path.glob("gapwatch-bisect-*"))
+
+
+def test_the_api_searches_as_the_command_does(repository: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("advisor.experiments.commit_search.compare_with_parent", refuse_recording)
+    told: list[str] = []
+    found = gapwatch.bisect("v4..v7", ["python3", "app.py"], build="sh build.sh", runs=60, progress=told.append)
+    assert "change 6" in [one.subject for one in found.candidates]
+    assert found.gaps is None
+    assert found.is_certain == (found.problem == "not in this test"), "on a busy machine several commits remain"
+    assert len(told) >= found.change.runs
+    for wrong, words in (
+        ({"runs": 2}, "runs: expected"),
+        ({"gap": "ZZ"}, "gap: no gap 'ZZ'"),
+        ({"limit_s": 0}, "limit_s"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            gapwatch.bisect("v4..v7", "true", **wrong)  # type: ignore[arg-type]
 
 
 def test_spans_that_are_none_are_refused(repository: Path) -> None:
@@ -181,7 +204,7 @@ def test_wrong_usage_says_what_to_do(repository: Path, capsys: pytest.CaptureFix
 @pytest.mark.parametrize("runs", [2, 3])
 def test_gaps_that_few_runs_leave_open_are_not_called_unmoved(runs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = {
-        version: [load(RECORDED / f"v{version + 1}-{number}").advise() for number in range(1, runs + 1)]
+        version: [gapwatch.load(RECORDED / f"v{version + 1}-{number}").advise() for number in range(1, runs + 1)]
         for version in (0, 1)
     }
 
@@ -189,8 +212,10 @@ def test_gaps_that_few_runs_leave_open_are_not_called_unmoved(runs: int, monkeyp
         def record_commit(self, number: int) -> Advice:
             return recorded[number].pop()
 
-    monkeypatch.setattr("advisor.cli.bisect._RECORDED", runs)
-    [table] = _compare_gaps(1, cast("CommitRunner", Recorded()))
+    monkeypatch.setattr("advisor.experiments.commit_search._RECORDED", runs)
+    gaps = compare_with_parent(1, cast("CommitRunner", Recorded()))
+    change = FoundChange(1, 1.0, Contrast(0.5, 0.01, 9.0, 10), (1,), 20, None)
+    table = build_report(FoundCommit(change, (Commit("abc", "A", "slow"),), gaps), None).parts[-1]
     assert isinstance(table, Table)
     rows = {row[0]: row[-1] for row in table.rows}
     assert rows["L"] == ("yes" if runs == 3 else "too few runs tell")

@@ -201,7 +201,7 @@ def test_what_noise_hides_is_not_called_nothing_to_win(
     assert [one.verdict for one in result.tried] == ["within noise", "no gain in the first run"]
     assert not tune(SimulatedProgram(1, {})).hides_gains
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("advisor.experiments.tuning.tune_command", lambda *_: result)
+    monkeypatch.setattr("advisor.experiments.tuning_session.tune_command", lambda *_: result)
     assert cli.main(["tune", "--session", str(tmp_path / "s"), "--", "true"]) == 0
     assert "Not decided after 4 runs: the first two runs of the start differ by 50 %" in capsys.readouterr().out
 

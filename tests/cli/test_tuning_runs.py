@@ -14,6 +14,7 @@ import pytest
 from command_line import ROOT, environment
 from patience import PATIENCE_S, wait_until
 
+import gapwatch
 from advisor import cli
 from advisor.experiments.build_trees import _cmake_commands, build_tree, describe_reconfiguration, write_makefile_patch
 from advisor.experiments.settings import (
@@ -21,7 +22,7 @@ from advisor.experiments.settings import (
 )
 from advisor.experiments.trials import Check, TrialRunner, find_different_lines, find_last_words, identify_work
 from advisor.experiments.tuning import REFERENCE, START
-from advisor.model.errors import AdvisorError
+from advisor.model.errors import AdvisorError, UsageError
 
 PROGRAM = """
 #include <stdio.h>
@@ -103,6 +104,26 @@ def test_a_program_is_tuned_in_trees_apart(project: Path, tmp_path: Path, capsys
     tuned(capsys, *options)
     again = (session / "runs.jsonl").read_text(encoding="utf-8").splitlines()
     assert again[: len(made)] == made, "what was run is not run again"
+
+
+def test_the_api_tunes_as_the_command_does(project: Path, tmp_path: Path) -> None:
+    told: list[str] = []
+    history = gapwatch.open_history(tmp_path / "state")
+    build = "make CFLAGS='{flags} -DWRONG=0'"
+    tuned = gapwatch.tune(Path("app"), build=build, check_file="-", runs=9, history=history, progress=told.append)
+    assert tuned.session.parent == tmp_path / "state" / "tune"
+    assert "-O2" in [one.setting.name for one in tuned.result.tried]
+    assert tuned.result.start_s is not None
+    assert len([line for line in told if line.startswith(("1/", "2/"))]) == 2
+    assert not [words for words in tuned.limits if "not checked" in words]
+    for wrong, words in (
+        ({"runs": 3}, "runs: expected a number of runs, at least 4"),
+        ({"tolerance": 2.0}, "tolerance: expected"),
+        ({"budget_s": 0.0}, "budget_s: expected"),
+        ({"build": "make"}, "says nowhere where the flags go"),
+    ):
+        with pytest.raises(UsageError, match=words):
+            gapwatch.tune(Path("app"), history=history, **wrong)  # type: ignore[arg-type]
 
 
 def test_what_was_built_is_not_built_again(project: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,6 +26,7 @@ VAGUE = frozenset(VAGUE_WORDS.split())
 ONE_WORD = {
     "advise": "the flow itself, and the service of that name in the contract of plugins",
     "append": "as of a list",
+    "bisect": "of the Python API, as the command",
     "close": "as of a file",
     "compose": "called by Textual",
     "compare": "of the Python API, on two runs or builds",
@@ -56,6 +57,7 @@ ONE_WORD = {
     "start": "called by the XML parser",
     "stop": "of the daemon",
     "transaction": "a context manager is named by what it holds",
+    "tune": "of the Python API, as the command",
     "trigamma": "the function's name in mathematics",
 }
 PRIVATE_SHARE = 0.3
