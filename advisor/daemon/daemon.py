@@ -7,6 +7,7 @@ files still wait, and the next process goes on with them.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from math import inf
@@ -43,6 +44,8 @@ _AGAIN: Final = 5
 #: Files handed to the readers at a time, and how many such parts at once; the rest waits in the ledger.
 _PART: Final = 100
 _PARTS: Final = 64
+#: With ``once``, files that changed so often while they were read are left alone: a plugin may touch what it reads.
+_CHANGES: Final = 10
 #: A root that does not answer for so long is spoken of (seconds).
 _HANGS_S: Final = 30.0
 
@@ -62,6 +65,7 @@ class Daemon:
         self._due: dict[Path, float] = {}
         self._reload: Callable[[], DaemonConfig] | None = None
         self._said: set[str] = set()
+        self._changes: Counter[Path] = Counter()
         self._gone: set[Path] = set()
         self._pace = throttling.BacklogThrottle(config.max_load)
         self._anew = False
@@ -286,10 +290,13 @@ class Daemon:
             if root is None:  # it was watched until the configuration changed
                 self._settling.forget_files(folder, files)
                 continue
+            restless = {name: files[name] for name in files if self._changes[folder / os.fsdecode(name)] >= _CHANGES}
+            if restless:
+                self._postpone_files(folder, restless, f"changed {_CHANGES} times while it was read", leave=True)
             empty = {name: signature for name, signature in files.items() if not signature.size}
             if empty:
                 self._settle_files(folder, empty, "ignored", "is empty")
-            rest = [name for name in files if name not in empty and name not in handed.get(folder, ())]
+            rest = [name for name in files if name not in empty | restless and name not in handed.get(folder, ())]
             for begin in range(0, len(rest), _PART):
                 if len(self._serving) >= _PARTS:
                     return
@@ -348,11 +355,13 @@ class Daemon:
                 self._settle_files(folder, files, "quarantined", reason)
             self._tell(FileSettled(outcome.path, "quarantined", reason))
             return
+        if outcome.changed and once:
+            self._changes.update(folder / os.fsdecode(name) for folder, files in unit.files.items() for name in files)
         if outcome.changed and unit.root in self._lookers:
             names = {folder: set(files) for folder, files in unit.files.items()}
             self._lookers[unit.root].request_folder_scan((), names, ())
         for folder, files in unit.files.items():
-            self._postpone_files(folder, files, reason, once and not outcome.reachable)
+            self._postpone_files(folder, files, reason, once and not outcome.reachable and not outcome.changed)
 
     def _postpone_files(self, folder: Path, files: Mapping[bytes, FileSignature], reason: str, leave: bool) -> None:
         """Let files wait on for a reason, the longer the longer they do; or ``leave`` them to the next process."""

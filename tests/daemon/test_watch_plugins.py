@@ -11,6 +11,8 @@ from daemon_runs import CONFIG, Watch, profile
 from patience import PATIENCE_S
 from site_folder import plugin
 
+from advisor.daemon.events import FileSettled, RunIngested
+
 GOOD = """
     @hookimpl
     def advisor_findings(profile):
@@ -73,3 +75,13 @@ def test_pl6_a_plugin_that_kills_its_process_is_left_out_after_three_times(tmp_p
     daemon.once()
     assert [[one.plugin for one in run.advice.findings] for run in daemon.runs] == [["a_good", "z_good"]]
     assert any("bad" in problem for run in daemon.runs for problem in run.advice.problems)
+
+
+def test_a_plugin_that_touches_what_it_reads_does_not_keep_a_single_pass_busy(tmp_path: Path) -> None:
+    daemon = watch(tmp_path, f"import os; os.utime({str(tmp_path / 'runs' / 'a.json')!r}); return []")
+    profile(daemon.root / "a.json")
+    profile(daemon.root / "other" / "b.json")
+    told = daemon.once().told
+    assert [one.path.name for one in told if isinstance(one, RunIngested)] == ["b.json"]
+    [left] = [one for one in told if isinstance(one, FileSettled)]
+    assert (left.path.name, left.state, left.reason) == ("a.json", "waiting", "changed 10 times while it was read")
