@@ -12,6 +12,9 @@ PYTEST := $(BIN)/python -m pytest -q -n $(JOBS) --maxprocesses 32
 # Children that may change no files keep no bytecode of what they load: without it each compiles its modules anew.
 BYTECODE := $(BIN)/python -m compileall -q advisor gapwatch plugins
 
+# Not a matter of the host: without bytecode every child would compile its modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test compat lock sbom damage lint bench soak docs format clean
 
 demo: $(VENV)/.user
@@ -78,7 +81,7 @@ $(VENV)/.user: $(VENV)/.pip pyproject.toml
 	touch $@
 
 $(VENV)/.newest $(VENV)/.lowest: $(VENV)/.%: $(VENV)/.pip pyproject.toml requirements/%.txt
-	$(PIP) install --quiet --require-hashes -r requirements/$*.txt
+	$(PIP) install --quiet --no-compile --require-hashes -r requirements/$*.txt
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	$(PIP) check
 	touch $@

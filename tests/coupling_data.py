@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import yaml
+from yaml_files import read_yaml
 
 from advisor_coupling.algebra import chain_windows
 from advisor_coupling.cases import SECONDS, Chain, CouplingCase
@@ -22,7 +22,7 @@ RECORDED = HERE / "profiles" / "coupling"
 
 
 def reference() -> dict[str, Any]:
-    tables: dict[str, Any] = yaml.safe_load((HERE / "reference" / "coupling.yaml").read_text())
+    tables: dict[str, Any] = read_yaml(HERE / "reference" / "coupling.yaml")
     return tables
 
 

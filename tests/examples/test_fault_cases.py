@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from yaml_files import read_yaml
 
 ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "tests" / "profiles" / "faults"
 DEMO = ROOT / "examples" / "demo"
-LISTED = yaml.safe_load((ROOT / "examples" / "faults" / "cases.yaml").read_text(encoding="utf-8"))
-DEMONSTRATED = yaml.safe_load((ROOT / "examples" / "faults" / "demo.yaml").read_text(encoding="utf-8"))
+LISTED = read_yaml(ROOT / "examples" / "faults" / "cases.yaml")
+DEMONSTRATED = read_yaml(ROOT / "examples" / "faults" / "demo.yaml")
 PLACES = [(case, RECORDED / case["name"]) for case in LISTED] + [(case, DEMO) for case in DEMONSTRATED]
 each_case = pytest.mark.parametrize(("case", "place"), PLACES, ids=[case["name"] for case, _ in PLACES])
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from yaml_files import read_yaml
 
 RULES = Path(__file__).resolve().parents[2] / "rules"
 
 
 def device_rules() -> list[dict[str, Any]]:
     files = ("9-devices.yaml", "9-devices-use.yaml")
-    return [action for name in files for action in yaml.safe_load((RULES / name).read_text(encoding="utf-8"))]
+    return [action for name in files for action in read_yaml(RULES / name)]
 
 
 def snippets() -> list[tuple[str, str]]:

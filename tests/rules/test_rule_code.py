@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from yaml_files import read_yaml
 
 RULES = Path(__file__).resolve().parents[2] / "rules"
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-fopenmp", "-O1", "-c")
@@ -70,7 +70,7 @@ def rule_files() -> list[Path]:
 
 
 def snippets() -> list[Snippet]:
-    actions = [action for path in rule_files() for action in yaml.safe_load(path.read_text())]
+    actions = [action for path in rule_files() for action in read_yaml(path)]
     return [
         Snippet(f"{action['id']}-{model}-{position}-{side}", entry["language"], entry[side])
         for action in actions
@@ -95,9 +95,7 @@ def test_code_compiles_without_warnings(snippet: Snippet, tmp_path: Path) -> Non
 
 def test_every_action_shows_code() -> None:
     shown = {snippet.name.rsplit("-", 3)[0] for snippet in snippets()}
-    actions = [
-        action["id"] for path in sorted(RULES.glob("[1-8]-*.yaml")) for action in yaml.safe_load(path.read_text())
-    ]
+    actions = [action["id"] for path in sorted(RULES.glob("[1-8]-*.yaml")) for action in read_yaml(path)]
     assert [name for name in actions if name not in shown] == []
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
+from yaml_files import read_yaml
 
 RULES = Path(__file__).resolve().parents[2] / "rules"
 Node = dict[str, Any]
@@ -183,13 +183,13 @@ CHANGES = {
 
 @cache
 def steps() -> dict[str, list[Node]]:
-    parts: dict[str, list[Node]] = yaml.safe_load((RULES / "steps.yaml").read_text())
+    parts: dict[str, list[Node]] = read_yaml(RULES / "steps.yaml")
     return parts
 
 
 @cache
 def actions() -> dict[str, Node]:
-    listed = [action for path in sorted(RULES.glob("[1-8]-*.yaml")) for action in yaml.safe_load(path.read_text())]
+    listed = [action for path in sorted(RULES.glob("[1-8]-*.yaml")) for action in read_yaml(path)]
     return {action["id"]: action for action in listed}
 
 

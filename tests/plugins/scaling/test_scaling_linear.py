@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from yaml_files import read_yaml
 
 from advisor.analysis import machines
 from advisor.model.errors import DocumentError, UsageError
@@ -19,8 +19,8 @@ from advisor_scaling.linear import application, expressions, linear_sections, mo
 from advisor_scaling.linear.application import ApplicationModel, ArrayUse, MemorySizes
 
 REFERENCE = Path(__file__).parents[2] / "reference"
-LINEAR: dict[str, Any] = yaml.safe_load((REFERENCE / "linear_model.yaml").read_text())
-SYMBOLIC: dict[str, Any] = yaml.safe_load((REFERENCE / "symbolic_model.yaml").read_text())
+LINEAR: dict[str, Any] = read_yaml(REFERENCE / "linear_model.yaml")
+SYMBOLIC: dict[str, Any] = read_yaml(REFERENCE / "symbolic_model.yaml")
 GAUSS = ApplicationModel(
     "Gaussian elimination",
     ("N", "P"),

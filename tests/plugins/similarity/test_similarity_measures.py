@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from yaml_files import read_yaml
 
 from advisor_similarity.measures import (
     build_parallelism_matrix,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-PAPER: dict[str, Any] = yaml.safe_load((Path(__file__).parents[2] / "reference" / "similarity.yaml").read_text())
+PAPER: dict[str, Any] = read_yaml(Path(__file__).parents[2] / "reference" / "similarity.yaml")
 WORKLOADS = {name: np.array(rows) for name, rows in PAPER["table3"].items()}
 PAIRS = tuple(PAPER["table5"])
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-import yaml
 from hypothesis import given, settings
 from replay_programs import halo, networks, programs
+from yaml_files import read_yaml
 
 from advisor.model.errors import UsageError
 from advisor_simulation.replay import critical_path, engine, fitting, piecewise, slopes, study, sweeps
@@ -20,7 +20,7 @@ from advisor_simulation.replay.network import Network
 if TYPE_CHECKING:
     from advisor_simulation.replay.program import Program
 
-REFERENCE = yaml.safe_load((Path(__file__).parents[2] / "reference" / "linear_latency_bandwidth.yaml").read_text())
+REFERENCE = read_yaml(Path(__file__).parents[2] / "reference" / "linear_latency_bandwidth.yaml")
 RANGES = sweeps.Ranges(latencies_s=(0.0, 1e-4), bandwidths=(1e8, 1e10))
 GAPS = 1e-10, 1e-8
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from patience import PATIENCE_S
+from yaml_files import read_yaml
 
 from advisor.analysis import machines
 from advisor_simulation.model.checks import read_model
@@ -18,9 +18,7 @@ from advisor_simulation.whatif.model_report import ModelBench, build_candidates,
 
 ROOT = Path(__file__).parents[3]
 CRASH = ROOT / "examples" / "crash"
-STEPS: list[dict[str, Any]] = yaml.safe_load(
-    (Path(__file__).parents[2] / "reference" / "crash_versions.yaml").read_text(encoding="utf-8")
-)
+STEPS: list[dict[str, Any]] = read_yaml(Path(__file__).parents[2] / "reference" / "crash_versions.yaml")
 VERSIONS = ("SP", "SD", "SD2", "SD3", "SD4", "SD8")
 
 
