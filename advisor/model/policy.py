@@ -156,7 +156,7 @@ GAIN_LEVEL: Final = 0.9
 #: interval of 59 %, mostly because it was larger; with this and …
 REPAIR_REACH: Final = 1.3
 #: … with this share of a simulated gain more or less, which a repair differs by from the change that was replayed, of
-#: 80 % (docs/validation.md, "A batch of faults that the list lacked").
+#: 80 % (docs/validation/programs.md, "A batch of faults that the list lacked").
 REPAIR_SPREAD: Final = 0.3
 #: Waiting inside a phase is put down to its middle if that much of W was waited there: most of it.
 INNER_WAIT: Final = 0.5

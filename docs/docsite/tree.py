@@ -70,6 +70,7 @@ FOLDERS = {
     "docs/formats.md": "docs/formats",
     "CONTRIBUTING.md": "docs/how-to",
     "docs/plugins.md": "docs/hooks",
+    "docs/validation.md": "docs/validation",
     "plugins/README.md": "docs/plugins",
 }
 
