@@ -204,7 +204,7 @@ def render_advice(advice: Advice, earlier: EarlierRuns, args: argparse.Namespace
 
         return render_sarif(advice, _open_tree(args))
     if args.form == "codequality":
-        from advisor.output.code_quality import render_code_quality
+        from advisor.output.sarif import render_code_quality
 
         return render_code_quality(advice, _open_tree(args))
     if args.form == "openmetrics":

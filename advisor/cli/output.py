@@ -128,7 +128,7 @@ def write_output(text: str, file: Path | None = None, encoding: str | None = Non
     stream = supervision.result_stream()
     if stream is None:
         raise AdvisorError("standard output is closed: cannot write the result")
-    from advisor.output.ci_log import escape_ci_commands
+    from advisor.output.clean import escape_ci_commands
 
     try:
         _write_stream(escape_ci_commands(text, os.environ), stream, encoding)
@@ -185,8 +185,7 @@ def write_messages(*messages: str) -> None:
 
     Where they can't be written, nothing is kept: Python would try again when it ends, and change the exit code.
     """
-    from advisor.output.ci_log import escape_ci_commands
-    from advisor.output.clean import clean_text
+    from advisor.output.clean import clean_text, escape_ci_commands
 
     encoding = stream_encoding(sys.stderr, os.environ)
     with suppress(ValueError, AttributeError):

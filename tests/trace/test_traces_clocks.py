@@ -17,7 +17,7 @@ from advisor.trace.clock_constraints import (
     collect_constraints,
     combine_constraints,
 )
-from advisor.trace.clock_intervals import largest_violation
+from advisor.trace.clock_islands import largest_violation
 from advisor.trace.clock_observations import observe_domains
 from advisor.trace.matching import match_collectives, match_messages
 from advisor.trace.nesting import pair_calls
