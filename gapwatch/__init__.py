@@ -23,18 +23,7 @@ if TYPE_CHECKING:
     from gapwatch.reports import report
     from gapwatch.runs import Run, compare, load, load_runs
 
-__all__ = [
-    "AdvisorError",
-    "History",
-    "Run",
-    "compare",
-    "load",
-    "load_runs",
-    "main",
-    "open_history",
-    "record",
-    "report",
-]
+__all__ = ["AdvisorError", "History", "Run", "compare", "load", "load_runs", "main", "open_history", "record", "report"]
 
 #: The module of each name of the API.
 _MODULES = {

@@ -30,11 +30,7 @@ def add_output_arguments(parser: argparse.ArgumentParser, forms: Sequence[str] =
     """Give a command the options that say how its result is shown; the first of several forms is the default."""
     if forms:
         parser.add_argument(
-            "--format",
-            dest="form",
-            choices=forms,
-            default=forms[0],
-            help=f"Output format (default: {forms[0]})",
+            "--format", dest="form", choices=forms, default=forms[0], help=f"Output format (default: {forms[0]})"
         )
     parser.add_argument("-o", dest="output", metavar="FILE", type=Path, help="Write to FILE instead of standard output")
     parser.add_argument(

@@ -68,10 +68,7 @@ def _render_revisit(advice: Advice, page: Page) -> list[Text]:
     if not (page.verbose and advice.steps_to_revisit):
         return []
     steps = ", ".join(map(str, advice.steps_to_revisit))
-    return [
-        make_line(),
-        *render_paragraph(page.clean_prose(f"After these changes, revisit steps {steps}."), page),
-    ]
+    return [make_line(), *render_paragraph(page.clean_prose(f"After these changes, revisit steps {steps}."), page)]
 
 
 def describe_total(advice: Advice) -> str:

@@ -126,13 +126,7 @@ def _sum_columns(
     role = np.r_[roles_of_regions(trace)[calls.region], -1][pieces.call]
     none, first_threads = pieces.call < 0, are_first_threads(trace)[pieces.location]
     init, measuring = role == Role.INIT, role == Role.TOOL
-    parts = (
-        (pieces.before_s != 0) | init,
-        pieces.after_s != 0,
-        none & ~first_threads,
-        none & first_threads,
-        measuring,
-    )
+    parts = ((pieces.before_s != 0) | init, pieces.after_s != 0, none & ~first_threads, none & first_threads, measuring)
     seconds = pieces.before_s + np.where(init, pieces.seconds, 0.0), pieces.after_s, *(pieces.seconds,) * 3
     outside = [
         sum_by_group(pieces.location[chosen], each[chosen], len(trace.locations))

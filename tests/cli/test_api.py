@@ -61,8 +61,7 @@ def test_every_name_of_the_api_is_on_the_page_and_can_be_imported() -> None:
 
 
 @pytest.mark.parametrize(
-    "record",
-    [Bound, Gap, Share, Efficiency, Grade, Finding, Recommendation, Total, Comparison, Change, RunEntry, Item],
+    "record", [Bound, Gap, Share, Efficiency, Grade, Finding, Recommendation, Total, Comparison, Change, RunEntry, Item]
 )
 def test_every_field_of_a_record_is_on_the_page(record: type) -> None:
     rows = PAGE.read_text(encoding="utf-8").partition("## Records")[2].partition("## Tables")[0].splitlines()

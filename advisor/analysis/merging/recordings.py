@@ -98,10 +98,7 @@ def _describe_added(leader: Profile, other: Profile) -> str:
         return f"nothing of {other.reader}"
     what = [
         name
-        for name, part in (
-            ("counts", find_new_counts(leader, other)),
-            ("times", has_new_times(leader, other)),
-        )
+        for name, part in (("counts", find_new_counts(leader, other)), ("times", has_new_times(leader, other)))
         if part
     ]
     return f"{' and '.join(what) or 'nothing'} of {other.reader}"

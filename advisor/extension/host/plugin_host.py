@@ -257,12 +257,7 @@ class PluginHost:
         return tuple(facts.values())
 
     def _fact_value(
-        self,
-        plugin: str,
-        fact: Fact,
-        events: Callable[[], Trace | None],
-        profile: Profile,
-        phase: int | None,
+        self, plugin: str, fact: Fact, events: Callable[[], Trace | None], profile: Profile, phase: int | None
     ) -> Value | None:
         """Return the value of a plugin's fact; None, and a note of it, where computing it fails."""
         try:

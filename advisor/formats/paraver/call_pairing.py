@@ -126,12 +126,7 @@ def _is_call_edge(kind: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
 class ThreadCalls:
     """The rows of one thread, sorted, with the calls among them that can hold a message."""
 
-    def __init__(
-        self,
-        ticks: IntArray,
-        kind: npt.NDArray[np.uint8],
-        role: npt.NDArray[np.int64],
-    ) -> None:
+    def __init__(self, ticks: IntArray, kind: npt.NDArray[np.uint8], role: npt.NDArray[np.int64]) -> None:
         self._ticks = ticks
         self._role = role
         holding = (SENDING | COMPLETING)[role]

@@ -24,10 +24,7 @@ _SITES: Final = 3
 
 
 def build_findings(
-    trace: Trace | None,
-    machine: Machine | None,
-    profile: Profile | None = None,
-    history: Sequence[Advice] = (),
+    trace: Trace | None, machine: Machine | None, profile: Profile | None = None, history: Sequence[Advice] = ()
 ) -> tuple[Finding, ...]:
     """Return the findings of a replay of ``trace``; none where it can't be replayed or holds no times of calls."""
     found = None if trace is None else diagnosis.diagnose_replay(trace, machine)
