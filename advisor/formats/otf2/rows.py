@@ -49,7 +49,11 @@ class EventRows(NamedTuple):
 
     def slice_rows(self, start: int, end: int) -> EventRows:
         """Return the rows from ``start`` to ``end``, as views."""
-        return EventRows(*(column[start:end] for column in self))
+        new = slice(start, end)
+        return EventRows(
+            self.ticks[new], self.kind[new], self.region[new], self.comm[new],
+            self.partner[new], self.tag[new], self.size[new], self.request[new],
+        )  # fmt: skip
 
 
 class DecodingContext(NamedTuple):
