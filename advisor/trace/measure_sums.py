@@ -145,6 +145,5 @@ def _seconds_of(pieces: TimePieces) -> tuple[FloatArray, FloatArray, FloatArray]
 
 
 def _sum_by_call(calls: Calls, pieces: TimePieces, seconds: FloatArray) -> FloatArray:
-    """Return the sums of some seconds of the pieces by call."""
     some = np.flatnonzero((seconds != 0) & (pieces.call >= 0))
     return sum_by_group(pieces.call[some], seconds[some], len(calls.region))
