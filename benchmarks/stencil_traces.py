@@ -113,13 +113,7 @@ def _fields(trace: Trace, mine: slice[int, int, None], regions: IntArray) -> npt
 
 
 def stencil(
-    ranks: int,
-    events: int,
-    *,
-    ranks_per_node: int = 64,
-    offset_s: float = 1e-4,
-    drift: float = 2e-6,
-    seed: int = 1,
+    ranks: int, events: int, *, ranks_per_node: int = 64, offset_s: float = 1e-4, drift: float = 2e-6, seed: int = 1
 ) -> tuple[Trace, NodeClocks]:
     """Return a trace of about ``events`` events on ``ranks`` ranks, and how far the clocks in it are off.
 

@@ -10,10 +10,7 @@ import numpy as np
 from command_line import ROOT
 
 from advisor.trace import clocks, locations
-from advisor.trace.clock_constraints import (
-    ClockConstraints,
-    collect_constraints,
-)
+from advisor.trace.clock_constraints import ClockConstraints, collect_constraints
 from advisor.trace.matching import match_collectives, match_messages
 from advisor.trace.nesting import pair_calls
 

@@ -58,7 +58,7 @@ TESTS: Final = {
     "advisor/model/policy.py": (_POLICY, "tests/analysis/test_quality.py"),
     "advisor/trace/serial.py": ("tests/trace/test_serial.py", _POLICY),
     "advisor/analysis/bounds.py": (*_BOUNDS, "tests/analysis/test_loads.py"),
-    "advisor/analysis/gaps/between_bounds.py": _BOUNDS,
+    "advisor/analysis/gaps/between_bounds.py": ("tests/analysis/test_accounts.py", *_BOUNDS),
     "advisor/analysis/gaps/attribution.py": _BOUNDS,
     "advisor/analysis/gaps/gap_causes.py": _BOUNDS,
     "advisor/analysis/gaps/inner_waits.py": (_POLICY, "tests/trace/test_inner_waits.py", *_BOUNDS),

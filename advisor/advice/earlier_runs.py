@@ -98,7 +98,11 @@ class EarlierRuns:
             and (not _is_later(one.profile, self._profile) or is_of_same_study(one.profile, self._profile))
         ]
         simulated = self._profile.is_simulated
-        return _sort_by_start([one for one in (*others, *self._beside) if one.profile.is_simulated == simulated])
+        # Runs by their start where all of them tell it, else as they are
+        found = [one for one in (*others, *self._beside) if one.profile.is_simulated == simulated]
+        if any(one.profile.started is None for one in found):
+            return tuple(found)
+        return tuple(sorted(found, key=lambda one: one.profile.started or ""))
 
     def won_shares(self) -> Mapping[str, Sequence[float]]:
         """Return what applied actions have won in this program."""
@@ -164,13 +168,6 @@ def is_of_same_study(one: Profile, other: Profile) -> bool:
 
 def _is_later(one: Profile, other: Profile) -> bool:
     return one.started is not None and other.started is not None and one.started > other.started
-
-
-def _sort_by_start(found: Sequence[Advice]) -> tuple[Advice, ...]:
-    """Return runs by their start where all of them tell it, else as they are."""
-    if any(one.profile.started is None for one in found):
-        return tuple(found)
-    return tuple(sorted(found, key=lambda one: one.profile.started or ""))
 
 
 @dataclass(frozen=True, slots=True)

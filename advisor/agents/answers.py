@@ -128,10 +128,7 @@ def _iterate_parts(part: Any) -> list[Any]:  # noqa: ANN401 - JSON
 
 def build_explanation_answer(numbers: Sequence[ExplainedNumber]) -> Json:
     """Return how numbers came about: formula, inputs with their sources, thresholds, and parts."""
-    return {
-        "note": DATA,
-        "numbers": [_build_number(number) for number in numbers],
-    }
+    return {"note": DATA, "numbers": [_build_number(number) for number in numbers]}
 
 
 def _build_number(number: ExplainedNumber) -> Json:

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from advisor.advice.explaining import explain_study
 from advisor.agents import advice_answers
 from advisor.agents.answers import DATA, Json, build_explanation_answer, quote_data, round_number
 from advisor.agents.measuring import measure_command
-from advisor.history.access import has_history, open_read_only, open_transaction
+from advisor.history.access import has_history, open_read_only
 from advisor.history.build_comparison import compare_stored_builds
 from advisor.history.history_queries import StoredHistory
 from advisor.history.items import ItemStore
+from advisor.history.marks import mark_stored_item
 from advisor.history.runs import RunStore
 from advisor.model.errors import UsageError
 from advisor.model.reports import Table
@@ -171,13 +171,15 @@ def _compare(workplace: Workplace, arguments: Mapping[str, Any]) -> Json:
 
 
 def _mark_applied(workplace: Workplace, arguments: Mapping[str, Any]) -> Json:
-    with open_transaction(workplace.state) as connection:
-        items = ItemStore(connection)
-        item = items.find_item(arguments.get("program"), arguments["item"], arguments.get("region"))
-        items.mark_item(item, "applied", datetime.now(UTC))
+    item, won_s = mark_stored_item(
+        workplace.state, "applied", arguments["item"], arguments.get("program"), arguments.get("region")
+    )
+    gone = (
+        {} if won_s is None else {"state": "resolved", "realised_s": round_number(won_s), "next": "nothing: it is gone"}
+    )
     return {
         "note": DATA, "action": item.action, "region": quote_data(item.region), "state": "applied",
-        "next": "measure the changed program under a new build name, then compare",
+        "next": "measure the changed program under a new build name, then compare", **gone,
     }  # fmt: skip
 
 

@@ -34,12 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Which of several runs: number in the list, name, or part of the path (default: the newest)",
     )  # fmt: skip
     add_advice_arguments(parser)
-    _add_cluster_arguments(parser)
-    history_location.add_state_argument(parser)
-
-
-def _add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
-    """Give the command the options of a cluster whose workers take part."""
+    # a cluster whose workers take part
     parser.add_argument(
         "--cluster", metavar="ADDRESS", help="Address of a Dask scheduler whose workers analyse the windows of a trace"
     )
@@ -47,6 +42,7 @@ def _add_cluster_arguments(parser: argparse.ArgumentParser) -> None:
         "--shared", metavar="DIR", type=_parse_path,
         help="Directory that all workers of --cluster see, for the events (default: the current directory)",
     )  # fmt: skip
+    history_location.add_state_argument(parser)
 
 
 def add_advice_arguments(parser: argparse.ArgumentParser) -> None:
@@ -208,7 +204,7 @@ def render_advice(advice: Advice, earlier: EarlierRuns, args: argparse.Namespace
 
         return render_sarif(advice, _open_tree(args))
     if args.form == "codequality":
-        from advisor.output.code_quality import render_code_quality
+        from advisor.output.sarif import render_code_quality
 
         return render_code_quality(advice, _open_tree(args))
     if args.form == "openmetrics":

@@ -114,11 +114,7 @@ def _describe_job(job: BatchJob | None, account: JobAccount | str, args: argpars
     place = Path(os.path.relpath(newest[0] if newest else paths[-1]))
     advice = fill_commands(advise.update_item_states(study.advice, args), [place])
     command = f"gapwatch advise {shlex.quote(str(place))}"
-    return [
-        *first,
-        job_lines.render_run_line(advice, len(study.runs)),
-        job_lines.render_action_line(advice, command),
-    ]
+    return [*first, job_lines.render_run_line(advice, len(study.runs)), job_lines.render_action_line(advice, command)]
 
 
 def _load_account(job: BatchJob | None, file: Path | None) -> JobAccount | str:

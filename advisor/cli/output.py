@@ -30,11 +30,7 @@ def add_output_arguments(parser: argparse.ArgumentParser, forms: Sequence[str] =
     """Give a command the options that say how its result is shown; the first of several forms is the default."""
     if forms:
         parser.add_argument(
-            "--format",
-            dest="form",
-            choices=forms,
-            default=forms[0],
-            help=f"Output format (default: {forms[0]})",
+            "--format", dest="form", choices=forms, default=forms[0], help=f"Output format (default: {forms[0]})"
         )
     parser.add_argument("-o", dest="output", metavar="FILE", type=Path, help="Write to FILE instead of standard output")
     parser.add_argument(
@@ -128,7 +124,7 @@ def write_output(text: str, file: Path | None = None, encoding: str | None = Non
     stream = supervision.result_stream()
     if stream is None:
         raise AdvisorError("standard output is closed: cannot write the result")
-    from advisor.output.ci_log import escape_ci_commands
+    from advisor.output.clean import escape_ci_commands
 
     try:
         _write_stream(escape_ci_commands(text, os.environ), stream, encoding)
@@ -185,8 +181,7 @@ def write_messages(*messages: str) -> None:
 
     Where they can't be written, nothing is kept: Python would try again when it ends, and change the exit code.
     """
-    from advisor.output.ci_log import escape_ci_commands
-    from advisor.output.clean import clean_text
+    from advisor.output.clean import clean_text, escape_ci_commands
 
     encoding = stream_encoding(sys.stderr, os.environ)
     with suppress(ValueError, AttributeError):

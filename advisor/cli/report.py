@@ -117,7 +117,6 @@ def _select_newest(
 
 
 def _write_run_page(advice: Advice, earlier: Sequence[Advice], file: Path, mode: int) -> RunOverview:
-    """Write the page of a run."""
     from advisor.history import program_views
     from advisor.output.html.advice_page import render_advice_page
 

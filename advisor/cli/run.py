@@ -84,7 +84,10 @@ def run_command(args: argparse.Namespace) -> int:
     command = args.command[1:] if args.command[:1] == ["--"] else args.command
     if not command or not command[0]:
         raise UsageError("no program given; usage: gapwatch run -- CMD (see gapwatch run --help)")
-    _flush_streams()
+    # Write out what we have written, before the program writes
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError, AttributeError):
+            stream.flush()
     if args.deep and args.from_outside:
         raise UsageError("--deep needs a recording, which --from-outside does not make")
     if args.profile is not None:
@@ -140,13 +143,6 @@ def _folder(command: Sequence[str], wanted: Path | None) -> Path:
     if folder.exists():
         folder = folder.with_name(f"{folder.name}-{os.getpid()}")
     return folder if os.access(".", os.W_OK) else Path(tempfile.mkdtemp(prefix="gapwatch-")) / folder
-
-
-def _flush_streams() -> None:
-    """Write out what we have written, before the program writes."""
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError, AttributeError):
-            stream.flush()
 
 
 def _advise_recording(recording: Recording, session: Session | None, args: argparse.Namespace) -> int:

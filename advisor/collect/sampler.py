@@ -124,7 +124,9 @@ class ProcessSampler:
                 self._sample_thread(
                     process, tid, stat if stat.threads <= 1 else procfs.read_stat(pid, tid), now, weight
                 )
-        _close_threads(process, now)
+        for thread in process.threads.values():
+            if thread.end_s is None and thread.last_s < now:
+                thread.end_s = (thread.last_s + now) / 2
         if stat.state == "Z" and stat.threads <= 1:
             self._close_process(pid, now)
 
@@ -199,12 +201,6 @@ def _classify_call(name: str, path: str | None) -> BlockedCall:
     if name in ON_STREAM and name in ("read", "pread"):
         return BlockedCall("input", name, kind)
     return BlockedCall("other", name, kind) if kind == "socket" else BlockedCall("file", name, kind)
-
-
-def _close_threads(process: Process, now: float) -> None:
-    for thread in process.threads.values():
-        if thread.end_s is None and thread.last_s < now:
-            thread.end_s = (thread.last_s + now) / 2
 
 
 def _update_program(process: Process, command: str) -> None:

@@ -113,10 +113,7 @@ def _attribute_file_time(found: ThreadTime, blocked: Mapping[BlockedCall, float]
 
 def _attribute_cpu_time(found: ThreadTime, lane: Lane, own: IoCounters, factor: float) -> None:
     """Move the system CPU time of reading and writing from the CPU time to the calls."""
-    needed = {
-        "read": own.reads * CALL_S + own.read_B * BYTE_S,
-        "write": own.writes * CALL_S + own.written_B * BYTE_S,
-    }
+    needed = {"read": own.reads * CALL_S + own.read_B * BYTE_S, "write": own.writes * CALL_S + own.written_B * BYTE_S}
     system_s = sum(thread.system_s for thread in lane.process.threads.values())
     if system_s <= 0 or sum(needed.values()) <= 0:
         return

@@ -12,13 +12,7 @@ from advisor.analysis.disturbance import disturbance_seconds
 from advisor.collect.binaries.executables import find_program
 from advisor.experiments import settings
 from advisor.experiments.mpi_settings import iterate_bindings, iterate_mpi_variables
-from advisor.experiments.settings import (
-    Kind,
-    Launcher,
-    Setting,
-    count_cores,
-    identify_launcher,
-)
+from advisor.experiments.settings import Kind, Launcher, Setting, count_cores, identify_launcher
 from advisor.support.launchers import count_ranks, find_launcher_place, find_rank_option
 
 if TYPE_CHECKING:

@@ -95,10 +95,7 @@ def _send_eagerly(launcher: Launcher, limit_B: int) -> Mapping[str, str]:
 def _choose_algorithm(launcher: Launcher, collective: str, algorithm: str) -> Mapping[str, str]:
     if launcher == "hydra":
         return {f"MPIR_CVAR_{collective.upper()}_INTRA_ALGORITHM": algorithm}
-    return {
-        "OMPI_MCA_coll_tuned_use_dynamic_rules": "1",
-        f"OMPI_MCA_coll_tuned_{collective}_algorithm": algorithm,
-    }
+    return {"OMPI_MCA_coll_tuned_use_dynamic_rules": "1", f"OMPI_MCA_coll_tuned_{collective}_algorithm": algorithm}
 
 
 def find_costly_collective(advice: Advice) -> str:

@@ -36,7 +36,11 @@ def restore_history(folder: Path, backup: Path) -> Path | None:
     Returns what the history that was there is called now, None where there was none. The next writer says what the
     backup lacks, by the count of transactions, which stays.
     """
-    _refuse_unsound(backup)
+    if not backup.is_file():
+        raise StoreError(f"{backup}: no such file; create one with 'gapwatch backup FILE'")
+    found = damage.inspect_database(backup, PATIENCE_S)
+    if found.damage is not None or not found.commits:
+        raise StoreError(f"{backup} is not a backup of a history: {found.damage or 'it is empty'}; nothing was changed")
     try:
         make_private_folder(folder)
         lock = acquire_lock(folder)
@@ -83,11 +87,3 @@ def _write_backup(source: sqlite3.Connection, target: Path) -> None:
     except (sqlite3.Error, OSError) as error:
         target.unlink(missing_ok=True)
         raise StoreError(f"{target}: {error}; nothing was copied") from error
-
-
-def _refuse_unsound(backup: Path) -> None:
-    if not backup.is_file():
-        raise StoreError(f"{backup}: no such file; create one with 'gapwatch backup FILE'")
-    found = damage.inspect_database(backup, PATIENCE_S)
-    if found.damage is not None or not found.commits:
-        raise StoreError(f"{backup} is not a backup of a history: {found.damage or 'it is empty'}; nothing was changed")

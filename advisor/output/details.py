@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from advisor.output import numbers
-from advisor.output.sections import render_bullet, render_command, render_heading, render_paragraph
+from advisor.output.page import render_bullet, render_command, render_heading, render_paragraph
 from advisor.output.tables import ColumnHead, render_table
 from advisor.output.text_cells import make_line
 from advisor.output.wording import EFFICIENCIES, describe_gap

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from advisor.model.gap_parts import GapAccount, GapPart, describe_cause
 from advisor.output import numbers
-from advisor.output.page import Page, render_lines
-from advisor.output.sections import render_heading, render_paragraph
+from advisor.output.page import Page, render_heading, render_lines, render_paragraph
 from advisor.output.tables import ColumnHead, render_table
 from advisor.output.text_cells import make_line, shorten_all
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rich.cells import cell_len
 
 from advisor.output import numbers
+from advisor.output.page import render_heading, render_paragraph
 from advisor.output.scales import relative_place
-from advisor.output.sections import render_heading, render_paragraph
 from advisor.output.text_cells import make_line, pad_text, shorten_all, wrap_text
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from advisor.model.records import OLDER_BUILD, OTHER_PROGRAMS, OWN_ADVICE, SHARED_CORES, WAITING_UNKNOWN, Advice, Gap
 from advisor.output import numbers
-from advisor.output.sections import render_bullet, render_paragraph
+from advisor.output.page import render_bullet, render_paragraph
 from advisor.output.wording import (
     describe_bound,
     describe_gap,

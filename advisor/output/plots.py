@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from rich.cells import cell_len
 
 from advisor.output import numbers, scales
-from advisor.output.sections import render_heading, render_paragraph
+from advisor.output.page import render_heading, render_paragraph
 from advisor.output.tables import ColumnHead, render_table
 from advisor.output.text_cells import make_line, pad_text, shorten_all, shorten_text
 

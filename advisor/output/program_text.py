@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from advisor.output import numbers
 from advisor.output.details import render_observations
 from advisor.output.no_advice import render_no_advice
+from advisor.output.page import render_bullet, render_command, render_heading, render_paragraph
 from advisor.output.recommendation_text import render_recommendation
-from advisor.output.sections import render_bullet, render_command, render_heading, render_paragraph
 from advisor.output.sparkline import describe_values, draw_sparkline
 from advisor.output.tables import ColumnHead, render_table
 from advisor.output.text_cells import make_line, pad_text, shorten_text

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from advisor.model.lists import join_names
 from advisor.output import numbers
-from advisor.output.sections import render_heading, render_paragraph
+from advisor.output.page import render_heading, render_paragraph
 from advisor.output.text_cells import make_line, pad_text, shorten_all, wrap_text
 from advisor.output.wording import BASES, COUNTS, EFFORTS, GAPS, describe_how, describe_target
 
@@ -68,10 +68,7 @@ def _render_revisit(advice: Advice, page: Page) -> list[Text]:
     if not (page.verbose and advice.steps_to_revisit):
         return []
     steps = ", ".join(map(str, advice.steps_to_revisit))
-    return [
-        make_line(),
-        *render_paragraph(page.clean_prose(f"After these changes, revisit steps {steps}."), page),
-    ]
+    return [make_line(), *render_paragraph(page.clean_prose(f"After these changes, revisit steps {steps}."), page)]
 
 
 def describe_total(advice: Advice) -> str:

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from advisor.model.reports import Bars, Cell, Code, Column, HeatMap, Part, Report, Series, Table, Text
 from advisor.output import bars, heatmaps, numbers, plots
-from advisor.output.page import Page, render_lines
-from advisor.output.sections import render_heading, render_paragraph
+from advisor.output.page import Page, render_heading, render_lines, render_paragraph
 from advisor.output.tables import ColumnHead, render_table
 from advisor.output.text_cells import make_line, shorten_all
 

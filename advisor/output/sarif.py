@@ -2,6 +2,8 @@
 
 One result per recommendation, one rule per action. Every result has a place in the checkout, relative to ``SRCROOT``,
 as GitHub demands: that of its file, else the fallback of the ``SourceTree``. A file outside it is a related location.
+
+GitLab's code quality report is an array of the Code Climate subset that merge requests show.
 """
 
 from __future__ import annotations
@@ -179,3 +181,19 @@ def _escape_markdown(text: str) -> str:
 def _indent_code(code: str) -> str:
     """Return code as a block that no sign in it can end."""
     return "\n".join(f"    {clean_text(row)}" for row in code.expandtabs(4).splitlines())
+
+
+def render_code_quality(advice: Advice, tree: SourceTree) -> str:
+    """Return one entry per recommendation, at its place in the ``tree`` of the sources."""
+    actual = advice.profile.actual_s
+    entries = []
+    for item in advice.recommendations:
+        place = tree.choose_place(item.file, item.line)
+        entries.append({
+            "description": clean_text(describe_item(item)),
+            "check_name": item.action,
+            "fingerprint": item.fingerprint,
+            "severity": "major" if actual > 0 and item.ceiling_s >= NOTABLE_GAIN * actual else "minor",
+            "location": {"path": clean_text(str(place.path)), "lines": {"begin": place.line or 1}},
+        })  # fmt: skip
+    return to_json(entries)

@@ -9,9 +9,8 @@ from advisor.output import numbers
 from advisor.output.details import render_details
 from advisor.output.explanation_text import render_parts
 from advisor.output.no_advice import quote_program, render_no_advice
-from advisor.output.page import Page, render_lines
+from advisor.output.page import Page, render_bullet, render_command, render_heading, render_lines, render_paragraph
 from advisor.output.recommendation_text import render_next_steps
-from advisor.output.sections import render_bullet, render_command, render_heading, render_paragraph
 from advisor.output.text_cells import make_line, shorten_text, wrap_text
 from advisor.output.waterfall import render_waterfall
 from advisor.output.wording import (

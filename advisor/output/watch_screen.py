@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from advisor.model.units import format_count
 from advisor.output import numbers
 from advisor.output.explanation_text import describe_parts
+from advisor.output.page import render_heading, render_paragraph
 from advisor.output.recommendation_text import render_headlines
-from advisor.output.sections import render_heading, render_paragraph
 from advisor.output.text_cells import join_lines, make_line, shorten_text
 from advisor.output.waterfall import render_waterfall
 from advisor.output.wording import describe_length

@@ -125,7 +125,6 @@ def merge_causes(parts: Sequence[Causes], places: Sequence[IntArray]) -> Causes:
 def _merge_equal_rows(
     targets: tuple[str, ...], keys: IntArray, seconds: FloatArray, often: FloatArray, total: FloatArray
 ) -> Causes:
-    """Return rows with equal keys as one."""
     first, group = _group_columns(keys)
     return _make_causes(
         targets, keys[:, first], *(sum_by_group(group, each, len(first)) for each in (seconds, often, total))

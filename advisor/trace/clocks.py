@@ -19,8 +19,14 @@ import numpy as np
 from advisor.model.records import FloatArray, IntArray, Note
 from advisor.trace import locations
 from advisor.trace.clock_fit import fit_clocks
-from advisor.trace.clock_intervals import bound_offsets, largest_violation, project_offsets
-from advisor.trace.clock_islands import find_islands, find_islands_of_processes, split_islands
+from advisor.trace.clock_islands import (
+    bound_offsets,
+    find_islands,
+    find_islands_of_processes,
+    largest_violation,
+    project_offsets,
+    split_islands,
+)
 from advisor.trace.clock_observations import ClockModel, DomainObservations, observe_domains
 
 if TYPE_CHECKING:

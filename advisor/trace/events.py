@@ -1,4 +1,4 @@
-"""The events of a run as columns, filled by trace readers and consumed by the modules here."""
+"""The events of a run as columns, filled by trace readers; the latest are at hand for who wants a profile as well."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import reduce
 from operator import or_
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -148,3 +149,23 @@ class Trace:
     def ranks(self) -> int:
         """The number of processes."""
         return len({location.rank for location in self.locations})
+
+
+class _Latest:
+    """What was read last."""
+
+    path: Path | None = None
+    trace: Trace | None = None
+
+
+def keep_trace(path: Path, trace: Trace) -> Trace:
+    """Return ``trace``, read from ``path``, and keep it until somebody takes it or another trace is kept."""
+    _Latest.path, _Latest.trace = path, trace
+    return trace
+
+
+def take_trace(path: Path) -> Trace | None:
+    """Return the trace that was kept of ``path`` and forget it; None, and forget whatever it is, for another one."""
+    kept = _Latest.trace if path == _Latest.path else None
+    _Latest.path = _Latest.trace = None
+    return kept

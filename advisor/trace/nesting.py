@@ -63,7 +63,10 @@ def pair_calls(trace: Trace, *, compiled: bool = False) -> Calls:
     """
     nest = _nest_by_loop if compiled else _nest_calls
     calls = nest(trace, trace.kind)
-    crossing = _find_crossing_locations(trace, calls)
+    # The locations in which calls end with the leave of another region; a shutdown may end as it likes
+    crossed = np.flatnonzero((calls.region != trace.region[calls.leave]) & (calls.leave >= 0))
+    told = ~have_roles(trace, calls.region[crossed], (Role.FINALIZE,))
+    crossing = np.unique(calls.location[crossed[told]])
     return nest(trace, _pass_over_events(trace, crossing)) if len(crossing) else calls
 
 
@@ -73,13 +76,6 @@ def groups_of_locations(trace: Trace) -> list[tuple[int, int]]:
     edges = np.unique(np.r_[0, np.searchsorted(trace.first, target), len(trace.locations)])
     edges = edges[edges <= len(trace.locations)]
     return list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-
-
-def _find_crossing_locations(trace: Trace, calls: Calls) -> IntArray:
-    """Return the locations in which calls end with the leave of another region; a shutdown may end as it likes."""
-    crossed = np.flatnonzero((calls.region != trace.region[calls.leave]) & (calls.leave >= 0))
-    told = ~have_roles(trace, calls.region[crossed], (Role.FINALIZE,))
-    return np.unique(calls.location[crossed[told]])
 
 
 def _pass_over_events(trace: Trace, crossing: IntArray) -> npt.NDArray[np.uint8]:

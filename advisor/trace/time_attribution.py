@@ -18,8 +18,7 @@ from advisor.trace.counts import (
     sum_undisturbed_transfer,
 )
 from advisor.trace.events import COMMUNICATING, Trace
-from advisor.trace.measure_sums import sum_measures
-from advisor.trace.piece_totals import OUTSIDE, sum_pieces
+from advisor.trace.measure_sums import OUTSIDE, sum_measures, sum_pieces
 from advisor.trace.tables import CellLayout, build_cell_layout, number_rows
 
 if TYPE_CHECKING:

@@ -82,10 +82,7 @@ _BEGIN, _END = "<!-- devices: begin -->\n", "<!-- devices: end -->\n"
 
 def write_scores(rows: list[dict[str, Any]]) -> str:
     """Return the table of right first items, and of errors and intervals of their gains, for each fault and for all."""
-    lines = [
-        "| fault | first item right | median error of the gain | true gain in the interval |",
-        "|---|--:|--:|--:|",
-    ]
+    lines = ["| fault | first item right | median error of the gain | true gain in the interval |", "|---|--:|--:|--:|"]
     for fault in (*REPAIRS, "all"):
         mine = [row for row in rows if fault in (row["fault"], "all")]
         if not mine:

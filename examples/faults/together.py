@@ -28,11 +28,7 @@ CALLGRIND = (
 TRACED = f"{PERF} {LAUNCHER} -np {RANKS} {EZTRACE} {PROGRAM}"
 COUNTED = f"{LAUNCHER} -np {RANKS} {CALLGRIND} {PROGRAM}"
 SAMPLES = "perf script -i perf.data --comms stencil -F comm,pid,tid,time,period,event,ip,sym,dso"
-ENVIRONMENT = {
-    "OMP_NUM_THREADS": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-}
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 def run(command: str, directory: Path) -> str:

@@ -9,11 +9,4 @@ from advisor_coupling.hooks import (
     advisor_rules,
 )
 
-__all__ = [
-    "advisor_api",
-    "advisor_commands",
-    "advisor_document",
-    "advisor_facts",
-    "advisor_findings",
-    "advisor_rules",
-]
+__all__ = ["advisor_api", "advisor_commands", "advisor_document", "advisor_facts", "advisor_findings", "advisor_rules"]

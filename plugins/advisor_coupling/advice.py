@@ -116,12 +116,7 @@ def _list_actions(known: CouplingLosses, loss: ChainLoss) -> tuple[str, ...]:
 
 
 def _build_part(
-    run_s: float,
-    known: CouplingLosses,
-    kernels: tuple[str, ...],
-    seconds: Estimate,
-    gap: str,
-    actions: tuple[str, ...],
+    run_s: float, known: CouplingLosses, kernels: tuple[str, ...], seconds: Estimate, gap: str, actions: tuple[str, ...]
 ) -> GapPart:
     scale, wide = run_s / known.run_s, 1.0 if known.exact else 2.0
     value = seconds.value * scale

@@ -44,12 +44,7 @@ def build_facts() -> tuple[Fact, ...]:
 
 
 def _make_fact(
-    name: str,
-    formula: str,
-    part: tuple[str, ...],
-    whole: tuple[str, ...],
-    command: str = _COMMAND,
-    unit: str = "share",
+    name: str, formula: str, part: tuple[str, ...], whole: tuple[str, ...], command: str = _COMMAND, unit: str = "share"
 ) -> Fact:
     needs = (part[0], whole[0])
     compute = partial(_compute_quotient, part, whole)

@@ -129,11 +129,7 @@ def to_plain_data(equation: Equation) -> dict[str, Any]:
 
 
 def _format_sum(
-    equation: Equation,
-    write: Callable[[str, Factor], str],
-    times: str,
-    names: Mapping[str, str],
-    latex: bool = False,
+    equation: Equation, write: Callable[[str, Factor], str], times: str, names: Mapping[str, str], latex: bool = False
 ) -> str:
     if not equation.terms:
         return "0"

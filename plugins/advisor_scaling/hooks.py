@@ -41,10 +41,7 @@ _ARGUMENTS = (
     Argument("--offers", "with --model or --count: file of offers with prices, or 'bundled'", metavar="FILE"),
     Argument("--budget", "with --offers: maximum cost of the job", float, metavar="DOLLARS"),
     Argument(
-        "--machine",
-        "machine model with costs of operations; a second one to compare",
-        several=True,
-        metavar="MODEL",
+        "--machine", "machine model with costs of operations; a second one to compare", several=True, metavar="MODEL"
     ),
     Argument("--plot", "plot the prediction to a PNG or SVG file", Path),
     Argument("command", "with --count: command to run; {N} and {P} stand for the values", remainder=True),

@@ -103,11 +103,7 @@ def build_prediction_parts(each: ScalingStudy, fits: FittedModels, points: Float
         heads = (*(Column(name) for name in each.parameters), Column("what"), Column("predicted", unit),
                  Column(f"{level:.0%} from", unit), Column("to", unit))  # fmt: skip
         rows = tuple(
-            (
-                *points[t].tolist(),
-                _series_name(each.series[k]),
-                *(float(end[k, t]) for end in ends),
-            )
+            (*points[t].tolist(), _series_name(each.series[k]), *(float(end[k, t]) for end in ends))
             for t in range(len(points))
             for k in which
         )

@@ -73,10 +73,7 @@ def select_series(study: ScalingStudy, keep: Sequence[int]) -> ScalingStudy:
     """Return the study with only the series that ``keep`` indexes."""
     chosen = list(keep)
     return replace(
-        study,
-        series=tuple(study.series[at] for at in chosen),
-        values=study.values[chosen],
-        scale=study.scale[chosen],
+        study, series=tuple(study.series[at] for at in chosen), values=study.values[chosen], scale=study.scale[chosen]
     )
 
 

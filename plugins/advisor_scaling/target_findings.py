@@ -23,8 +23,7 @@ from advisor_scaling import (
 )
 from advisor_scaling.collect import RUN
 from advisor_scaling.dominance import find_axis
-from advisor_scaling.targets import IN_REGION, KIND, TARGET
-from advisor_scaling.terms import PROCESSORS
+from advisor_scaling.targets import IN_REGION, KIND, PROCESSORS, TARGET
 
 if TYPE_CHECKING:
     from advisor_scaling.forecasts import Forecast

@@ -12,13 +12,14 @@ import numpy as np
 
 from advisor.model.errors import UsageError
 from advisor.support.documents import suggest_word
-from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray
     from advisor_scaling.study import ScalingStudy
 
 
+#: Names of parameters that count processors.
+PROCESSORS: Final = re.compile(r"p|np|procs?|processors?|processes|ranks?|n?threads|cores|nodes|tasks", re.IGNORECASE)
 _PAIR: Final = re.compile(r"([^\s=]+)\s*=\s*([^\s=]+)")
 #: So many points a target may name.
 _MOST: Final = 10_000

@@ -152,11 +152,7 @@ def test_collecting_and_broadcasting_belong_together_where_both_occur_as_often()
     phase = case.phases[0]
     gather, once = (replace(phase.events[0], call=name) for name in ("MPI_Gather", "MPI_Bcast"))
     assert case_values("slow-collective")["comm.relay_share"] == 0
-    for events, share in (
-        ((gather, once), 0.2 / 0.7),
-        ((gather, replace(once, count=20)), 0.0),
-        ((gather,), 0.0),
-    ):
+    for events, share in (((gather, once), 0.2 / 0.7), ((gather, replace(once, count=20)), 0.0), ((gather,), 0.0)):
         changed = replace(case, phases=(replace(phase, events=events),))
         assert site_values(build_case(changed))["comm.relay_share"] == pytest.approx(share)
 

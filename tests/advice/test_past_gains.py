@@ -28,10 +28,7 @@ def test_several_shares_have_a_prediction_interval() -> None:
     assert (low, high) == pytest.approx((5.0 - 3.371709, 5.0 + 3.371709))
 
 
-@given(
-    st.lists(st.floats(-2, 2), min_size=1, max_size=10),
-    st.floats(0.001, 1e6),
-)
+@given(st.lists(st.floats(-2, 2), min_size=1, max_size=10), st.floats(0.001, 1e6))
 def test_the_expected_gain_lies_in_its_interval(shares: list[float], ceiling_s: float) -> None:
     expected, low, high, _ = history_gain.compute_gain(shares, ceiling_s)
     assert expected == pytest.approx(mean(shares) * ceiling_s)

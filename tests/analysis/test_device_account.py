@@ -11,12 +11,12 @@ import pytest
 from advisor.analysis import bounds, gaps, quality
 from advisor.model.devices import DEVICE_GAPS
 from advisor.model.errors import InputError
-from advisor.trace.devices import graph_timer, naming, run_graph
+from advisor.trace.devices import naming, replay, run_graph
 from advisor.trace.devices.builder import DeviceTraceBuilder
 from advisor.trace.devices.events import Activity, CallRole
-from advisor.trace.devices.graph_timer import GraphTimer
 from advisor.trace.devices.intervals import find_covering, merge_intervals
 from advisor.trace.devices.profile import profile_devices
+from advisor.trace.devices.replay import GraphTimer
 
 if TYPE_CHECKING:
     from advisor.model.records import Profile
@@ -231,7 +231,7 @@ def test_compiled_steps_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = builder.build_trace(HERE, "test", "test")
     graph = run_graph.build_graph(trace, trace.activities.start_s)
     plain = GraphTimer(graph).time_graph(graph)
-    monkeypatch.setattr(graph_timer, "is_worth_compiling", lambda size, **limits: True)
+    monkeypatch.setattr(replay, "is_worth_compiling", lambda size, **limits: True)
     assert GraphTimer(graph).time_graph(graph) == plain == pytest.approx(trace.end_s)
 
 

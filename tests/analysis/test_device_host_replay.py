@@ -10,8 +10,8 @@ import pytest
 from advisor.trace.devices.builder import DeviceTraceBuilder, HostWork
 from advisor.trace.devices.collectives import find_waiting, match_operations
 from advisor.trace.devices.events import Activity, DeviceTrace
-from advisor.trace.devices.graph_timer import GraphTimer
 from advisor.trace.devices.profile import profile_devices
+from advisor.trace.devices.replay import GraphTimer
 from advisor.trace.devices.run_graph import build_graph
 
 US, MS = 1_000, 1_000_000

@@ -14,10 +14,7 @@ def by_name(profile: Profile) -> dict[str, Efficiency]:
 
 def test_parallel_efficiency_is_the_product_of_the_others() -> None:
     arrays = {"cpu_s": np.array([[[6.0], [4.0]]]), "wall_s": np.full((1, 2, 1), 8.0)}
-    profile = build(
-        [Phase("phase", "parallel", np.array([0]), arrays, duration_s=np.array([8.0]))],
-        actual_s=10.0,
-    )
+    profile = build([Phase("phase", "parallel", np.array([0]), arrays, duration_s=np.array([8.0]))], actual_s=10.0)
     found = by_name(profile)
     assert [found[name].value for name in ("load_balance", "communication", "parallel")] == pytest.approx(
         [5 / 6, 6 / 8, 5 / 8]

@@ -139,6 +139,20 @@ def test_what_was_carried_out_is_marked_and_its_gain_kept(tmp_path: Path, home: 
     run_agent(use, ROOT, home)
 
 
+def test_what_was_carried_out_before_it_was_marked_keeps_what_it_has_won(tmp_path: Path, home: Path) -> None:
+    history = gapwatch.open_history(home / "state")
+    for version in ("v1-1", "v1-2", "v1-3", "v2-1", "v2-2", "v2-3"):
+        history.store_run(gapwatch.load(RECORDED / version))
+
+    async def use(agent: Agent) -> None:
+        [item, *_] = (await agent.call("get_advice", run="1")).value["items"]
+        marked = await agent.call("mark_applied", item=item["fingerprint"])
+        assert (marked.value["action"], marked.value["state"]) == ("A-28", "resolved")
+        assert marked.value["realised_s"] == pytest.approx(0.17, abs=0.01)
+
+    run_agent(use, ROOT, home)
+
+
 def test_what_does_not_fit_is_counted() -> None:
     """An agent that is not told of the items that were cut believes that there are no others."""
     study = gapwatch.load(RECORDED / "v1-1")._study

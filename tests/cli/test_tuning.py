@@ -12,9 +12,7 @@ from simulated_programs import SimulatedProgram
 
 from advisor import cli
 from advisor.experiments.paired_test import Point, Timing, drop_disturbed, estimate_effects
-from advisor.experiments.settings import (
-    Setting,
-)
+from advisor.experiments.settings import Setting
 from advisor.experiments.trials import Trial
 from advisor.experiments.tuning import tune_command
 from advisor.model.errors import AdvisorError

@@ -17,9 +17,7 @@ from patience import PATIENCE_S, wait_until
 import gapwatch
 from advisor import cli
 from advisor.experiments.build_trees import _cmake_commands, build_tree, describe_reconfiguration, write_makefile_patch
-from advisor.experiments.settings import (
-    Setting,
-)
+from advisor.experiments.settings import Setting
 from advisor.experiments.trials import Check, TrialRunner, find_different_lines, find_last_words, identify_work
 from advisor.experiments.tuning import REFERENCE, START
 from advisor.model.errors import AdvisorError, UsageError

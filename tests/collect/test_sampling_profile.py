@@ -242,10 +242,7 @@ def test_the_build_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -
 seconds = st.floats(0, 10)
 
 
-@given(
-    st.lists(st.tuples(seconds, seconds, seconds, seconds, seconds, seconds), min_size=1, max_size=5),
-    st.booleans(),
-)
+@given(st.lists(st.tuples(seconds, seconds, seconds, seconds, seconds, seconds), min_size=1, max_size=5), st.booleans())
 def test_the_parts_of_every_processor_add_up_to_its_time(values: list[tuple[float, ...]], ranked: bool) -> None:
     processes = []
     for number, (one, other, cpu, system, delay, weight) in enumerate(values):

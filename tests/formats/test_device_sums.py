@@ -20,11 +20,7 @@ CSV = """==9245== Profiling result:
 
 
 @pytest.mark.parametrize(
-    ("name", "seconds"),
-    [
-        ("nvprof.txt", [0.025, 0.011, 0.004]),
-        ("nsys-stats.txt", [0.075, 0.025]),
-    ],
+    ("name", "seconds"), [("nvprof.txt", [0.025, 0.011, 0.004]), ("nsys-stats.txt", [0.075, 0.025])]
 )
 def test_kernels_and_copies_have_their_seconds(name: str, seconds: list[float]) -> None:
     assert nsys.advisor_sniff(HERE / name) == pytest.approx(0.9)

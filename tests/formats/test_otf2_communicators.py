@@ -11,13 +11,7 @@ from otf2_archives import BARRIER, OPENMP, Archive
 from otf2_archives import COMM_LOCATIONS as LOCATIONS
 
 from advisor.formats.otf2 import read_trace
-from advisor.formats.otf2.codes import (
-    COMM_GROUP,
-    COMM_LOCATION_GROUPS,
-    COMM_LOCATIONS,
-    COMM_SELF,
-    MPI,
-)
+from advisor.formats.otf2.codes import COMM_GROUP, COMM_LOCATION_GROUPS, COMM_LOCATIONS, COMM_SELF, MPI
 from advisor.formats.otf2.communicators import Communicators, find_candidates, select_communicators
 from advisor.formats.otf2.definition_contents import LocationTable
 from advisor.trace.events import Location

@@ -28,11 +28,7 @@ OWN = re.compile(r"NOTE: The number of threads|Highest SIMD level|SIMD instructi
 @pytest.mark.parametrize(
     ("name", "lines", "told"),
     [
-        (
-            "gromacs.log",
-            SIMD + OTHER,
-            "compiled for SSE4.1, but the processors have AVX2_256: build it",
-        ),
+        ("gromacs.log", SIMD + OTHER, "compiled for SSE4.1, but the processors have AVX2_256: build it"),
         ("gromacs.log", SIMD, ""),
         (
             "gromacs.log",

@@ -45,8 +45,7 @@ def profile_of(function: str) -> Profile:
 
 
 @pytest.mark.parametrize(
-    ("function", "cpu_ms", "seconds"),
-    [("fprintf", 10.0, 0.02), ("fscanf", 2.5, 0.005), ("fwrite", 10.0, 0.0)],
+    ("function", "cpu_ms", "seconds"), [("fprintf", 10.0, 0.02), ("fscanf", 2.5, 0.005), ("fwrite", 10.0, 0.0)]
 )
 def test_formatting_is_the_time_with_a_core_in_formatted_calls(
     function: str, cpu_ms: float, seconds: float, monkeypatch: pytest.MonkeyPatch

@@ -88,8 +88,7 @@ def start_child(folder: Path, pid: int, parent: int, used_s: float, children_s: 
 
 
 @pytest.mark.parametrize(
-    ("children_s", "share", "penalty"),
-    [(7e-6, "44%", 0.3), (9e-6, "47%", 0.3), (30e-6, "75%", 1.0)],
+    ("children_s", "share", "penalty"), [(7e-6, "44%", 0.3), (9e-6, "47%", 0.3), (30e-6, "75%", 1.0)]
 )
 def test_other_programs_that_were_started_are_named_and_missed_most_where_they_are_not_recorded(
     tmp_path: Path, children_s: float, share: str, penalty: float

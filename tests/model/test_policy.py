@@ -26,7 +26,7 @@ from advisor.analysis.cpu_time import has_cpu_time_alone
 from advisor.analysis.gaps import inner_waits
 from advisor.model import policy
 from advisor.model.records import BOUND_NAMES, OTHER_PROGRAMS, Bound, Phase, Processor, Profile, Region, Share
-from advisor.output.code_quality import render_code_quality
+from advisor.output.sarif import render_code_quality
 from advisor.output.source_tree import SourcePlace, SourceTree
 from advisor.trace import serial
 

@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 
 import advice_samples as samples
 
-from advisor.output.code_quality import render_code_quality
+from advisor.output.sarif import render_code_quality
 from advisor.output.source_tree import SourcePlace, SourceTree
 
 TREE = SourceTree(None, SourcePlace(PurePosixPath("Makefile"), 3))

@@ -168,11 +168,7 @@ def test_a_foreign_package_that_is_already_imported_gives_way(from_wheel: Enviro
 
 @pytest.mark.parametrize(
     ("program", "arguments", "path"),
-    [
-        ("gapwatch", (), None),
-        ("gapwatch", (), os.pathsep + "/opt/of/others"),
-        ("python", ("-m", "gapwatch"), None),
-    ],
+    [("gapwatch", (), None), ("gapwatch", (), os.pathsep + "/opt/of/others"), ("python", ("-m", "gapwatch"), None)],
 )
 def test_nothing_is_imported_from_the_current_directory(
     from_wheel: Environment, tmp_path: Path, program: str, arguments: tuple[str, ...], path: str | None

@@ -12,7 +12,7 @@ from command_line import run
 from daemon_runs import Watch, profile
 from native_documents import PROFILES
 
-from advisor.output.ci_log import escape_ci_commands
+from advisor.output.clean import escape_ci_commands
 from advisor.support import disk_cache
 
 if TYPE_CHECKING:

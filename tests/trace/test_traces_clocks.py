@@ -12,12 +12,8 @@ from hypothesis import strategies as st
 from trace_builder import Line, build
 
 from advisor.trace import clocks, locations
-from advisor.trace.clock_constraints import (
-    are_clocks_consistent,
-    collect_constraints,
-    combine_constraints,
-)
-from advisor.trace.clock_intervals import largest_violation
+from advisor.trace.clock_constraints import are_clocks_consistent, collect_constraints, combine_constraints
+from advisor.trace.clock_islands import largest_violation
 from advisor.trace.clock_observations import observe_domains
 from advisor.trace.matching import match_collectives, match_messages
 from advisor.trace.nesting import pair_calls

@@ -73,7 +73,6 @@ def explain_bound(bound: Bound, profile: Profile, loads: ProfileLoads, machine: 
 
 
 def _bound_expression(name: str, inputs: tuple[NumberInput, ...], machine: Machine | None) -> Expression | None:
-    """Return the bound as an expression of its inputs."""
     numbers = {one.name: ["input", at] for at, one in enumerate(inputs)}
     if not inputs:
         return None

@@ -271,13 +271,9 @@ def _bytes_between_forcing(source: FactSource) -> float | None:
     return None if mean is None else mean * writes.sized_rows.count / times
 
 
-def _counted_operations(source: FactSource) -> event_rows.EventRows | None:
-    """Return the reads and writes of known size."""
-    return None if source.events is None else source.events.select_rows("io", (), io_calls.DATA).sized_rows
-
-
 def _shared_file_share(source: FactSource) -> float | None:
-    found = _counted_operations(source)
+    # The reads and writes of known size
+    found = None if source.events is None else source.events.select_rows("io", (), io_calls.DATA).sized_rows
     shared = None if found is None else found.in_shared_files
     return None if found is None or shared is None else compute_share(shared.count, found.count)
 

@@ -8,15 +8,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Final
 
-from advisor.advice.facts import (
-    code_facts,
-    count_facts,
-    device_facts,
-    event_facts,
-    io_facts,
-    load_facts,
-    run_facts,
-)
+from advisor.advice.facts import code_facts, count_facts, device_facts, event_facts, io_facts, load_facts, run_facts
 from advisor.model.errors import PluginError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.model import policy
-from advisor.model.records import CAUSE_CATEGORIES, Causes, FloatArray, Profile
+from advisor.model.records import CAUSE_CATEGORIES, FloatArray, Profile
 from advisor.support.grouping import iterate_groups, sum_by_group
 
 if TYPE_CHECKING:
@@ -29,7 +29,15 @@ def select_inner_waits(profile: Profile, loads: ProfileLoads, waiting_s: FloatAr
     causes = profile.causes
     if causes is None or not profile.has_phases:
         return np.zeros(0 if causes is None else len(causes.seconds), dtype=bool)
-    inner = _is_inner_wait(profile, causes)
+    # Which causes are waiting in another call than the one that closes their phase
+    numbers: dict[str | None, int] = {None: -1}
+    name = np.array([numbers.setdefault(region.name, len(numbers)) for region in profile.regions] or [0])
+    closes = np.array([kind in CLOSING_KINDS for kind in causes.kinds], dtype=bool)[causes.kind]
+    # the name of the call that closes each phase, -1 where any may, and -2 for what is in no phase
+    closing = np.array([*(numbers.get(phase.closed_by, -2) for phase in profile.phases), -2])[causes.phase]
+    at_end = (closing == -1) | (closing == name[causes.call])
+    waiting = (causes.category == CAUSE_CATEGORIES.index("wait")) & (causes.phase >= 0)
+    inner: npt.NDArray[np.bool_] = waiting & ~(closes & at_end)
     total = sum_by_group(causes.phase[inner], causes.seconds[inner], len(loads.phases))
     explained = (total > 0) & (total >= policy.INNER_WAIT * waiting_s)
     return inner & explained[np.maximum(causes.phase, 0)]
@@ -63,16 +71,3 @@ def sum_by_region(
         if seconds.any():  # divided by their own sum, the smallest numbers have shares, too
             laid_out[part] = seconds / seconds.sum() * waiting_s[number]
     return laid_out
-
-
-def _is_inner_wait(profile: Profile, causes: Causes) -> npt.NDArray[np.bool_]:
-    """Return which causes are waiting in another call than the one that closes their phase."""
-    numbers: dict[str | None, int] = {None: -1}
-    name = np.array([numbers.setdefault(region.name, len(numbers)) for region in profile.regions] or [0])
-    closes = np.array([kind in CLOSING_KINDS for kind in causes.kinds], dtype=bool)[causes.kind]
-    # the name of the call that closes each phase, -1 where any may, and -2 for what is in no phase
-    closing = np.array([*(numbers.get(phase.closed_by, -2) for phase in profile.phases), -2])[causes.phase]
-    at_end = (closing == -1) | (closing == name[causes.call])
-    waiting = (causes.category == CAUSE_CATEGORIES.index("wait")) & (causes.phase >= 0)
-    inner: npt.NDArray[np.bool_] = waiting & ~(closes & at_end)
-    return inner

@@ -49,7 +49,6 @@ def merge_recordings(recordings: Sequence[Profile]) -> Profile:
 
 
 def _add_recording(leader: Profile, other: Profile) -> Profile:
-    """Return ``leader`` with what ``other`` adds."""
     if _accounts_for_command(leader, other):
         # `leader` with what is known of the whole command that ran it
         beside = format_seconds(max(other.actual_s - leader.actual_s, 0.0))
@@ -98,10 +97,7 @@ def _describe_added(leader: Profile, other: Profile) -> str:
         return f"nothing of {other.reader}"
     what = [
         name
-        for name, part in (
-            ("counts", find_new_counts(leader, other)),
-            ("times", has_new_times(leader, other)),
-        )
+        for name, part in (("counts", find_new_counts(leader, other)), ("times", has_new_times(leader, other)))
         if part
     ]
     return f"{' and '.join(what) or 'nothing'} of {other.reader}"

@@ -13,7 +13,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Footer, Input, Static
 
 from advisor.cli.screen.page_view import PageView
-from advisor.output.sections import render_heading, render_paragraph
+from advisor.output.page import render_heading, render_paragraph
 from advisor.output.text_cells import make_line, pad_text, wrap_text
 
 if TYPE_CHECKING:

@@ -45,11 +45,7 @@ class HistoryScreen(App[None]):
     VERTICAL_BREAKPOINTS = [(0, "-short"), (24, "-tall")]  # noqa: RUF012
 
     def __init__(
-        self,
-        views: HistoryViews,
-        page: Page,
-        roots: Sequence[str],
-        on_ready: Callable[[], None] = lambda: None,
+        self, views: HistoryViews, page: Page, roots: Sequence[str], on_ready: Callable[[], None] = lambda: None
     ) -> None:
         super().__init__(ansi_color=True)
         self._views, self._page, self._on_ready = views, page, on_ready

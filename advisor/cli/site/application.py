@@ -86,8 +86,7 @@ def build_application(answers: HistoryAnswers, token: str | None, hosts: Sequenc
             ),
         ),
         Route(
-            "/api/v1/runs/{number}",
-            answer_document(lambda request: answers.build_run_document(_run_number(request))),
+            "/api/v1/runs/{number}", answer_document(lambda request: answers.build_run_document(_run_number(request)))
         ),
         Route("/api/v1/items", answer_document(lambda request: answers.list_items(_program_name(request)))),
         Route("/api/v1/files", answer_document(lambda _: answers.count_files())),

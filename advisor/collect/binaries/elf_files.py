@@ -131,7 +131,7 @@ def _read_image(path: Path, elf: ELFFile) -> ElfImage:
         ),
         code=code,
         sections=dict(_useful_contents(sections)),
-        functions=_merge_symbols([one for table in tables for one in _read_symbols(elf, table)], code),
+        functions=_merge_symbols([one for table in tables for one in read_symbols(elf, table)], code),
         stubs=_find_stubs(sections, relocations) if elf["e_machine"] == "EM_X86_64" else {},
         has_symbol_table=any(table["sh_type"] == "SHT_SYMTAB" for table in tables),
         build_id=_read_build_id(sections),
@@ -155,7 +155,7 @@ def _useful_contents(sections: Mapping[str, Section]) -> Iterator[tuple[str, byt
             yield name, section.data()
 
 
-def _read_symbols(elf: ELFFile, table: Section) -> Iterator[tuple[int, int, str]]:
+def read_symbols(elf: ELFFile, table: Section) -> Iterator[tuple[int, int, str]]:
     """Yield begin, size and mangled name of the functions that a symbol table defines."""
     data, names = table.data(), elf.get_section(table["sh_link"]).data()
     kind = _SYMBOL64 if elf.elfclass == 64 else _SYMBOL32

@@ -73,7 +73,14 @@ def read_line_table(unit: Unit) -> LineTable:
     header = _read_header(unit)
     if header is None:
         return EMPTY
-    return _sort_sequences(_run_program(unit.sections[".debug_line"][header.begin : header.end], header), header.files)
+    # The rows by address; where one sequence ends at which another begins, the beginning counts
+    rows = _run_program(unit.sections[".debug_line"][header.begin : header.end], header)
+    if len(rows) < _LEAST_SEQUENCE:
+        return LineTable(EMPTY.address, EMPTY.file, EMPTY.line, EMPTY.column, header.files)
+    table = np.array(rows, dtype=np.int64)
+    order = np.lexsort((np.arange(len(table)), table[:, 2] >= 0, table[:, 0]))
+    table = table[order]
+    return LineTable(table[:, 0], table[:, 1], table[:, 2], table[:, 3], header.files)
 
 
 def _read_header(unit: Unit) -> _Header | None:
@@ -96,16 +103,6 @@ def _read_header(unit: Unit) -> _Header | None:
     place += 3 + first
     files = _new_files(unit, data, place, size) if version >= 5 else _old_files(unit, data, place)
     return _Header(files, begin, end, shortest, base - 256 if base > 127 else base, span, first, lengths)
-
-
-def _sort_sequences(rows: Sequence[tuple[int, int, int, int]], files: tuple[str, ...]) -> LineTable:
-    """Return the rows by address; where one sequence ends at which another begins, the beginning counts."""
-    if len(rows) < _LEAST_SEQUENCE:
-        return LineTable(EMPTY.address, EMPTY.file, EMPTY.line, EMPTY.column, files)
-    table = np.array(rows, dtype=np.int64)
-    order = np.lexsort((np.arange(len(table)), table[:, 2] >= 0, table[:, 0]))
-    table = table[order]
-    return LineTable(table[:, 0], table[:, 1], table[:, 2], table[:, 3], files)
 
 
 def _run_program(code: bytes, header: _Header) -> list[tuple[int, int, int, int]]:

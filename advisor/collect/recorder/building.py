@@ -77,7 +77,15 @@ def build_recorder(compiler: Compiler | None) -> Path:
     if isinstance(known, str) and (folder / known).exists():
         return folder / known
     header = _preprocess(command) if compiler else ""
-    generated = _generated(header, compiler)
+    # The sources that depend on the MPI library, by file
+    functions = wrapped_functions(header)
+    if compiler and not functions:
+        raise BuildError(f"{compiler.command}: no functions of MPI in its mpi.h")
+    names = "".join(f'"{function.name}",\n' for function in functions)
+    bindings = " ".join(f"BINDING({n}, {name})" for n, name in enumerate(fortran_bindings(functions)))
+    generated = {"names.c": _NAMES.replace("@MPI@", names), "bindings.h": f"#define GW_FORTRAN_BINDINGS {bindings}\n"}
+    if compiler:
+        generated["wrappers.c"] = write_wrappers(functions)
     digest = hashlib.sha256(repr((own, generated, command, _FLAGS)).encode()).hexdigest()
     target = folder / f"{digest[:20]}.so"
     if not target.exists():
@@ -111,19 +119,6 @@ def _preprocess(command: str) -> str:
         source = Path(folder, "header.c")
         source.write_text("#include <mpi.h>\n", encoding="ascii")
         return _run([*shlex.split(command), "-E", "-P", str(source)])
-
-
-def _generated(header: str, compiler: Compiler | None) -> dict[str, str]:
-    """Return the sources that depend on the MPI library, by file."""
-    functions = wrapped_functions(header)
-    if compiler and not functions:
-        raise BuildError(f"{compiler.command}: no functions of MPI in its mpi.h")
-    names = "".join(f'"{function.name}",\n' for function in functions)
-    bindings = " ".join(f"BINDING({n}, {name})" for n, name in enumerate(fortran_bindings(functions)))
-    text = {"names.c": _NAMES.replace("@MPI@", names), "bindings.h": f"#define GW_FORTRAN_BINDINGS {bindings}\n"}
-    if compiler:
-        text["wrappers.c"] = write_wrappers(functions)
-    return text
 
 
 def _compile(command: str, generated: dict[str, str], target: Path, library: str) -> None:

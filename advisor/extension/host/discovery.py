@@ -234,9 +234,7 @@ def load_module(entry: Path) -> ModuleType:
         raise PluginError(f"{entry.name!r} is not a valid module name; rename it")
     name = _PREFIX + entry.stem
     spec = spec_from_file_location(
-        name,
-        entry / "__init__.py" if package else entry,
-        submodule_search_locations=[str(entry)] if package else None,
+        name, entry / "__init__.py" if package else entry, submodule_search_locations=[str(entry)] if package else None
     )
     if spec is None or spec.loader is None:
         raise PluginError(f"{entry} is not a Python module")

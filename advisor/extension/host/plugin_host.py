@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from advisor.extension import installed_plugins
 from advisor.extension.commands import Command, CommandRegistry, CommandServices
-from advisor.extension.host import answers, arguments, discovery, plugin_services
+from advisor.extension.host import answers, arguments, discovery
 from advisor.extension.host.discovery import Asking, LoadedPlugin, explain_error
 from advisor.extension.host.search import FoundProfile, ProfileSearch, refuse_unreadable
 from advisor.model.errors import AdvisorError, ClusterError, InputError, PluginError, UnknownFormatError
 from advisor.support.contract import ContractError
-from advisor.trace import handover
+from advisor.trace import events
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -140,10 +140,10 @@ class PluginHost:
 
     def read_profile(self, found: FoundProfile) -> Profile:
         """Return the run that was found; raises ``InputError`` where the data are damaged or the reader fails."""
-        handover.take_trace(found.path)
+        events.take_trace(found.path)
         self._events = None
         profile = self._read_with("advisor_read", found, answers.require_profile)
-        self._events = found, handover.take_trace(found.path)
+        self._events = found, events.take_trace(found.path)
         return profile
 
     def _read_with(self, hook: str, found: FoundProfile, accept: Callable[[object], T]) -> T:
@@ -257,12 +257,7 @@ class PluginHost:
         return tuple(facts.values())
 
     def _fact_value(
-        self,
-        plugin: str,
-        fact: Fact,
-        events: Callable[[], Trace | None],
-        profile: Profile,
-        phase: int | None,
+        self, plugin: str, fact: Fact, events: Callable[[], Trace | None], profile: Profile, phase: int | None
     ) -> Value | None:
         """Return the value of a plugin's fact; None, and a note of it, where computing it fails."""
         try:
@@ -325,8 +320,8 @@ class PluginHost:
         """Return the service that a plugin offers under ``name``; raises ``PluginError`` if there is none."""
         for plugin, offered in self._ask_plugins("advisor_services", answers.require_services):
             if name in offered:
-                return partial(plugin_services.call_service, plugin, name, offered[name])
-        raise PluginError(plugin_services.explain_missing_service(name, self.plugins))
+                return partial(arguments.call_service, plugin, name, offered[name])
+        raise PluginError(arguments.explain_missing_service(name, self.plugins))
 
     def _implementations(self, hook: str) -> list[tuple[str, HookImpl]]:
         """Return who implements a hook and how, in the order of ``plugins``."""

@@ -95,9 +95,7 @@ _SUFFIXES: Final = {
     ".edf": FileKind("a trace of TAU", "tau_treemerge.pl && tau2otf2 tau.trc tau.edf app"),
 }
 #: Names that other tools give to texts as well.
-_BINARY_SUFFIXES: Final = {
-    ".map": FileKind("a recording of Linaro MAP", "perf-report {path}"),
-}
+_BINARY_SUFFIXES: Final = {".map": FileKind("a recording of Linaro MAP", "perf-report {path}")}
 #: Texts by what stands in them, not only at their beginning.
 _TEXTS: Final = (
     (

@@ -46,19 +46,14 @@ def subtract_children(inclusive: FloatArray, nodes: Sequence[CallPathNode]) -> F
 
     A node without a record of its own took what its children took. Time outside of all regions is no parent's.
     """
-    below = _sum_children(inclusive, nodes)
-    found = np.where(inclusive > 0, np.maximum(inclusive - below, 0.0), 0.0)
-    roots = np.array([node.role == Role.ROOT for node in nodes])
-    return np.where(roots[:, None], inclusive, found)
-
-
-def _sum_children(inclusive: FloatArray, nodes: Sequence[CallPathNode]) -> FloatArray:
-    """Return what the children of each node took, those without records counted by their own children."""
+    # What the children of each node took, those without records counted by their own children
     below = np.zeros_like(inclusive)
     for n in range(len(nodes) - 1, -1, -1):
         if nodes[n].parent >= 0:
             below[nodes[n].parent] += np.where(inclusive[n] > 0, inclusive[n], below[n])
-    return below
+    found = np.where(inclusive > 0, np.maximum(inclusive - below, 0.0), 0.0)
+    roots = np.array([node.role == Role.ROOT for node in nodes])
+    return np.where(roots[:, None], inclusive, found)
 
 
 def add_children(own_s: FloatArray, nodes: Sequence[CallPathNode]) -> FloatArray:

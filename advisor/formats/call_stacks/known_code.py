@@ -15,12 +15,7 @@ import numpy as np
 
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
 from advisor.trace.events import Role
-from advisor.trace.library_functions import (
-    COUNTED_KINDS,
-    UNOPTIMIZED,
-    classify_library_function,
-    is_unoptimized_access,
-)
+from advisor.trace.library_functions import COUNTED_KINDS, UNOPTIMIZED, classify_library_function, is_unoptimized_access
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray

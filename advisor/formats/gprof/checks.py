@@ -54,7 +54,6 @@ def _check_report(report: GprofReport) -> Iterator[Note]:
 
 
 def _total_seconds(report: GprofReport) -> float:
-    """Return all seconds of a report."""
     if report.rows:
         return report.rows[-1].cumulative_s
     return report.total_s or 0.0

@@ -72,10 +72,6 @@ def read_experiment(place: Path) -> Database:
         raise InputError(path, "is not an HPCToolkit experiment")
     if not found.frames.name:
         raise InputError(path, "holds no call paths")
-    return _build_database(directory, path, found)
-
-
-def _build_database(directory: Path, path: Path, found: Experiment) -> Database:
     files = metric_db.find_files(directory)
     node = np.array(found.node, dtype=np.int64)
     if files:

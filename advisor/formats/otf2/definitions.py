@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from advisor.formats.otf2.anchor import read_anchor
 from advisor.formats.otf2.chunks import read_definition_records
-from advisor.formats.otf2.codes import (
-    COMM_GROUP,
-    COMM_LOCATIONS,
-    COMM_SELF,
-    MPI,
-    OLD_REGION_TYPES,
-    PARADIGMS,
-    ROLES,
-)
+from advisor.formats.otf2.codes import COMM_GROUP, COMM_LOCATIONS, COMM_SELF, MPI, OLD_REGION_TYPES, PARADIGMS, ROLES
 from advisor.model.errors import InputError
 from advisor.support.contract import TEXT_LIMIT
 

@@ -80,7 +80,7 @@ def advisor_read(path: Path) -> Profile:
     """Return the run recorded in the OTF2 archive at ``path``; raises ``InputError`` for what is damaged."""
     from advisor.formats.otf2 import devices
     from advisor.formats.otf2.definitions import read_archive_definitions
-    from advisor.trace import handover
+    from advisor.trace import events
     from advisor.trace.profile import from_trace
 
     anchor = _require_anchor(path)
@@ -90,7 +90,7 @@ def advisor_read(path: Path) -> Profile:
 
         found = devices.read_device_trace(anchor, definitions, compiled=_should_compile(anchor, None))
         return profile_devices(found, path, "otf2")
-    return from_trace(handover.keep_trace(path, _build_trace(anchor, definitions, None)), path, "otf2")
+    return from_trace(events.keep_trace(path, _build_trace(anchor, definitions, None)), path, "otf2")
 
 
 @hookimpl

@@ -49,12 +49,7 @@ def build_notes(flaws: ArchiveFlaws) -> tuple[Note, ...]:
             f"event files with more or fewer events than defined, so of another location or run: {flaws.foreign_files}",
         ),
         (flaws.copied_files, 0.5, "the same file twice", f"copies of other event files: {flaws.copied_files}"),
-        (
-            flaws.undefined_events,
-            0.1,
-            "regions undefined",
-            f"events of undefined regions: {flaws.undefined_events:,}",
-        ),
+        (flaws.undefined_events, 0.1, "regions undefined", f"events of undefined regions: {flaws.undefined_events:,}"),
         (
             flaws.unknown_partners,
             0.05,

@@ -126,18 +126,18 @@ def _is_call_edge(kind: npt.NDArray[np.uint8]) -> npt.NDArray[np.bool_]:
 class ThreadCalls:
     """The rows of one thread, sorted, with the calls among them that can hold a message."""
 
-    def __init__(
-        self,
-        ticks: IntArray,
-        kind: npt.NDArray[np.uint8],
-        role: npt.NDArray[np.int64],
-    ) -> None:
+    def __init__(self, ticks: IntArray, kind: npt.NDArray[np.uint8], role: npt.NDArray[np.int64]) -> None:
         self._ticks = ticks
         self._role = role
         holding = (SENDING | COMPLETING)[role]
         enters = np.flatnonzero((kind == Kind.ENTER) & holding)
         leaves = np.flatnonzero((kind == Kind.LEAVE) & holding)
-        self._enters, self._leaves = _select_outer_calls(enters, leaves)
+        # Beginnings and ends of calls that lie in no other one, each with its own
+        rows = np.concatenate((enters, leaves))
+        order = np.argsort(rows)
+        rows, entering = rows[order], (np.arange(len(rows)) < len(enters))[order]
+        whole = np.flatnonzero(entering[:-1] & ~entering[1:]) if len(rows) > 1 else np.zeros(0, dtype=np.int64)
+        self._enters, self._leaves = rows[whole], rows[whole + 1]
 
     def place_sends(self, ticks: IntArray) -> MessageEnds:
         """Return where messages are sent: in the last call that can send and had begun."""
@@ -205,12 +205,3 @@ class ThreadCalls:
             most = self._ticks[np.minimum(before, len(self._ticks) - 1)]
             ticks = np.clip(ticks, least, np.maximum(least, most))
         return MessageEnds(message, before, kind, ticks, int(np.count_nonzero(~found)))
-
-
-def _select_outer_calls(enters: IntArray, leaves: IntArray) -> tuple[IntArray, IntArray]:
-    """Return beginnings and ends of calls that lie in no other one, each with its own."""
-    rows = np.concatenate((enters, leaves))
-    order = np.argsort(rows)
-    rows, entering = rows[order], (np.arange(len(rows)) < len(enters))[order]
-    whole = np.flatnonzero(entering[:-1] & ~entering[1:]) if len(rows) > 1 else np.zeros(0, dtype=np.int64)
-    return rows[whole], rows[whole + 1]

@@ -59,10 +59,10 @@ def advisor_sniff(path: Path) -> float | None:
 @hookimpl
 def advisor_read(path: Path) -> Profile:
     """Return the run recorded in the Paraver trace at ``path``; raises ``InputError`` for what is damaged."""
-    from advisor.trace import handover
+    from advisor.trace import events
     from advisor.trace.profile import from_trace
 
-    return from_trace(handover.keep_trace(path, read_trace(path)), path, "paraver")
+    return from_trace(events.keep_trace(path, read_trace(path)), path, "paraver")
 
 
 @hookimpl

@@ -29,10 +29,7 @@ if TYPE_CHECKING:
 
 
 #: Events that are counts of a profile by another name.
-_COUNTS: Final = {
-    "cpu-cycles": "cycles",
-    "branch-instructions": "branches",
-}
+_COUNTS: Final = {"cpu-cycles": "cycles", "branch-instructions": "branches"}
 _LAST: Final = re.compile(r"\d{1,12}\.\d{1,9}")
 #: Times are printed to a microsecond.
 _SAME: Final = 2e-6

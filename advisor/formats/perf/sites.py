@@ -12,11 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor.support.runtime_libraries import (
-    is_communication_function,
-    is_communication_library,
-    is_openmp_function,
-)
+from advisor.support.runtime_libraries import is_communication_function, is_communication_library, is_openmp_function
 from advisor.trace.events import Role
 from advisor.trace.regions import classify_region
 

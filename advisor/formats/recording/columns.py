@@ -156,10 +156,7 @@ def _lost_time(
     worth = until - since > LEAST_LOST_NS
     since, until = since[worth], until[worth]
     region = np.where(_find_queued(thread, since, until), NO_CORE, BLOCKED)
-    return [
-        _part(since, Kind.ENTER, region, None),
-        _part(until - 1, Kind.LEAVE, region, None),
-    ]
+    return [_part(since, Kind.ENTER, region, None), _part(until - 1, Kind.LEAVE, region, None)]
 
 
 def _time_beside_others(

@@ -59,7 +59,12 @@ def read_recording(path: Path) -> Recording:
     ends = find_child_ends(threads)
     threads = add_brief_workers(end_killed_workers(threads, ends), everything, ends)
     working, helpers = split_helper_threads(assign_slots(threads))
-    threads = _until_full(working)
+    # The threads up to where the first process had to stop recording: behind that partners are missing.
+    # A worker (a child of fork) has none: it ends alone.
+    stops = [(thread.process, thread.process.full[1] + thread.offset_ns) for thread in working if thread.process.full]
+    common_ns = min((stop for process, stop in stops if process.forked_ns is None), default=_LATEST_NS)
+    own_ns = {id(process): stop for process, stop in stops}
+    threads = [_cut(thread, min(common_ns, own_ns.get(id(thread.process), _LATEST_NS))) for thread in working]
     if not any(len(thread.records) for thread in threads):
         raise InputError(path, "the recording holds no events: no process got so far")
     chosen = tuple(one for family in families for one in (family.root, *family.workers))
@@ -87,17 +92,6 @@ def _sound_records(path: Path) -> npt.NDArray[Any]:
     if bad.any():
         raise InputError(path, "no record that the recorder writes", f"byte {int(np.argmax(bad)) * RECORD.itemsize}")
     return records
-
-
-def _until_full(threads: list[RecordedThread]) -> list[RecordedThread]:
-    """Return the threads up to where the first process had to stop recording: behind that partners are missing.
-
-    A worker (a child of fork) has none: it ends alone.
-    """
-    stops = [(thread.process, thread.process.full[1] + thread.offset_ns) for thread in threads if thread.process.full]
-    common_ns = min((stop for process, stop in stops if process.forked_ns is None), default=_LATEST_NS)
-    own_ns = {id(process): stop for process, stop in stops}
-    return [_cut(thread, min(common_ns, own_ns.get(id(thread.process), _LATEST_NS))) for thread in threads]
 
 
 def _cut(thread: RecordedThread, stop_ns: int) -> RecordedThread:

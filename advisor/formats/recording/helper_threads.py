@@ -35,9 +35,7 @@ _SYSTEM_FOLDERS: Final = frozenset({"/", "/usr", "/usr/local", "."})
 _PROGRAM_FOLDERS: Final = frozenset({"bin", "sbin", "libexec"})
 
 
-def split_helper_threads(
-    threads: Sequence[RecordedThread],
-) -> tuple[list[RecordedThread], list[RecordedThread]]:
+def split_helper_threads(threads: Sequence[RecordedThread]) -> tuple[list[RecordedThread], list[RecordedThread]]:
     """Return the threads that work, and those beside the first one of their process that only wait to be asked.
 
     A thread of an OpenMP team is no helper however little it does: the program asked for it.

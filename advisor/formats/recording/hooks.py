@@ -61,12 +61,12 @@ def advisor_read(path: Path) -> Profile:
     from advisor.formats.recording.assembly import assemble_trace
     from advisor.formats.recording.completion import complete_profile
     from advisor.formats.recording.contents import read_recording
-    from advisor.trace import handover
+    from advisor.trace import events
     from advisor.trace.profile import from_trace
 
     folder = _find_folder(path)
     recording = read_recording(folder)
-    trace = handover.keep_trace(folder, assemble_trace(recording))
+    trace = events.keep_trace(folder, assemble_trace(recording))
     return complete_profile(from_trace(trace, folder, "recording"), recording)
 
 

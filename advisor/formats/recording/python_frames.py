@@ -290,8 +290,4 @@ def count_python(
         known[row] = seconds[row]
         for kind, share in one.items():
             tables[kind][row] = share * seconds[row]
-    return {
-        "code.all_s": seconds,
-        "code.known_s": known,
-        **{f"code.{kind}_s": table for kind, table in tables.items()},
-    }
+    return {"code.all_s": seconds, "code.known_s": known, **{f"code.{kind}_s": table for kind, table in tables.items()}}

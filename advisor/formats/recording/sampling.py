@@ -79,10 +79,7 @@ def _find_subnormal(thread: RecordedThread, _: Places) -> npt.NDArray[np.bool_]:
 
 #: Computation that samples tell by more than their place: with numbers below the smallest normal one, and what the
 #: program does for a library that sorts.
-_MARKED: Final[Mapping[str, Choice]] = {
-    "code.subnormal_s": _find_subnormal,
-    COMPARISON_SECONDS: find_comparisons,
-}
+_MARKED: Final[Mapping[str, Choice]] = {"code.subnormal_s": _find_subnormal, COMPARISON_SECONDS: find_comparisons}
 Votes = dict[tuple[int, int, int], Counter[Function]]
 
 

@@ -26,7 +26,10 @@ _SLACK_S: Final = 1e-3
 
 def build_call_paths(metrics: dict[str, Metric], path: Path) -> CallPaths:
     """Return the call paths of wall and CPU time; raises ``InputError`` where nothing passed."""
-    order = _sort_paths({each for metric in metrics.values() for each in metric.seconds})
+    # All call paths and those above them, callers first
+    paths = {each for metric in metrics.values() for each in metric.seconds}
+    every = {each[:length] for each in paths for length in range(1, len(each) + 1)}
+    order = sorted(every, key=lambda each: (len(each), each))
     places = sorted({place for metric in metrics.values() for at in metric.seconds.values() for place in at})
     if len(order) * len(places) > _MOST_CELLS:
         raise InputError(path, f"{len(order):,} regions on {len(places):,} threads are more than is read")
@@ -50,12 +53,6 @@ def build_call_paths(metrics: dict[str, Metric], path: Path) -> CallPaths:
         ranks_expected=main.ranks,
         notes=(*_describe_threads(main), *_describe_excess(own[WALL][1] if WALL in own else 0.0)),
     )
-
-
-def _sort_paths(paths: set[CallPath]) -> list[CallPath]:
-    """Return all call paths and those above them, callers first."""
-    every = {each[:length] for each in paths for length in range(1, len(each) + 1)}
-    return sorted(every, key=lambda each: (len(each), each))
 
 
 def _make_node(path: CallPath, parent: int) -> CallPathNode:

@@ -23,15 +23,7 @@ _PLAIN: Final = re.compile(r"\d*\.?(\d*)(?:[eEdD]([-+]?\d{1,3}))?")
 _PART: Final = re.compile(rf"({_NUMBER}) *([a-zA-Z]*)")
 _CLOCK: Final = re.compile(r"(?:(?:(\d+)[- ])?(\d+):)?(\d{1,4}):(\d{1,2}(?:\.\d*)?)")
 #: Units by their first letters, in seconds; the first that fits counts.
-_UNITS: Final = (
-    ("ms", 1e-3),
-    ("us", 1e-6),
-    ("mi", 60.0),
-    ("d", 86400.0),
-    ("h", 3600.0),
-    ("m", 60.0),
-    ("s", 1.0),
-)
+_UNITS: Final = (("ms", 1e-3), ("us", 1e-6), ("mi", 60.0), ("d", 86400.0), ("h", 3600.0), ("m", 60.0), ("s", 1.0))
 
 
 @lru_cache(maxsize=1024)

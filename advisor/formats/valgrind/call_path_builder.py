@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from advisor.formats.valgrind.functions import FunctionList
     from advisor.formats.valgrind.processes import ProgramProcesses
     from advisor.model.records import FloatArray
-    from advisor.trace.callpaths.records import CallPathNode
 
 _MPI: Final = tuple(role for role in Role if Role.INIT <= role <= Role.LOCAL and role != Role.COMM_OTHER)
 
@@ -100,16 +99,13 @@ def _sum_visits(run: _ValgrindRun) -> FloatArray | None:
     for dump, q, functions in zip(run.dumps, run.processor, run.functions.of_places, strict=True):
         if dump.calls is not None:
             np.add.at(found[:, q], functions, dump.calls)
-    return _drop_wrapper_calls(run.functions.nodes, found)
-
-
-def _drop_wrapper_calls(nodes: Sequence[CallPathNode], calls: FloatArray) -> FloatArray:
-    """Return ``calls`` without those that MPI's wrappers (``mpi_send_``, ``PMPI_Send``) pass on to each other."""
+    # Calls without those that MPI's wrappers (mpi_send_, PMPI_Send) pass on to each other
+    nodes = run.functions.nodes
     called: dict[str, list[int]] = {}
     for number, node in enumerate(nodes):
         if node.role in _MPI:
             called.setdefault(node.name, []).append(number)
     for numbers in called.values():
-        most = max(numbers, key=lambda number: float(calls[number].sum()))
-        calls[[number for number in numbers if number != most]] = 0.0
-    return calls
+        most = max(numbers, key=lambda number: float(found[number].sum()))
+        found[[number for number in numbers if number != most]] = 0.0
+    return found

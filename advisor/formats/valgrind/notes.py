@@ -27,11 +27,7 @@ _WHAT: Final = {
     "misses.L1": "misses of the first cache",
     "instructions": "instructions",
 }
-_OPERATIONS: Final = {
-    "loads": "compiled_ops.load",
-    "stores": "compiled_ops.store",
-    "branches": "compiled_ops.branch",
-}
+_OPERATIONS: Final = {"loads": "compiled_ops.load", "stores": "compiled_ops.store", "branches": "compiled_ops.branch"}
 
 
 def build_notes(

@@ -13,7 +13,7 @@ from advisor.output.clean import clean_text
 from advisor.output.explanation_text import select_parts
 from advisor.output.history_series import build_history_series
 from advisor.output.html import figures, templates
-from advisor.output.html.grids import Grid, build_gap_grids, build_grid, clean_and_shorten, find_long_names
+from advisor.output.html.templates import Grid, build_gap_grids, build_grid, clean_and_shorten, find_long_names
 from advisor.output.recommendation_text import describe_expected_gain, describe_total, format_evidence_value
 from advisor.output.wording import (
     BOUNDS,

@@ -16,7 +16,7 @@ from advisor.model.reports import Bars, HeatMap, Line, Picture, count_values
 from advisor.model.timeline import KINDS, Timeline
 from advisor.output import numbers
 from advisor.output.html.charts import DARK, LIGHT, draw_picture
-from advisor.output.html.grids import Grid, build_grid, clean_and_shorten
+from advisor.output.html.templates import Grid, build_grid, clean_and_shorten
 
 #: All pictures of a page together, as they stand in it.
 PICTURES_B: Final = 800_000

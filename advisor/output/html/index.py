@@ -9,7 +9,7 @@ from advisor.model.units import format_count
 from advisor.output import numbers
 from advisor.output.history_series import build_history_series
 from advisor.output.html import figures, templates
-from advisor.output.html.grids import clean_and_shorten
+from advisor.output.html.templates import clean_and_shorten
 
 if TYPE_CHECKING:
     from advisor.history.program_views import ProgramRuns, RunOverview

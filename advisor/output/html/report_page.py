@@ -9,7 +9,7 @@ from advisor.model.reports import Cell, Code, Picture, Report, Table, Text
 from advisor.output import numbers
 from advisor.output.clean import clean_text
 from advisor.output.html import figures, templates
-from advisor.output.html.grids import Grid, build_grid, clean_and_shorten
+from advisor.output.html.templates import Grid, build_grid, clean_and_shorten
 
 #: Rows of a table; the JSON document has them all.
 _ROWS = 1_000

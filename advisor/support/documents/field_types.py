@@ -7,18 +7,7 @@ from collections.abc import Mapping as AbstractMapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
-from typing import (
-    Annotated,
-    Generic,
-    Literal,
-    Protocol,
-    TypeVar,
-    Union,
-    cast,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Annotated, Generic, Literal, Protocol, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from advisor.model.units import Dimension, parse_with_dimension
 from advisor.support.documents import scalars

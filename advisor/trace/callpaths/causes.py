@@ -14,8 +14,7 @@ from advisor.trace.events import Role
 
 if TYPE_CHECKING:
     from advisor.trace.callpaths.records import CallPaths
-    from advisor.trace.callpaths.rows import RegionRows
-    from advisor.trace.callpaths.tree import CutTree
+    from advisor.trace.callpaths.tree import CutTree, RegionRows
 
 _MOST_UNNAMED: Final = 0.5
 #: The categories of a call's seconds, and the measures they are in.

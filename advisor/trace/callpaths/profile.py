@@ -13,7 +13,7 @@ from advisor.model.errors import InputError
 from advisor.model.records import FloatArray, Phase, Profile, Region, Status
 from advisor.trace.callpaths import splitting, tree
 from advisor.trace.callpaths.causes import collect_causes
-from advisor.trace.callpaths.rows import RegionRows, build_rows
+from advisor.trace.callpaths.tree import RegionRows, build_rows
 from advisor.trace.events import Role
 from advisor.trace.regions import is_process_wait
 

@@ -120,11 +120,7 @@ def _prefetch_copies(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute)
         if not behind.any():
             break
         previous[behind] = graph.previous[previous[behind]]
-    changed = replace(
-        _let_return(graph, graph.role == CallRole.COPY, 2 * _CALL_S),
-        previous=previous,
-        other=other,
-    )
+    changed = replace(_let_return(graph, graph.role == CallRole.COPY, 2 * _CALL_S), previous=previous, other=other)
     won = compute_gain(changed) if moved.any() else 0.0
     return DeviceGain("copies", won, 0.5 * won, won)
 

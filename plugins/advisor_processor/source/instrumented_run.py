@@ -20,7 +20,7 @@ from advisor_processor.source import c_source
 from advisor_processor.source.declared_types import collect_types
 from advisor_processor.source.fortran import analyse_fortran_source as analyse_fortran
 from advisor_processor.source.fortran_names import collect_module_names
-from advisor_processor.source.syntax_trees import parse_source
+from advisor_processor.source.macro_calls import parse_source
 
 if TYPE_CHECKING:
     from advisor_processor.source.records import Source

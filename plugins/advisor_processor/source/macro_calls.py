@@ -1,4 +1,7 @@
-"""Calls of macros as the expressions that they stand for: arrays are often accessed through them."""
+"""Syntax trees by the grammars of tree-sitter, and calls of macros as the expressions that they stand for.
+
+Arrays are often accessed through macros.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
-from advisor_processor.source.syntax_trees import parse_source
+from advisor.model.errors import UsageError
+from advisor.support.extras import install_line
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -65,3 +69,16 @@ def _parse_expression(text: str) -> Node | None:
         return None
     inside = body.named_children[0].named_children
     return inside[0] if len(inside) == 1 else None
+
+
+def parse_source(code: bytes, language: str) -> Node:
+    """Return the syntax tree of a file; raises ``UsageError`` where the grammars are not installed."""
+    from importlib import import_module
+
+    try:
+        tree_sitter = import_module("tree_sitter")
+        grammar = import_module(f"tree_sitter_{language}")
+    except ImportError as error:
+        raise UsageError(f"{error.name} is not installed: {install_line('processor')}") from error
+    root: Node = tree_sitter.Parser(tree_sitter.Language(grammar.language())).parse(code).root_node
+    return root

@@ -14,12 +14,10 @@ import sympy
 
 from advisor_processor.source.records import Assignment, Branch, CallSite, Leave, LoopEntry, Rest
 from advisor_processor.symbolic import integers
-from advisor_processor.symbolic.array_shapes import ArrayShapes
 from advisor_processor.symbolic.call_graph import CallGraph, iterate_statements
-from advisor_processor.symbolic.data_sizes import DECLARING, FREEING, DataSizes, find_allocated
+from advisor_processor.symbolic.data_sizes import DECLARING, FREEING, ArrayShapes, DataSizes, find_allocated
 from advisor_processor.symbolic.integer_functions import make_integer
-from advisor_processor.symbolic.library_effects import COMMUNICATORS, TEXT, find_effects
-from advisor_processor.symbolic.library_names import ALLOCATING, CONSTANTS, NUMBERS
+from advisor_processor.symbolic.library_effects import ALLOCATING, COMMUNICATORS, CONSTANTS, NUMBERS, TEXT, find_effects
 from advisor_processor.symbolic.loop_trips import find_trips
 from advisor_processor.symbolic.parameters import hand_back, hand_over
 from advisor_processor.symbolic.sums import SumRules

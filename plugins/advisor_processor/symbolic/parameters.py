@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from advisor_processor.symbolic.array_shapes import ArrayShapes
+    from advisor_processor.symbolic.data_sizes import ArrayShapes
     from advisor_processor.symbolic.walk_records import Frame
 
 

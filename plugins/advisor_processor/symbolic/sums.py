@@ -14,11 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import sympy
 
-from advisor_processor.symbolic.integer_functions import (
-    Quotient,
-    Remainder,
-    Step,
-)
+from advisor_processor.symbolic.integer_functions import Quotient, Remainder, Step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -194,7 +194,9 @@ class _BodyLayout:
     def _next_entries(self, name: str, table: RaggedTable, level: _Level) -> FloatArray:
         first, values = table.first, table.values
         element = level.element
-        begins = _first_places(element)
+        # Where the run of equal values begins that each belongs to; equal ones stand together
+        change = np.r_[True, element[1:] != element[:-1]]
+        begins = np.flatnonzero(change)[np.cumsum(change) - 1] if len(element) else element
         row = self.chosen[element]
         place = first[row] + np.arange(len(element)) - begins
         if len(place) and (place >= first[row + 1]).any():
@@ -223,12 +225,6 @@ class _BodyLayout:
                 access = part.item.read if isinstance(part.item, records.Read) else part.item.write
                 array[at] = self.names.index(access.value.array)
             position = position + part.counts
-
-
-def _first_places(element: IntArray) -> IntArray:
-    """Return where the run of equal values begins that each belongs to; equal ones stand together."""
-    change = np.r_[True, element[1:] != element[:-1]]
-    return np.flatnonzero(change)[np.cumsum(change) - 1] if len(element) else element
 
 
 def _check_place(name: str, rows: IntArray, row_count: int, first: IntArray, last: IntArray, item_count: int) -> None:

@@ -173,9 +173,7 @@ def _leaves(one: Instruction, symbol: Symbol) -> bool:
     return one.mnemonic == "jmp" and one.target is not None and not symbol.begin <= one.target < symbol.end
 
 
-def find_loops(
-    code: Sequence[Instruction],
-) -> tuple[list[tuple[int, int, int]], list[int], list[tuple[int, int, int]]]:
+def find_loops(code: Sequence[Instruction]) -> tuple[list[tuple[int, int, int]], list[int], list[tuple[int, int, int]]]:
     """Return the loops of a function, outer ones first, as (header, number of the loop around it or -1, depth), for
     each instruction the number of its innermost loop, or -1, and second entries as (jump, target, number of the loop).
     """

@@ -64,12 +64,7 @@ class ModelWriter:
     _domains: dict[tuple[int, bytes], str] = field(default_factory=dict)
     _domain_lines: list[str] = field(default_factory=list)
 
-    def write_model(
-        self,
-        phases: Sequence[ModelPhase],
-        order: Sequence[int],
-        holes: Sequence[MissingInput],
-    ) -> str:
+    def write_model(self, phases: Sequence[ModelPhase], order: Sequence[int], holes: Sequence[MissingInput]) -> str:
         """Return the model; ``order`` is the sequence of the phases in the run."""
         procedures = []
         for old in self.folder.glob("*.npz"):

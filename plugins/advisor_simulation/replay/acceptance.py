@@ -10,7 +10,7 @@ import numpy as np
 from advisor.model import units
 from advisor.model.errors import UsageError
 from advisor.model.reports import Column, Report, Table, Text
-from advisor_simulation.replay import calibration, computing_span, engine, outcome
+from advisor_simulation.replay import calibration, engine, outcome, waits
 from advisor_simulation.replay.diagnosis import BELIEVED, CALIBRATED_AT_MOST
 from advisor_simulation.replay.outcome_report import describe_network
 from advisor_simulation.replay.waits import operation_starts
@@ -62,8 +62,8 @@ def judge_machine(program: Program, network: Network, tolerance: float) -> Accep
         raise UsageError("--accept needs recorded times of calls; this recording holds none")
     plan = engine.prepare_program(program, network)
     ends = engine.operation_ends(plan, engine.replay_steps(plan, network), program)
-    span = computing_span.find_computing_span(program)
-    recorded, promised = (computing_span.longest_span_s(program, each, span) for each in (program.end_s, ends))
+    span = waits.find_computing_span(program)
+    recorded, promised = (waits.longest_span_s(program, each, span) for each in (program.end_s, ends))
     behaves = None
     if len(program.op) <= CALIBRATED_AT_MOST and not network.is_contended:
         found = calibration.calibrate_network(program, network)

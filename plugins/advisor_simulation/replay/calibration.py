@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.model.errors import UsageError
-from advisor_simulation.replay import computing_span, engine
+from advisor_simulation.replay import engine, waits
 from advisor_simulation.replay.simplex import minimize_simplex
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _replay_ends(plan: engine.OrderedSteps, program: Program, network: Network) 
 
 def _find_marks(program: Program) -> IntArray:
     """Return (marks, ranks): operations of each rank that cut its span into pieces of as many operations each."""
-    span = computing_span.find_computing_span(program)
+    span = waits.find_computing_span(program)
     shares = np.linspace(0.0, 1.0, PIECES + 1)[:, None]
     result: IntArray = (span.first + np.rint(shares * (span.last - span.first))).astype(np.int64)
     return result

@@ -13,13 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor_simulation.replay import engine
-from advisor_simulation.replay.contention import (
-    EventHeap,
-    MessageState,
-    Resources,
-    Runnable,
-    simulate_contention,
-)
+from advisor_simulation.replay.contention import EventHeap, MessageState, Resources, Runnable, simulate_contention
 from advisor_simulation.replay.lowering import lower_program
 from advisor_simulation.replay.network import Network, rank_nodes
 from advisor_simulation.replay.numba_compiler import choose_compiled

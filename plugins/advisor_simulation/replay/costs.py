@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor_simulation.replay import computing_span, engine, outcome
+from advisor_simulation.replay import engine, outcome, waits
 from advisor_simulation.replay.network import IDEAL, Network
 from advisor_simulation.replay.program import Op, Program
 
@@ -58,16 +58,16 @@ def compute_costs(program: Program) -> NetworkCosts | None:
     """Return what the network costs; None where the recording holds no times of calls."""
     if program.end_s is None or outcome.recorded_time_s(program) is None:
         return None
-    span = computing_span.find_computing_span(program)
-    recorded = computing_span.longest_span_s(program, program.end_s, span)
+    span = waits.find_computing_span(program)
+    recorded = waits.longest_span_s(program, program.end_s, span)
     plan = engine.prepare_program(program, IDEAL)
     ends = engine.operation_ends(plan, engine.replay_steps(plan, IDEAL), program)
-    ideal = computing_span.longest_span_s(program, ends, span)
-    computed = computing_span.span_computing_s(program, ends, span)
+    ideal = waits.longest_span_s(program, ends, span)
+    computed = waits.span_computing_s(program, ends, span)
     mean = float(computed.mean())
     even = replace(IDEAL, rank_ratios=_levelling_factors(computed))
     other = engine.prepare_program(program, even)
-    balanced = computing_span.longest_span_s(
+    balanced = waits.longest_span_s(
         program, engine.operation_ends(other, engine.replay_steps(other, even), program), span
     )
     return NetworkCosts(recorded, ideal, balanced, float(computed.max()), mean)

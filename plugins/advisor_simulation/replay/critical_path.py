@@ -54,22 +54,17 @@ class CriticalPath:
 
 def find_critical_path(plan: OrderedSteps, found: ReplayRun, network: Network, program: Program) -> CriticalPath:
     """Return the critical path of ``found``."""
-    writers = _find_writers(plan, found)
-    walked = _walk_back(plan, found, network, writers)
-    step, seconds, latencies, sizes = (np.array(column[::-1]) for column in walked[:4])
-    step = step.astype(np.int64)
-    op = np.searchsorted(np.maximum.accumulate(plan.steps.last), step)
-    return CriticalPath(op, program.rank[op], seconds, latencies, sizes, walked[4])
-
-
-def _find_writers(plan: OrderedSteps, found: ReplayRun) -> IntArray:
-    """Return for each condition the step that fulfilled it, of arrivals the latest."""
+    # For each condition the step that fulfilled it, of arrivals the latest
     steps = plan.steps
     writing = np.flatnonzero((steps.condition >= 0) & ~np.isin(steps.kind & (INNER - 1), WAITING))
     writing = writing[np.argsort(found.end_s[writing], kind="stable")]
     writers = np.full(2 * steps.messages + len(steps.arrivals), -1, dtype=np.int64)
     writers[steps.condition[writing]] = writing
-    return writers
+    walked = _walk_back(plan, found, network, writers)
+    step, seconds, latencies, sizes = (np.array(column[::-1]) for column in walked[:4])
+    step = step.astype(np.int64)
+    op = np.searchsorted(np.maximum.accumulate(plan.steps.last), step)
+    return CriticalPath(op, program.rank[op], seconds, latencies, sizes, walked[4])
 
 
 def _walk_back(

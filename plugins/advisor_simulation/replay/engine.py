@@ -142,9 +142,7 @@ def operation_ends(plan: OrderedSteps, found: ReplayRun, program: Program) -> Fl
 
 
 def replay_times(
-    plan: OrderedSteps,
-    networks: Sequence[Network],
-    done: Callable[[int], None] | None = None,
+    plan: OrderedSteps, networks: Sequence[Network], done: Callable[[int], None] | None = None
 ) -> FloatArray:
     """Return the run time at each point (points,), seconds; the points share protocols, algorithms and nodes."""
     size = min(TOGETHER, max(_CACHED // max(plan.steps.ranks + plan.slots, 1), 4))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.model import units
 from advisor.model.gap_parts import GapPart
 from advisor.model.records import Advice, Finding, Profile
-from advisor_simulation.replay import costs, diagnosis, network_demand, rank_models
+from advisor_simulation.replay import costs, diagnosis, network_demand
 
 if TYPE_CHECKING:
     from advisor.analysis.machines import Machine
@@ -24,10 +24,7 @@ _SITES: Final = 3
 
 
 def build_findings(
-    trace: Trace | None,
-    machine: Machine | None,
-    profile: Profile | None = None,
-    history: Sequence[Advice] = (),
+    trace: Trace | None, machine: Machine | None, profile: Profile | None = None, history: Sequence[Advice] = ()
 ) -> tuple[Finding, ...]:
     """Return the findings of a replay of ``trace``; none where it can't be replayed or holds no times of calls."""
     found = None if trace is None else diagnosis.diagnose_replay(trace, machine)
@@ -45,7 +42,7 @@ def build_findings(
 def _network_demand_findings(profile: Profile, asked: NetworkDemand, history: Sequence[Advice]) -> tuple[Finding, ...]:
     """Return what the run asks of a network, and how that grows with the ranks."""
     mine = network_demand.build_finding(profile, asked)
-    return (mine, *rank_models.build_rank_finding(profile, mine, history))
+    return (mine, *network_demand.build_rank_finding(profile, mine, history))
 
 
 def _efficiency_findings(found: NetworkCosts) -> tuple[Finding, ...]:

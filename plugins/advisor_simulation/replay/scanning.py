@@ -84,13 +84,7 @@ def scan_trace(trace: Trace) -> ScannedRows:
 
 @numba_helper
 def end_call(
-    n: int,
-    opened: int,
-    row_of_send: int,
-    fixed: bool,
-    local: bool,
-    names: tuple[int, int],
-    rows: ScannedRows,
+    n: int, opened: int, row_of_send: int, fixed: bool, local: bool, names: tuple[int, int], rows: ScannedRows
 ) -> int:
     """Add what a call ends with: its own time behind a meeting, the completion of an exchange, or all of its time.
 

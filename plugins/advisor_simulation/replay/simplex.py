@@ -15,11 +15,7 @@ _FIRST_STEP: Final = 0.05
 
 
 def minimize_simplex(
-    function: Callable[[FloatArray], float],
-    start: FloatArray,
-    bounds: FloatArray,
-    evaluations: int,
-    precision: float,
+    function: Callable[[FloatArray], float], start: FloatArray, bounds: FloatArray, evaluations: int, precision: float
 ) -> FloatArray:
     """Return the point (n,) with the least value that was found from ``start`` (n,), no coordinate of it zero.
 

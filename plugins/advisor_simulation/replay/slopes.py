@@ -50,12 +50,7 @@ def compute_coefficients(plan: OrderedSteps, network: Network, replays: int = 1)
 
 
 def carry_coefficients(
-    steps: ArrangedSteps,
-    speeds: Speeds,
-    made: FloatArray,
-    clock: FloatArray,
-    slots: FloatArray,
-    on_processor: float,
+    steps: ArrangedSteps, speeds: Speeds, made: FloatArray, clock: FloatArray, slots: FloatArray, on_processor: float
 ) -> None:
     """Move ``clock`` (ranks, 4) through all steps; ``made`` (shapes, 2) are latencies and bytes of collectives."""
     rank, _, end, kind, value, slot = steps

@@ -50,7 +50,12 @@ def estimate_gain(
     words = load_changes().get(recommendation.action)
     if words is None or not profile.has_run_time:
         return None
-    trial = _find_trial(profile, machine, trace)
+    if _Latest.profile is not profile:
+        size = sum(array.size for phase in profile.phases for array in phase.arrays.values())
+        _Latest.profile, _Latest.budget = profile, WorkBudget()
+        _Latest.trial = find_trial(profile, trace) if size <= LARGEST else None
+        _Latest.model = _find_named_model(profile, machine)
+    trial = _Latest.trial
     found = _Latest.model.estimate_gain(recommendation.action) if _Latest.model is not None else None
     if found is None and trial is not None and _Latest.budget.can_afford(trial):
         _Latest.budget.spend_on(trial)
@@ -58,15 +63,6 @@ def estimate_gain(
     if found is None or (found[0] <= 0.0 and MOVING.isdisjoint(words)):
         return None
     return max(found[0], 0.0), max(found[1], 0.0), max(found[2], 0.0)
-
-
-def _find_trial(profile: Profile, machine: Machine | None, trace: Trace | None) -> Trial | None:
-    if _Latest.profile is not profile:
-        size = sum(array.size for phase in profile.phases for array in phase.arrays.values())
-        _Latest.profile, _Latest.budget = profile, WorkBudget()
-        _Latest.trial = find_trial(profile, trace) if size <= LARGEST else None
-        _Latest.model = _find_named_model(profile, machine)
-    return _Latest.trial
 
 
 def _find_named_model(profile: Profile, machine: Machine | None) -> NamedModel | None:

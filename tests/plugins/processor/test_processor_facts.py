@@ -148,11 +148,7 @@ def test_counts_beside_a_profile_give_all_levels_and_the_accounts_close(tmp_path
 
 
 def test_misses_of_any_tool_tell_how_much_of_the_cache_gap_they_explain() -> None:
-    counts = {
-        "scheduled_cycles": table(15e9, 35e9),
-        "misses.L1": table(1e9, 0),
-        "misses.L3": table(0.25e9, 0),
-    }
+    counts = {"scheduled_cycles": table(15e9, 35e9), "misses.L1": table(1e9, 0), "misses.L3": table(0.25e9, 0)}
     profile = replace(counted(), counts=counts)
     levels = bounds.compute_bounds(profile, MACHINE)
     found = gaps.attribute_gaps(profile, levels, None, MACHINE)

@@ -133,10 +133,7 @@ def test_a_point_counts_by_the_spread_of_its_repeats() -> None:
     assert variance[1] > 4 * variance[0]
 
 
-@given(
-    st.lists(st.floats(1e-6, 1e6), min_size=4, max_size=7),
-    st.floats(1.0, 1e4),
-)
+@given(st.lists(st.floats(1e-6, 1e6), min_size=4, max_size=7), st.floats(1.0, 1e4))
 @settings(max_examples=60, deadline=None)
 def test_no_time_is_negative_anywhere(values: list[float], target: float) -> None:
     points = 2.0 ** np.arange(len(values))[:, None]

@@ -93,12 +93,7 @@ def build(name: str, folder: Path) -> Path:
 @needs_both
 @pytest.mark.parametrize(
     ("name", "small", "large"),
-    [
-        ("quicksort", "1500", "2500"),
-        ("mergesort", "1500", "2500"),
-        ("matmul", "20", "30"),
-        ("triad", "1000", "2000"),
-    ],
+    [("quicksort", "1500", "2500"), ("mergesort", "1500", "2500"), ("matmul", "20", "30"), ("triad", "1000", "2000")],
 )
 def test_counts_equal_those_of_lackey_in_the_difference_of_two_sizes(
     cache: Path, tmp_path: Path, name: str, small: str, large: str

@@ -13,7 +13,7 @@ from advisor.model.errors import UsageError
 from advisor.model.recommendations import Total
 from advisor.model.records import Advice, Grade
 from advisor.trace.profile import from_trace
-from advisor_simulation.replay import acceptance, conversion, engine, network_demand, rank_models, rebuilding
+from advisor_simulation.replay import acceptance, conversion, engine, network_demand, rebuilding
 from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Op, Program
 
@@ -89,13 +89,13 @@ def test_chains_do_not_depend_on_computation() -> None:
 def test_what_grows_with_the_ranks_is_told_from_the_history() -> None:
     runs = {ranks: advice_on(halo(ranks, 10, seed=ranks)) for ranks in (4, 8, 16, 32)}
     *earlier, now = runs.values()
-    assert not rank_models.build_rank_finding(now.profile, now.findings[0], earlier[:1])
-    (found,) = rank_models.build_rank_finding(now.profile, now.findings[0], earlier)
+    assert not network_demand.build_rank_finding(now.profile, now.findings[0], earlier[:1])
+    (found,) = network_demand.build_rank_finding(now.profile, now.findings[0], earlier)
     assert found.text.startswith("Over 4, 8, 16, 32 ranks the latencies that nothing hides are ")
     assert found.measures["locality factor"] == pytest.approx(1.0, abs=0.05) or found.measures["locality factor"] > 1
     assert found.measures["ranks"] == 32
     other = [replace(one, profile=replace(one.profile, parameters={"N": 7.0})) for one in earlier]
-    assert not rank_models.build_rank_finding(now.profile, now.findings[0], other)
+    assert not network_demand.build_rank_finding(now.profile, now.findings[0], other)
 
 
 def advice_on(some: Program) -> Advice:

@@ -15,7 +15,7 @@ from replay_programs import Do, program
 
 from advisor.formats.dimemas import advisor_trace
 from advisor.model.errors import InputError
-from advisor_simulation.replay import contended_replay, conversion, dimemas_config, outcome
+from advisor_simulation.replay import contended_replay, conversion, network_options, outcome
 from advisor_simulation.replay.network import MEGABYTE, Network
 from advisor_simulation.replay.program import Op
 
@@ -132,10 +132,10 @@ def test_a_link_is_lent_while_its_message_waits_for_the_other_node() -> None:
 
 
 def test_a_configuration_is_read() -> None:
-    found = dimemas_config.read_config(CASES / "cfg" / "4tasks_L10us_BW1000.cfg")
+    found = network_options.read_config(CASES / "cfg" / "4tasks_L10us_BW1000.cfg")
     expected = machine(1e-5, 1000.0, Network().eager_bytes)
     assert found == expected
-    assert dimemas_config.read_config(CASES / "cfg" / "2tasks_L0_BW100.cfg").bandwidth == 100 * 2**20
+    assert network_options.read_config(CASES / "cfg" / "2tasks_L0_BW100.cfg").bandwidth == 100 * 2**20
 
 
 @pytest.mark.parametrize(
@@ -155,4 +155,4 @@ def test_a_damaged_configuration_is_refused(old: str, new: str, reason: str, tmp
     changed = tmp_path / "machine.cfg"
     changed.write_text(text.replace(old, new))
     with pytest.raises(InputError, match=reason):
-        dimemas_config.read_config(changed)
+        network_options.read_config(changed)

@@ -44,11 +44,7 @@ def take_turns(ranks: int, cores: int, slice_s: float, work_s: float) -> list[fl
 
 
 @settings(deadline=None)
-@given(
-    ranks=st.integers(2, 24),
-    cores=st.integers(1, 12),
-    work_s=st.floats(0.0005, 0.06),
-)
+@given(ranks=st.integers(2, 24), cores=st.integers(1, 12), work_s=st.floats(0.0005, 0.06))
 def test_ends_are_those_of_turns_one_after_the_other(ranks: int, cores: int, work_s: float) -> None:
     if cores >= ranks:
         return

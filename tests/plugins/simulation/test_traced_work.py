@@ -142,11 +142,7 @@ def test_large_file_operations_take_their_time_for_their_bytes() -> None:
     assert share == pytest.approx([0.0, 0.0, 0.5, 1.0, 1.0])
 
 
-@given(
-    seed=st.integers(0, 99),
-    factor=st.floats(2.5, 50.0),
-    spread=st.floats(0.0, 0.02),
-)
+@given(seed=st.integers(0, 99), factor=st.floats(2.5, 50.0), spread=st.floats(0.0, 0.02))
 def test_passes_of_different_sizes_are_judged_by_themselves(seed: int, factor: float, spread: float) -> None:
     """Long passes keep their shares whatever the short ones between them do."""
     random = np.random.default_rng(seed)

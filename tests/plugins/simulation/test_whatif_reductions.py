@@ -105,10 +105,7 @@ def test_only_reductions_go_on_in_the_background(name: str, hidden: bool) -> Non
 
 
 def test_one_message_behind_the_work_is_late_and_no_pipeline() -> None:
-    step = [
-        [burst(8), Do(Op.SEND, 0, 0), Do(Op.JOIN, 0, 0)],
-        [Do(Op.RECV, 0, 0), burst(8), Do(Op.JOIN, 0, 0)],
-    ]
+    step = [[burst(8), Do(Op.SEND, 0, 0), Do(Op.JOIN, 0, 0)], [Do(Op.RECV, 0, 0), burst(8), Do(Op.JOIN, 0, 0)]]
     late = recorded(step, [(0, 1)], meet=1)
     assert pipelines.refine_pipelines(late, all_of(late)) is None
 

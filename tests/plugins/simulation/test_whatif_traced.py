@@ -237,10 +237,7 @@ def test_messages_travel_behind_the_computation_that_follows() -> None:
 def test_a_fuzzy_barrier_lets_a_processor_compute_before_it_waits() -> None:
     """Alternately slow ranks: 5 s of every wait for the other are spent on the 8 of 10 s that need nothing."""
     late, soon = burst(15), burst(10)
-    ranks = [
-        [late, Do(Op.JOIN, 0, 0), soon, Do(Op.JOIN, 0, 1)],
-        [soon, Do(Op.JOIN, 0, 0), late, Do(Op.JOIN, 0, 1)],
-    ]
+    ranks = [[late, Do(Op.JOIN, 0, 0), soon, Do(Op.JOIN, 0, 1)], [soon, Do(Op.JOIN, 0, 0), late, Do(Op.JOIN, 0, 1)]]
     made = recorded(ranks, [], [Role.BARRIER] * 2)
     over = row_replay.replay_rows(made).time_s - 30
     fuzzy = background.hide_barriers(made, everywhere(made))

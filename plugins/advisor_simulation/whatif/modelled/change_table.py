@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from advisor_simulation.whatif.modelled import decomposition, layout, loop_order, scheduling, synchronization
+from advisor_simulation.whatif.modelled import decomposition, layout, loop_order, synchronization
 from advisor_simulation.whatif.modelled.buffering import double_buffer
 from advisor_simulation.whatif.reasons import OF_RUNS
 
@@ -134,7 +134,7 @@ CHANGES: Final = (
     ModelChange(
         ("A-4",), "a decomposition along lists of neighbours, of equal sizes", 2, decomposition.decompose_equally
     ),
-    ModelChange(("G-1",), "serial loops shared by all processors", 1, scheduling.spread_serial_loops),
+    ModelChange(("G-1",), "serial loops shared by all processors", 1, synchronization.spread_serial_loops),
     ModelChange(("G-12", "G-33"), "rows padded to whole lines of the cache", 2, layout.pad_rows),
     ModelChange(("A-5", "A-23"), "arrays that are used together grouped by row", 2, layout.group_arrays),
     ModelChange(("A-6", "G-42"), "copies of one's own of what is written, added up later", 2, layout.privatize_arrays),
@@ -142,10 +142,12 @@ CHANGES: Final = (
     ModelChange(
         ("A-24", "G-59", "G-72"), "loops cut into blocks that fit into the first cache", 3, loop_order.block_loops
     ),
-    ModelChange(("A-3",), "sub-domains bound to processors", 2, scheduling.bind_subdomains),
+    ModelChange(("A-3",), "sub-domains bound to processors", 2, synchronization.bind_subdomains),
     ModelChange(("A-12", "A-11"), "sub-domains that exchange most on one node", 2, decomposition.map_to_nodes),
-    ModelChange(("A-29", "A-38"), "loops handed out in chunks", 4, scheduling.schedule_dynamically),
-    ModelChange(("A-32",), "own pieces first, then those of whoever has most left", 5, scheduling.schedule_by_affinity),
+    ModelChange(("A-29", "A-38"), "loops handed out in chunks", 4, synchronization.schedule_dynamically),
+    ModelChange(
+        ("A-32",), "own pieces first, then those of whoever has most left", 5, synchronization.schedule_by_affinity
+    ),
     ModelChange(("G-14",), "one barrier instead of several in a row", 5, synchronization.merge_barriers),
     ModelChange(("G-13", "A-36"), "no barrier between loops that hand nothing on", 5, synchronization.drop_unneeded),
     ModelChange(("A-30",), "fuzzy barriers in front of independent work", 5, synchronization.make_fuzzy),

@@ -1,9 +1,9 @@
-"""Fewer and looser synchronizations of a model."""
+"""Changes of a model's synchronizations, fewer and looser, and of who does what: bound, fetched or stolen."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from advisor_simulation.model import records
 from advisor_simulation.whatif.modelled.setting import (
@@ -19,6 +19,9 @@ from advisor_simulation.whatif.modelled.setting import (
 
 if TYPE_CHECKING:
     from advisor_simulation.model.records import Model, Parallel, Step
+
+#: Chunks of a dynamic schedule for each processor.
+CHUNKS: Final = 16
 
 
 def merge_barriers(model: Model, setting: ModelSetting) -> Model | None:
@@ -92,3 +95,43 @@ def _set_end(model: Model, end: records.End) -> Model | None:
         return replace(step, end=end) if isinstance(step, records.Parallel) and step.end == "barrier" else step
 
     return change_each_step(model, relax_step)
+
+
+def bind_subdomains(model: Model, setting: ModelSetting) -> Model | None:
+    """Bind each sub-domain to a processor."""
+    return replace(model, migration=0.0) if model.migration else None
+
+
+def schedule_dynamically(model: Model, setting: ModelSetting) -> Model | None:
+    """Let processors fetch chunks of the loops themselves."""
+    world = setting.build_world(model)
+
+    def fetch_chunks(step: Step) -> Step:
+        if not isinstance(step, records.Parallel) or step.schedule != "static":
+            return step
+        chunk = max(1, world.sizes[step.over.value] // (CHUNKS * setting.processors))
+        return replace(step, schedule="dynamic", chunk=chunk)
+
+    return change_each_step(model, fetch_chunks)
+
+
+def schedule_by_affinity(model: Model, setting: ModelSetting) -> Model | None:
+    """Let processors work through their own part in pieces, then help those with most left."""
+
+    def help_others(step: Step) -> Step:
+        if not isinstance(step, records.Parallel) or step.schedule != "static":
+            return step
+        return replace(step, schedule="affinity")
+
+    return change_each_step(model, help_others)
+
+
+def spread_serial_loops(model: Model, setting: ModelSetting) -> Model | None:
+    """Share loops that one processor does alone by all of them."""
+
+    def share_loop(step: Step) -> Step:
+        if not isinstance(step, records.Serial) or step.over is None or step.body:
+            return step
+        return records.Parallel(step.serial, step.over, step.mark, step.index, step.weight, step.reads, step.writes)
+
+    return change_each_step(model, share_loop)

@@ -109,7 +109,10 @@ class _Passes(NamedTuple):
     def compute_scatter(self, values: FloatArray) -> float:
         """Return how the passes scatter in ``values`` of all computations."""
         total: FloatArray = np.bincount(self.number, values[self.part]).astype(np.float64)
-        return _scatter(self.line, total)
+        # How values scatter around the median of their rank: the standard deviation of the logarithm
+        center, _ = spread_medians(self.line, total)
+        ratio = total[center > 0] / center[center > 0]
+        return float(np.log(np.clip(ratio, 1 / MOST, MOST)).std()) if len(ratio) else 0.0
 
 
 def _count_active(start: FloatArray, end: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -117,10 +120,3 @@ def _count_active(start: FloatArray, end: FloatArray) -> tuple[FloatArray, IntAr
     time = np.r_[start, end]
     order = np.argsort(time, kind="stable")
     return time[order], np.cumsum(np.repeat([1, -1], len(start))[order])
-
-
-def _scatter(line: IntArray, values: FloatArray) -> float:
-    """Return how values scatter around the median of their rank: the standard deviation of the logarithm."""
-    center, _ = spread_medians(line, values)
-    ratio = values[center > 0] / center[center > 0]
-    return float(np.log(np.clip(ratio, 1 / MOST, MOST)).std()) if len(ratio) else 0.0

@@ -139,19 +139,15 @@ def _find_stretches(rows: ReplayRows, units: Sequence[Unit], chosen: Mask) -> _S
     return found.select_parts(np.argsort(ended, kind="stable"))
 
 
-def _take_first(these: _Stretches) -> _Stretches:
-    """Return the first stretches, up to a time at which nobody computes."""
+def _fit_queue(these: _Stretches, ranks: int) -> tuple[float, int, float] | None:
+    """Return what is left of the scatter, the cores and the slice that explain most of it; None if none do."""
+    # The first stretches, up to a time at which nobody computes
     stops = np.zeros(len(these.start))
     np.maximum.at(stops, these.job, these.end)
     pauses = np.flatnonzero(np.maximum.accumulate(stops)[:-1] <= these.start[1:]) + 1
     later = pauses[pauses >= FIRST]
     count = int(later[0]) if len(later) else len(these.start)
-    return these._replace(start=these.start[:count]).select_parts(np.flatnonzero(these.job < count))
-
-
-def _fit_queue(these: _Stretches, ranks: int) -> tuple[float, int, float] | None:
-    """Return what is left of the scatter, the cores and the slice that explain most of it; None if none do."""
-    few = _take_first(these)
+    few = these._replace(start=these.start[:count]).select_parts(np.flatnonzero(these.job < count))
     promising = [one for one in _candidates(these, ranks) if _explain(few, *one, LEAST_COUNT // 2) <= PROMISING]
     found = [(_explain(these, cores, slice_s, LEAST_COUNT), cores, slice_s) for cores, slice_s in promising]
     return min((one for one in found if one[0] <= EXPLAINED), default=None)
