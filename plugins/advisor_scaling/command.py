@@ -138,7 +138,7 @@ def build_study_parts(each: ScalingStudy, args: Namespace, services: CommandServ
 def _prediction_points(each: ScalingStudy, texts: Sequence[str]) -> FloatArray:
     """Return the points to predict; without any the largest measured values, eight times as many processors."""
     if texts:
-        return np.concatenate([targets.target_points(each, text) for text in texts])
+        return np.concatenate([study.list_target_points(each, text) for text in texts])
     from advisor_scaling.dominance import find_axis
 
     point = each.points.max(axis=0)

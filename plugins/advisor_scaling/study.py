@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from advisor_scaling import equations, forecasts, rehearsals
+from advisor.model.errors import UsageError
+from advisor.support.documents import suggest_word
+from advisor_scaling import equations, forecasts, rehearsals, targets
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray
     from advisor_scaling.engine import FittedModels
     from advisor_scaling.equations import Equation
     from advisor_scaling.forecasts import Forecast
+
+#: So many points a target may name.
+_MOST: Final = 10_000
 
 Kind = Literal["run", "region", "gap", "rest", "count"]
 #: Fewer points than this are no basis for a model of how time grows.
@@ -127,3 +134,46 @@ def describe_warnings(study: ScalingStudy, target: Sequence[float]) -> tuple[str
                 f"predictions were tested up to {TESTED_REACH:g} times, so neither value nor interval can be relied on"
             )
     return tuple(texts)
+
+
+def list_target_points(study: ScalingStudy, text: str) -> FloatArray:
+    """Return the points (t, m) that ``text`` names; parameters that it leaves out keep their largest measured value.
+
+    A parameter may be written in another case, and the number of processors by another of its names. ``UsageError``
+    for a parameter that the runs do not have, or that never changed in them.
+    """
+    asked = {_resolve_name(study, name): values for name, values in targets.parse_target(text).items()}
+    for name in asked:
+        _check_parameter(study, name, asked[name])
+    axes = [asked.get(name, (float(study.points[:, at].max()),)) for at, name in enumerate(study.parameters)]
+    if math.prod(map(len, axes)) > _MOST:
+        raise UsageError(f"more than {_MOST} points to predict")
+    return np.array(list(product(*axes)), dtype=float)
+
+
+def _resolve_name(study: ScalingStudy, name: str) -> str:
+    """Return what the runs call a parameter: in another case, or another name for the number of processors."""
+    known = (*study.parameters, *study.fixed, *study.tied)
+    if name in known:
+        return name
+    alike = [one for one in known if one.lower() == name.lower()]
+    if targets.PROCESSORS.fullmatch(name):
+        alike = alike or [one for one in known if targets.PROCESSORS.fullmatch(one)]
+    return alike[0] if len(alike) == 1 else name
+
+
+def _check_parameter(study: ScalingStudy, name: str, values: Sequence[float]) -> None:
+    if name in study.parameters or (name in study.fixed and set(values) == {study.fixed[name]}):
+        return
+    if name in study.fixed:
+        raise UsageError(
+            f"{name} was {study.fixed[name]:g} in all runs, so nothing is known about its influence; add runs with "
+            f"other values of {name}"
+        )
+    if name in study.tied:
+        raise UsageError(
+            f"{name} changed only together with {study.tied[name]}, so their effects cannot be separated; leave "
+            f"{name} out, or add runs that change {name} alone"
+        )
+    known = ", ".join(study.parameters)
+    raise UsageError(f"the runs have no parameter {name!r}{suggest_word(name, study.parameters)}; they have {known}")

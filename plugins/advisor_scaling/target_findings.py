@@ -135,7 +135,7 @@ def _collect_study(program: str, runs: Sequence[RunGaps]) -> ScalingStudy:
 def _find_target_point(profile: Profile, each: ScalingStudy, stated: str) -> FloatArray:
     """Return the point (1, m) that is meant; where the target names only a machine or an input that of this run."""
     if stated:
-        return targets.target_points(each, stated)[:1]
+        return study.list_target_points(each, stated)[:1]
     if TARGET in profile.parameters:
         now = collect.numeric_parameters(profile)
         return np.array([[now[name] for name in each.parameters]])

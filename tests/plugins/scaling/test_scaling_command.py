@@ -18,7 +18,7 @@ from scaling_runs import run, runs
 
 from advisor.model.errors import UsageError
 from advisor.model.reports import Code, Series, Text
-from advisor_scaling import collect, dominance, equations, next_run, study, targets, terms
+from advisor_scaling import collect, dominance, equations, next_run, study, terms
 
 
 def test_runs_gaps_and_regions_have_models_of_their_own() -> None:
@@ -156,11 +156,11 @@ def test_parameters_that_never_or_only_together_change() -> None:
     assert found.parameters == ("P",)
     assert found.tied == {"N": "P"}
     with pytest.raises(UsageError, match="changed only together with P"):
-        targets.target_points(found, "N=1024")
+        study.list_target_points(found, "N=1024")
     strong = collect.from_profiles(runs(sizes=(256,)))
     assert strong.fixed == {"N": 256.0}
     with pytest.raises(UsageError, match="N was 256 in all runs"):
-        targets.target_points(strong, "N=512")
+        study.list_target_points(strong, "N=512")
 
 
 def test_too_few_points_say_what_to_do() -> None:
@@ -181,11 +181,11 @@ def test_runs_of_another_program_are_left_out() -> None:
 )  # fmt: skip
 def test_targets_that_say_nothing(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        targets.target_points(collect.from_profiles(runs()), text)
+        study.list_target_points(collect.from_profiles(runs()), text)
 
 
 def test_targets_are_all_combinations() -> None:
-    found = targets.target_points(collect.from_profiles(runs()), "P=2,4 N=8,16")
+    found = study.list_target_points(collect.from_profiles(runs()), "P=2,4 N=8,16")
     assert found.tolist() == [[8, 2], [8, 4], [16, 2], [16, 4]]
 
 
