@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from advisor_scaling.study import ScalingStudy
 
 
-#: Names of parameters that count processors.
-PROCESSORS: Final = re.compile(r"p|np|procs?|processors?|processes|ranks?|n?threads|cores|nodes|tasks", re.IGNORECASE)
 _PAIR: Final = re.compile(r"([^\s=]+)\s*=\s*([^\s=]+)")
 #: So many points a target may name.
 _MOST: Final = 10_000
@@ -75,6 +73,8 @@ def target_points(study: ScalingStudy, text: str) -> FloatArray:
 
 def _resolve_name(study: ScalingStudy, name: str) -> str:
     """Return what the runs call a parameter: in another case, or another name for the number of processors."""
+    from advisor_scaling.terms import PROCESSORS  # whoever asks what a run is meant for loads no shapes of growth
+
     known = (*study.parameters, *study.fixed, *study.tied)
     if name in known:
         return name
