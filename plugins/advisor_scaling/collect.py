@@ -16,7 +16,8 @@ from advisor.analysis import bounds, gaps, loads
 from advisor.model.errors import UsageError
 from advisor_scaling.locality import LONGEST, TOTAL
 from advisor_scaling.study import FEWEST_POINTS, MeasuredSeries, ScalingStudy
-from advisor_scaling.targets import MACHINE_GAPS, PROCESSORS
+from advisor_scaling.targets import MACHINE_GAPS
+from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray, Gap, Profile

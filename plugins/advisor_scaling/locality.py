@@ -15,7 +15,7 @@ import numpy as np
 
 from advisor.analysis.distributions import student_t_probability
 from advisor.model.reports import Column, Part, Table, Text
-from advisor_scaling.targets import PROCESSORS
+from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor_scaling import engine, forecasts, terms
-from advisor_scaling.targets import PROCESSORS
+from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray

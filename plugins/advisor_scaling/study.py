@@ -13,6 +13,7 @@ import numpy as np
 from advisor.model.errors import UsageError
 from advisor.support.documents import suggest_word
 from advisor_scaling import equations, forecasts, rehearsals, targets
+from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray
@@ -157,8 +158,8 @@ def _resolve_name(study: ScalingStudy, name: str) -> str:
     if name in known:
         return name
     alike = [one for one in known if one.lower() == name.lower()]
-    if targets.PROCESSORS.fullmatch(name):
-        alike = alike or [one for one in known if targets.PROCESSORS.fullmatch(one)]
+    if PROCESSORS.fullmatch(name):
+        alike = alike or [one for one in known if PROCESSORS.fullmatch(one)]
     return alike[0] if len(alike) == 1 else name
 
 

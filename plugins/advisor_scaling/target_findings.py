@@ -23,7 +23,8 @@ from advisor_scaling import (
 )
 from advisor_scaling.collect import RUN
 from advisor_scaling.dominance import find_axis
-from advisor_scaling.targets import IN_REGION, KIND, PROCESSORS, TARGET
+from advisor_scaling.targets import IN_REGION, KIND, TARGET
+from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
     from advisor_scaling.forecasts import Forecast

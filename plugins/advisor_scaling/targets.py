@@ -8,8 +8,6 @@ from typing import Final
 
 from advisor.model.errors import UsageError
 
-#: Names of parameters that count processors.
-PROCESSORS: Final = re.compile(r"p|np|procs?|processors?|processes|ranks?|n?threads|cores|nodes|tasks", re.IGNORECASE)
 _PAIR: Final = re.compile(r"([^\s=]+)\s*=\s*([^\s=]+)")
 #: What a target may name beside its point: ``machine=NAME`` and ``input=NAME``.
 SETTINGS: Final = ("machine", "input")

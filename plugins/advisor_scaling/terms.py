@@ -8,6 +8,7 @@ a second node) and factors that stop at one (saturation).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -15,8 +16,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
-
-from advisor_scaling.targets import PROCESSORS
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray
@@ -30,6 +29,8 @@ _GROWING: Final = """
 """
 #: The same for a parameter that work is divided by: volumes, surfaces (2/3) and edges of a processor's part.
 _FALLING: Final = "-1/4,0 -1/3,0 -1/2,0 -1/2,1 -2/3,0 -2/3,1 -3/4,0 -1,0 -1,1 -4/3,0 -3/2,0 -2,0"
+#: Names of parameters that count processors.
+PROCESSORS: Final = re.compile(r"p|np|procs?|processors?|processes|ranks?|n?threads|cores|nodes|tasks", re.IGNORECASE)
 #: Knees are tried where a parameter has at least that many values.
 VALUES_FOR_KNEES: Final = 6
 _KNEE_PRIOR: Final = 0.3

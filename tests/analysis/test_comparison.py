@@ -14,13 +14,14 @@ from native_documents import PROFILES
 from profile_strategies import profiles
 
 from advisor.analysis.bounds import compute_bounds
-from advisor.analysis.comparison import Change, Comparison, compare_builds
+from advisor.analysis.comparison import Change, Comparison, check_comparable, compare_builds
 from advisor.analysis.gaps import attribute_gaps
 from advisor.analysis.loads import summarize_loads
 from advisor.cli.compare import build_comparison_report
 from advisor.extension.host import load_plugins
 from advisor.formats import native
 from advisor.model import policy
+from advisor.model.errors import UsageError
 from advisor.model.records import Advice, Gap, Phase, Processor, Profile, Region, Share
 from advisor.model.reports import Text
 from advisor.pipeline import Options, study_run
@@ -67,6 +68,23 @@ def test_with_one_run_of_each_nothing_is_more_than_noise() -> None:
     assert {change.beyond_noise for change in found.changes} == {None}
     assert found.largest_increase is None
     assert found.actual.delta_s > 4
+
+
+def test_runs_between_which_nothing_was_changed_show_no_change() -> None:
+    chance = np.random.default_rng(2)
+    found = compare_builds([run(chance, "a") for _ in range(4)], [run(chance, "b", extra=5.0) for _ in range(4)])
+    assert found.largest_increase is not None
+    same = found.as_repeats()
+    assert (same.repeats, same.largest_increase) == (True, None)
+    assert {change.beyond_noise for change in (same.actual, *same.changes)} == {False}
+    assert same.actual.delta_s == found.actual.delta_s
+
+
+def test_each_side_needs_a_run() -> None:
+    one = run(np.random.default_rng(4), "a")
+    check_comparable(([one], [one]))
+    with pytest.raises(UsageError, match="at least one run"):
+        check_comparable(([one], []))
 
 
 def test_builds_without_a_name_are_called_by_their_last_run() -> None:

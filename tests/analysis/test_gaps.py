@@ -139,6 +139,11 @@ def test_the_example_of_the_source_by_region_processor_and_iteration() -> None:
     assert "IPCOLMDS" in (found["S'+W+X"].reason or "")
 
 
+def test_regions_are_listed_by_their_seconds_the_largest_first() -> None:
+    shares = by_name(native.advisor_read(PROFILES / "fig4.json"))["L"].regions
+    assert [share.name for share in shares] == ["region 2", "region 1"]
+
+
 def test_what_only_changes_sides_is_dynamic_and_belongs_to_both_sides() -> None:
     found = by_name(native.advisor_read(PROFILES / "fig5.json"))
     assert (found["L"].seconds, found["M'"].seconds, found["D"].seconds) == (0.0, 0.0, 20.0)

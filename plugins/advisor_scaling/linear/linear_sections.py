@@ -10,7 +10,7 @@ import numpy as np
 
 from advisor.model.reports import Axis, Cell, Code, Column, Line, Part, Series, Table, Text
 from advisor_scaling.linear import expressions, model
-from advisor_scaling.targets import PROCESSORS
+from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray

@@ -25,7 +25,7 @@ from advisor.support.documents import FieldErrors
 from advisor_scaling.linear import application, expressions, model
 from advisor_scaling.linear.application import ApplicationModel, Column, machine_sizes
 from advisor_scaling.linear.model import LinearModel
-from advisor_scaling.targets import PROCESSORS
+from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
     import sympy

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from advisor_scaling.linear import expressions
-from advisor_scaling.targets import PROCESSORS
+from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

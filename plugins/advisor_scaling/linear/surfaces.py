@@ -8,7 +8,7 @@ import numpy as np
 
 from advisor.model.reports import HeatMap, Part
 from advisor_scaling.linear import model
-from advisor_scaling.targets import PROCESSORS
+from advisor_scaling.terms import PROCESSORS
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray
