@@ -17,7 +17,7 @@ from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Collectives, Op
 from advisor_simulation.whatif import placing
 from advisor_simulation.whatif.placing import is_well_placed
-from advisor_simulation.whatif.traced import background, collectives, pipelines, row_replay, rows
+from advisor_simulation.whatif.traced import background, chains, collectives, operations, pipelines, row_replay, rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,6 +77,59 @@ def test_reductions_of_one_visit_become_one() -> None:
 def test_few_or_endless_reductions_stay(pieces: int) -> None:
     made = reduce_in_pieces(pieces, 1)
     assert collectives.fuse_reductions(made, all_of(made), visits_of(made, pieces)) is None
+
+
+def solver(pieces: int, steps: int = 2, exchanges: bool = True) -> ReplayRows:
+    """Two ranks that exchange one message in each step, and then compute and reduce so many times."""
+    ranks: list[list[Do]] = [[], []]
+    pairs = []
+    for step in range(steps):
+        if exchanges:
+            ranks[0].append(Do(Op.SEND, 0, step))
+            ranks[1].append(Do(Op.RECV, 0, step))
+            pairs.append((0, 1))
+        for link in range(step * pieces, (step + 1) * pieces):
+            for rank in ranks:
+                rank += [burst(2), Do(Op.JOIN, 0, link)]
+    if exchanges:
+        ranks[0].append(Do(Op.SEND, 0, steps))
+        ranks[1].append(Do(Op.RECV, 0, steps))
+        pairs.append((0, 1))
+    return recorded(ranks, pairs, meet=pieces * steps)
+
+
+@pytest.mark.parametrize("pieces", [3, 5, 100])
+def test_of_reductions_in_a_row_between_messages_two_stay(pieces: int) -> None:
+    """Inner products of a solver: one reduction for all, and the norm of what they were needed for."""
+    made = solver(pieces)
+    fused = chains.fuse_chains(made, all_of(made))
+    assert chains.are_in_chains(made).sum() == 2 * 2 * pieces
+    assert fused is not None
+    assert fused.op_mask(Op.JOIN).sum() == 2 * 2 * 2
+    assert row_replay.replay_rows(fused).time_s < row_replay.replay_rows(made).time_s
+
+
+@pytest.mark.parametrize(("pieces", "exchanges"), [(2, True), (101, True), (5, False)])
+def test_few_or_endless_reductions_are_no_chain(pieces: int, exchanges: bool) -> None:
+    """Without messages nothing tells one iteration from the next."""
+    made = solver(pieces, exchanges=exchanges)
+    assert not chains.are_in_chains(made).any()
+    assert chains.fuse_chains(made, all_of(made)) is None
+
+
+def test_large_reductions_are_no_chain() -> None:
+    made = solver(5)
+    large = replace(made, value=np.where(made.op_mask(Op.JOIN), chains.SMALL_B + 1.0, made.value))
+    assert chains.are_in_chains(replace(large, value=np.minimum(large.value, chains.SMALL_B))).any()
+    assert not chains.are_in_chains(large).any()
+
+
+def test_results_of_a_chain_are_needed_at_once() -> None:
+    """Only where reductions are apart can work hide them."""
+    rewrite = operations.REWRITES["collectives", "nonblocking"]
+    near, apart = solver(5), solver(2)
+    assert rewrite(near, all_of(near)) is None
+    assert rewrite(apart, all_of(apart)) is not None
 
 
 def test_visits_are_counted_by_what_was_entered() -> None:
