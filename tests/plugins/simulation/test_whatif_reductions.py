@@ -17,7 +17,16 @@ from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Collectives, Op
 from advisor_simulation.whatif import placing
 from advisor_simulation.whatif.placing import is_well_placed
-from advisor_simulation.whatif.traced import background, chains, collectives, operations, pipelines, row_replay, rows
+from advisor_simulation.whatif.traced import (
+    background,
+    chains,
+    collectives,
+    messages,
+    operations,
+    pipelines,
+    row_replay,
+    rows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -199,3 +208,16 @@ def test_no_mapping_is_sought_for_very_many_ranks(monkeypatch: pytest.MonkeyPatc
     assert is_well_placed(made)
     monkeypatch.setattr(placing, "MOST_RANKS", 3)
     assert not is_well_placed(made)
+
+
+def test_ranks_that_wait_for_their_turn_work_at_the_same_time() -> None:
+    """A message of a few bytes is a token; one of more brings data, and stays."""
+    turn = [[burst(8), Do(Op.SEND, 4, 0)], [Do(Op.RECV, 0, 0), burst(8)]]
+    made = recorded(turn, [(0, 1)])
+    together = messages.drop_tokens(made, all_of(made))
+    assert together is not None
+    assert row_replay.replay_rows(made).time_s > 16
+    assert row_replay.replay_rows(together).time_s == pytest.approx(8)
+    turn[0][1] = Do(Op.SEND, messages.TOKEN_B + 1, 0)
+    large = recorded(turn, [(0, 1)])
+    assert messages.drop_tokens(large, all_of(large)) is None

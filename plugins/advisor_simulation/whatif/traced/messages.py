@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 FEWER: Final = 0.75
 #: So many pieces of work become one: those who ask still come often.
 TOGETHER: Final = 16
+#: A message of at most so many bytes may be a token.
+TOKEN_B: Final = 64
 #: How far before a row those are put that come in front of it.
 _BEFORE: Final = 0.25
 _OF_NEIGHBOURS: Final = "eighbor_"
@@ -92,6 +94,13 @@ def hand_out_more(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     if not len(gone):
         return None
     return rows.select_rows(~(message_mask(rows) & np.isin(rows.link, gone)))
+
+
+def drop_tokens(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
+    """Drop messages of a few bytes, which tell a rank that it is its turn: all do at once what they did in turn."""
+    tokens = message_mask(rows) & chosen
+    tokens[tokens] = rows.program.sizes[rows.link[tokens]] <= TOKEN_B
+    return rows.select_rows(~tokens) if tokens.any() else None
 
 
 def post_early(rows: ReplayRows, chosen: Mask) -> ReplayRows:

@@ -81,6 +81,7 @@ REWRITES: Final[Mapping[tuple[str, str], Rewrite]] = {
     ("access", "blocks"): messages.group_messages,
     HANDED: messages.hand_out_more,
     EARLY: messages.send_early,
+    ("turns", "together"): messages.drop_tokens,
     ("receive", "early"): messages.post_early,
     ("pipeline", "finer"): pipelines.refine_pipelines,
     ("messages", "overlapped"): _overlap_messages,
