@@ -210,6 +210,24 @@ def test_no_mapping_is_sought_for_very_many_ranks(monkeypatch: pytest.MonkeyPatc
     assert not is_well_placed(made)
 
 
+@pytest.mark.parametrize(("size", "sent"), [(messages.EAGER_B, True), (messages.EAGER_B + 1, False)])
+def test_large_messages_are_not_sent_at_once(size: int, sent: bool) -> None:
+    """They would be copied twice, which costs more than the wait for the receive."""
+    asking = replace(NETWORK, eager_bytes=0.0, bandwidth=1e9)
+    made = program([[Do(Op.SEND, size, 0)], [burst(5), Do(Op.RECV, 0, 0)]], [(0, 1)])
+    found = outcome.replay_program(made, asking)
+    these = rows.build_rows(replace(made, end_s=found.end_s, start_s=np.zeros(2)))
+    waiting = replace(these, awaits=np.where(these.op_mask(Op.SEND), 0, these.awaits).astype(np.int32))
+    assert (messages.send_at_once(waiting, all_of(waiting)) is not None) == sent
+
+
+def test_messages_of_a_rank_to_itself_do_not_travel() -> None:
+    made = recorded([[Do(Op.ISEND, 8, 0), Do(Op.RECV, 0, 0), Do(Op.SEND, 8, 1)], [Do(Op.RECV, 0, 1)]], [(0, 0), (0, 1)])
+    own = messages.find_own_messages(made)
+    assert set(made.link[own].tolist()) == {0}
+    assert own.any()
+
+
 def test_ranks_that_wait_for_their_turn_work_at_the_same_time() -> None:
     """A message of a few bytes is a token; one of more brings data, and stays."""
     turn = [[burst(8), Do(Op.SEND, 4, 0)], [Do(Op.RECV, 0, 0), burst(8)]]

@@ -152,7 +152,7 @@ class TracedOperations:
         rewrite = REWRITES.get(word)
         chosen = self._select_rows(before, phases)
         if word in OF_MESSAGES:
-            chosen = self._extend_by_exchange(chosen)
+            chosen = self._extend_by_exchange(chosen) & ~messages.find_own_messages(self.rows)
             hubs = list(work.find_hubs(self.rows, self._site()[0]))
             chosen = chosen & ~np.isin(self._site()[0], hubs) if hubs else chosen
         if word == HANDED:
