@@ -145,6 +145,19 @@ def test_no_rule_fires_on_what_may_be_noise() -> None:
     assert matching._doubt_outcome(fired.outcome, action, site).truth is None
 
 
+def test_barriers_that_add_up_certain_delays_may_go_though_their_own_cost_is_in_doubt() -> None:
+    action = next(one for one in rules.load_default().actions if one.id == "G-13")
+    fired = next(
+        m for m in rules.match_rules(rules.load_default(), build_case_sheet("many-barriers")).fired
+        if m.action.id == action.id
+    )  # fmt: skip
+    doubtful = replace(fired.site.gap_span("S'"), low=0.0, need=Need(SECOND_RUN, ""))
+    for low, noise in ((0.0, True), (fired.site.run_s / 5, False)):
+        delays = replace(fired.site.gap_span("D"), low=low, need=Need(SECOND_RUN, ""))
+        site = replace(fired.site, spans={**fired.site.spans, "S'": doubtful, "D": delays})
+        assert matching._may_be_noise(action, site) == noise
+
+
 def test_the_share_of_others_is_a_fact() -> None:
     values = sheet_of(unbalanced(3.0)).run.values
     assert values["run.disturbance_share"] == pytest.approx(0.2)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,9 @@ from recorded_runs import LIBRARIES, SOURCES, compile_program, record_run
 
 from advisor.collect.binaries.executables import attach_executable
 from advisor.formats import recording
+from advisor.formats.recording import sampling
 from advisor.formats.recording.contents import read_recording
+from advisor.formats.recording.sampling import SLOW_RATIO
 from advisor.trace.counts import COMPARISON_SECONDS, REPEATED_SECONDS
 from advisor.trace.recordings.layout import REPEATED, SUBNORMAL
 
@@ -35,11 +38,26 @@ def test_samples_tell_where_numbers_are_too_small(tmp_path: Path) -> None:
     samples = read_recording(folder).threads[0].samples
     assert ((samples["state"] & SUBNORMAL) > 0).any()
     profile = recording.advisor_read(folder)
+    ratio = read_recording(folder).threads[0].process.subnormal_ratio
+    assert ratio > 0.9, "measured on this processor"
+    if ratio < SLOW_RATIO:
+        assert "code.subnormal_s" not in profile.counts, "this processor takes no longer for small numbers"
+        return
     small, whole = seconds_of(profile, "code.subnormal_s", "decay")
     assert small > 0.5 * whole > 0
     normal, elsewhere = seconds_of(profile, "code.subnormal_s", "grow")
     assert elsewhere > 0
     assert normal < 0.2 * elsewhere
+
+
+@pytest.mark.parametrize(("ratio", "counted"), [(0.0, 2), (1.1, 0), (SLOW_RATIO - 0.1, 0), (SLOW_RATIO, 2), (40.0, 2)])
+def test_small_numbers_count_where_they_take_longer(ratio: float, counted: int) -> None:
+    """In recordings that do not say how long they take, too."""
+    thread: Any = SimpleNamespace(
+        samples={"state": np.array([SUBNORMAL, 0, SUBNORMAL])}, process=SimpleNamespace(subnormal_ratio=ratio)
+    )
+    places: Any = None
+    assert sampling._find_subnormal(thread, places).sum() == counted
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -66,6 +66,9 @@ _VARIANT: Final = re.compile(
 )
 
 Function = tuple[str, str | None]
+#: Subnormal numbers are worth looking for where a product of one takes so many times as long as one of others: 1 or 2
+#: where the processor has circuits for them, 20 to 50 where it calls microcode.
+SLOW_RATIO: Final = 4.0
 #: The body of a parallel region, for which there is a region with a place already.
 _OUTLINED: Final[Function] = ("", None)
 #: Which samples of a thread to count.
@@ -74,6 +77,8 @@ Choice = Callable[["RecordedThread", "Places"], "npt.NDArray[np.bool_]"]
 
 def _find_subnormal(thread: RecordedThread, _: Places) -> npt.NDArray[np.bool_]:
     found: npt.NDArray[np.bool_] = (thread.samples["state"] & SUBNORMAL) > 0
+    if 0 < thread.process.subnormal_ratio < SLOW_RATIO:
+        return np.zeros_like(found)  # this processor takes no longer for them
     return found
 
 

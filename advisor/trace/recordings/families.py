@@ -13,7 +13,7 @@ from advisor.trace.recordings.processes import Members, Process, process_files, 
 #: What a child of fork has as its parent had it, and what it only adds to.
 _SAME: Final = (
     "program", "arguments", "clock", "real_s", "monotonic_s", "mpi", "cores", "interpreter", "samples_per_s",
-    "cycle_s", "prices",
+    "cycle_s", "subnormal_ratio", "prices",
 )  # fmt: skip
 _ADDED_TO: Final = ("functions", "files", "python", "objects")
 _NEVER: Final = 1 << 62

@@ -118,6 +118,7 @@ class Process:
     forked_ns: int | None = None
     samples_per_s: int = 0
     cycle_s: float = 0.0
+    subnormal_ratio: float = 0.0
     prices: Prices = field(default_factory=Prices)
     full: tuple[str, int] | None = None
     ended: bool = False
@@ -359,6 +360,7 @@ _LINES: Final[dict[str, Callable[[Process, str], None]]] = {
     "stored": _take_stored,
     "usage": _take_usage,
     "cycle": lambda process, rest: setattr(process, "cycle_s", 1e-12 * int(rest)),
+    "subnormal": lambda process, rest: setattr(process, "subnormal_ratio", int(rest) / 100),
     "sampling": lambda process, rest: setattr(process, "samples_per_s", int(rest)),
     "machine": _take_machine,
     "children": lambda process, rest: setattr(process, "children_s", _seconds(rest)),

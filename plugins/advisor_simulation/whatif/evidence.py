@@ -58,6 +58,7 @@ ASSUMPTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("collectives", "nonblocking"): _RESULT,
     ("barriers", "fuzzy"): _RESULT,
     ("io", "parallel"): _SERVED,
+    ("turns", "together"): _SERVED,
     ("sleep", "removed"): _SLEEPING,
     ("ranks", "cores"): _FEWER,
 }

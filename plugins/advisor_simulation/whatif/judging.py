@@ -15,7 +15,7 @@ import numpy as np
 
 from advisor.advice.counterfactuals import Candidate, Counterfactual
 from advisor.advice.facts.places import is_significant
-from advisor.analysis.disturbance import disturbance_seconds, undisturbed_seconds
+from advisor.analysis.disturbance import disturbance_seconds, has_free_cores, undisturbed_seconds
 from advisor.analysis.proven_imbalance import prove_imbalance, prove_transfer
 from advisor.trace.counts import UNDISTURBED_TRANSFER
 from advisor.trace.regions import is_sleep
@@ -31,6 +31,7 @@ from advisor_simulation.whatif.evidence import (
 from advisor_simulation.whatif.gains import MOVING, compare_trials, noise_s
 from advisor_simulation.whatif.placing import is_well_placed
 from advisor_simulation.whatif.reasons import OF_RUNS
+from advisor_simulation.whatif.traced.operations import REWRITES
 from advisor_simulation.whatif.trial import Trial, WorkBudget, apply_change, find_trial
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ SLEEP: Final = ("sleep", "removed")
 MAPPING: Final = ("mapping", "neighbours")
 #: A change that no recording tells at all: which bytes their receivers use.
 BYTES: Final = ("bytes", "fewer")
+#: Changes of messages and meetings: none of them gives a waiting thread a core.
+OF_WAITS: Final = frozenset({*(word[0] for word in REWRITES), "regions"} - {"sleep"})
 #: Items at most.
 MOST: Final = 6
 
@@ -110,13 +113,22 @@ class _Search:
         And no more than alone: what others make of an assumption is no evidence for it.
         """
         alone = self.alone[key]
-        if not self.assumed[key] or alone is None:
+        if alone is None:
             return gain_s
         traced = self.trial.traced
+        if traced is None and _takes_turns(self.trial.run.profile) and not OF_WAITS.isdisjoint(dict(key[0])):
+            return min(gain_s, alone.expected_s) * HARDLY  # what is waited for is a core
+        if not self.assumed[key]:
+            return gain_s
         if traced is not None and traced.shared_cores and FEWER not in key[0]:
             return min(gain_s, alone.expected_s) * HARDLY  # what else is waited for is a core
         steady = self.steady.get(key, 1.0)
         return min(gain_s, alone.expected_s) * (steady * weigh_doubt(key[0]) + (1.0 - steady) * HARDLY)
+
+
+def _takes_turns(profile: Profile) -> bool:
+    """Return whether threads and ranks share cores, none of which was seen free."""
+    return bool(profile.cores) and len(profile.processors) > (profile.cores or 0) and not has_free_cores(profile)
 
 
 def simulate_candidates(

@@ -62,6 +62,7 @@ OF_RUNS: Final[Mapping[Words, str]] = {
     ("memory", "outside loops"): _COMPILED,
     ("memory", "reused"): _LIBRARIES,
     ("remote", "grouped"): _LIBRARIES,
+    ("remote", "exposed early"): "what accesses to windows wait for stands in no recording; the rule states its share",
     ("communicators", "kept"): _LIBRARIES,
     ("imports", "later"): _LIBRARIES,
     ("copies", "shallow"): _LIBRARIES,

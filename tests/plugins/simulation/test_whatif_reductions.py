@@ -17,7 +17,16 @@ from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Collectives, Op
 from advisor_simulation.whatif import placing
 from advisor_simulation.whatif.placing import is_well_placed
-from advisor_simulation.whatif.traced import background, collectives, pipelines, row_replay, rows
+from advisor_simulation.whatif.traced import (
+    background,
+    chains,
+    collectives,
+    messages,
+    operations,
+    pipelines,
+    row_replay,
+    rows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,6 +86,59 @@ def test_reductions_of_one_visit_become_one() -> None:
 def test_few_or_endless_reductions_stay(pieces: int) -> None:
     made = reduce_in_pieces(pieces, 1)
     assert collectives.fuse_reductions(made, all_of(made), visits_of(made, pieces)) is None
+
+
+def solver(pieces: int, steps: int = 2, exchanges: bool = True) -> ReplayRows:
+    """Two ranks that exchange one message in each step, and then compute and reduce so many times."""
+    ranks: list[list[Do]] = [[], []]
+    pairs = []
+    for step in range(steps):
+        if exchanges:
+            ranks[0].append(Do(Op.SEND, 0, step))
+            ranks[1].append(Do(Op.RECV, 0, step))
+            pairs.append((0, 1))
+        for link in range(step * pieces, (step + 1) * pieces):
+            for rank in ranks:
+                rank += [burst(2), Do(Op.JOIN, 0, link)]
+    if exchanges:
+        ranks[0].append(Do(Op.SEND, 0, steps))
+        ranks[1].append(Do(Op.RECV, 0, steps))
+        pairs.append((0, 1))
+    return recorded(ranks, pairs, meet=pieces * steps)
+
+
+@pytest.mark.parametrize("pieces", [3, 5, 100])
+def test_of_reductions_in_a_row_between_messages_two_stay(pieces: int) -> None:
+    """Inner products of a solver: one reduction for all, and the norm of what they were needed for."""
+    made = solver(pieces)
+    fused = chains.fuse_chains(made, all_of(made))
+    assert chains.are_in_chains(made).sum() == 2 * 2 * pieces
+    assert fused is not None
+    assert fused.op_mask(Op.JOIN).sum() == 2 * 2 * 2
+    assert row_replay.replay_rows(fused).time_s < row_replay.replay_rows(made).time_s
+
+
+@pytest.mark.parametrize(("pieces", "exchanges"), [(2, True), (101, True), (5, False)])
+def test_few_or_endless_reductions_are_no_chain(pieces: int, exchanges: bool) -> None:
+    """Without messages nothing tells one iteration from the next."""
+    made = solver(pieces, exchanges=exchanges)
+    assert not chains.are_in_chains(made).any()
+    assert chains.fuse_chains(made, all_of(made)) is None
+
+
+def test_large_reductions_are_no_chain() -> None:
+    made = solver(5)
+    large = replace(made, value=np.where(made.op_mask(Op.JOIN), chains.SMALL_B + 1.0, made.value))
+    assert chains.are_in_chains(replace(large, value=np.minimum(large.value, chains.SMALL_B))).any()
+    assert not chains.are_in_chains(large).any()
+
+
+def test_results_of_a_chain_are_needed_at_once() -> None:
+    """Only where reductions are apart can work hide them."""
+    rewrite = operations.REWRITES["collectives", "nonblocking"]
+    near, apart = solver(5), solver(2)
+    assert rewrite(near, all_of(near)) is None
+    assert rewrite(apart, all_of(apart)) is not None
 
 
 def test_visits_are_counted_by_what_was_entered() -> None:
@@ -143,3 +205,34 @@ def test_no_mapping_is_sought_for_very_many_ranks(monkeypatch: pytest.MonkeyPatc
     assert is_well_placed(made)
     monkeypatch.setattr(placing, "MOST_RANKS", 3)
     assert not is_well_placed(made)
+
+
+@pytest.mark.parametrize(("size", "sent"), [(messages.EAGER_B, True), (messages.EAGER_B + 1, False)])
+def test_large_messages_are_not_sent_at_once(size: int, sent: bool) -> None:
+    """They would be copied twice, which costs more than the wait for the receive."""
+    asking = replace(NETWORK, eager_bytes=0.0, bandwidth=1e9)
+    made = program([[Do(Op.SEND, size, 0)], [burst(5), Do(Op.RECV, 0, 0)]], [(0, 1)])
+    found = outcome.replay_program(made, asking)
+    these = rows.build_rows(replace(made, end_s=found.end_s, start_s=np.zeros(2)))
+    waiting = replace(these, awaits=np.where(these.op_mask(Op.SEND), 0, these.awaits).astype(np.int32))
+    assert (messages.send_at_once(waiting, all_of(waiting)) is not None) == sent
+
+
+def test_messages_of_a_rank_to_itself_do_not_travel() -> None:
+    made = recorded([[Do(Op.ISEND, 8, 0), Do(Op.RECV, 0, 0), Do(Op.SEND, 8, 1)], [Do(Op.RECV, 0, 1)]], [(0, 0), (0, 1)])
+    own = messages.find_own_messages(made)
+    assert set(made.link[own].tolist()) == {0}
+    assert own.any()
+
+
+def test_ranks_that_wait_for_their_turn_work_at_the_same_time() -> None:
+    """A message of a few bytes is a token; one of more brings data, and stays."""
+    turn = [[burst(8), Do(Op.SEND, 4, 0)], [Do(Op.RECV, 0, 0), burst(8)]]
+    made = recorded(turn, [(0, 1)])
+    together = messages.drop_tokens(made, all_of(made))
+    assert together is not None
+    assert row_replay.replay_rows(made).time_s > 16
+    assert row_replay.replay_rows(together).time_s == pytest.approx(8)
+    turn[0][1] = Do(Op.SEND, messages.TOKEN_B + 1, 0)
+    large = recorded(turn, [(0, 1)])
+    assert messages.drop_tokens(large, all_of(large)) is None

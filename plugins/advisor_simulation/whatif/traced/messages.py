@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 FEWER: Final = 0.75
 #: So many pieces of work become one: those who ask still come often.
 TOGETHER: Final = 16
+#: Libraries send messages of 4 to 64 KiB at most at once by themselves.
+EAGER_B: Final = 1 << 16
+#: A message of at most so many bytes may be a token.
+TOKEN_B: Final = 64
 #: How far before a row those are put that come in front of it.
 _BEFORE: Final = 0.25
 _OF_NEIGHBOURS: Final = "eighbor_"
@@ -94,6 +98,20 @@ def hand_out_more(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
     return rows.select_rows(~(message_mask(rows) & np.isin(rows.link, gone)))
 
 
+def find_own_messages(rows: ReplayRows) -> Mask:
+    """Return which rows are of messages that a rank sends to itself: its processor copies them, nothing travels."""
+    found = message_mask(rows).copy()
+    found[found] = (rows.program.source == rows.program.target)[rows.link[found]]
+    return found
+
+
+def drop_tokens(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
+    """Drop messages of a few bytes, which tell a rank that it is its turn: all do at once what they did in turn."""
+    tokens = message_mask(rows) & chosen
+    tokens[tokens] = rows.program.sizes[rows.link[tokens]] <= TOKEN_B
+    return rows.select_rows(~tokens) if tokens.any() else None
+
+
 def post_early(rows: ReplayRows, chosen: Mask) -> ReplayRows:
     """Post receives so early that no send waits for them: a send takes what it took once its receive was there."""
     waiting = rows.op_mask(*SENDING, Op.SENT) & chosen & (rows.awaits >= 0)
@@ -101,16 +119,17 @@ def post_early(rows: ReplayRows, chosen: Mask) -> ReplayRows:
 
 
 def send_at_once(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
-    """Send large messages without asking, as the library does small ones; None where no send waits that could be.
+    """Send messages without asking, as the library does small ones; None where no send waits that could be.
 
-    A synchronous send (MPI_Ssend) waits for its receive whatever the limit of the library is.
+    A synchronous send (MPI_Ssend) waits for its receive whatever the limit of the library is, and messages above
+    ``EAGER_B`` cost more to be copied twice than to be waited for.
     """
     synchronous = np.array([*("ssend" in name.lower() for name in rows.program.names), False])
     of_message = np.zeros(len(rows.program.source) + 1, dtype=bool)
     asking = rows.op_mask(*SENDING) & (rows.link >= 0) & synchronous[rows.call]
     of_message[rows.link[asking]] = True
     eager = chosen & message_mask(rows)
-    eager[eager] = ~of_message[rows.link[eager]]
+    eager[eager] = ~of_message[rows.link[eager]] & (rows.program.sizes[rows.link[eager]] <= EAGER_B)
     waiting = eager & rows.op_mask(*SENDING, Op.SENT) & (rows.awaits >= 0)
     return post_early(rows, eager) if waiting.any() else None
 

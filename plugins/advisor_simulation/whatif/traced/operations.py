@@ -20,6 +20,7 @@ from advisor_simulation.replay.program import Op, Program
 from advisor_simulation.whatif.traced import (
     background,
     ceilings,
+    chains,
     collectives,
     completing,
     core_limit,
@@ -68,6 +69,11 @@ def _overlap_messages(these: ReplayRows, chosen: Mask) -> ReplayRows | None:
     return background.hide_messages(these, chosen & ~pipelines.are_in_pipelines(these, chosen))
 
 
+def _hide_collectives(these: ReplayRows, chosen: Mask) -> ReplayRows | None:
+    """Let reductions go on while the processors compute; not those of a chain, whose results are needed at once."""
+    return background.hide_collectives(these, chosen & ~chains.are_in_chains(these))
+
+
 #: Changes that are made on the operations of a trace.
 REWRITES: Final[Mapping[tuple[str, str], Rewrite]] = {
     ("messages", "grouped"): messages.group_messages,
@@ -75,6 +81,7 @@ REWRITES: Final[Mapping[tuple[str, str], Rewrite]] = {
     ("access", "blocks"): messages.group_messages,
     HANDED: messages.hand_out_more,
     EARLY: messages.send_early,
+    ("turns", "together"): messages.drop_tokens,
     ("receive", "early"): messages.post_early,
     ("pipeline", "finer"): pipelines.refine_pipelines,
     ("messages", "overlapped"): _overlap_messages,
@@ -82,7 +89,7 @@ REWRITES: Final[Mapping[tuple[str, str], Rewrite]] = {
     ("alltoall", "overlapped"): messages.transpose_in_pieces,
     ("bytes", "fewer"): messages.send_fewer_bytes,
     ("messages", "eager"): messages.send_at_once,
-    ("collectives", "nonblocking"): background.hide_collectives,
+    ("collectives", "nonblocking"): _hide_collectives,
     ("barriers", "fuzzy"): background.hide_barriers,
     ("barriers", "removed"): collectives.drop_barriers,
     ("barriers", "pairwise"): collectives.drop_barriers,
@@ -145,7 +152,7 @@ class TracedOperations:
         rewrite = REWRITES.get(word)
         chosen = self._select_rows(before, phases)
         if word in OF_MESSAGES:
-            chosen = self._extend_by_exchange(chosen)
+            chosen = self._extend_by_exchange(chosen) & ~messages.find_own_messages(self.rows)
             hubs = list(work.find_hubs(self.rows, self._site()[0]))
             chosen = chosen & ~np.isin(self._site()[0], hubs) if hubs else chosen
         if word == HANDED:
@@ -154,9 +161,8 @@ class TracedOperations:
             made = ordering.send_early(self.rows, self._site(), chosen)
         elif rewrite is not None:
             made = rewrite(self.rows, chosen)
-            if word == FUSED and self.visit is not None:
-                fused = made or self.rows
-                made = collectives.fuse_reductions(fused, np.ones(len(fused), dtype=bool), self._visit(fused)) or made
+            if word == FUSED:
+                made = self._fuse_with_work_between(made or self.rows) or made
         elif word == FEWER_RANKS:
             made = None if self.turns is None else sharing.scale_work(self.rows, self.turns.factor)
         elif sharing.moves_work(word):
@@ -240,13 +246,17 @@ class TracedOperations:
         return {self.rows.program.names[n]: float(by_region[n]) for n in np.flatnonzero(by_region)}
 
     def reduces_in_pieces(self) -> bool:
-        """Return whether visits of a region reduce piece by piece, with work in between."""
-        everywhere = np.ones(len(self.rows), dtype=bool)
-        merged = collectives.merge_collectives(self.rows, everywhere) or self.rows
-        everywhere = np.ones(len(merged), dtype=bool)
-        return (
-            self.visit is not None and collectives.fuse_reductions(merged, everywhere, self._visit(merged)) is not None
-        )
+        """Return whether reductions with work in between may be one."""
+        merged = collectives.merge_collectives(self.rows, np.ones(len(self.rows), dtype=bool)) or self.rows
+        return self._fuse_with_work_between(merged) is not None
+
+    def _fuse_with_work_between(self, these: ReplayRows) -> ReplayRows | None:
+        """Return the rows with one reduction for those of a visit of a region, or of a chain; None without any."""
+        made = None
+        if self.visit is not None:
+            made = collectives.fuse_reductions(these, np.ones(len(these), dtype=bool), self._visit(these))
+        left = made or these
+        return chains.fuse_chains(left, np.ones(len(left), dtype=bool)) or made
 
     def _visit(self, these: ReplayRows) -> IntArray:
         recorded: IntArray = np.asarray(self.visit)[these.key.astype(np.int64)]
