@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from advisor.support.copied_objects import LOOKING_UP, REBUILDING, is_object_copy
+from advisor.support.copied_objects import LOOKING_UP, REBUILDING, WALKING, is_construction, is_object_copy
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 #: ``text``: numbers to text and back; ``random``: numbers of the generators that all threads share; ``sort``: sorting
 #: by a function that compares; ``string``: comparing, searching and copying text byte by byte; ``length``: going to the
 #: end of a text. Of C++, by what our recordings call them, ``object``: copying objects; ``rebuilt``: putting strings
-#: into new memory; ``hashed``: looking up in hash tables. Of MPI, ``packing``: putting numbers into buffers one call at
+#: into new memory; ``hashed``: looking up in hash tables; ``ordered``: walking through trees; ``constructed``:
+#: constructing objects for which that takes long. Of MPI, ``packing``: putting numbers into buffers one call at
 #: a time.
 LibraryKind = Literal[
     "math",
@@ -34,18 +35,20 @@ LibraryKind = Literal[
     "object",
     "rebuilt",
     "hashed",
+    "ordered",
+    "constructed",
     "packing",
 ]
 #: Kinds whose seconds are counted, by the name of the count.
 COUNTED_KINDS: Final[Mapping[str, str]] = {
     "math": "math", "memory": "allocation", "copy": "copy", "lock": "lock", "text": "text", "random": "random",
     "sort": "sort", "string": "string", "length": "length", "object": "copied", "rebuilt": "rebuilt",
-    "hashed": "hashed", "packing": "packing",
+    "hashed": "hashed", "ordered": "ordered", "constructed": "constructed", "packing": "packing",
 }  # fmt: skip
 #: What code is called that was compiled without optimization.
 UNOPTIMIZED: Final = "unoptimized"
 #: Kinds that names alone do not tell: our recordings look at the functions around them.
-_RECORDED_KINDS: Final = frozenset(("copied", "rebuilt", "hashed"))
+_RECORDED_KINDS: Final = frozenset(("copied", "rebuilt", "hashed", "ordered", "constructed"))
 
 #: What is before a name: underscores, the vector ABI's instruction set, mask, length and parameters (``_ZGVdN4v_sin``).
 _DECORATION: Final = re.compile(
@@ -121,7 +124,7 @@ _OF_LIBRARY: Final = ("std::", "__gnu_cxx::")
 #: Calls of MPI that only put data into buffers and take them out.
 _PACKING: Final = re.compile(r"P?MPI_(?:Unp|P)ack(?:_external)?(?:_c)?")
 #: What our recordings call what classes of C++ do, and names in the order in which they decide.
-_CALLED: Final[Mapping[str, LibraryKind]] = {REBUILDING: "rebuilt", LOOKING_UP: "hashed"}
+_CALLED: Final[Mapping[str, LibraryKind]] = {REBUILDING: "rebuilt", LOOKING_UP: "hashed", WALKING: "ordered"}
 _NAMES: Final[tuple[tuple[LibraryKind, re.Pattern[str]], ...]] = (
     ("check", _CHECK),
     ("math", _MATH),
@@ -148,6 +151,8 @@ def classify_library_function(name: str) -> LibraryKind | None:
     """Return what a library function does, None for one that is none of these kinds."""
     if is_object_copy(name):
         return "object"
+    if is_construction(name):
+        return "constructed"
     plain = bare_name(name)
     if name in _CALLED or plain == _BRIEF:
         return _CALLED.get(name)

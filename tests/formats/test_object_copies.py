@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from advisor.formats.recording.object_copies import find_copy, flatten_frames, place_copies
-from advisor.support.copied_objects import LOOKING_UP, REBUILDING
+from advisor.support.copied_objects import CONSTRUCTING, LOOKING_UP, REBUILDING, WALKING
 from advisor.trace.library_functions import classify_library_function
 from advisor.trace.recordings.places import CodePlace
 
@@ -92,3 +92,47 @@ def test_sources_of_libraries_are_not_those_of_the_program() -> None:
     malloc = CodePlace("_int_malloc", "malloc/malloc.c", 3866)
     flat = flatten_frames([(False, (malloc,)), (True, (COPY_VECTOR, CALLER)), (False, ()), (True, (CALLER,))])
     assert flat == [CodePlace("_int_malloc"), COPY_VECTOR, CALLER]
+
+
+ENTRIES = "std::_Rb_tree<int, std::pair<int const, int>, std::_Select1st<std::pair<int const, int> >, std::less<int> >"
+COUNTED = "std::__shared_count<(__gnu_cxx::_Lock_policy)2>"
+PATTERN = "std::__cxx11::basic_regex<char, std::__cxx11::regex_traits<char> >"
+ENGINE = "std::mersenne_twister_engine<unsigned long, 32ul, 624ul>"
+
+
+@pytest.mark.parametrize(
+    ("inlined", "name", "kind"),
+    [
+        (f"{ENTRIES}::_M_lower_bound(int*, int*, int const&)", WALKING, "ordered"),
+        (f"{ENTRIES}::find(int const&)", WALKING, "ordered"),
+        (f"{TEXT}::substr(unsigned long, unsigned long) const", REBUILDING, "rebuilt"),
+        (f"{TEXT} std::operator+<char, std::char_traits<char> >({TEXT} const&, char)", REBUILDING, "rebuilt"),
+        (f"{PATTERN}::basic_regex(char const*, unsigned int)", f"{CONSTRUCTING}std::regex", "constructed"),
+        (f"{ENGINE}::seed(unsigned long)", f"{CONSTRUCTING}random number generators", "constructed"),
+        (f"{COUNTED}::__shared_count({COUNTED} const&)", "copying std::shared_ptr", "object"),
+    ],
+)
+def test_functions_of_the_library_that_are_inlined_tell_what_the_program_does(
+    inlined: str, name: str, kind: str
+) -> None:
+    own = CodePlace(CALLER.function, CALLER.file, CALLER.line, (inlined,))
+    found = find_copy(flatten_frames([(True, (own,))]))
+    assert found is not None
+    assert place_copies({b"one": found}) == {b"one": (name, CALLER.file, CALLER.line)}
+    assert classify_library_function(name) == kind
+
+
+def test_a_walk_in_the_library_is_at_the_line_that_wants_it() -> None:
+    step = CodePlace("std::_Rb_tree_increment(std::_Rb_tree_node_base const*)")
+    found = find_copy(flatten_frames([(False, (step,)), (True, (CALLER,))]))
+    assert found is not None
+    assert place_copies({b"one": found}) == {b"one": (WALKING, CALLER.file, CALLER.line)}
+
+
+def test_a_copy_that_an_addition_of_strings_makes_is_part_of_it_and_a_part_of_a_string_no_copy() -> None:
+    adds = CodePlace(f"{TEXT} std::operator+<char, std::char_traits<char> >({TEXT} const&, char)", HEADER, 9)
+    found = find_copy((ALLOCATE, COPY_TEXT, adds, CALLER))
+    assert found is not None
+    assert found.name == REBUILDING
+    part = CodePlace(f"{TEXT}::basic_string({TEXT} const&, unsigned long, unsigned long)", HEADER, 9)
+    assert find_copy((ALLOCATE, part, CALLER)) is None

@@ -144,11 +144,12 @@ class FunctionCode:
         ``math``; ``slow``: loops that divide or take roots, and do not wait for memory meanwhile; without samples both
         are of the arithmetic. ``strided``, ``far``, ``indexed`` and ``shape`` (dense in steps that the code doesn't
         know): loops with a quarter of such accesses or more; ``fixed``: those that update one place, or lines of the
-        cache that another thread stores to as well; ``filter``: those that test many and use few; ``search``: those
-        that only look for an element, which are not ``strided``, as no other order would do; ``pointer``, ``chain`` and
-        ``scatter``: waiting for loads, by how their addresses come about, ``guess``: for branches that were guessed
-        wrong, ``quotient``: for divisions of integers (``WaitKind``), all of a loop that these hold up; ``streamed``:
-        waiting for memory that they go through in order, which vectors would not shorten.
+        cache that another thread stores to as well; ``filter``: those that test many and use few; ``select``: those
+        that only look for the smallest; ``search``: those that only look for an element, which are not ``strided``, as
+        no other order would do; ``pointer``, ``chain`` and ``scatter``: waiting for loads, by how their addresses come
+        about, ``guess``: for branches that were guessed wrong, ``quotient``: for divisions of integers (``WaitKind``),
+        all of a loop that these hold up; ``streamed``: waiting for memory that they go through in order, which vectors
+        would not shorten.
         """
         loops = list(zip(self.loops, self.time_shares(), strict=True))
         reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)
@@ -183,6 +184,7 @@ class FunctionCode:
             "branches": sum_of(lambda one: one.branches),
             "search": sum_of(lambda one: one.searches),
             "filter": sum_of(lambda one: one.filters),
+            "select": sum_of(lambda one: one.selects),
             "streamed": sum_of(_is_streamed),
             **self._wait_shares(loops),
         }
