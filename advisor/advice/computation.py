@@ -30,6 +30,7 @@ KIND_WORDS: Final = {
     "code.hashed_share": "in lookups in hash tables",
     "code.ordered_share": "in walking through ordered trees",
     "code.constructed_share": "in constructing regular expressions, streams and generators",
+    "code.thrown_share": "in throwing and catching exceptions",
     "code.allocation_share": "in allocating and freeing memory",
     "code.copy_share": "in copying and clearing memory",
     "code.lock_share": "in taking and releasing locks",

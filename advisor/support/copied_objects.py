@@ -11,6 +11,11 @@ CONSTRUCTING: Final = "constructing "
 REBUILDING: Final = "rebuilding std::string"
 LOOKING_UP: Final = "looking up in hash tables"
 WALKING: Final = "walking through std::map or std::set"
+#: What checks the use of containers, exceptions on their way to who catches them, locks, and sorting.
+CHECKING: Final = "checking the use of containers"
+THROWING: Final = "throwing and catching exceptions"
+LOCKING: Final = "taking and releasing locks"
+SORTING: Final = "std::sort"
 
 
 def is_object_copy(name: str) -> bool:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the code of programs is looked into on x86-64")
 
 SOURCE = """
+#include <assert.h>
 struct particle { double x, v, more[20]; };
 namespace std { struct hidden { double numbers[30]; }; hidden kept; }
 extern "C" {
@@ -52,6 +53,8 @@ int nearest(int n, const double *distance, const char *done) {
   for (int i = 0; i < n; i++) if (!done[i] && distance[i] < best) { best = distance[i]; found = i; }
   return found;
 }
+double guarded(int n, const double *x, int m)
+  { double s = 0.0; for (int i = 0; i < n; i++) { assert(i != m); s += x[i]; } return s; }
 double largest(int n, const double *x) { double m = 0.0; for (int i = 0; i < n; i++) if (x[i] > m) m = x[i]; return m; }
 void push(long n, particle *p) { for (long i = 0; i < n; i++) { p[i].v -= 0.1 * p[i].x; p[i].x += 0.1 * p[i].v; } }
 void rows(long n, double (*m)[23]) { for (long i = 0; i < n; i++) m[i][0] = 2.0 * m[i][5]; }
@@ -151,6 +154,11 @@ def test_rows_of_a_matrix_stay_rows(program: Path) -> None:
     assert 184 not in sizes
     assert name_objects(code, sizes).loop_shares()["strided"] == 1.0
     assert read_object_sizes(image, [0]) == frozenset(), "no source was compiled to there"
+
+
+def test_loops_that_test_what_ends_in_a_report_are_checked(program: Path) -> None:
+    assert analyze(program, "guarded").loop_shares()["checked"] == pytest.approx(1.0)
+    assert analyze(program, "dense").loop_shares()["checked"] == 0.0
 
 
 @pytest.mark.parametrize(

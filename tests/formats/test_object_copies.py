@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from advisor.formats.recording.object_copies import find_copy, flatten_frames, place_copies
-from advisor.support.copied_objects import CONSTRUCTING, LOOKING_UP, REBUILDING, WALKING
+from advisor.support.copied_objects import (
+    CHECKING,
+    CONSTRUCTING,
+    LOCKING,
+    LOOKING_UP,
+    REBUILDING,
+    SORTING,
+    THROWING,
+    WALKING,
+)
 from advisor.trace.library_functions import classify_library_function
 from advisor.trace.recordings.places import CodePlace
 
@@ -110,6 +121,9 @@ ENGINE = "std::mersenne_twister_engine<unsigned long, 32ul, 624ul>"
         (f"{PATTERN}::basic_regex(char const*, unsigned int)", f"{CONSTRUCTING}std::regex", "constructed"),
         (f"{ENGINE}::seed(unsigned long)", f"{CONSTRUCTING}random number generators", "constructed"),
         (f"{COUNTED}::__shared_count({COUNTED} const&)", "copying std::shared_ptr", "object"),
+        ("void std::__introsort_loop<int*, long, int>(int*, int*, long, int)", SORTING, "sort"),
+        ("std::__debug::vector<double, std::allocator<double> >::operator[](unsigned long)", CHECKING, "check"),
+        ("<std::sys::sync::mutex::futex::Mutex>::lock", LOCKING, "lock"),
     ],
 )
 def test_functions_of_the_library_that_are_inlined_tell_what_the_program_does(
@@ -136,3 +150,24 @@ def test_a_copy_that_an_addition_of_strings_makes_is_part_of_it_and_a_part_of_a_
     assert found.name == REBUILDING
     part = CodePlace(f"{TEXT}::basic_string({TEXT} const&, unsigned long, unsigned long)", HEADER, 9)
     assert find_copy((ALLOCATE, part, CALLER)) is None
+
+
+def test_an_exception_on_its_way_is_at_the_line_of_the_call() -> None:
+    search = CodePlace("_Unwind_Find_FDE")
+    found = find_copy(flatten_frames([(False, (search,)), (False, (CodePlace("__cxa_throw"),)), (True, (CALLER,))]))
+    assert found is not None
+    assert place_copies({b"one": found}) == {b"one": (THROWING, CALLER.file, CALLER.line)}
+    assert classify_library_function(THROWING) == "thrown"
+    assert classify_library_function("libgcc_s.so.1") == "thrown", "it has no names for what it does"
+
+
+def test_numbers_made_ahead_are_part_of_the_construction_of_generators_where_there_is_any() -> None:
+    draws = CodePlace(f"{ENGINE}::_M_gen_rand()", "/usr/include/c++/12/bits/random.tcc", 407)
+    drawn = find_copy((draws, CALLER))
+    made = find_copy((CodePlace(f"{ENGINE}::seed(unsigned long)"), replace(CALLER, line=3)))
+    assert drawn is not None
+    assert made is not None
+    name = f"{CONSTRUCTING}random number generators"
+    assert place_copies({b"drawn": drawn}) == {}
+    both = place_copies({b"drawn": drawn, b"made": made})
+    assert both == {b"drawn": (name, CALLER.file, 3), b"made": (name, CALLER.file, 3)}

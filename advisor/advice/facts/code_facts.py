@@ -58,6 +58,7 @@ _KINDS: Final = {
     "code.rebuilt_share": "rebuilt",
     "code.hashed_share": "hashed",
     "code.ordered_share": "ordered",
+    "code.thrown_share": "thrown",
     "code.constructed_share": "constructed",
     "code.lock_share": "lock",
     "code.text_share": "text",

@@ -50,6 +50,7 @@ CODE: Final = (
         code.rebuilt_share    | share | seconds in strings of C++ whose text is moved to change / computation
         code.hashed_share     | share | seconds in the chains of hash tables of C++ / computation
         code.ordered_share    | share | seconds in the trees of std::map and std::set / computation
+        code.thrown_share     | share | seconds in throwing exceptions of C++ and finding who catches them / computation
         code.constructed_share | share | seconds in making std::regex, streams and the like / computation
         code.interpreted_share | share | seconds of Python in the interpreter and NumPy's brief calls / computation
         code.pickled_share    | share | seconds in packing and unpacking what processes of Python send / computation

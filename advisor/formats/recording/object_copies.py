@@ -12,12 +12,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from advisor.support.copied_objects import CONSTRUCTING, COPYING, LOOKING_UP, REBUILDING, WALKING
+from advisor.support.copied_objects import (
+    CHECKING,
+    CONSTRUCTING,
+    COPYING,
+    LOCKING,
+    LOOKING_UP,
+    REBUILDING,
+    SORTING,
+    THROWING,
+    WALKING,
+)
 from advisor.support.system_sources import is_system_source
 from advisor.trace.recordings.places import CodePlace
 
 #: What a standard library calls in its copy constructors, when these are inlined.
 _COPIES: Final = frozenset({"_M_copy", "_M_clone_node"})
+#: Makes hundreds of numbers ahead: a generator that is constructed anew for a few of them wastes the others.
+_DRAWS: Final = re.compile(r".*std::mersenne_twister_engine<.*>::_M_gen_rand\(.*")
+_GENERATORS: Final = CONSTRUCTING + "random number generators"
 #: What stands for something that a class does, by the functions in which that is done; the outermost one counts.
 _WORKS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     # Moves a string into new memory, or what is behind a place in it. One that is appended to grows by half or more
@@ -45,9 +58,25 @@ _WORKS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
         r".*std::(?:__cxx11::)?basic_[io]?(?:string|f)?stream<.*>::basic_\w+\(.*"
         r"|std::(?:basic_ios<.*>::(?:init|_M_cache_locale)|locale::~?locale|ios_base::(?:~?ios_base|_M_init))\(.*"
     )),
-    (CONSTRUCTING + "random number generators", re.compile(
+    (_GENERATORS, re.compile(
         r".*std::(?:mersenne_twister|subtract_with_carry)_engine<.*>::(?:\w+_engine|seed)[(<].*"
         r"|.*std::random_device::(?:random_device|_M_init\w*|_M_fini)\(.*"
+    )),
+    # Sorts; that a part of the elements is selected only is no sorting.
+    (SORTING, re.compile(
+        r"(?:.* )?(?:std::(?:__1::)?(?:__sort|(?:stable_|partial_)?sort)"
+        r"|(?:std::)?__(?:introsort_loop|final_insertion_sort|insertion_sort|unguarded_(?:linear_insert|insertion_sort)"
+        r"|unguarded_partition(?:_pivot)?|merge_sort_\w+|inplace_stable_sort))<.*"
+    )),
+    # With -D_GLIBCXX_DEBUG each access is checked.
+    (CHECKING, re.compile(r"(?:.*\W)?(?:std::__debug|__gnu_debug)::.*")),
+    (THROWING, re.compile(
+        r"_*cxa_(?:throw|rethrow|(?:begin|end)_catch|(?:allocate|free)_exception)(?:\(.*)?|_Unwind_\w+(?:\(.*)?"
+        r"|__gxx_personality_\w+|std::__throw_\w+\(.*"
+    )),
+    (LOCKING, re.compile(
+        r"<?(?:std::sys::sync::(?:mutex|rwlock)::\w+::(?:Mutex|RwLock)|lock_api::(?:mutex|rwlock)::\w+.*)>::"
+        r"(?:\w*lock\w*|spin\w*|read\w*|write\w*|wake\w*)"
     )),
 )  # fmt: skip
 _DESTROYS: Final = re.compile(r".*::(?:~\w+|_M_(?:erase|dispose|drop_node))\(.*")
@@ -65,6 +94,8 @@ _NAMES: Final = frozenset(words for words, _ in _WORKS)
 @dataclass(frozen=True, slots=True)
 class ObjectCopy:
     """A copy of an object of the class ``name``, or the end of one (``ends``), whose name is empty.
+
+    What only counts where something else is done as well ``ends`` it, and has its name.
 
     ``file`` and ``line`` are where it was made, None if that is not known.
     """
@@ -89,6 +120,8 @@ def find_copy(frames: Iterable[CodePlace]) -> ObjectCopy | None:
             done = next((words for words, pattern in _WORKS if pattern.fullmatch(frame.function)), "")
             if done:
                 work, last = done, None  # a copy that it makes is part of it
+            if _DRAWS.fullmatch(frame.function):
+                return ObjectCopy(_GENERATORS, None, None, ends=True)
             if name or _DESTROYS.fullmatch(frame.function):
                 last, outer = ObjectCopy(name, None, None, ends=not name), True
             elif frame.line:
@@ -114,7 +147,7 @@ def place_copies(copies: Mapping[bytes, ObjectCopy]) -> dict[bytes, tuple[str, s
     made = {place: name for name, places in often.items() for place in places}
     found = {}
     for key, one in copies.items():
-        name = made.get((one.file, one.line), "") if one.ends else one.name
+        name = made.get((one.file, one.line), one.name if one.name in often else "") if one.ends else one.name
         if name:
             place = (one.file, one.line) if one.file else _most(often.get(name))
             found[key] = (name if name in _NAMES else COPYING + name, *place)
