@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from advisor.formats.recording.object_copies import find_copy, flatten_frames, place_copies
+from advisor.formats.recording.sampling import _function
 from advisor.support.copied_objects import (
     CHECKING,
     CONSTRUCTING,
@@ -19,6 +21,7 @@ from advisor.support.copied_objects import (
 )
 from advisor.trace.library_functions import classify_library_function
 from advisor.trace.recordings.places import CodePlace
+from advisor.trace.recordings.processes import Process
 
 HEADER = "/usr/include/c++/12/bits/stl_vector.h"
 ALLOCATE = CodePlace("operator new(unsigned long)")
@@ -171,3 +174,14 @@ def test_numbers_made_ahead_are_part_of_the_construction_of_generators_where_the
     assert place_copies({b"drawn": drawn}) == {}
     both = place_copies({b"drawn": drawn, b"made": made})
     assert both == {b"drawn": (name, CALLER.file, 3), b"made": (name, CALLER.file, 3)}
+
+
+def test_a_nameless_function_that_the_program_reaches_by_a_jump_is_not_taken_for_output() -> None:
+    process = Process(stem=Path("run"), program="/home/me/solver")
+    own = (CodePlace("forward", "/home/me/layer.f90", 47),)
+    library = "/usr/lib/libgfortran.so.5.0.0"
+    paths = [process.program, library]
+    jumped, _ = _function(process, [[1, 100], [0, 10]], [(), own], paths)
+    called, _ = _function(process, [[1, 100], [1, 90], [0, 10]], [(), (), own], paths)
+    assert classify_library_function(jumped[0]) is None
+    assert classify_library_function(called[0]) == "text"
