@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from advisor.support.copied_objects import LOOKING_UP, REBUILDING, is_object_copy
+from advisor.support.copied_objects import (
+    CHECKING,
+    LOCKING,
+    LOOKING_UP,
+    REBUILDING,
+    THROWING,
+    WALKING,
+    is_construction,
+    is_object_copy,
+)
 
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray
@@ -18,8 +27,9 @@ if TYPE_CHECKING:
 #: ``text``: numbers to text and back; ``random``: numbers of the generators that all threads share; ``sort``: sorting
 #: by a function that compares; ``string``: comparing, searching and copying text byte by byte; ``length``: going to the
 #: end of a text. Of C++, by what our recordings call them, ``object``: copying objects; ``rebuilt``: putting strings
-#: into new memory; ``hashed``: looking up in hash tables. Of MPI, ``packing``: putting numbers into buffers one call at
-#: a time.
+#: into new memory; ``hashed``: looking up in hash tables; ``ordered``: walking through trees; ``constructed``:
+#: constructing objects for which that takes long; ``thrown``: exceptions on their way. Of MPI, ``packing``: putting
+#: numbers into buffers one call at a time.
 LibraryKind = Literal[
     "math",
     "memory",
@@ -34,18 +44,22 @@ LibraryKind = Literal[
     "object",
     "rebuilt",
     "hashed",
+    "ordered",
+    "constructed",
+    "thrown",
     "packing",
 ]
 #: Kinds whose seconds are counted, by the name of the count.
 COUNTED_KINDS: Final[Mapping[str, str]] = {
     "math": "math", "memory": "allocation", "copy": "copy", "lock": "lock", "text": "text", "random": "random",
     "sort": "sort", "string": "string", "length": "length", "object": "copied", "rebuilt": "rebuilt",
-    "hashed": "hashed", "packing": "packing",
+    "hashed": "hashed", "ordered": "ordered", "constructed": "constructed", "thrown": "thrown",
+    "packing": "packing", "check": "checked",
 }  # fmt: skip
 #: What code is called that was compiled without optimization.
 UNOPTIMIZED: Final = "unoptimized"
 #: Kinds that names alone do not tell: our recordings look at the functions around them.
-_RECORDED_KINDS: Final = frozenset(("copied", "rebuilt", "hashed"))
+_RECORDED_KINDS: Final = frozenset(("copied", "rebuilt", "hashed", "ordered", "constructed", "checked"))
 
 #: What is before a name: underscores, the vector ABI's instruction set, mask, length and parameters (``_ZGVdN4v_sin``).
 _DECORATION: Final = re.compile(
@@ -68,6 +82,11 @@ _COPY: Final = re.compile(r"mem(?:cpy|move|set)\w*|(?:b?zero|bcopy)|gfortran_(?:
 _CHECK: Final = re.compile(
     r"assert_fail|glibcxx_assert_fail|(?:asan|ubsan|tsan|msan|hwasan)_\w+|gcov_\w+|mcount\w*|fentry|cyg_profile\w*"
     r"|gfortran_runtime_error\w*|(?:add|sub|mul|neg)v[sd]i3"
+    r"|ZNK?St7__debug\w+|Z\w*11__gnu_debug\w+|ZSt\d+__throw_out_of_range\w*|std::__debug::.*|(?:.* )?__gnu_debug::.*"
+)
+_THROWN: Final = re.compile(
+    r"cxa_(?:throw|rethrow|(?:begin|end)_catch|(?:allocate|free)_exception)|Unwind_\w+|gxx_personality_\w+|libgcc_s\.so[.\d]*"
+    r"|std::__throw_\w+\(.*"
 )
 _LOCK: Final = re.compile(
     r"pthread_(?:mutex|spin|rwlock)_\w*lock\w*|mtx_\w*lock|lll_(?:mutex_)?(?:un)?lock_\w+|GOMP_critical_\w+|gomp_mutex_\w*lock\w*"
@@ -78,7 +97,7 @@ _RANDOM: Final = re.compile(r"s?rand|random(?:_r)?|[dlm]rand48|drand48_iterate|[
 #: Sorting of glibc (merging; quick from 2.37 on), musl and the BSDs; the function that compares is the program's. Of
 #: C++, by libstdc++ and libc++, which put the comparison into their loops.
 _SORT: Final = re.compile(
-    r"std::(?:__\w+::)*(?:__)?(?:(?:intro|partial_|stable_|inplace_stable_|(?:final_|chunk_)?insertion_|merge_)?sort"
+    r"(?:std::(?:__\w+::)*|(?=__))(?:__)?(?:(?:intro|partial_|stable_|inplace_stable_|(?:final_|chunk_)?insertion_|merge_)?sort"
     r"|introsort_loop|unguarded_(?:partition(?:_pivot)?|(?:linear_)?insert(?:ion_sort)?)|move_median_to_first|heap_select"
     r"|merge_(?:sort_loop|sort_with_buffer|adaptive)|move_merge(?:_adaptive(?:_backward)?)?|sort[345]"
     r"|insertion_sort_(?:3|incomplete|move|unguarded)|partition_with_equals_on_(?:left|right)|bitset_partition)(?:<.*)?|"
@@ -121,7 +140,10 @@ _OF_LIBRARY: Final = ("std::", "__gnu_cxx::")
 #: Calls of MPI that only put data into buffers and take them out.
 _PACKING: Final = re.compile(r"P?MPI_(?:Unp|P)ack(?:_external)?(?:_c)?")
 #: What our recordings call what classes of C++ do, and names in the order in which they decide.
-_CALLED: Final[Mapping[str, LibraryKind]] = {REBUILDING: "rebuilt", LOOKING_UP: "hashed"}
+_CALLED: Final[Mapping[str, LibraryKind]] = {
+    REBUILDING: "rebuilt", LOOKING_UP: "hashed", WALKING: "ordered", CHECKING: "check", THROWING: "thrown",
+    LOCKING: "lock",
+}  # fmt: skip
 _NAMES: Final[tuple[tuple[LibraryKind, re.Pattern[str]], ...]] = (
     ("check", _CHECK),
     ("math", _MATH),
@@ -134,6 +156,7 @@ _NAMES: Final[tuple[tuple[LibraryKind, re.Pattern[str]], ...]] = (
     ("string", _STRING),
     ("copy", _COPY),
     ("packing", _PACKING),
+    ("thrown", _THROWN),
 )
 #: Takes an absolute value of an integer in one instruction.
 _BRIEF: Final = "abs"
@@ -148,6 +171,8 @@ def classify_library_function(name: str) -> LibraryKind | None:
     """Return what a library function does, None for one that is none of these kinds."""
     if is_object_copy(name):
         return "object"
+    if is_construction(name):
+        return "constructed"
     plain = bare_name(name)
     if name in _CALLED or plain == _BRIEF:
         return _CALLED.get(name)

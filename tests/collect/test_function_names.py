@@ -9,7 +9,7 @@ import pytest
 from compiled_programs import compile_program
 
 from advisor.collect.binaries.demangling import strip_parameters
-from advisor.collect.binaries.program_code import describe_code
+from advisor.collect.binaries.program_code import _judge_by_callers, describe_code
 from advisor.model.records import Phase, Processor, Profile, Region
 
 if TYPE_CHECKING:
@@ -52,6 +52,18 @@ def test_operators_are_known_where_several_are_called_like_their_region(tmp_path
     )
     found = describe_code(profile, program)
     assert found.counts["code.unoptimized_s"][:, 0].tolist() == [4.0, 3.0, 2.0, 1.0, 0.5]
+
+
+def test_brief_functions_were_compiled_as_the_code_around_them() -> None:
+    seconds = np.array((6.0, 2.0, 1.0)).reshape(-1, 1)
+
+    def judge(unoptimized: float) -> list[float]:
+        counts = {"known": seconds.copy(), "unoptimized": np.array(((unoptimized,), (0.0,), (0.0,)))}
+        _judge_by_callers(counts, [1])
+        return [float(each) for each in counts["unoptimized"][:, 0]]
+
+    assert judge(6.0) == [6.0, 2.0, 0.0]
+    assert judge(3.0) == [3.0, 0.0, 0.0], "less than half of the others"
 
 
 @pytest.mark.parametrize(

@@ -159,6 +159,44 @@ def test_a_load_at_a_remainder_waits_for_the_division() -> None:
     assert found.waits == {0x8E: "quotient"}, "however near the number is"
 
 
+def test_a_load_at_a_place_that_was_computed_of_a_remainder_waits_for_the_division() -> None:
+    torus = (
+        Instruction(0x80, 2, "mov", ("eax", "ecx")),
+        Instruction(0x82, 3, "add", ("ecx", "1")),
+        Instruction(0x85, 1, "cdq", ()),
+        Instruction(0x87, 2, "idiv", ("ebx",)),
+        Instruction(0x89, 2, "imul", ("edx", "ebx")),
+        Instruction(0x8C, 3, "add", ("edx", "r9d")),
+        Instruction(0x8F, 3, "movsxd", ("rdx", "edx")),
+        Instruction(0x92, 5, "addss", ("xmm0", "dword ptr [rdi+rdx*4]")),
+        Instruction(0x97, 4, "mulss", ("xmm0", "xmm1")),
+        Instruction(0x9B, 3, "cmp", ("ecx", "esi")),
+        Instruction(0x9E, 2, "jne", ("0x80",), 0x80),
+    )
+    found = read_samples(torus, {0x97: 60, 0x80: 10})
+    assert found is not None
+    assert found.waits == {0x97: "quotient"}
+
+
+def test_all_of_an_update_by_compare_and_exchange_is_atomic() -> None:
+    update = (
+        Instruction(0x80, 3, "mov", ("rdx", "qword ptr [rdi]")),
+        Instruction(0x83, 5, "movq", ("xmm0", "rdx")),
+        Instruction(0x88, 3, "mov", ("rax", "rdx")),
+        Instruction(0x8B, 4, "addsd", ("xmm0", "xmm3")),
+        Instruction(0x8F, 5, "movq", ("rbx", "xmm0")),
+        Instruction(0x94, 5, "lock cmpxchg", ("qword ptr [rdi]", "rbx")),
+        Instruction(0x99, 2, "jne", ("0x80",), 0x80),
+        Instruction(0x9B, 3, "add", ("rsi", "8")),
+        Instruction(0x9E, 3, "cmp", ("rsi", "r10")),
+        Instruction(0xA1, 2, "jne", ("0x80",), 0x80),
+    )
+    found = read_samples(update, {0x83: 40, 0x8F: 10, 0x99: 40, 0x9B: 4, 0xA1: 4})
+    assert found is not None
+    assert {0x83, 0x8F, 0x99} <= {place for place, kind in found.waits.items() if kind == "atomic"}
+    assert found.waits.get(0xA1) != "atomic"
+
+
 def test_a_step_that_is_known_at_run_time_only_is_read_from_samples(program: Path) -> None:
     _, _, code = find_function(program, "scale")
     (loop,) = find_inner_loops(code)

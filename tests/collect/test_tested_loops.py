@@ -1,4 +1,4 @@
-"""Loops that divide integers, test more than they use, halve a range, or go from object to object."""
+"""Loops that divide integers, test more than they use, halve a range, look for the best, or go through objects."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from advisor.collect.binaries.filter_loops import is_filter
 from advisor.collect.binaries.hot_functions import analyze_function
 from advisor.collect.binaries.integer_divisions import count_divisions
 from advisor.collect.binaries.object_sizes import name_objects, read_object_sizes
-from advisor.collect.binaries.search_loops import is_bisection
+from advisor.collect.binaries.registers import find_steps, find_writes
+from advisor.collect.binaries.search_loops import is_bisection, is_selection
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(os.uname().machine != "x86_64", reason="the code of programs is looked into on x86-64")
 
 SOURCE = """
+#include <assert.h>
 struct particle { double x, v, more[20]; };
 namespace std { struct hidden { double numbers[30]; }; hidden kept; }
 extern "C" {
@@ -46,6 +48,14 @@ int place(const double *grid, int n, double x) {
   while (hi - lo > 1) { int mid = (lo + hi) / 2; if (grid[mid] <= x) lo = mid; else hi = mid; }
   return lo;
 }
+int nearest(int n, const double *distance, const char *done) {
+  int found = -1; double best = 1e30;
+  for (int i = 0; i < n; i++) if (!done[i] && distance[i] < best) { best = distance[i]; found = i; }
+  return found;
+}
+double guarded(int n, const double *x, int m)
+  { double s = 0.0; for (int i = 0; i < n; i++) { assert(i != m); s += x[i]; } return s; }
+double largest(int n, const double *x) { double m = 0.0; for (int i = 0; i < n; i++) if (x[i] > m) m = x[i]; return m; }
 void push(long n, particle *p) { for (long i = 0; i < n; i++) { p[i].v -= 0.1 * p[i].x; p[i].x += 0.1 * p[i].v; } }
 void rows(long n, double (*m)[23]) { for (long i = 0; i < n; i++) m[i][0] = 2.0 * m[i][5]; }
 double dense(long n, const double *x) { double s = 0.0; for (long i = 0; i < n; i++) s += x[i]; return s; }
@@ -144,3 +154,16 @@ def test_rows_of_a_matrix_stay_rows(program: Path) -> None:
     assert 184 not in sizes
     assert name_objects(code, sizes).loop_shares()["strided"] == 1.0
     assert read_object_sizes(image, [0]) == frozenset(), "no source was compiled to there"
+
+
+def test_loops_that_test_what_ends_in_a_report_are_checked(program: Path) -> None:
+    assert analyze(program, "guarded").loop_shares()["checked"] == pytest.approx(1.0)
+    assert analyze(program, "dense").loop_shares()["checked"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("name", "selects"), [("nearest", True), ("largest", False), ("near", False), ("dense", False)]
+)
+def test_a_loop_that_keeps_the_place_of_the_best_looks_for_it(program: Path, name: str, *, selects: bool) -> None:
+    body = body_of(program, name)
+    assert is_selection(body, find_steps(body, find_writes(body))) == selects

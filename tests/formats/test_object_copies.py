@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
 from advisor.formats.recording.object_copies import find_copy, flatten_frames, place_copies
-from advisor.support.copied_objects import LOOKING_UP, REBUILDING
+from advisor.formats.recording.sampling import _function
+from advisor.support.copied_objects import (
+    CHECKING,
+    CONSTRUCTING,
+    LOCKING,
+    LOOKING_UP,
+    REBUILDING,
+    SORTING,
+    THROWING,
+    WALKING,
+)
 from advisor.trace.library_functions import classify_library_function
 from advisor.trace.recordings.places import CodePlace
+from advisor.trace.recordings.processes import Process
 
 HEADER = "/usr/include/c++/12/bits/stl_vector.h"
 ALLOCATE = CodePlace("operator new(unsigned long)")
@@ -92,3 +106,82 @@ def test_sources_of_libraries_are_not_those_of_the_program() -> None:
     malloc = CodePlace("_int_malloc", "malloc/malloc.c", 3866)
     flat = flatten_frames([(False, (malloc,)), (True, (COPY_VECTOR, CALLER)), (False, ()), (True, (CALLER,))])
     assert flat == [CodePlace("_int_malloc"), COPY_VECTOR, CALLER]
+
+
+ENTRIES = "std::_Rb_tree<int, std::pair<int const, int>, std::_Select1st<std::pair<int const, int> >, std::less<int> >"
+COUNTED = "std::__shared_count<(__gnu_cxx::_Lock_policy)2>"
+PATTERN = "std::__cxx11::basic_regex<char, std::__cxx11::regex_traits<char> >"
+ENGINE = "std::mersenne_twister_engine<unsigned long, 32ul, 624ul>"
+
+
+@pytest.mark.parametrize(
+    ("inlined", "name", "kind"),
+    [
+        (f"{ENTRIES}::_M_lower_bound(int*, int*, int const&)", WALKING, "ordered"),
+        (f"{ENTRIES}::find(int const&)", WALKING, "ordered"),
+        (f"{TEXT}::substr(unsigned long, unsigned long) const", REBUILDING, "rebuilt"),
+        (f"{TEXT} std::operator+<char, std::char_traits<char> >({TEXT} const&, char)", REBUILDING, "rebuilt"),
+        (f"{PATTERN}::basic_regex(char const*, unsigned int)", f"{CONSTRUCTING}std::regex", "constructed"),
+        (f"{ENGINE}::seed(unsigned long)", f"{CONSTRUCTING}random number generators", "constructed"),
+        (f"{COUNTED}::__shared_count({COUNTED} const&)", "copying std::shared_ptr", "object"),
+        ("void std::__introsort_loop<int*, long, int>(int*, int*, long, int)", SORTING, "sort"),
+        ("std::__debug::vector<double, std::allocator<double> >::operator[](unsigned long)", CHECKING, "check"),
+        ("<std::sys::sync::mutex::futex::Mutex>::lock", LOCKING, "lock"),
+    ],
+)
+def test_functions_of_the_library_that_are_inlined_tell_what_the_program_does(
+    inlined: str, name: str, kind: str
+) -> None:
+    own = CodePlace(CALLER.function, CALLER.file, CALLER.line, (inlined,))
+    found = find_copy(flatten_frames([(True, (own,))]))
+    assert found is not None
+    assert place_copies({b"one": found}) == {b"one": (name, CALLER.file, CALLER.line)}
+    assert classify_library_function(name) == kind
+
+
+def test_a_walk_in_the_library_is_at_the_line_that_wants_it() -> None:
+    step = CodePlace("std::_Rb_tree_increment(std::_Rb_tree_node_base const*)")
+    found = find_copy(flatten_frames([(False, (step,)), (True, (CALLER,))]))
+    assert found is not None
+    assert place_copies({b"one": found}) == {b"one": (WALKING, CALLER.file, CALLER.line)}
+
+
+def test_a_copy_that_an_addition_of_strings_makes_is_part_of_it_and_a_part_of_a_string_no_copy() -> None:
+    adds = CodePlace(f"{TEXT} std::operator+<char, std::char_traits<char> >({TEXT} const&, char)", HEADER, 9)
+    found = find_copy((ALLOCATE, COPY_TEXT, adds, CALLER))
+    assert found is not None
+    assert found.name == REBUILDING
+    part = CodePlace(f"{TEXT}::basic_string({TEXT} const&, unsigned long, unsigned long)", HEADER, 9)
+    assert find_copy((ALLOCATE, part, CALLER)) is None
+
+
+def test_an_exception_on_its_way_is_at_the_line_of_the_call() -> None:
+    search = CodePlace("_Unwind_Find_FDE")
+    found = find_copy(flatten_frames([(False, (search,)), (False, (CodePlace("__cxa_throw"),)), (True, (CALLER,))]))
+    assert found is not None
+    assert place_copies({b"one": found}) == {b"one": (THROWING, CALLER.file, CALLER.line)}
+    assert classify_library_function(THROWING) == "thrown"
+    assert classify_library_function("libgcc_s.so.1") == "thrown", "it has no names for what it does"
+
+
+def test_numbers_made_ahead_are_part_of_the_construction_of_generators_where_there_is_any() -> None:
+    draws = CodePlace(f"{ENGINE}::_M_gen_rand()", "/usr/include/c++/12/bits/random.tcc", 407)
+    drawn = find_copy((draws, CALLER))
+    made = find_copy((CodePlace(f"{ENGINE}::seed(unsigned long)"), replace(CALLER, line=3)))
+    assert drawn is not None
+    assert made is not None
+    name = f"{CONSTRUCTING}random number generators"
+    assert place_copies({b"drawn": drawn}) == {}
+    both = place_copies({b"drawn": drawn, b"made": made})
+    assert both == {b"drawn": (name, CALLER.file, 3), b"made": (name, CALLER.file, 3)}
+
+
+def test_a_nameless_function_that_the_program_reaches_by_a_jump_is_not_taken_for_output() -> None:
+    process = Process(stem=Path("run"), program="/home/me/solver")
+    own = (CodePlace("forward", "/home/me/layer.f90", 47),)
+    library = "/usr/lib/libgfortran.so.5.0.0"
+    paths = [process.program, library]
+    jumped, _ = _function(process, [[1, 100], [0, 10]], [(), own], paths)
+    called, _ = _function(process, [[1, 100], [1, 90], [0, 10]], [(), (), own], paths)
+    assert classify_library_function(jumped[0]) is None
+    assert classify_library_function(called[0]) == "text"

@@ -39,3 +39,19 @@ def test_a_function_that_mostly_calculates_is_not_about_its_dictionaries(samples
     found = share_of(samples)
     assert set(found) == {kind}
     assert found[kind] > 0.7
+
+
+@pytest.mark.parametrize(
+    ("file", "shares"),
+    [
+        ("/usr/lib/python3.11/copy.py", {"deep_copy": 1.0}),
+        ("/usr/lib/python3.11/multiprocessing/connection.py", {"pickled": 1.0}),
+        ("/usr/lib/python3.11/multiprocessing/popen_fork.py", {}),
+    ],
+)
+def test_what_the_library_of_python_does_is_told_by_its_files(file: str, shares: dict[str, float]) -> None:
+    function = ("work", "farm.py")
+    line = ("farm.py", 8)
+    sample = _Sampled(function, line, file, "/usr/lib/libpython3.11.so", "_PyEval_EvalFrameDefault", True)
+    found = python_frames._share(function, Counter({sample: 20}), defaultdict(lambda: None))
+    assert {kind: share for kind, share in found.items() if share} == shares

@@ -121,6 +121,13 @@ def test_a_team_of_openmp_leaves_its_processors_between_its_regions() -> None:
     assert slots_of(first, worker, thread(of, 2, 6.05, 11.9), thread(of, 3, 6.25, 12.9)) == [0, 1, 0, 1]
 
 
+def test_teams_that_end_and_begin_anew_as_nested_ones_do_are_the_same_processors() -> None:
+    of = process(2)
+    first = thread(of, 0, 0, 30, (PARALLEL, 1, 5), (PARALLEL, 6, 10), (PARALLEL, 11, 15))
+    teams = [thread(of, n, 5.0 * n - 4, 5.0 * n - 0.5, (PARALLEL, 5.0 * n - 3.9, 5.0 * n - 0.6)) for n in (1, 2, 3)]
+    assert slots_of(first, *teams) == [0, 1, 1, 1]
+
+
 def test_a_thread_that_was_killed_keeps_its_processor() -> None:
     of = process()
     first = thread(of, 0, 0, 30, (CREATE, 1, 1.1), (WRITE, 2, 28))

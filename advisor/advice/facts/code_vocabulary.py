@@ -39,6 +39,7 @@ CODE: Final = (
         code.division_share | share | seconds in inner loops that divide or take roots / computation
         code.search_share   | share | seconds in inner loops that only look for an element of an array / computation
         code.filter_share   | share | seconds in inner loops that test many elements and use few / computation
+        code.selection_share | share | seconds in inner loops that only look for the smallest element / computation
         code.update_share   | share | seconds in loops that store to one place or others' lines, or atomic / computation
     """),
     *parse_facts("code.all_s code.math_s", _TRACE, """
@@ -46,8 +47,11 @@ CODE: Final = (
         code.allocation_share | share | seconds in malloc, free and the like / computation
         code.copy_share       | share | seconds in memcpy, memset and the like / computation
         code.copied_share     | share | seconds in copying objects of C++ by value and ending the copies / computation
-        code.rebuilt_share    | share | seconds in putting strings of C++ into new memory / computation
+        code.rebuilt_share    | share | seconds in strings of C++ whose text is moved to change / computation
         code.hashed_share     | share | seconds in the chains of hash tables of C++ / computation
+        code.ordered_share    | share | seconds in the trees of std::map and std::set / computation
+        code.thrown_share     | share | seconds in throwing exceptions of C++ and finding who catches them / computation
+        code.constructed_share | share | seconds in making std::regex, streams and the like / computation
         code.interpreted_share | share | seconds of Python in the interpreter and NumPy's brief calls / computation
         code.pickled_share    | share | seconds in packing and unpacking what processes of Python send / computation
         code.keyed_share      | share | seconds of Python in the interpreter, at dictionaries and text / computation

@@ -53,6 +53,8 @@ _HELD_UP: Final = 0.4
 #: A loop in which one in so many arithmetic instructions divides or takes a root is bound by that unit; so is one in
 #: which one in so many of all instructions divides integers.
 _SLOW_SHARE: Final = 0.05
+#: So many bytes of code put together what the report of a failed check says, and call for it.
+_REPORT_B: Final = 64
 #: Waits for what lies far away in memory.
 _OF_MEMORY: Final[tuple[WaitKind, ...]] = ("pointer", "chain", "scatter")
 
@@ -144,11 +146,12 @@ class FunctionCode:
         ``math``; ``slow``: loops that divide or take roots, and do not wait for memory meanwhile; without samples both
         are of the arithmetic. ``strided``, ``far``, ``indexed`` and ``shape`` (dense in steps that the code doesn't
         know): loops with a quarter of such accesses or more; ``fixed``: those that update one place, or lines of the
-        cache that another thread stores to as well; ``filter``: those that test many and use few; ``search``: those
-        that only look for an element, which are not ``strided``, as no other order would do; ``pointer``, ``chain`` and
-        ``scatter``: waiting for loads, by how their addresses come about, ``guess``: for branches that were guessed
-        wrong, ``quotient``: for divisions of integers (``WaitKind``), all of a loop that these hold up; ``streamed``:
-        waiting for memory that they go through in order, which vectors would not shorten.
+        cache that another thread stores to as well; ``filter``: those that test many and use few; ``select``: those
+        that only look for the smallest; ``search``: those that only look for an element, which are not ``strided``, as
+        no other order would do; ``pointer``, ``chain`` and ``scatter``: waiting for loads, by how their addresses come
+        about, ``guess``: for branches that were guessed wrong, ``quotient``: for divisions of integers (``WaitKind``),
+        all of a loop that these hold up; ``streamed``: waiting for memory that they go through in order, which vectors
+        would not shorten.
         """
         loops = list(zip(self.loops, self.time_shares(), strict=True))
         reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)
@@ -183,6 +186,7 @@ class FunctionCode:
             "branches": sum_of(lambda one: one.branches),
             "search": sum_of(lambda one: one.searches),
             "filter": sum_of(lambda one: one.filters),
+            "select": sum_of(lambda one: one.selects),
             "streamed": sum_of(_is_streamed),
             **self._wait_shares(loops),
         }
@@ -326,7 +330,9 @@ def analyze_function(
         scalar=scalar,
         packed=packed,
         calling_math=frozenset(loop.begin for loop in loops if _calls_kind(image, loop, "math")),
-        calling_checks=frozenset(loop.begin for loop in loops if _calls_kind(image, loop, "check")),
+        calling_checks=frozenset(
+            loop.begin for loop in loops if _calls_kind(image, loop, "check") or _leaves_for_check(image, code, loop)
+        ),
         baseline=not any(map(is_extended, code)),
         computes=not loops and scalar + packed >= _COMPUTING * len(code),
         called=frozenset(_name_targets(image, (target for target in targets if target is not None))),
@@ -360,6 +366,26 @@ def _communicates(image: ElfImage, loop: InnerLoop) -> bool:
 def _calls_kind(image: ElfImage, loop: InnerLoop, kind: LibraryKind) -> bool:
     names = _name_targets(image, (target for target in loop.calls if target is not None))
     return any(classify_library_function(name) == kind for name in names)
+
+
+def _leaves_for_check(image: ElfImage, code: Sequence[Instruction], loop: InnerLoop) -> bool:
+    """Return whether a loop tests what ends in the report of a failed check: compilers put that behind the function."""
+    outside = {
+        one.target
+        for one in code
+        if loop.begin <= one.address < loop.end and one.jumps and one.target is not None
+        and not loop.begin <= one.target < loop.end
+    }  # fmt: skip
+    for target in sorted(outside):
+        calls = (
+            one for one in disassemble(image, target, target + _REPORT_B) if one.mnemonic in ("call", "ret", "jmp")
+        )
+        first = next(calls, None)
+        if first is None or first.mnemonic != "call" or first.target is None:
+            continue
+        if any(classify_library_function(name) == "check" for name in _name_targets(image, (first.target,))):
+            return True
+    return False
 
 
 def _name_targets(image: ElfImage, targets: Iterable[int]) -> Iterable[str]:

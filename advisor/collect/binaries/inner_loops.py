@@ -20,7 +20,7 @@ from advisor.collect.binaries.loop_records import InnerLoop
 from advisor.collect.binaries.memory_accesses import is_on_stack, step_of
 from advisor.collect.binaries.registers import find_steps, find_writes
 from advisor.collect.binaries.sampled_addresses import read_constants, read_steps
-from advisor.collect.binaries.search_loops import is_bisection, is_search
+from advisor.collect.binaries.search_loops import is_bisection, is_search, is_selection
 from advisor.collect.binaries.spin_loops import is_spin
 from advisor.collect.binaries.streaming import waits_for_memory
 
@@ -39,6 +39,8 @@ _INSIDE: Final = 1 / 3
 #: … if it has so many samples or more, and no more instructions than one can look over.
 _FEWEST_SAMPLES: Final = 20
 _LONGEST_AROUND: Final = 500
+#: Of fewer elements none is found faster than by looking at all.
+_MANY_TRIPS: Final = 64
 
 
 def find_inner_loops(
@@ -157,6 +159,7 @@ def _describe_loop(
     calls = tuple(one.target for one in body if one.mnemonic == "call")
     sums = count_ordered_sums(body)
     known = not (recurs or counts.indexed or calls)
+    trips = estimate_trips(body, steps, writes, registers)
     return InnerLoop(
         begin=body[0].address,
         end=body[-1].address + body[-1].size,
@@ -183,9 +186,10 @@ def _describe_loop(
         interleaved=counts.interleaved,
         leaps=counts.leaps,
         unshaped=counts.unshaped,
-        trips=estimate_trips(body, steps, writes, registers),
+        trips=trips,
         load_chain=(chain := find_load_chain(body)),
         searches=(chain is None and is_search(body, steps)) or is_bisection(body),
+        selects=trips is not None and trips >= _MANY_TRIPS and is_selection(body, steps),
         spins=is_spin(body, coded),
         streams=waits_for_memory(body, walks, (sums, slow), registers, progress) if known else None,
         transposes=bool(counts.strided)

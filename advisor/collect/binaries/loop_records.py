@@ -43,6 +43,7 @@ class InnerLoop:
     ``streams``: it waits for memory that it goes through in order, None where samples don't tell. ``divisions`` are
     those of integers in an iteration, as far as samples show that they run, ``leaps`` the constant steps of strided
     accesses, with their number. ``filters``: it computes a test that hardly any element passes, as samples show.
+    ``selects``: it only looks for the place of the smallest or largest of many elements.
     """
 
     begin: int
@@ -81,6 +82,7 @@ class InnerLoop:
     divisions: int = 0
     leaps: tuple[tuple[int, int], ...] = ()
     filters: bool = False
+    selects: bool = False
 
     @property
     def is_vector(self) -> bool:

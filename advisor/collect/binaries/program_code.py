@@ -55,8 +55,11 @@ LOOP_KINDS: Final[Mapping[str, str]] = {
     "quotient": "quotient", "shape": "shape",
     "strided": "strided", "transposed": "transposed",
     "far": "far", "slow": "division", "fixed": "update", "scalar": "scalar",
-    "baseline": "baseline", "search": "search", "filter": "filter", "objects": "objects", "streamed": "streamed",
+    "baseline": "baseline", "search": "search", "filter": "filter", "select": "selection", "objects": "objects",
+    "streamed": "streamed",
 }  # fmt: skip
+#: From this share of the other code on, brief functions were compiled as it was.
+_MOSTLY: Final = 0.5
 #: What regions that stand for the whole body of a parallel region are called.
 _BODY: Final = ("!$omp parallel", "omp parallel")
 #: Readers whose regions include the functions of libraries; in others they are part of who calls them, or left out.
@@ -254,9 +257,26 @@ def _describe_regions(
     if sees:
         _limit_math(counts, kinds)
         counts["sort"] = np.minimum(np.maximum(counts["sort"], profile.counts.get(COMPARISON_SECONDS, 0.0)), seconds)
+    _judge_by_callers(counts, [number for number, code in codes.items() if not code.loops and not _is_told(code)])
     if undecided:
         del counts["unoptimized"]
     return {f"code.{name}_s": table for name, table in counts.items()}
+
+
+def _is_told(code: FunctionCode) -> bool:
+    return code.source is not None and code.source.unoptimized is not None
+
+
+def _judge_by_callers(counts: dict[str, FloatArray], brief: Sequence[int]) -> None:
+    """Count functions without loops, of which no level is recorded, as unoptimized where most other code is.
+
+    One that passes its arguments on looks alike either way; optimized, it would not be called at all.
+    """
+    others = np.delete(np.arange(len(counts["known"])), brief)
+    known, unoptimized = (float(counts[name][others].sum()) for name in ("known", "unoptimized"))
+    if unoptimized > _MOSTLY * known:
+        for number in brief:
+            counts["unoptimized"][number] = counts["known"][number]
 
 
 def _limit_math(counts: dict[str, FloatArray], kinds: Mapping[int, str | None]) -> None:

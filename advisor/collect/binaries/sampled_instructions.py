@@ -46,6 +46,11 @@ _MOVES: Final = re.compile(r"mov(?:zx|sx|sxd|abs)?|cmov\w+")
 #: Kinds that take long wherever their operands are.
 _ALWAYS_LONG: Final = frozenset({"quotient", "divider", "atomic"})
 _ADDS: Final = re.compile(r"(?:add|sub)")
+#: What makes an address of numbers in registers, and how many such steps are followed from an access.
+_COMPUTES: Final = re.compile(r"mov(?:zx|sx|sxd)?|lea|add|sub|imul|shl|sal|neg|cdqe")
+_FOLLOWED: Final = 5
+#: An update by compare and exchange has no more instructions than this.
+_EXCHANGE: Final = 12
 _PARAMETERS: Final = frozenset({"rdi", "rsi", "rdx", "rcx", "r8", "r9"})
 _LONGEST: Final = 20_000
 #: Scalar additions of floating-point numbers wait for the sum before as well as for what they load.
@@ -102,8 +107,23 @@ def read_samples(
         here = before in near and kind not in _ALWAYS_LONG
         if address not in guessed and (not here or _is_chained(code, spans, before)):
             waits[address] = kind
+    waits |= dict.fromkeys(_find_exchanges(code) & found.keys(), "atomic")
     places = tuple(sorted(found))
     return FunctionSamples(places, tuple(found[place] for place in places), waits)
+
+
+def _find_exchanges(code: Sequence[Instruction]) -> set[int]:
+    """Return the addresses of all that an update by compare and exchange does: it loads, computes, and tries to store.
+
+    Where other cores do the same, the load waits for the line of the cache as long as the exchange does.
+    """
+    found: set[int] = set()
+    for at, one in enumerate(code):
+        if one.mnemonic.startswith("lock cmpxchg"):
+            before = range(at - 1, max(at - _EXCHANGE, -1), -1)
+            load = next((b for b in before if code[b].memory == one.memory is not None), at)
+            found.update(each.address for each in code[load + 1 : at + 2])
+    return found
 
 
 def _find_waited_for(
@@ -243,10 +263,24 @@ def _is_begun_anew(code: Sequence[Instruction], spans: Sequence[tuple[int, int]]
     return written is not None and written.mnemonic.removeprefix("v").startswith("mov")
 
 
-def _is_remainder(before: Sequence[Instruction], register: str) -> bool:
-    """Return whether a register holds what a division of integers left, as where an index goes round a ring."""
-    last = next((one for one in reversed(before) if register in find_writes((one,))), None)
-    return last is not None and last.mnemonic in DIVIDES
+def _is_remainder(before: Sequence[Instruction], register: str, followed: int = _FOLLOWED) -> bool:
+    """Return whether a register holds what a division of integers left, as where an index goes round a ring.
+
+    Or what was computed of that, as where a row and a column go round.
+    """
+    place = next((at for at in range(len(before) - 1, -1, -1) if register in find_writes((before[at],))), None)
+    if place is None:
+        return False
+    last = before[place]
+    if last.mnemonic in DIVIDES:
+        return True
+    if not followed or not _COMPUTES.fullmatch(last.mnemonic) or (last.memory is not None and last.mnemonic != "lea"):
+        return False
+    keeps = last.mnemonic in ("add", "sub", "imul", "shl", "sal", "neg", "cdqe")
+    sources = {register} if keeps else set()
+    for operand in last.operands[1:]:
+        sources.update(address_registers(operand) if "[" in operand else (whole_register(operand),))
+    return any(_is_remainder(before[:place], each, followed - 1) for each in sources)
 
 
 def _is_loaded(before: Iterable[Instruction], register: str) -> bool:

@@ -1,4 +1,4 @@
-"""Whether an inner loop searches: it compares one element of an array after the other until one fits (x86-64).
+"""Whether an inner loop searches an array: for the first element that fits, or for the smallest one (x86-64).
 
 Such a loop computes nothing and stores nothing, and its length depends on where the answer stands: no vector and no
 cache makes up for a table, an order or a mark in which one step finds it.
@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
+from advisor.collect.binaries.float_arithmetic import is_arithmetic
 from advisor.collect.binaries.memory_accesses import read_access
 from advisor.collect.binaries.registers import find_writes, whole_register
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _LONGEST: Final = 16
 _LOADS: Final = re.compile(r"mov(?:zx|sx|sxd)?|v?movs[sd]")
 _COMPARES: Final = re.compile(r"cmp|test|v?u?comis[sd]")
+_CHOOSES: Final = re.compile(r"v?(?:min|max)[sp][sd]")
 
 
 def is_search(body: Sequence[Instruction], steps: Mapping[str, int | str]) -> bool:
@@ -64,6 +66,35 @@ def is_bisection(body: Sequence[Instruction]) -> bool:
         and not stores
         and not any(one.mnemonic == "call" for one in body)
     )
+
+
+def is_selection(body: Sequence[Instruction], steps: Mapping[str, int | str]) -> bool:
+    """Return whether a loop only looks for the place of the smallest or largest of the elements of an array.
+
+    It keeps the place that it is at, wherever what it loads there is better than the best so far.
+    """
+    if len(body) > _LONGEST + 4 or not steps or any(one.mnemonic == "call" or _computes(one) for one in body):
+        return False
+    compares = keeps = False
+    passed = 0  # the furthest that a jump over a piece of the loop leads to
+    for one in body:
+        if one.jumps:
+            if one.mnemonic != "jmp" and one.target is not None and one.address < one.target:
+                passed = max(passed, one.target)
+            continue
+        if one.mnemonic.startswith(("mov", "vmov")) and "[" in one.operands[0]:
+            return False
+        access = read_access(one)
+        walks = access is not None and any(register in steps for register, _ in access.terms)
+        compares |= walks or _COMPARES.fullmatch(one.mnemonic) is not None
+        chosen = one.mnemonic.startswith("cmov") or (one.mnemonic == "mov" and one.address < passed)
+        if chosen and "[" not in one.operands[1] and whole_register(one.operands[0]) not in steps:
+            keeps |= whole_register(one.operands[1]) in steps
+    return compares and keeps
+
+
+def _computes(one: Instruction) -> bool:
+    return is_arithmetic(one) and not _CHOOSES.fullmatch(one.mnemonic)
 
 
 def _ends_loop(body: Sequence[Instruction], at: int) -> bool:

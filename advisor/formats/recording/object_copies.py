@@ -1,4 +1,4 @@
-"""Copies of objects of C++: containers, strings and others that are passed or returned by value.
+"""What classes of C++ do for a program: copies of objects that are passed or returned by value, lookups and others.
 
 A copy takes its time in the allocator and in ``memcpy``. The stack of a sample tells that it is one: a constructor
 whose parameter is a constant reference to its own class stands between them and the code that wanted the copy.
@@ -12,25 +12,90 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from advisor.support.copied_objects import COPYING, LOOKING_UP, REBUILDING
+from advisor.support.copied_objects import (
+    CHECKING,
+    CONSTRUCTING,
+    COPYING,
+    LOCKING,
+    LOOKING_UP,
+    REBUILDING,
+    SORTING,
+    THROWING,
+    WALKING,
+)
 from advisor.support.system_sources import is_system_source
 from advisor.trace.recordings.places import CodePlace
 
 #: What a standard library calls in its copy constructors, when these are inlined.
 _COPIES: Final = frozenset({"_M_copy", "_M_clone_node"})
-#: Moves a string into new memory. One that is appended to grows by half or more each time, and is seldom moved.
-_REBUILDS: Final = re.compile(r"std::(?:__cxx11::|__1::)?basic_string<.*>::(?:_M_mutate|__grow_by\w*)\(.*")
-#: Walks down the chain of a key's bucket.
-_LOOKS_UP: Final = re.compile(
-    r".*std::(?:__1::)?(?:_Hashtable|__hash_table)<.*>::(?:_M_find_(?:before_)?node\w*|find<.*)\(.*"
-)
+#: Makes hundreds of numbers ahead: a generator that is constructed anew for a few of them wastes the others.
+_DRAWS: Final = re.compile(r".*std::mersenne_twister_engine<.*>::_M_gen_rand\(.*")
+_GENERATORS: Final = CONSTRUCTING + "random number generators"
+#: What stands for something that a class does, by the functions in which that is done; the outermost one counts.
+_WORKS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
+    # Moves a string into new memory, or what is behind a place in it. One that is appended to grows by half or more
+    # each time, and is seldom moved.
+    (REBUILDING, re.compile(
+        r"std::(?:__cxx11::|__1::)?basic_string<.*>::(?:_M_mutate|_M_erase|erase|substr|__grow_by\w*)\(.*"
+        r"|std::(?:__cxx11::|__1::)?basic_string<.*> std::(?:__1::)?operator\+<.*"
+    )),
+    # Walks down the chain of a key's bucket.
+    (LOOKING_UP, re.compile(
+        r".*std::(?:__1::)?(?:_Hashtable|__hash_table)<.*>::(?:_M_find_(?:before_)?node\w*|find<.*)\(.*"
+    )),
+    # Goes from node to node of a tree that is kept in order.
+    (WALKING, re.compile(
+        r".*std::_Rb_tree_(?:increment|decrement|insert_and_rebalance|rebalance_for_erase)\(.*"
+        r"|.*std::_Rb_tree<.*>::(?:_M_(?:lower_bound|upper_bound|get_insert_\w+|insert_\w*|emplace_\w+|create_node)"
+        r"|find|count|(?:lower|upper)_bound|equal_range)[(<].*"
+        r"|.*std::__1::(?:__tree<.*>::(?:__find_equal|find|__(?:lower|upper)_bound)[(<]|__tree_(?:next|prev|balance)).*"
+    )),
+    (CONSTRUCTING + "std::regex", re.compile(
+        r".*std::(?:__cxx11::)?basic_regex<.*>::(?:basic_regex|_M_compile|assign)[(<].*"
+        r"|.*std::__detail::(?:_(?:Compiler|Scanner)<.*|_BracketMatcher<.*>::_M_(?:ready|make_cache)\(.*)"
+    )),
+    (CONSTRUCTING + "streams", re.compile(
+        r".*std::(?:__cxx11::)?basic_[io]?(?:string|f)?stream<.*>::basic_\w+\(.*"
+        r"|std::(?:basic_ios<.*>::(?:init|_M_cache_locale)|locale::~?locale|ios_base::(?:~?ios_base|_M_init))\(.*"
+    )),
+    (_GENERATORS, re.compile(
+        r".*std::(?:mersenne_twister|subtract_with_carry)_engine<.*>::(?:\w+_engine|seed)[(<].*"
+        r"|.*std::random_device::(?:random_device|_M_init\w*|_M_fini)\(.*"
+    )),
+    # Sorts; that a part of the elements is selected only is no sorting.
+    (SORTING, re.compile(
+        r"(?:.* )?(?:std::(?:__1::)?(?:__sort|(?:stable_|partial_)?sort)"
+        r"|(?:std::)?__(?:introsort_loop|final_insertion_sort|insertion_sort|unguarded_(?:linear_insert|insertion_sort)"
+        r"|unguarded_partition(?:_pivot)?|merge_sort_\w+|inplace_stable_sort))<.*"
+    )),
+    # With -D_GLIBCXX_DEBUG each access is checked.
+    (CHECKING, re.compile(r"(?:.*\W)?(?:std::__debug|__gnu_debug)::.*")),
+    (THROWING, re.compile(
+        r"_*cxa_(?:throw|rethrow|(?:begin|end)_catch|(?:allocate|free)_exception)(?:\(.*)?|_Unwind_\w+(?:\(.*)?"
+        r"|__gxx_personality_\w+|std::__throw_\w+\(.*"
+    )),
+    (LOCKING, re.compile(
+        r"<?(?:std::sys::sync::(?:mutex|rwlock)::\w+::(?:Mutex|RwLock)|lock_api::(?:mutex|rwlock)::\w+.*)>::"
+        r"(?:\w*lock\w*|spin\w*|read\w*|write\w*|wake\w*)"
+    )),
+)  # fmt: skip
 _DESTROYS: Final = re.compile(r".*::(?:~\w+|_M_(?:erase|dispose|drop_node))\(.*")
-_PLAIN: Final = {"basic_string": "std::string", "_Hashtable": "a hash table of std"}
+_PLAIN: Final = {
+    "basic_string": "std::string", "_Hashtable": "a hash table of std", "shared_ptr": "std::shared_ptr",
+    "__shared_ptr": "std::shared_ptr", "__shared_count": "std::shared_ptr",
+}  # fmt: skip
+#: What a copy constructor may take besides: an allocator.
+_COPIED_ALONE: Final = re.compile(r"(?:, \S*[Aa]lloc\S*.*)?\).*")
+
+
+_NAMES: Final = frozenset(words for words, _ in _WORKS)
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectCopy:
     """A copy of an object of the class ``name``, or the end of one (``ends``), whose name is empty.
+
+    What only counts where something else is done as well ``ends`` it, and has its name.
 
     ``file`` and ``line`` are where it was made, None if that is not known.
     """
@@ -44,8 +109,7 @@ class ObjectCopy:
 def find_copy(frames: Iterable[CodePlace]) -> ObjectCopy | None:
     """Return what the frames of a sample, innermost first, say of a copy that code of the program makes; else None.
 
-    A string that is put into new memory to grow, or to take another's text, counts as one of the name ``REBUILDING``,
-    and a lookup in a hash table as one of the name ``LOOKING_UP``.
+    What else takes time in classes of C++ (``_WORKS``) counts as one of that name.
     Copies that a container makes of what is put into it are its own affair.
     """
     last: ObjectCopy | None = None
@@ -53,10 +117,11 @@ def find_copy(frames: Iterable[CodePlace]) -> ObjectCopy | None:
     for frame in frames:
         if frame.file is None or is_system_source(frame.file) or _copied_class(frame.function):
             name = _copied_class(frame.function)
-            if _REBUILDS.fullmatch(frame.function):
-                work = REBUILDING
-            elif _LOOKS_UP.fullmatch(frame.function):
-                work = LOOKING_UP
+            done = next((words for words, pattern in _WORKS if pattern.fullmatch(frame.function)), "")
+            if done:
+                work, last = done, None  # a copy that it makes is part of it
+            if _DRAWS.fullmatch(frame.function):
+                return ObjectCopy(_GENERATORS, None, None, ends=True)
             if name or _DESTROYS.fullmatch(frame.function):
                 last, outer = ObjectCopy(name, None, None, ends=not name), True
             elif frame.line:
@@ -82,10 +147,10 @@ def place_copies(copies: Mapping[bytes, ObjectCopy]) -> dict[bytes, tuple[str, s
     made = {place: name for name, places in often.items() for place in places}
     found = {}
     for key, one in copies.items():
-        name = made.get((one.file, one.line), "") if one.ends else one.name
+        name = made.get((one.file, one.line), one.name if one.name in often else "") if one.ends else one.name
         if name:
             place = (one.file, one.line) if one.file else _most(often.get(name))
-            found[key] = (name if name in (REBUILDING, LOOKING_UP) else COPYING + name, *place)
+            found[key] = (name if name in _NAMES else COPYING + name, *place)
     return found
 
 
@@ -102,6 +167,8 @@ def _copied_class(function: str) -> str:
     plain = owner[: _first_bracket(owner)]
     if not owner or member != plain.rpartition("::")[2] or not arguments.startswith(f"{owner} const&"):
         return ""
+    if _COPIED_ALONE.fullmatch(arguments.removeprefix(f"{owner} const&")) is None:
+        return ""  # of a part
     return _readable(owner)
 
 
@@ -148,5 +215,7 @@ def flatten_frames(found: Iterable[tuple[bool, Sequence[CodePlace]]]) -> list[Co
     for own, frames in found:
         if not frames:
             break
-        flat += frames if own else [CodePlace(frame.function) for frame in frames]
+        for frame in frames:
+            inlined = [CodePlace(name, None, frame.line) for name in frame.inlined]
+            flat += [*inlined, frame] if own else [CodePlace(frame.function)]
     return flat

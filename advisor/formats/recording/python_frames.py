@@ -46,6 +46,10 @@ _LOCKED: Final = 0.2
 _SENDING: Final = "/mpi4py/"
 #: Library code by which processes send each other objects.
 _PACKING: Final = ("/multiprocessing/", "/concurrent/futures/process.py", "/loky/", "/cloudpickle/")
+#: Of these, what starts, ends and looks after processes.
+_STARTING: Final = (
+    "/multiprocessing/popen_", "/multiprocessing/process.py", "/multiprocessing/util.py", "/multiprocessing/context.py",
+)  # fmt: skip
 #: Code of the interpreter that turns objects into bytes and back, and which part of a line's samples lie in it where
 #: the line does nothing else: the rest makes the objects.
 _PICKLING: Final = (
@@ -59,6 +63,7 @@ _TABLES: Final = ("/pandas/",)
 _PATTERNS: Final = ("/re/__init__.py", "/re/_", "/re.py", "/sre_", "/_strptime.py")
 _MATCHING: Final = ("sre_", "_sre_", "SRE", "pattern_")
 _DOCUMENTS: Final = ("/json/", "/_json.")
+_COPIES: Final = ("/copy.py",)
 _DECODING: Final = ("_parse_object", "_parse_array", "scan_once", "scanstring", "_match_number", "encoder_")
 #: Functions of the interpreter, and of the C library, that compare what a search meets, and that copy.
 _COMPARING: Final = (
@@ -94,7 +99,9 @@ _MODULE: Final = "<module>"
 _MAIN: Final = 0.5
 _KEYED: Final = 0.15
 #: Kinds of what Python does, by the names of their seconds (``code.interpreted_s``).
-KINDS: Final = ("interpreted", "lock", "pickled", "keyed", "listed", "regrown", "pattern", "decoded", "rowwise")
+KINDS: Final = (
+    "interpreted", "lock", "pickled", "keyed", "listed", "regrown", "pattern", "decoded", "rowwise", "deep_copy",
+)  # fmt: skip
 
 #: Name and file, as of all sampled functions.
 Function = tuple[str, str | None]
@@ -227,7 +234,7 @@ def _share(function: Function, samples: Counter[_Sampled], kinds: Mapping[Any, s
     for one, count in samples.items():
         kind = _kind_of_library(one)
         if kind != "lock" and any(part in one.file for part in _PACKING):
-            return {"pickled": 1.0}
+            return {} if any(part in one.file for part in _STARTING) else {"pickled": 1.0}
         kind = kinds[one.line] or kind
         found[kind or ("interpreted" if one.interpreter else "")] += count
         if one.interpreter and not kind:
@@ -254,6 +261,8 @@ def _kind_of_library(one: _Sampled) -> str | None:
         return "lock"
     if any(part in one.file or part in one.object for part in _DOCUMENTS) or one.compiled.startswith(_DECODING):
         return "decoded"
+    if one.file.endswith(_COPIES):
+        return "deep_copy"
     return "pattern" if any(part in one.file for part in _PATTERNS) or one.compiled.startswith(_MATCHING) else None
 
 

@@ -65,6 +65,10 @@ _VARIANT: Final = re.compile(
     r"_+(?:GI_+)?(?:ieee754_|libc_)?([a-z]\w*?)(?:_(?:fma4?|avx\w*|sse\w*|evex\w*|unaligned\w*|erms|finite|c))*"
 )
 
+#: What the program called by a name that jumped on, as MATMUL does; what a library's named functions call for their
+#: purposes has the library's name.
+_NAMELESS: Final = "a function of"
+
 Function = tuple[str, str | None]
 #: Subnormal numbers are worth looking for where a product of one takes so many times as long as one of others: 1 or 2
 #: where the processor has circuits for them, 20 to 50 where it calls microcode.
@@ -285,7 +289,8 @@ def _function(
     own = [at for at, path in enumerate(where) if at and path == process.program]
     called = own[0] if own else 0
     entry = found[called - 1] if called else found[0]  # what the program called, of what that calls in turn
-    name = _plain_name(entry[-1].function) if entry else PurePath(where[0]).name
+    library = PurePath(where[0]).name
+    name = _plain_name(entry[-1].function) if entry else library if called > 1 else f"{_NAMELESS} {library}"
     caller = _find_own_caller([found[at] for at in own])
     return (name, short_path(caller.file) if caller else None), caller.line if caller else None
 

@@ -39,9 +39,9 @@ class _Slot:
     taken_ns: int
     free: list[tuple[int, int]] = field(default_factory=list)
 
-    def take_thread(self, begin: int, end: int) -> bool:
-        """Return whether a thread with such a life fits, and take it."""
-        inside = any(since <= begin and end <= until for since, until in self.free)
+    def take_thread(self, begin: int, end: int, *, of_team: bool) -> bool:
+        """Return whether a thread with such a life fits, and take it; one of a team of OpenMP only behind the last."""
+        inside = not of_team and any(since <= begin and end <= until for since, until in self.free)
         if not inside and begin < self.taken_ns:
             return False
         if inside:
@@ -60,8 +60,9 @@ def assign_slots(threads: Sequence[RecordedThread]) -> list[RecordedThread]:
     lives = [(min(begin, born_ns.get(id(one), begin)), end) for one, (begin, end) in zip(threads, lives, strict=True)]
     for thread, (begin, end) in sorted(zip(threads, lives, strict=True), key=lambda pair: pair[1][0]):
         mine = slots.setdefault(thread.rank, [])
-        keeps = thread.span.number == 0 or len(teams_of(thread)) > 0
-        slot = None if keeps else next((each for each in mine if each.take_thread(begin, end)), None)
+        of_team = len(teams_of(thread)) > 0
+        takes = (each for each in mine if each.take_thread(begin, end, of_team=of_team))
+        slot = None if thread.span.number == 0 else next(takes, None)
         if slot is None:
             slot = _Slot(thread.span.number, end, _free_stretches(thread))
             mine.append(slot)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -24,11 +24,15 @@ _ESCAPE: Final = re.compile(r"\\x([0-9a-f]{2})")
 
 @dataclass(frozen=True, slots=True)
 class CodePlace:
-    """A function and a place in its source, as far as they are known."""
+    """A function and a place in its source, as far as they are known.
+
+    ``inlined`` are functions of the headers of compiler and system that are inlined there, the innermost first.
+    """
 
     function: str
     file: str | None = None
     line: int | None = None
+    inlined: tuple[str, ...] = ()
 
 
 #: Frames of each (object, place in its file), innermost first.
@@ -56,10 +60,18 @@ def read_places(folder: Path) -> Places:
 def select_own_frames(frames: tuple[CodePlace, ...]) -> tuple[CodePlace, ...]:
     """Return the frames without inlined functions of the headers of compiler and system, which users can't change.
 
-    What such a function takes is time of the one that it is inlined into. All frames where none is the user's.
+    What such a function takes is time of the one that it is inlined into, which names it as ``inlined``. All frames
+    where none is the user's.
     """
-    own = tuple(frame for frame in frames if not is_system_source(frame.file or ""))
-    return own or frames
+    own: list[CodePlace] = []
+    names: list[str] = []
+    for frame in frames:
+        if is_system_source(frame.file or ""):
+            names.append(frame.function)
+        else:
+            own.append(replace(frame, inlined=tuple(names)) if names else frame)
+            names = []
+    return tuple(own) or frames
 
 
 def write_places(folder: Path, places: Places) -> None:
