@@ -155,7 +155,6 @@ def _describe_loop(
     integers = () if floating else find_scalar_integers(body, find_unit_strides(body, steps, writes))
     recurs = counts.reads_back or has_recurrence(body) or (bool(scalar or integers) and has_integer_recurrence(body))
     packed_integers = () if floating else find_packed_integers(body)
-    jumps = [one for one in body[:-1] if one.jumps and one.mnemonic != "jmp"]
     calls = tuple(one.target for one in body if one.mnemonic == "call")
     sums = count_ordered_sums(body)
     known = not (recurs or counts.indexed or calls)
@@ -175,7 +174,7 @@ def _describe_loop(
         indexed=counts.indexed,
         fixed_updates=counts.fixed,
         locked=sum(one.mnemonic.startswith("lock ") for one in body),
-        branches=len(jumps),
+        branches=sum(one.jumps and one.mnemonic != "jmp" for one in body[:-1]),
         ordered_sums=sums,
         recurs=recurs,
         calls=calls,
