@@ -173,7 +173,7 @@ def classify_frame(frame: Frame) -> Role:
     library = _LIBRARY.match(frame.file or "")
     if library is not None and frame.name in _WAITING.get(library[1], ()):
         return Role.OS
-    if (frame.file or "").endswith((".go", ".s")) and _GO_SYSTEM.fullmatch(frame.name):
+    if (frame.file or ".go").endswith((".go", ".s")) and _GO_SYSTEM.fullmatch(frame.name):
         return Role.OS
     if (frame.file or "").startswith(_NODE_FILES):
         return Role.IO
