@@ -114,6 +114,10 @@ def test_shares_of_a_report_of_perf(tmp_path: Path) -> None:
     assert read_text(tmp_path / "flat.txt", flat).counts["samples"].sum() == 5
     branches = read_text(tmp_path / "flat.txt", flat)
     assert "no samples of time" in {note.name for note in branches.notes}
+    many = uncounted.replace("36.50%", "36.90%") + "".join(
+        f"     0.01%     0.01%  heat     heat              [.] f{n}\n" for n in range(400)
+    )
+    assert read_text(tmp_path / "many.txt", many.split("\n\n")[0] + many.split("other\n")[1]).phases
     long = uncounted.replace("heat              [.] exp", "heat" + "  x" * 20_000)
     assert read_text(tmp_path / "long.txt", long).counts["samples"].sum() == pytest.approx(2000)
     for text, reason in (

@@ -32,6 +32,8 @@ _CHILDREN: Final = re.compile(r"# Children +Self")
 _POWER: Final = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 #: What is not listed of the samples is a row of its own from this per cent on.
 _LEAST: Final = 0.5
+#: Shares are rounded to so many per cent.
+_ROUNDED: Final = 0.005
 _REST: Final = "functions that are not listed"
 _SHARES: Final = Note(
     "report of shares",
@@ -98,17 +100,18 @@ def _read_table(text: PlainText, table: _Table, end: int) -> StackProfile:
     whole = table.samples if each_s is None else table.counted * each_s
     commands: dict[str, float] = {}
     languages = set()
-    total = 0.0
+    total, rows = 0.0, 0
     for line, cells in text.find_matches(row, table.line, end):
         own = text.parse_number(cells["own"], line)
         total += own
+        rows += 1
         commands[cells["command"]] = commands.get(cells["command"], 0.0) + own
         languages.add(find_language(cells["name"], cells["file"]))
         if own:
             found.add_spent((Frame(cells["name"]),), 0, own / 100 * whole)
     if not found.spent:
         raise text.make_error(table.line, "no function follows: the report is cut off")
-    if total > 100 + _LEAST:
+    if total > 100 + max(_LEAST, _ROUNDED * rows):
         raise text.make_error(table.line, f"the shares of its functions add up to {total:.1f} %")
     if total < 100 - _LEAST:
         found.add_spent((Frame(_REST),), 0, (1 - total / 100) * whole)
