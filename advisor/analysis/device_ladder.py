@@ -96,12 +96,15 @@ def _iteration_shares(use: DeviceUse, members: Sequence[str], seconds: float) ->
 
 def find_device_doubts(profile: Profile, use: DeviceUse) -> Iterator[Note]:
     """Yield what limits the evidence of a run with devices."""
-    if profile.actual_s < policy.SHORTEST_DEVICE_RUN_S:
-        words = f"the recording took {format_seconds(profile.actual_s)}; "
-        words += f"below {format_seconds(policy.SHORTEST_DEVICE_RUN_S)} noise decides"
+    shortest = policy.SHORTEST_COUNTED_RUN_S if use.counted else policy.SHORTEST_DEVICE_RUN_S
+    if profile.actual_s < shortest:
+        words = f"the recording took {format_seconds(profile.actual_s)}; below {format_seconds(shortest)} "
+        words += "nothing is worth a change" if use.counted else "noise decides"
         yield Note("too short", words, 1.0, "record more iterations")
     iterations = int(use.facts.get("iterations", 0))
-    if not iterations:
+    if use.counted:
+        pass
+    elif not iterations:
         words = "iterations are not marked: changes between them do not show"
         yield Note("iterations unknown", words, 0.05, "mark them: NVTX or roctx ranges, torch.profiler's step()")
     elif iterations < policy.FEWEST_ITERATIONS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import math
 import zlib
@@ -23,6 +24,8 @@ TAIL: Final = 64 << 10
 #: No more of a packed file is unpacked to recognize it.
 _GLANCE: Final = 1 << 20
 _GZIP: Final = b"\x1f\x8b"
+#: Windows' shells write UTF-16, which begins so.
+_WIDE: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 #: No time, count or number of bytes in a table is as large as this.
 _MOST: Final = 1e18
 
@@ -32,7 +35,8 @@ def read_head(path: Path, most: int = HEAD) -> bytes:
     try:
         with path.open("rb") as stream:
             start = stream.read(most)
-        return zlib.decompressobj(31).decompress(start, most) if start.startswith(_GZIP) else start
+        start = zlib.decompressobj(31).decompress(start, most) if start.startswith(_GZIP) else start
+        return _narrow(start, start[:2])
     except (OSError, zlib.error):
         return b""
 
@@ -49,8 +53,9 @@ def read_ends(path: Path) -> bytes:
                     content = unpacked.read(_GLANCE)
                 return content[:HEAD] + b"\n" + content[max(HEAD, len(content) - TAIL) :]
             size = stream.seek(0, 2)
-            stream.seek(max(size - TAIL, len(head)))
-            return head + b"\n" + stream.read(TAIL)
+            start = max(size - TAIL, len(head))
+            stream.seek(start & ~1 if head[:2] in _WIDE else start)
+            return b"\n".join(_narrow(end, head[:2]) for end in (head, stream.read(TAIL)))
     except (OSError, EOFError, zlib.error):
         return b""
 
@@ -66,7 +71,15 @@ def read_content(path: Path) -> bytes:
         raise InputError(path, f"cannot be read: {error}") from error
     if len(content) > LIMIT:
         raise InputError(path, f"is larger than {LIMIT:,} bytes, the limit for this format")
-    return content
+    return _narrow(content, content[:2])
+
+
+def _narrow(content: bytes, mark: bytes) -> bytes:
+    """Return UTF-8 without a mark of what begins with one, or is of a file that does; all else unchanged."""
+    wide = _WIDE.get(mark)
+    if wide is None:
+        return content.removeprefix(codecs.BOM_UTF8)
+    return content.removeprefix(mark).decode(wide, "replace").encode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)

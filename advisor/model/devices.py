@@ -78,7 +78,8 @@ class DeviceUse:
     ``seconds`` holds for ``compute`` and for each gap of ``DEVICE_GAPS`` but ``kernels`` an array (devices,): over all
     of them a device's seconds are the run's wall time. ``iterations`` holds the same by (devices, iterations), empty
     where none are marked. ``status`` and ``reasons`` tell how sure each is. ``facts`` are the facts ``device.*`` that
-    are known, without the prefix. ``peak_s`` (devices,) is what the kernels would take at the peak of the device, None
+    are known, without the prefix. ``counted`` is whether kernels were counted one at a time, without the run that they
+    are part of. ``peak_s`` (devices,) is what the kernels would take at the peak of the device, None
     where nothing tells that.
     """
 
@@ -93,3 +94,4 @@ class DeviceUse:
     collect: str | None = None
     peak_s: npt.NDArray[np.float64] | None = None
     timeline: DeviceTimeline | None = None
+    counted: bool = False

@@ -89,10 +89,14 @@ SHORTEST_RUN_S: Final = 0.1
 SHORTEST_CPU_TIME_S: Final = 0.2
 #: The shortest recording of devices, which their profilers limit to a few iterations.
 SHORTEST_DEVICE_RUN_S: Final = 0.01
+#: Kernels that were counted one at a time, at a fixed clock, have no noise; to shorten one below this wins nothing.
+SHORTEST_COUNTED_RUN_S: Final = 1e-3
 #: Ranks of one run are there equally long; a unit that is wrong makes a factor of a thousand.
 RANKS_UNLIKE: Final = 20.0
 #: Samples miss what a rank waits without polling, so they may differ more.
 RANKS_UNLIKE_SAMPLED: Final = 200.0
+#: Ranks of MPI end together (MPI_Finalize): measured from start to end, they are as long to less than a quarter.
+WHOLE_RANKS_UNLIKE: Final = 1.25
 #: Differences of clock readings fall below zero by this much.
 CLOCK_RESOLUTION_S: Final = 1e-6
 #: An instance should last this many times the resolution, or its times are off by more than a tenth.

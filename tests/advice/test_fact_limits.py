@@ -146,6 +146,16 @@ def is_answered(answers: float = 5.0, to_others: float = 0.0) -> bool:
     return asked is not None and asked[0] > 0
 
 
+def is_beyond_data(seconds: float, moved: float = 1.0) -> bool:
+    """A message of so many bytes took so long."""
+    arrays = {name: np.array([[[part]]]) for name, part in (("transfer_s", seconds), ("wait_s", 0.0), ("sync_s", 0.0))}
+    counts = {"messages": np.array([[1.0]]), "bytes": np.array([[moved]])}
+    phase = SimpleNamespace(arrays=arrays, regions=np.array([0]))
+    profile = SimpleNamespace(counts=counts, regions=[SimpleNamespace(name="MPI_Send")], phases=[phase])
+    source: Any = SimpleNamespace(profile=profile, phases=[0])
+    return load_facts._seconds_beyond_data(source) > 0
+
+
 def has_free_cores(busy: float) -> bool:
     counts = {disturbance.BUSY: np.array([[busy * 40.0]])}
     profile: Any = SimpleNamespace(counts=counts, cores=2, actual_s=20.0)
@@ -174,6 +184,8 @@ BOUNDARIES: dict[str, tuple[Callable[[float], object], float, float]] = {
     "load_facts.NOTICEABLE": (differs, 0.0199, 0.0201),
     "load_facts.ALONE": (is_alone, 0.949, 0.951),
     "load_facts.EMPTY": (has_work, 0.00999, 0.01),
+    "load_facts.SLOW_LATENCY_S": (is_beyond_data, 0.001, 0.0011),
+    "load_facts.SLOW_RATE": (lambda x: not is_beyond_data(1.001, x), 0.99e8, 1e8),
     "sheet._NEAR_WORST": (lambda x: is_named(x, 1.0), 0.499, 0.501),
     "sheet._NAMED_PROCESSORS": (lambda x: count_named(int(x)) < x, 3, 4),
     "run_facts.SLEEPING_PER_S": (sleeps, 49.9, 50.0),

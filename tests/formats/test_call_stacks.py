@@ -15,6 +15,7 @@ import pytest
 import gapwatch
 from advisor.analysis import soundness
 from advisor.formats import call_stacks
+from advisor.formats.call_stacks import call_path_builder
 from advisor.formats.call_stacks.call_path_builder import build_call_paths, classify_frame
 from advisor.formats.call_stacks.known_code import count_known_code
 from advisor.formats.call_stacks.marshal_reader import MarshalReader
@@ -22,6 +23,7 @@ from advisor.formats.call_stacks.stacks import Frame, StackProfile
 from advisor.model.errors import InputError
 from advisor.model.records import OTHERS_UNRECORDED, Profile
 from advisor.support import contract
+from advisor.trace.callpaths.records import CallPathNode
 from advisor.trace.events import Role
 
 HERE = Path(__file__).parents[1] / "profiles" / "call_stacks"
@@ -59,6 +61,12 @@ def test_calls_at_the_same_time_in_cprofiles_table(tmp_path: Path) -> None:
         (tmp_path / "out.txt").write_text(text.replace(once, other))
         with pytest.raises(InputError, match="line"):
             call_stacks.advisor_read(tmp_path / "out.txt")
+
+
+def test_a_window_waits_for_its_user() -> None:
+    name = "{method 'mainloop' of '_tkinter.tkapp' objects}"
+    assert classify_frame(Frame(name, "~")) == Role.OS
+    assert not call_path_builder._waits_for_others(CallPathNode(name, Role.OS, "~"))
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import damage
 import pytest
 
-from advisor.formats import benchmarks, call_stacks, ipm, kokkos_timer, nsys, slurm, timemory, timing_tables
+from advisor.formats import benchmarks, call_stacks, ipm, kokkos_timer, ncu, nsys, slurm, timemory, timing_tables
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -37,6 +37,9 @@ SAMPLES: tuple[tuple[str, ModuleType, int], ...] = (
     ("call_stacks/scalene.json", call_stacks, 60),
     ("call_stacks/go.prof", call_stacks, 5),
     ("call_stacks/threads.pb", call_stacks, 30),
+    ("call_stacks/pprof-top.txt", call_stacks, 60),
+    ("call_stacks/perf-annotate.txt", call_stacks, 60),
+    ("device_sums/ncu-details.txt", ncu, 60),
     ("device_sums/nvprof.txt", nsys, 30),
     ("device_sums/nsys-stats.txt", nsys, 30),
     ("device_sums/nvprof-trace.txt", nsys, 60),
@@ -95,6 +98,7 @@ ENDLESS = (
     "timing_tables/ESMF_Profile.summary",
     "call_stacks/raw.folded",
     "call_stacks/line_profiler.txt",
+    "call_stacks/perf-annotate.txt",
     "device_sums/nvprof-trace.txt",
     "device_sums/nsys-trace.csv",
     "kokkos_timer/node-25024.dat",

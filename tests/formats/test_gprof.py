@@ -36,6 +36,14 @@ def printed(file: Path) -> list[dict[str, tuple[float, int]]]:
     return found
 
 
+def test_numbers_of_many_functions_have_no_room_for_their_bracket(tmp_path: Path) -> None:
+    text = re.sub(r"\[(\d)\]", r"[1000\1]", FAULTLAB.read_text())
+    (tmp_path / "gprof.txt").write_text(re.sub(r"(?m)^(\[1000\d)\]", r"\1", text))
+    assert [node.name for node in gprof.read_call_paths(tmp_path / "gprof.txt").nodes] == [
+        node.name for node in gprof.read_call_paths(FAULTLAB).nodes
+    ]
+
+
 @pytest.mark.parametrize(
     "file", [CYCLES, CYCLES.with_name("explained.txt"), FAULTLAB, BT, RECORDED / "parts" / "flat.txt"]
 )

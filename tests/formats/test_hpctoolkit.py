@@ -159,7 +159,16 @@ def test_databases_are_claimed_and_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "other.xml").write_text("<experiment/>")
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "meta.db").write_text("something else")
-    others = [tmp_path / "empty", tmp_path / "other.xml", tmp_path / "odd", tmp_path, *sorted(old.glob("*.metric-db"))]
+    declaration = tmp_path / "hpc-experiment.dtd"
+    declaration.write_text("<!-- HPCToolkitExperiment -->\n<!ELEMENT HPCToolkitExperiment (Header)>\n")
+    others = [
+        declaration,
+        tmp_path / "empty",
+        tmp_path / "other.xml",
+        tmp_path / "odd",
+        tmp_path,
+        *sorted(old.glob("*.metric-db")),
+    ]
     assert [hpctoolkit.advisor_sniff(path) for path in others] == [None] * len(others)
 
 

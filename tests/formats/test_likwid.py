@@ -97,6 +97,14 @@ def test_a_program_measured_as_a_whole(tmp_path: Path) -> None:
     assert likwid.advisor_read(tmp_path / "a").counts["memory_bytes"].sum() == 1.5e9
 
 
+@pytest.mark.parametrize(("second_s", "separate"), [(2.4, False), (3.5, True)])
+def test_processes_that_end_apart_are_no_ranks(tmp_path: Path, second_s: float, separate: bool) -> None:
+    for rank, took in enumerate((2.5, second_s)):
+        part = Measured(None, "MEM", [took], (), {("INSTR_RETIRED_ANY", "FIXC0"): [10 + rank]}, {"CPI": [1]})
+        (tmp_path / f"proc_{rank}.csv").write_text(csv([part], COLUMNS[:1]))
+    assert ("ranks unlike" in notes(likwid.advisor_read(tmp_path))) == separate
+
+
 def test_columns_of_likwid_mpirun(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text(csv([SOLVE], ("n1:0:0", "n2:3:8")))
     profile = likwid.advisor_read(tmp_path / "x.csv")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -12,9 +12,7 @@ from advisor.formats.ncu import advisor_read, advisor_sniff
 from advisor.model.errors import InputError
 from advisor.pipeline import Options, advise
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+PROFILES = Path(__file__).parents[1] / "profiles"
 COLUMNS = "ID,Process ID,Process Name,Host Name,Kernel Name,Context,Stream,Block Size,Grid Size,Device,CC"
 HEAD = ",".join(f'"{name}"' for name in COLUMNS.split(","))
 #: Milliseconds, percent of the peak of computation and memory, occupancy, active threads, sectors and those needed.
@@ -84,6 +82,34 @@ def test_seconds_of_kernels(tmp_path: Path, write: object) -> None:
     assert kernels.seconds == pytest.approx(0.010 - 0.0018)
     assert kernels.regions[0].name == "stencil(double*) (memory)"
     assert sum(share.seconds for share in kernels.regions) == pytest.approx(kernels.seconds)
+
+
+def test_pages_of_text(tmp_path: Path) -> None:
+    file = PROFILES / "device_sums" / "ncu-details.txt"
+    assert advisor_sniff(file) == 1.0
+    use = advisor_read(file).devices
+    assert use is not None
+    assert use.peak_s is not None
+    assert float(use.peak_s[0]) == pytest.approx(0.008 * 0.20 + 0.002 * 0.10)
+    assert use.facts["bandwidth_bound_share"] == pytest.approx(0.8)  # not the 301.27 GB/s of another section
+    assert use.facts["small_grid_share"] == pytest.approx(0.2)
+    assert use.facts["low_occupancy_share"] == pytest.approx(0.2)
+    old = file.read_text().replace(" (64, 64, 1)x(16, 16, 1), Context", ", 2021-Nov-12 09:38:11, Context")
+    (tmp_path / "old.txt").write_text("\n".join(line for line in old.splitlines() if "Metric Name" not in line))
+    assert advisor_sniff(tmp_path / "old.txt") == 1.0
+    assert advisor_read(tmp_path / "old.txt").actual_s == pytest.approx(0.010)
+    (tmp_path / "notes.txt").write_text("    Section: results\nContext 1, Stream 7\n")
+    assert advisor_sniff(tmp_path / "notes.txt") is None
+
+
+def test_counted_kernels_have_no_noise(tmp_path: Path) -> None:
+    (tmp_path / "short.txt").write_text(
+        (PROFILES / "device_sums" / "ncu-details.txt").read_text().replace("8,000.00", "4,000.00")
+    )
+    advice = advise([tmp_path / "short.txt"], Options(), host.load_plugins())
+    assert advice.profile.actual_s == pytest.approx(0.006)
+    assert advice.grade.letter in "AB"
+    assert "D-33" in {each for item in advice.recommendations for each in (item.action, *item.alternatives)}
 
 
 def test_advice_on_counted_kernels(tmp_path: Path) -> None:

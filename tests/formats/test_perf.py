@@ -218,6 +218,16 @@ def test_samples_without_times_have_cpu_time_only(tmp_path: Path) -> None:
     assert seconds(profile, "cpu_s") == {"f": [0.003]}
 
 
+@pytest.mark.parametrize(("header", "each_s"), [("", 1 / 3e9), ("# cpudesc : Xeon CPU @ 2.50GHz\n", 1 / 2.5e9)])
+def test_cycles_without_times_take_the_clock_of_the_processor(tmp_path: Path, header: str, each_s: float) -> None:
+    begin = f"# ========\n# captured on : Mon Nov 30 10:00:00 2026\n{header}# ========\n#\n"
+    text = "".join(sample(f"{HEX} f (/app)", what="3000000 armv8_pmuv3/cycles/u") for _ in range(200))
+    profile = perf.advisor_read(written(tmp_path / "s", begin, text.replace("1.000000: ", "")))
+    assert seconds(profile, "cpu_s") == {"f": [pytest.approx(200 * 3e6 * each_s)]}
+    assert "cycles without times" in notes(profile)
+    assert math.isnan(profile.actual_s)
+
+
 def test_processes_of_one_file_are_ranks_by_their_ids(tmp_path: Path) -> None:
     nine = [sample(f"{HEX} f (/app)", pid=9, tid=9, time=time) for time in (1.0, 1.1)]
     path = written(tmp_path / "s", *nine, sample(f"{HEX} f (/app)", time=1.1))
@@ -326,6 +336,11 @@ def test_only_its_own_files_are_claimed() -> None:
     assert {path for path in claimed if path.is_file() and "together" not in path.parts} == mine
     assert {path.name for path in claimed if path.is_dir()} == {"faultlab-imbalance30", "npb-cg.W.2"}
     assert all(perf_stat.advisor_sniff(path) is None for path in mine)
+
+
+def test_lines_of_logs_are_no_samples(tmp_path: Path) -> None:
+    wrf = written(tmp_path / "rsl.out.0000", "taskid: 0 hostname: c601\nQuilting with   1 groups of   0 I/O tasks.\n")
+    assert perf.advisor_sniff(wrf) is None
 
 
 def test_damage_within_a_sample_is_noticed(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import marshal
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,12 +16,11 @@ from advisor.formats.call_stacks import cpuprofile
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from wire_writing import Field
 
     from advisor.model.records import Profile
 
+PROFILES = Path(__file__).parents[1] / "profiles" / "call_stacks"
 META = {"start_time": 1.7e9, "duration": 2.0, "sample_count": 3, "target_description": "Program: run.py"}
 THREAD, MAIN, WORK = "MainThread\0<thread>\07", "main\0run.py\03", "work\0run.py\09"
 
@@ -50,6 +51,12 @@ def test_folded_stacks(tmp_path: Path, text: str, samples: float) -> None:
     profile = read_text(tmp_path / "out.folded", text)
     assert profile.counts["samples"].sum() == samples
     assert any(note.name == "file may be cut off" for note in profile.notes) == (not text.endswith("\n"))
+
+
+def test_speedscope_in_samples(tmp_path: Path) -> None:
+    text = (PROFILES / "speedscope.json").read_text()
+    counted = re.sub(r'"unit": ?"\w+"', '"unit": "samples"', text)
+    assert "samples" in read_text(tmp_path / "own.speedscope.json", counted).counts
 
 
 def test_other_texts_are_no_stacks(tmp_path: Path) -> None:
@@ -194,56 +201,6 @@ def test_samples_of_r(tmp_path: Path) -> None:
                          (open_ended, "no stack")):  # fmt: skip
         with pytest.raises(InputError, match=reason):
             read_text(tmp_path / "Rprof.out", text)
-
-
-PERF_REPORT = """# Samples: 2K of event 'cycles:u'
-# Event count (approx.): 1000000
-#
-# Children      Self  Command  Shared Object     Symbol
-# ........  ........  .......  ................  ..............................
-#
-    97.00%     0.00%  heat     heat              [.] main
-            |
-            ---main
-               |
-               |--60.00%--solve(double const&, int)
-    60.00%    60.00%  heat     heat              [.] solve(double const&, int)
-    37.00%    36.50%  heat     libm-2.31.so      [.] exp
-
-# Samples: 5  of event 'branches'
-# Event count (approx.): 10
-#
-# Overhead  Command  Shared Object  Symbol
-# ........  .......  .............  ......
-#
-   100.00%  heat     heat           [.] other
-"""
-
-
-def test_shares_of_a_report_of_perf(tmp_path: Path) -> None:
-    profile = read_text(tmp_path / "report.txt", PERF_REPORT)
-    assert (profile.program, profile.has_run_time) == ("heat", False)
-    found = dict(zip((r.name for r in profile.regions), profile.counts["samples"].sum(axis=1), strict=True))
-    assert {name: count for name, count in found.items() if count} == pytest.approx(
-        {"solve(double const&, int)": 1200, "exp": 730, "functions that are not listed": 70}
-    )
-    flat = PERF_REPORT.split("\n\n", 1)[1]
-    assert read_text(tmp_path / "flat.txt", flat).counts["samples"].sum() == 5
-    branches = read_text(tmp_path / "flat.txt", flat)
-    assert "no samples of time" in {note.name for note in branches.notes}
-    clock = read_text(
-        tmp_path / "clock.txt", PERF_REPORT.replace("cycles:u", "cpu-clock").replace("1000000", "2" + "0" * 9)
-    )
-    assert clock.phases[0].arrays["cpu_s"].sum() == pytest.approx(2.0)
-    long = PERF_REPORT.replace("heat              [.] exp", "heat" + "  x" * 20_000)
-    assert read_text(tmp_path / "long.txt", long).counts["samples"].sum() == pytest.approx(2000)
-    for text, reason in (
-        (PERF_REPORT.replace("36.50%", "46.50%"), "add up"),
-        (PERF_REPORT[:250], "cut off"),
-        (PERF_REPORT.replace("2K", "2.0.0K"), "not a number"),
-    ):
-        with pytest.raises(InputError, match=reason):
-            read_text(tmp_path / "report.txt", text)
 
 
 def v8_profile() -> dict[str, Any]:

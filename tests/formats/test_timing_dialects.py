@@ -129,6 +129,16 @@ def test_a_first_rank_without_a_core_is_told(tmp_path: Path) -> None:
     assert "no core for 50.0 % of the run" in note.text
 
 
+def test_a_line_that_ranks_tore_is_left_out(tmp_path: Path) -> None:
+    torn = "   EDDIAG:  cpu time    0.08 POTLOK:  cpu: real time 1\n"
+    text = _VASP.format(cpu="5.000")
+    first = next(line for line in text.splitlines(keepends=True) if "cpu time" in line)
+    profile = read_text(text.replace(first, first + torn, 1), tmp_path, "OUTCAR")
+    assert "lines not read" in {note.name for note in profile.notes}
+    with pytest.raises(InputError, match="no line of times"):
+        read_text(text.replace(first, first + 2 * torn, 1), tmp_path, "OUTCAR")
+
+
 def test_a_first_rank_that_had_a_core_did_not_wait_for_disks(tmp_path: Path) -> None:
     """That much is known of it, as of one that had none; how the others fared is open all the same."""
     profile = read_text(_VASP.format(cpu="9.800"), tmp_path, "OUTCAR")

@@ -24,6 +24,7 @@ from advisor.agents import advice_answers
 from advisor.analysis import bounds, comparison, device_ladder, gaps, quality
 from advisor.analysis.cpu_time import has_cpu_time_alone
 from advisor.analysis.gaps import inner_waits
+from advisor.formats.likwid.checks import find_separate_processes
 from advisor.model import policy
 from advisor.model.records import BOUND_NAMES, OTHER_PROGRAMS, Bound, Phase, Processor, Profile, Region, Share
 from advisor.output.sarif import render_code_quality
@@ -116,10 +117,10 @@ def has_doubt(name: str, profile: Profile) -> bool:
     return name in {note.name for note in grade.notes}
 
 
-def is_long_enough(seconds: float) -> bool:
+def is_long_enough(seconds: float, counted: bool = False) -> bool:
     """A recording of devices of so many seconds."""
     profile: Any = SimpleNamespace(actual_s=seconds)
-    use: Any = SimpleNamespace(facts={}, status={}, gains=())
+    use: Any = SimpleNamespace(facts={}, status={}, gains=(), counted=counted)
     return "too short" not in {note.name for note in device_ladder.find_device_doubts(profile, use)}
 
 
@@ -134,6 +135,11 @@ def with_ranks_apart(factor: float, status: str) -> Profile:
         status=dict.fromkeys(("wait_s", "sync_s", "transfer_s", "io_s", "cpu_s"), "measured") | {"wall_s": status}
     )
     return with_phase(profile, {"wall_s": wall})
+
+
+def are_separate_processes(factor: float) -> str | None:
+    """Two processes, one so many times as long as the other."""
+    return find_separate_processes((Processor(0), Processor(1)), np.array([1.0, factor]))
 
 
 def with_iterations(count: int) -> Profile:
@@ -304,8 +310,10 @@ BOUNDARIES: dict[str, tuple[Callable[[float], object], float, float]] = {
     "SHORTEST_RUN_S": (lambda x: not has_doubt("too short", sound(actual_s=x)), 0.0999, 0.1),
     "SHORTEST_CPU_TIME_S": (lambda x: has_cpu_time_alone(count_cpu_time(x)), 0.1999, 0.2),
     "SHORTEST_DEVICE_RUN_S": (is_long_enough, 0.00999, 0.01),
+    "SHORTEST_COUNTED_RUN_S": (lambda x: is_long_enough(x, counted=True), 0.000999, 0.001),
     "RANKS_UNLIKE": (lambda x: has_doubt("ranks unlike", with_ranks_apart(x, "measured")), 20.0, 20.1),
     "RANKS_UNLIKE_SAMPLED": (lambda x: has_doubt("ranks unlike", with_ranks_apart(x, "estimated")), 199.0, 201.0),
+    "WHOLE_RANKS_UNLIKE": (lambda x: are_separate_processes(x) is not None, 1.24, 1.26),
     "CLOCK_RESOLUTION_S": (
         lambda x: has_doubt("negative times", with_phase(sound(), {"io_s": np.full((2, 2, 4), -x)})), 1e-6, 1.01e-6,
     ),

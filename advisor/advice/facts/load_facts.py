@@ -26,6 +26,9 @@ NOTICEABLE: Final = 0.02
 ALONE: Final = 0.95
 #: A site whose slowest processor works less than this share of its time is empty.
 EMPTY: Final = 0.01
+#: Networks that nobody computes on are slower: what a message takes at most (seconds), and its bytes in a second.
+SLOW_LATENCY_S: Final = 1e-3
+SLOW_RATE: Final = 1e8
 #: What a profile counts where calls that read and write were seen.
 _OPERATIONS: Final = "io_operations"
 
@@ -230,13 +233,33 @@ def _untold_os(source: FactSource) -> float | None:
 
 
 def _whole_communication(source: FactSource) -> float | None:
-    """Return the share of communication and of waiting in it where the run was not seen as phases, else 0."""
+    """Return the share of communication and of waiting in it where the run was not seen as phases, else 0.
+
+    Where calls take longer than what they move takes on a slow network, ranks wait for partners that work.
+    """
     if not _is_whole(source):
         return 0.0
     spent = [source.sum_measure(measure) for measure in ("transfer_s", "wait_s", "sync_s")]
     known = [seconds for seconds in spent if seconds is not None]
     whole = sum(known) if len(known) == len(spent) else sum_counts(source, COMMUNICATION_S)
-    return compute_share(whole, source.sum_measure("wall_s"))
+    late = _seconds_beyond_data(source) if len(known) == len(spent) else 0.0
+    return compute_share(whole if whole is None else whole - late, source.sum_measure("wall_s"))
+
+
+def _seconds_beyond_data(source: FactSource) -> float:
+    """Return the seconds in barriers and in messages of known size beyond what a slow network needs for these."""
+    counts, regions = source.profile.counts, source.profile.regions
+    none = np.zeros((len(regions), 1))
+    messages, moved, times = (counts.get(name, none) for name in ("messages", "bytes", "collectives"))
+    barrier = np.array([region.name == "MPI_Barrier" for region in regions])
+    sized = messages.any(axis=1) & moved.any(axis=1)
+    needed = np.where(barrier[:, None], times, messages) * SLOW_LATENCY_S + moved / SLOW_RATE
+    late = 0.0
+    for phase in (source.profile.phases[number] for number in source.phases):
+        rows = (barrier | sized)[phase.regions]
+        spent = sum(phase.arrays[name].sum(axis=2) for name in ("transfer_s", "wait_s", "sync_s"))
+        late += float(np.maximum(spent - needed[phase.regions], 0.0)[rows].sum())
+    return late
 
 
 def _untold_imbalance(source: FactSource) -> float | None:

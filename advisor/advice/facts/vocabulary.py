@@ -143,7 +143,7 @@ _CONFINED: Final = parse_facts("cpu_s cores", _TRACE, """
 _COMMUNICATION: Final = (
     *parse_facts("transfer_s wall_s", _TRACE, "comm.share | share | transfer / wall time of all processors"),
     *parse_facts("transfer_s wait_s sync_s wall_s", _TRACE,
-        "comm.whole_share | share | communication and waits in it / all wall time; 0 where phases were recorded"),
+        "comm.whole_share | share | communication, and waits that its data explain / wall time; 0 of recorded phases"),
     *parse_facts("wall_s causes", _TRACE, """
         comm.relay_share | share | gathering at one rank and broadcasting, as often as each other / all wall time
     """),

@@ -33,7 +33,7 @@ _IO: Final = frozenset({
 })  # fmt: skip
 _POLL: Final = frozenset({
     "poll", "select", "epoll_wait", "waitpid", "wait4", "select.kqueue.control", "WaitForMultipleObjects",
-    "WaitForSingleObject", "GetQueuedCompletionStatus",
+    "WaitForSingleObject", "GetQueuedCompletionStatus", "_tkinter.tkapp.mainloop",
 })  # fmt: skip
 #: Modules of Python's library, and their functions that do nothing but call what waits. Samplers that see no built-in
 #: functions show the waiting as theirs.
@@ -160,7 +160,11 @@ def _describe_locks(found: StackProfile, nodes: tuple[CallPathNode, ...], spent:
 
 def _waits_for_others(node: CallPathNode) -> bool:
     """Return whether a node waits in the system for what another process does, and does not just sleep."""
-    return node.role == Role.OS and node.name != NOT_COMPUTING and not re.search(r"\bsleep\b|input\b", node.name)
+    return (
+        node.role == Role.OS
+        and node.name != NOT_COMPUTING
+        and not re.search(r"\bsleep\b|input\b|mainloop\b", node.name)
+    )
 
 
 def classify_frame(frame: Frame) -> Role:
@@ -173,7 +177,7 @@ def classify_frame(frame: Frame) -> Role:
     library = _LIBRARY.match(frame.file or "")
     if library is not None and frame.name in _WAITING.get(library[1], ()):
         return Role.OS
-    if (frame.file or "").endswith((".go", ".s")) and _GO_SYSTEM.fullmatch(frame.name):
+    if (frame.file or ".go").endswith((".go", ".s")) and _GO_SYSTEM.fullmatch(frame.name):
         return Role.OS
     if (frame.file or "").startswith(_NODE_FILES):
         return Role.IO

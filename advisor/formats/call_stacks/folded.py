@@ -16,14 +16,14 @@ from advisor.formats.plain_text import read_plain_text
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 
-_CUT: Final = Note("file may be cut off", "the last line has no end: it and others may be incomplete", 0.1)
+CUT: Final = Note("file may be cut off", "the last line has no end: it and others may be incomplete", 0.1)
 _PLACE: Final = re.compile(r"(.*) \(([^()]+):(\d{1,9})\)$")
 
 
 def parse(path: Path) -> StackProfile:
     """Return the stacks in the file; raises ``InputError`` with the line of what is none."""
     text = read_plain_text(path)
-    cut = (_CUT,) if text.lines[-1].strip() else ()
+    cut = (CUT,) if text.lines[-1].strip() else ()
     found = StackProfile("folded stacks", "samples", {}, math.nan, notes=cut)
     compared = 0
     for number, line in enumerate(text.lines):

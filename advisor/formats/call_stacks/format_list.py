@@ -38,6 +38,11 @@ _V8: Final = re.compile(
 _FLIGHT: Final = b"FLR\0"
 _RPROF: Final = re.compile(rb"(?:(?:memory|GC|line) profiling: )*sample\.interval=\d+\r?\n")
 _PERF_REPORT: Final = re.compile(rb"^# (?:Children +Self|Overhead) +(?:Samples +)?Command +Shared Object +Symbol", re.M)
+#: A table of pprof with its columns, or with the sum of all samples above numbers and shares.
+_PPROF_TEXT: Final = re.compile(
+    rb"^ *flat +flat% +sum% +cum +cum%|^Total: \d+ samples\r?\n *\d+ +[\d.]+% +[\d.]+% +\d+ +[\d.]+% ", re.M
+)
+_PERF_ANNOTATE: Final = re.compile(rb"^ *Percent *\|\s*Source code & Disassembly of ", re.M)
 #: Statistics of cProfile: a dictionary whose first key is a tuple of three, the first of them a text.
 _DICT, _TUPLE, _TEXTS = b"{", b")\x03", b"zZaAu"
 
@@ -121,6 +126,8 @@ FORMATS: Final = (
     StackFormat("cpuprofile", lambda ends: _V8.match(ends) is not None, 1.0),
     StackFormat("rprof", lambda ends: _RPROF.match(ends) is not None, 1.0),
     StackFormat("perf_report", lambda ends: _PERF_REPORT.search(ends) is not None, 0.9),
+    StackFormat("perf_annotate", lambda ends: _PERF_ANNOTATE.search(ends) is not None, 0.9),
+    StackFormat("pprof_text", lambda ends: _PPROF_TEXT.search(ends) is not None, 0.9),
     StackFormat("austin", lambda ends: ends.startswith(b"# austin: "), 1.0),
     StackFormat("folded", _begins_with_stacks, 0.6),
 )

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
 from advisor.formats.plain_text import PlainText, read_plain_text
+from advisor.formats.sampled_cycles import note_clock_rate, read_clock_rate
 from advisor.model.errors import InputError
 from advisor.model.records import Note
 from advisor.support.managed_runtimes import find_language
@@ -21,11 +22,18 @@ _COUNT: Final = re.compile(r"# Event count \(approx\.\): (\d+)\s*$")
 #: Events that pass with time, and those that count its nanoseconds.
 _TIME: Final = re.compile(r"cycles|clock")
 _CLOCK: Final = re.compile(r"(?:cpu|task)-clock")
+#: Cycles of any kind of core: ``cycles:P``, ``cpu_core/cycles/u``. Bus cycles and stalls are none.
+_CYCLES: Final = re.compile(r"(?:\w{1,40}/)?(?:cpu-|ref-)?cycles(?:[:/].*)?$")
+_PROCESSOR: Final = re.compile(r"# cpudesc : (.*)")
+#: Shares of fewer samples are those of chance.
+_FEWEST: Final = 100
 _FLAT: Final = re.compile(r" {1,6}(?P<own>\d{1,3}\.\d\d)% +(?:\d+ +)?" + _FUNCTION)
 _CHILDREN: Final = re.compile(r"# Children +Self")
 _POWER: Final = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 #: What is not listed of the samples is a row of its own from this per cent on.
 _LEAST: Final = 0.5
+#: Shares are rounded to so many per cent.
+_ROUNDED: Final = 0.005
 _REST: Final = "functions that are not listed"
 _SHARES: Final = Note(
     "report of shares",
@@ -48,10 +56,21 @@ class _Table(NamedTuple):
         """Whether what was sampled passes with time."""
         return _TIME.search(self.event) is not None
 
-    @property
-    def is_clock(self) -> bool:
-        """Whether nanoseconds were counted."""
-        return _CLOCK.match(self.event) is not None and self.counted > 0
+    def seconds_per_count(self, processor: str) -> float | None:
+        """Return the seconds of a nanosecond or a cycle that was counted; None where neither was, or hardly any."""
+        if not self.counted or self.samples < _FEWEST:
+            return None
+        if _CLOCK.match(self.event):
+            return 1e-9
+        return 1 / read_clock_rate(processor) if _CYCLES.match(self.event) else None
+
+    def note_event(self, processor: str) -> tuple[Note, ...]:
+        """Return what must be known of what was sampled."""
+        if not self.counts_time:
+            text = f"{self.event} was sampled: its shares are not shares of the time"
+            return (Note("no samples of time", text, 0.1),)
+        known = _CLOCK.match(self.event) or self.seconds_per_count(processor) is None
+        return () if known else (note_clock_rate(processor),)
 
 
 def parse(path: Path) -> StackProfile:
@@ -74,22 +93,25 @@ def parse(path: Path) -> StackProfile:
 
 def _read_table(text: PlainText, table: _Table, end: int) -> StackProfile:
     row = _ROW if text.find_line(_CHILDREN, table.line, end) is not None else _FLAT
-    notes = (_SHARES,) if table.counts_time else (_SHARES, _describe_event(table))
-    found = StackProfile("perf report", "cpu_s" if table.is_clock else "samples", {}, math.nan, notes=notes)
-    whole = table.counted * 1e-9 if table.is_clock else table.samples
+    named = text.find_match(_PROCESSOR)
+    each_s = table.seconds_per_count(named[1] if named else "")
+    notes = (_SHARES, *table.note_event(named[1] if named else ""))
+    found = StackProfile("perf report", "samples" if each_s is None else "cpu_s", {}, math.nan, notes=notes)
+    whole = table.samples if each_s is None else table.counted * each_s
     commands: dict[str, float] = {}
     languages = set()
-    total = 0.0
+    total, rows = 0.0, 0
     for line, cells in text.find_matches(row, table.line, end):
         own = text.parse_number(cells["own"], line)
         total += own
+        rows += 1
         commands[cells["command"]] = commands.get(cells["command"], 0.0) + own
         languages.add(find_language(cells["name"], cells["file"]))
         if own:
             found.add_spent((Frame(cells["name"]),), 0, own / 100 * whole)
     if not found.spent:
         raise text.make_error(table.line, "no function follows: the report is cut off")
-    if total > 100 + _LEAST:
+    if total > 100 + max(_LEAST, _ROUNDED * rows):
         raise text.make_error(table.line, f"the shares of its functions add up to {total:.1f} %")
     if total < 100 - _LEAST:
         found.add_spent((Frame(_REST),), 0, (1 - total / 100) * whole)
@@ -98,7 +120,3 @@ def _read_table(text: PlainText, table: _Table, end: int) -> StackProfile:
         found.tool, found.unit, found.spent, found.wall_s, program=max(commands, key=lambda name: commands[name]),
         language=known.pop() if len(known) == 1 else None, notes=found.notes,
     )  # fmt: skip
-
-
-def _describe_event(table: _Table) -> Note:
-    return Note("no samples of time", f"{table.event} was sampled: its shares are not shares of the time", 0.1)

@@ -30,6 +30,7 @@ _TIMES: Final[tuple[tuple[frozenset[str], Unit], ...]] = (
     (frozenset({"wall", "elapsed"}), "wall_s"),
 )
 _WORD: Final = re.compile(r"[^a-z]+")
+_PATH: Final = re.compile(r"[/\\]")
 #: Labels of samples that name the thread, as writers call it.
 _THREAD_LABELS: Final = frozenset({"thread id", "thread_id", "tid", "thread"})
 _LATEST_S: Final = 1 << 34
@@ -42,7 +43,7 @@ _PERIODS: Final = "samples whose number times the period is not their time"
 #: What a line of a location refers to whose function is not known.
 _NO_FUNCTION: Final = Fields()
 #: Samples miss or exceed the duration of the run by no more than this share.
-_ROUNDING: Final = 1.05
+ROUNDING: Final = 1.05
 _NO_NAMES: Final = Note(
     "functions without names",
     "most samples hold addresses and no names of functions: they are shown by library",
@@ -64,6 +65,12 @@ def parse(path: Path) -> StackProfile:
         return _Profile(read_fields(content), path).build_stacks()
     except WireError as error:
         raise InputError(path, f"damaged: {error}", f"byte {error.offset}") from None
+
+
+def describe_added_threads(cores: float) -> tuple[Note, Note]:
+    """Return the doubts of samples of all threads together, of which so many ran in the mean."""
+    text = f"{cores:.3g} threads ran in the mean; functions have their shares of the run"
+    return Note("threads added up", f"{_TOGETHER}: {text}", 0.1), Note(HIDDEN, _WAITING, 0.1)
 
 
 class _Profile:
@@ -126,7 +133,7 @@ class _Profile:
         duration_s = self.fields.find_number(_DURATION) * 1e-9
         duration_s = duration_s if duration_s < _LONGEST_S else 0.0
         total = sum(amount for _, _, amount in samples) * factor
-        together = total > duration_s * _ROUNDING * max(len(threads), 1) and duration_s > 0
+        together = total > duration_s * ROUNDING * max(len(threads), 1) and duration_s > 0
         cores = total / duration_s if together and not threads and unit == "cpu_s" else 1.0
         factor /= cores
         known = duration_s > 0 and unit != "samples" and (cores > 1 or not together)
@@ -213,10 +220,9 @@ class _Profile:
         return 0
 
     def _describe(self, together: bool, cores: float, duration_s: float, total: float) -> list[Note]:
-        notes = []
+        notes: list[Note] = []
         if cores > 1:
-            text = f"{cores:.3g} threads ran in the mean; functions have their shares of the run"
-            notes += [Note("threads added up", f"{_TOGETHER}: {text}", 0.1), Note(HIDDEN, _WAITING, 0.1)]
+            notes += describe_added_threads(cores)
         elif together:
             notes.append(Note("threads added up", f"{_TOGETHER}: shares are known, seconds of a thread not", 0.2))
         if duration_s <= 0:
@@ -232,7 +238,7 @@ class _Profile:
 
     def _find_program(self) -> str:
         first = next(iter(self.mappings.values()), None)
-        return self._text(first.find_number(5)).rsplit("/", 1)[-1] if first else ""
+        return _PATH.split(self._text(first.find_number(5)))[-1] if first else ""
 
     def _find_start(self) -> str | None:
         seconds = self.fields.find_number(_TIME) * 1e-9

@@ -12,6 +12,8 @@ from advisor.support import strict_json
 from advisor.support.strict_json import JsonNode, optional_text
 
 _UNITS: Final = {"seconds": 1.0, "milliseconds": 1e-3, "microseconds": 1e-6, "nanoseconds": 1e-9}
+#: What others call units that are none of time.
+_COUNTS: Final = ("none", "bytes", "samples")
 #: Samplers that leave out threads that do not run.
 _RUNNING_ONLY: Final = ("py-spy", "rbspy")
 
@@ -23,7 +25,7 @@ def parse(path: Path) -> StackProfile:
     frames = [_parse_frame(node) for node in root["shared"].require_members("frames")["frames"].require_items()]
     members = ("type", "unit", "startValue", "endValue")
     threads = [node.require_members(*members) for node in root["profiles"].require_items()]
-    units = {each["unit"].require_choice((*_UNITS, "none", "bytes")) for each in threads}
+    units = {each["unit"].require_choice((*_UNITS, *_COUNTS)) for each in threads}
     seconds = units <= _UNITS.keys() and bool(units)
     exporter = optional_text(root, "exporter") or ""
     running = exporter.startswith(_RUNNING_ONLY)

@@ -23,8 +23,9 @@ _TOTAL: Final = re.compile(
     r"granularity: each sample hit covers .* (?:for [0-9.]+% of ([0-9.]+) seconds|no time propagated)"
 )
 _ROW: Final = re.compile(r" *(-?[0-9.]+) +([0-9.]+) +([0-9.]+) (?: *([0-9]+) +([0-9.]+) +([0-9.]+)  | {26} {2})(\S.*)")
+#: From 10,000 functions on gprof leaves no room for the bracket behind the number.
 _PRIMARY: Final = re.compile(
-    r"\[([0-9]+)\] +([0-9.]+) +([0-9.]+) +([0-9.]+) +(?:([0-9]+)(?:\+([0-9]+))? +)?(\S.*?)( <cycle [0-9]+>)? \[\1\]"
+    r"\[([0-9]+)\]? +([0-9.]+) +([0-9.]+) +([0-9.]+) +(?:([0-9]+)(?:\+([0-9]+))? +)?(\S.*?)( <cycle [0-9]+>)? \[\1\]"
 )
 _OTHER: Final = re.compile(
     r" +(?:([0-9.]+) +([0-9.]+) +)?(?:([0-9]+)(?:/([0-9]+)|\+([0-9]+))? +(\S.*?) [\[(][0-9]+[\])]|(<spontaneous>))"

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 _GLANCE: Final = 1024
 _MARKS: Final = (b"HPCTOOLKITmeta", b"HPCTOOLKITprof")
-_DOCUMENT: Final = b"HPCToolkitExperiment"
+#: Its declaration alone, which comes along with HPCToolkit, is no document.
+_DOCUMENTS: Final = (b"<!DOCTYPE HPCToolkitExperiment", b"<HPCToolkitExperiment")
 #: The files of which one tells that a directory is a database.
 _FILES: Final = ("meta.db", "experiment.xml")
 
@@ -31,7 +32,7 @@ def _is_part(path: Path) -> bool:
         return False
     with path.open("rb") as stream:
         head = stream.read(_GLANCE)
-    return head.startswith(_MARKS) or (head.lstrip().startswith(b"<") and _DOCUMENT in head)
+    return head.startswith(_MARKS) or (head.lstrip().startswith(b"<") and any(mark in head for mark in _DOCUMENTS))
 
 
 def read_call_paths(path: Path) -> CallPaths:

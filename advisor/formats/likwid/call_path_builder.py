@@ -14,6 +14,7 @@ import numpy as np
 from advisor.formats import rank_numbers
 from advisor.formats.likwid import checks, events
 from advisor.formats.likwid.tables import GroupTable, read_tables
+from advisor.formats.rank_files import PENALTY
 from advisor.model.errors import InputError
 from advisor.model.lists import join_clauses
 from advisor.model.records import FloatArray, Note, Processor
@@ -173,6 +174,10 @@ def _build_notes(
     if measured.regions == (None,):
         text = "the program was measured as a whole: mark its regions with the Marker API"
         yield Note("no regions", text, 0.05, "likwid-perfctr -m -g MEM -o out_%r_%h.csv ./PROGRAM")
+        whole_s = sum(measured.seconds.values(), measured.make_zeros())[0]
+        apart = checks.find_separate_processes(placed.processors, whole_s)
+        if apart is not None:
+            yield Note("ranks unlike", apart, PENALTY, "gapwatch advise FILE, one at a time")
     if len({number for _, number in measured.event_counts}) > 1:
         text = "groups of events took turns: what each counted is extended to the time of all"
         yield Note("several groups", text, 0.0)

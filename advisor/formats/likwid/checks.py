@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.formats.likwid.events import RUNTIME
+from advisor.model import policy
+from advisor.model.units import format_seconds
 
 if TYPE_CHECKING:
     from advisor.formats.likwid.tables import EventGroup, GroupTable
+    from advisor.model.records import FloatArray, Processor
 
 #: Numbers have four decimals or seven digits; runtimes of regions have six decimals.
 _DIGITS: Final = 2e-6
@@ -44,6 +47,23 @@ def find_missing_tables(path: Path, tables: Sequence[GroupTable]) -> Iterator[st
                 if (kind, sums) not in mine:
                     of_all = " of all threads together" if sums else ""
                     yield f"{path.name}: {_format_group(group)} lacks {kind}s{of_all}"
+
+
+def find_separate_processes(processors: Sequence[Processor], seconds: FloatArray) -> str | None:
+    """Return why the ranks that took so many ``seconds`` (ranks,) from start to end are no ranks of one run; else None.
+
+    Those of MPI end together, and files of several processes may be of any.
+    """
+    lengths: dict[int, float] = {}
+    for processor, took in zip(processors, seconds.tolist(), strict=True):
+        lengths[processor.rank] = max(lengths.get(processor.rank, 0.0), took)
+    shortest, longest = min(lengths.values()), max(lengths.values())
+    if longest <= policy.WHOLE_RANKS_UNLIKE * shortest:
+        return None
+    return (
+        f"the processes ran for {format_seconds(shortest)} to {format_seconds(longest)}, and ranks of one run end "
+        "together: they are runs of their own, and none waits for another"
+    )
 
 
 def _format_group(group: EventGroup) -> str:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from advisor.extension.hookspecs import hookimpl
+from advisor.formats.plain_text import read_head
 
 if TYPE_CHECKING:
     from advisor.model.records import Profile
@@ -13,17 +14,23 @@ if TYPE_CHECKING:
 #: The heading of a table of either form; what the program itself printed may stand before it.
 HEADING: Final = b'"ID","Process ID",'
 _KERNEL: Final = b'"Kernel Name"'
-_HEAD_BYTES: Final = 1 << 16
+_CONTEXT: Final = b", Context 1, Stream "
+_HEAD_BYTES: Final = 1 << 18
 
 
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
-    """Return 1 for a table of kernels near whose beginning its heading stands."""
+    """Return 1 for a table of kernels near whose beginning its heading stands, and for a page of text."""
     if not path.is_file() or not path.name.endswith((".csv", ".txt", ".log")):
         return None
-    with path.open("rb") as stream:
-        head = stream.read(_HEAD_BYTES)
-    return 1.0 if HEADING in head and _KERNEL in head else None
+    head = read_head(path, _HEAD_BYTES)
+    if HEADING in head and _KERNEL in head:
+        return 1.0
+    if _CONTEXT not in head:
+        return None
+    from advisor.formats.ncu.text_pages import is_text_page
+
+    return 1.0 if is_text_page(head) else None
 
 
 @hookimpl

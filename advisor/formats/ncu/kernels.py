@@ -10,6 +10,8 @@ from typing import Final
 
 import numpy as np
 
+from advisor.formats.ncu.text_pages import iterate_metrics
+from advisor.formats.plain_text import read_plain_text
 from advisor.model.devices import DeviceCause
 from advisor.model.errors import InputError
 from advisor.model.records import FloatArray, Note, Profile
@@ -55,6 +57,8 @@ def read_kernels(path: Path) -> list[CountedKernel]:
     heading: list[str] = []
     units: list[str] | None = None
     try:
+        for metric in iterate_metrics(path):
+            _add_metric(found, metric)
         for row in _iterate_rows(path):
             if row[:2] == ["ID", "Process ID"]:
                 heading, units = row, None
@@ -76,8 +80,7 @@ def read_kernels(path: Path) -> list[CountedKernel]:
 
 def _iterate_rows(path: Path) -> Iterator[list[str]]:
     """Yield the rows of the tables; what a program printed between them has no quote at its beginning."""
-    with path.open(newline="", encoding="utf-8", errors="replace") as stream:
-        yield from csv.reader(line for line in stream if line.startswith('"'))
+    yield from csv.reader(line for line in read_plain_text(path).lines if line.startswith('"'))
 
 
 def _find_kernel(found: dict[tuple[str, str], CountedKernel], row: dict[str, str]) -> CountedKernel:
@@ -142,14 +145,15 @@ def profile_kernels(kernels: Sequence[CountedKernel], path: Path) -> Profile:
     notes = (*(note for note in profile.notes if note.name != "ranks missing"), Note("kernels alone", words, 0.05))
     facts = {**use.facts, **_count_facts(kernels, length, compute, memory)}
     if np.isnan(compute).any():
-        return replace(profile, notes=notes, devices=replace(use, facts=facts, collect=COLLECT))
+        return replace(profile, notes=notes, devices=replace(use, facts=facts, collect=COLLECT, counted=True))
     peak = float((length * np.minimum(compute, 100.0) / 100).sum())
     status = {**use.status, "kernels": "measured"}
     reasons = {**use.reasons, "kernels": "the arithmetic units at their peak, by counters"}
     causes = (*_find_causes(kernels, length, compute, memory), *(each for each in use.causes if each.gap != "kernels"))
     changed = replace(
-        use, facts=facts, peak_s=np.array([peak]), status=status, reasons=reasons, causes=causes, collect=COLLECT
-    )
+        use, facts=facts, peak_s=np.array([peak]), status=status, reasons=reasons, causes=causes, collect=COLLECT,
+        counted=True,
+    )  # fmt: skip
     return replace(profile, notes=notes, devices=changed)
 
 

@@ -15,6 +15,7 @@ from advisor.formats.perf.notes import SampledRun, build_notes
 from advisor.formats.perf.processes import count_samples, find_main_program, find_processes, find_spoken_language
 from advisor.formats.perf.sites import CodeRegion, find_site
 from advisor.formats.rank_files import Origin, compare_origins, note_lengths
+from advisor.formats.sampled_cycles import read_clock_rate
 from advisor.model.errors import InputError
 from advisor.support.stated_commands import state_recorded
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
@@ -123,7 +124,11 @@ def _measure_lengths(processes: ProgramThreads) -> dict[str, float]:
 
 
 def _find_rate(scripts: Sequence[PerfScript], processes: ProgramThreads, event: str) -> float | None:
-    return events.seconds_per_period(scripts, [lane.thread for lane in processes.lanes], event)
+    """Return the seconds of a period, of cycles without times those at the clock rate; None where nothing tells."""
+    found = events.seconds_per_period(scripts, [lane.thread for lane in processes.lanes], event)
+    if found is None and events.is_cycles(event) and all(script.has_periods for script in scripts):
+        return 1 / read_clock_rate(scripts[0].header.get("cpudesc", ""))
+    return found
 
 
 def _collect_cells(processes: ProgramThreads, rates: dict[str, float], regions: dict[CodeRegion, int]) -> _SampleCells:

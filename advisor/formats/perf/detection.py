@@ -15,9 +15,10 @@ _FIRST: Final = 1 << 10
 _HEAD: Final = 16 << 10
 _MOST: Final = 20_000
 _NUMBERS: Final = re.compile(r"\d+")
-#: The first line: process, time, event and the first function, or another record of perf.
+#: The first line: process, time, event and the first function, or another record of perf. A word and a colon before a
+#: number, as in many logs, are no process.
 _SAMPLE: Final = re.compile(
-    rb" *\S[^\n]{0,31}?[ \t]+\d{1,10}(/\d{1,10})? +(\[\d{3,6}\] +)?([.dDXxnNpPHhsbBGi]{4,7} +)?"
+    rb" *\S[^\n]{0,31}?(?<!:)[ \t]+\d{1,10}(/\d{1,10})? +(\[\d{3,6}\] +)?([.dDXxnNpPHhsbBGi]{4,7} +)?"
     rb"(\d{1,12}\.\d{6,9}: *(\d{1,18} +)?([A-Za-z][\w./:=,@-]*: *)?(\n\s*|\n\n|(?<= ))[0-9a-f]{3,16}[ \t\n]"
     rb"|\d{1,12}\.\d{6,9}: *(\d{1,18} +)?[A-Za-z][\w./:=,@-]*: *(\n\n|\n\t)"
     rb"|(\d{1,18} +)?[A-Za-z][\w./:=,@-]*: *(\n\s*|(?<= ))[0-9a-f]{3,16}[ \t\n]"

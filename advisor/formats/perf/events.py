@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 _CLOCKS: Final = frozenset({"cpu-clock", "task-clock"})
 #: Their periods are cycles on a processor.
 _CYCLES: Final = frozenset({"cycles", "cpu-cycles", "ref-cycles", "samples"})
-_MODIFIED: Final = re.compile(r"(?:cpu\w*/)?([\w-]+)/?(?::[ukhGHpPIDSWe]+|/[ukhGHpPIDSWe]*)?")
+_MODIFIED: Final = re.compile(r"(?:\w{1,40}/)?([\w-]+)/?(?::[ukhGHpPIDSWe]+|/[ukhGHpPIDSWe]*)?")
 
 
 def strip_modifiers(event: str) -> str:
-    """Return the name of an event without the unit of the processor and modifiers: ``cpu_core/cycles/u``: cycles."""
+    """Return the name of an event without its unit and modifiers: cycles of ``cpu_core/cycles/u``."""
     found = _MODIFIED.fullmatch(event)
     return found[1] if found else event
 
@@ -28,6 +28,11 @@ def strip_modifiers(event: str) -> str:
 def is_clock(event: str) -> bool:
     """Return whether the periods of an event are nanoseconds."""
     return strip_modifiers(event) in _CLOCKS
+
+
+def is_cycles(event: str) -> bool:
+    """Return whether the periods of an event are cycles of a processor."""
+    return strip_modifiers(event) in _CYCLES - {"samples"}
 
 
 def select_time_events(events: Iterable[str]) -> frozenset[str]:

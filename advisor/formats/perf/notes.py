@@ -11,6 +11,7 @@ from advisor.analysis.quality import HIDDEN
 from advisor.formats.perf.events import is_clock
 from advisor.formats.perf.processes import ProgramThreads, count_samples
 from advisor.formats.perf.sites import MPI_LIBRARY, CodeRegion
+from advisor.formats.sampled_cycles import note_clock_rate
 from advisor.model.lists import join_names
 from advisor.model.records import FloatArray, Note
 from advisor.model.units import format_count, format_seconds, format_share
@@ -79,7 +80,9 @@ def _note_samples(found: SampledRun) -> Iterator[Note]:
         name = "few samples" if number >= _HARDLY * each else "hardly any samples"
         yield _make_note(name, how, "perf record -F 999, and a larger problem")
     clock = any(map(is_clock, found.timing)) and all(script.has_periods for script in found.scripts)
-    if found.timing and not clock:
+    if found.timing and not clock and found.actual_s is None:
+        yield note_clock_rate(found.scripts[0].header.get("cpudesc", ""))
+    elif found.timing and not clock:
         how = "what a sample stands for is the median time from one sample of a thread to the next"
         yield _make_note(
             "period estimated", how, "perf script -F comm,pid,tid,time,period,event,ip,sym,dso; or record cpu-clock"

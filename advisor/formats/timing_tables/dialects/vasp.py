@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.formats.timing_tables.flat_timers import nest_timers
 from advisor.formats.timing_tables.table import NOT_ON_CORE, TimingRow, TimingTable
 from advisor.model.errors import InputError
+from advisor.model.records import Note
 from advisor.trace.events import Role
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ _END: Final = re.compile(r" +Voluntary context switches: +\S+ *$")
 #: Steps, which contain the routines.
 _STEPS: Final = ("LOOP", "LOOP+")
 _ROUNDING_S: Final = 0.02
+#: Ranks that write at the same time tear a line now and then; more than this share are damage.
+_TORN: Final = 0.01
 _OFF: Final = 1.02
 
 
@@ -50,7 +53,7 @@ def parse(text: PlainText) -> TimingTable:
         raise text.make_error(jobs[-1], "the CPU time is not that of user and system")
     ranks, groups, bands = (text.find_match(pattern) for pattern in (_RANKS, _GROUPS, _BANDS))
     count, threads = (int(ranks[1]), int(ranks[2] or 1)) if ranks else (1, 1)
-    rows = _collect_routines(text, jobs[-1])
+    rows, torn = _collect_routines(text, jobs[-1])
     if count == threads == 1 and wall_s - cpu_s > _ROUNDING_S:
         rows.append(TimingRow(NOT_ON_CORE, wall_s - cpu_s, role=Role.OS, calls=1))
     _, nested, notes = nest_timers(rows, wall_s)
@@ -64,7 +67,7 @@ def parse(text: PlainText) -> TimingTable:
         tool="VASP", program="vasp", wall_s=wall_s, rows=nested or (TimingRow("job", wall_s, calls=1),),
         ranks=count, threads=threads, hides_waiting=True, first_rank=True, language="fortran",
         cpu_s=cpu_s,
-        started=f"{date[1]}-{date[2]}-{date[3]} {date[4]}" if date else None, notes=notes,
+        started=f"{date[1]}-{date[2]}-{date[3]} {date[4]}" if date else None, notes=(*notes, *torn),
         parameters={name: value for name, value in parameters.items() if value},
     )  # fmt: skip
 
@@ -75,19 +78,23 @@ def _find_seconds(text: PlainText, pattern: re.Pattern[str], start: int) -> floa
     raise text.make_error(start, "the accounting of the job lacks a time")
 
 
-def _collect_routines(text: PlainText, stop: int) -> list[TimingRow]:
-    """Return the routines with all their calls.
+def _collect_routines(text: PlainText, stop: int) -> tuple[list[TimingRow], tuple[Note, ...]]:
+    """Return the routines with all their calls, and a note of lines that ranks wrote into each other.
 
-    Raises ``InputError`` for lines that do not say how long they took, and routines that take longer than their step.
+    Raises ``InputError`` where more lines than these few do not say how long they took, and for routines that take
+    longer than their step.
     """
     spent: dict[str, list[float]] = {}
+    torn: list[int] = []
     longest = 0.0
-    for line in text.find_lines(_TIMED, 0, stop):
+    timed = list(text.find_lines(_TIMED, 0, stop))
+    for line in timed:
         cells = _ROW.match(text.lines[line])
         if cells is None:
-            if _STARS in text.lines[line]:
-                continue
-            raise text.make_error(line, "no line of times")
+            torn += [] if _STARS in text.lines[line] else [line]
+            if len(torn) > max(_TORN * len(timed), 1):
+                raise text.make_error(torn[0], "no line of times")
+            continue
         name, wall_s = cells[1], text.parse_number(cells[3], line)
         seconds = spent.setdefault(name, [0.0, 0.0])
         seconds[0] += wall_s
@@ -97,8 +104,9 @@ def _collect_routines(text: PlainText, stop: int) -> list[TimingRow]:
                 raise text.make_error(line, "a routine takes longer than the step that it is in")
             longest = 0.0
         longest = max(longest, 0.0 if name in _STEPS else wall_s)
-    return [
+    rows = [
         TimingRow(name, total, role=Role.USER, calls=calls)
         for name, (total, calls) in spent.items()
         if name not in _STEPS and total > 0
     ]
+    return rows, (Note("lines not read", f"times in line {torn[0] + 1} are no numbers", 0.1),) if torn else ()
