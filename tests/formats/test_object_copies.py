@@ -119,7 +119,6 @@ ENGINE = "std::mersenne_twister_engine<unsigned long, 32ul, 624ul>"
     [
         (f"{ENTRIES}::_M_lower_bound(int*, int*, int const&)", WALKING, "ordered"),
         (f"{ENTRIES}::find(int const&)", WALKING, "ordered"),
-        (f"{TEXT}::substr(unsigned long, unsigned long) const", REBUILDING, "rebuilt"),
         (f"{TEXT} std::operator+<char, std::char_traits<char> >({TEXT} const&, char)", REBUILDING, "rebuilt"),
         (f"{PATTERN}::basic_regex(char const*, unsigned int)", f"{CONSTRUCTING}std::regex", "constructed"),
         (f"{ENGINE}::seed(unsigned long)", f"{CONSTRUCTING}random number generators", "constructed"),
@@ -221,3 +220,11 @@ def test_selecting_a_part_of_the_elements_is_no_sorting_though_it_takes_the_same
     steps = ("__unguarded_partition<int*, int>", "__introselect<int*, long, int>", "nth_element<int*>")
     assert find_copy(flatten_frames([(True, (CodePlace("main", "/home/me/a.cpp", 3, steps),))])) is None
     assert classify_library_function("std::partial_sort<int*>") is None
+
+
+def test_pieces_of_a_text_count_where_copying_takes_the_time_not_allocating() -> None:
+    cut = CodePlace(f"{TEXT}::substr(unsigned long, unsigned long) const")
+    copied = find_copy((CodePlace("__memmove_avx_unaligned_erms"), cut, CALLER))
+    assert copied is not None
+    assert copied.name == REBUILDING
+    assert find_copy((CodePlace("_int_malloc"), cut, CALLER)) is None

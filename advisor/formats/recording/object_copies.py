@@ -24,6 +24,7 @@ from advisor.support.copied_objects import (
     WALKING,
 )
 from advisor.support.system_sources import is_system_source
+from advisor.trace.library_functions import classify_library_function
 from advisor.trace.recordings.places import CodePlace
 
 #: What a standard library calls in its copy constructors, when these are inlined.
@@ -78,6 +79,8 @@ _WORKS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
         r"(?:\w*lock\w*|spin\w*|read\w*|write\w*|wake\w*)"
     )),
 )  # fmt: skip
+#: Makes a string of a piece of another. Of a short one the allocator takes the time, and someone may keep it.
+_CUTS: Final = re.compile(r".*::substr\(.*")
 #: Selects a part of the elements, by steps that sorting takes as well.
 _SELECTS: Final = re.compile(r"(?:.* )?(?:std::(?:__1::)?)?(?:__introselect|__nth_element|nth_element|partial_sort)<.*")
 #: What asks for the order of a tree, and what looks an element up in it as in a hash table.
@@ -123,13 +126,15 @@ def find_copy(frames: Iterable[CodePlace]) -> ObjectCopy | None:
     """
     last: ObjectCopy | None = None
     outer, work, tree = True, "", ("", "")
+    frames = tuple(frames)
+    copied = bool(frames) and classify_library_function(frames[0].function) == "copy"
     for frame in frames:
         if frame.file is None or is_system_source(frame.file) or _copied_class(frame.function):
             name = _copied_class(frame.function)
             done = next((words for words, pattern in _WORKS if pattern.fullmatch(frame.function)), "")
             if done:
                 work, last = done, None  # a copy that it makes is part of it
-            if _SELECTS.fullmatch(frame.function):
+            if _SELECTS.fullmatch(frame.function) or (not copied and _CUTS.fullmatch(frame.function)):
                 work = ""
             tree = _name_tree(frame.function) or tree
             if _DRAWS.fullmatch(frame.function):
