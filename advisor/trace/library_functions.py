@@ -97,8 +97,8 @@ _RANDOM: Final = re.compile(r"s?rand|random(?:_r)?|[dlm]rand48|drand48_iterate|[
 #: Sorting of glibc (merging; quick from 2.37 on), musl and the BSDs; the function that compares is the program's. Of
 #: C++, by libstdc++ and libc++, which put the comparison into their loops.
 _SORT: Final = re.compile(
-    r"(?:std::(?:__\w+::)*|(?=__))(?:__)?(?:(?:intro|partial_|stable_|inplace_stable_|(?:final_|chunk_)?insertion_|merge_)?sort"
-    r"|introsort_loop|unguarded_(?:partition(?:_pivot)?|(?:linear_)?insert(?:ion_sort)?)|move_median_to_first|heap_select"
+    r"(?:std::(?:__\w+::)*|(?=__))(?:__)?(?:(?:intro|stable_|inplace_stable_|(?:final_|chunk_)?insertion_|merge_)?sort"
+    r"|introsort_loop|unguarded_(?:partition(?:_pivot)?|(?:linear_)?insert(?:ion_sort)?)|move_median_to_first"
     r"|merge_(?:sort_loop|sort_with_buffer|adaptive)|move_merge(?:_adaptive(?:_backward)?)?|sort[345]"
     r"|insertion_sort_(?:3|incomplete|move|unguarded)|partition_with_equals_on_(?:left|right)|bitset_partition)(?:<.*)?|"
     r"(?:qsort(?:_r|_s)?|msort_with_tmp|quicksort|introsort_r|heapsort(?:_r)?|mergesort|smoothsort|trinkle"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
@@ -55,6 +56,24 @@ int nearest(int n, const double *distance, const char *done) {
 }
 double guarded(int n, const double *x, int m)
   { double s = 0.0; for (int i = 0; i < n; i++) { assert(i != m); s += x[i]; } return s; }
+float mixed(long n, float *__restrict out, const float *__restrict a, const int *kind) {
+  for (long i = 0; i < n; i++) {
+    assert(kind[i] < 4);
+    for (int k = 0; k < 8; k++) out[8 * i + k] = kind[i] * a[8 * i + k] * a[8 * i + k];
+  }
+  return out[0];
+}
+double rarely(long n, const double *x, int m) {
+  double s = 0.0;
+  for (long i = 0; i < n; i++) {
+    double a = x[3 * i], b = x[3 * i + 1], c = x[3 * i + 2], d = a * b - c, e = a * c - b, f = b * c - a;
+    assert(i != m);
+    s += (d * d + e * f - 2.0 * a) * (e * e + d * f - 3.0 * b) * (f * f + d * e - 4.0 * c) + a * b * c * (d + e + f);
+  }
+  return s;
+}
+double roots(long n, const double *x, const double *y, int m)
+  { double s = 0.0; for (long i = 0; i < n; i++) { assert(i != m); s += x[i] / y[i]; } return s; }
 double largest(int n, const double *x) { double m = 0.0; for (int i = 0; i < n; i++) if (x[i] > m) m = x[i]; return m; }
 void push(long n, particle *p) { for (long i = 0; i < n; i++) { p[i].v -= 0.1 * p[i].x; p[i].x += 0.1 * p[i].v; } }
 void rows(long n, double (*m)[23]) { for (long i = 0; i < n; i++) m[i][0] = 2.0 * m[i][5]; }
@@ -104,6 +123,10 @@ def test_divisions_behind_a_branch_that_is_hardly_taken_do_not_count(program: Pa
     assert outside
     assert count_divisions(body, outside) == 0
     assert count_divisions(body, {one.address: 50 for one in body}) == 1
+
+
+def behind_divisions(body: Sequence[Instruction]) -> list[Instruction]:
+    return [after for one, after in pairwise(body) if one.mnemonic == "divsd"]
 
 
 def sample_near(program: Path, passing: int) -> tuple[Sequence[Instruction], dict[int, int]]:
@@ -159,6 +182,25 @@ def test_rows_of_a_matrix_stay_rows(program: Path) -> None:
 def test_loops_that_test_what_ends_in_a_report_are_checked(program: Path) -> None:
     assert analyze(program, "guarded").loop_shares()["checked"] == pytest.approx(1.0)
     assert analyze(program, "dense").loop_shares()["checked"] == 0.0
+
+
+def test_a_check_among_many_other_instructions_does_not_make_a_loop_checked(program: Path) -> None:
+    assert analyze(program, "rarely").loop_shares()["checked"] == 0.0
+
+
+def test_a_loop_that_computes_with_vectors_beside_its_checks_is_not_checked(program: Path) -> None:
+    source = SOURCE.replace("float mixed(", '__attribute__((optimize("O3"))) float mixed(')
+    vectorized = compile_program(program.parent, "g++", source, "-O2", "-fno-inline", "-gdwarf")
+    (loop,) = analyze(vectorized, "mixed").loops
+    assert loop.is_vector
+    assert analyze(vectorized, "mixed").loop_shares()["checked"] == 0.0
+
+
+def test_checks_go_on_while_their_loop_waits_for_divisions(program: Path) -> None:
+    held = analyze(program, "roots", {one.address: 200 for one in behind_divisions(body_of(program, "roots"))})
+    assert held.loops[0].divides
+    assert held.loop_shares()["checked"] == 0.0
+    assert analyze(program, "roots").loop_shares()["checked"] == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(

@@ -119,7 +119,6 @@ ENGINE = "std::mersenne_twister_engine<unsigned long, 32ul, 624ul>"
     [
         (f"{ENTRIES}::_M_lower_bound(int*, int*, int const&)", WALKING, "ordered"),
         (f"{ENTRIES}::find(int const&)", WALKING, "ordered"),
-        (f"{TEXT}::substr(unsigned long, unsigned long) const", REBUILDING, "rebuilt"),
         (f"{TEXT} std::operator+<char, std::char_traits<char> >({TEXT} const&, char)", REBUILDING, "rebuilt"),
         (f"{PATTERN}::basic_regex(char const*, unsigned int)", f"{CONSTRUCTING}std::regex", "constructed"),
         (f"{ENGINE}::seed(unsigned long)", f"{CONSTRUCTING}random number generators", "constructed"),
@@ -185,3 +184,47 @@ def test_a_nameless_function_that_the_program_reaches_by_a_jump_is_not_taken_for
     called, _ = _function(process, [[1, 100], [1, 90], [0, 10]], [(), (), own], paths)
     assert classify_library_function(jumped[0]) is None
     assert classify_library_function(called[0]) == "text"
+
+
+SET = "std::set<double, std::less<double>, std::allocator<double> >"
+PLACE = "std::_Rb_tree_const_iterator<double>"
+
+
+def walk(member: str, line: int) -> CodePlace:
+    """A frame of the program with a member of a set inlined into it, which walks through the tree."""
+    return CodePlace("sweep(int)", "/home/me/sweep.cpp", line, ("std::_Rb_tree<double>::find(double)", member))
+
+
+@pytest.mark.parametrize(
+    ("members", "counts"),
+    [
+        ((f"{SET}::lower_bound(double const&)", f"{SET}::erase(double const&)"), False),
+        ((f"{SET}::insert(double const&)", f"{SET}::erase[abi:cxx11]({PLACE})"), False),
+        ((f"{SET}::lower_bound(double const&)", f"{SET}::insert(double const&)"), True),
+        ((f"{SET}::find(double const&)", f"{SET}::erase[abi:cxx11]({PLACE})"), True),
+        ((f"{SET}::insert(double const&)", f"{SET}::erase(double const&)"), True),
+    ],
+)
+def test_trees_count_unless_their_order_is_needed_while_elements_come_and_go(
+    members: tuple[str, ...], counts: bool
+) -> None:
+    frames = {b"%d" % at: (walk(member, at),) for at, member in enumerate(members, 1)}
+    other = CodePlace("main", "/home/me/main.cpp", 9, (f"{ENTRIES}::find(int const&)",))
+    frames[b"other"] = (other,)
+    found = {key: find_copy(flatten_frames([(True, each)])) for key, each in frames.items()}
+    placed = place_copies({key: copy for key, copy in found.items() if copy is not None})
+    assert set(placed) == ({b"1", b"2", b"other"} if counts else {b"other"})
+
+
+def test_selecting_a_part_of_the_elements_is_no_sorting_though_it_takes_the_same_steps() -> None:
+    steps = ("__unguarded_partition<int*, int>", "__introselect<int*, long, int>", "nth_element<int*>")
+    assert find_copy(flatten_frames([(True, (CodePlace("main", "/home/me/a.cpp", 3, steps),))])) is None
+    assert classify_library_function("std::partial_sort<int*>") is None
+
+
+def test_pieces_of_a_text_count_where_copying_takes_the_time_not_allocating() -> None:
+    cut = CodePlace(f"{TEXT}::substr(unsigned long, unsigned long) const")
+    copied = find_copy((CodePlace("__memmove_avx_unaligned_erms"), cut, CALLER))
+    assert copied is not None
+    assert copied.name == REBUILDING
+    assert find_copy((CodePlace("_int_malloc"), cut, CALLER)) is None

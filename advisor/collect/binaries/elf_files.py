@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import zlib
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from io import BytesIO
@@ -87,6 +87,16 @@ class ElfImage:
         if place < 0 or address >= self.functions[place].end:
             return None
         return self.functions[place]
+
+    def name_functions(self, addresses: Iterable[int | None]) -> Iterator[str]:
+        """Yield the names of functions at addresses, in the program or in libraries; nothing where none is known."""
+        for address in addresses:
+            if address is None:
+                continue
+            if address in self.stubs:
+                yield self.stubs[address]
+            elif (symbol := self.find_function(address)) is not None:
+                yield symbol.name
 
     def read_code(self, begin: int, end: int) -> bytes:
         """Return the bytes of a piece of code, empty where the file does not hold them."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, get_args
 
@@ -55,6 +56,8 @@ _HELD_UP: Final = 0.4
 _SLOW_SHARE: Final = 0.05
 #: So many bytes of code put together what the report of a failed check says, and call for it.
 _REPORT_B: Final = 64
+#: With its comparison a check is two instructions: where fewer are checks, the others take the time.
+_TESTING: Final = 0.05
 #: Waits for what lies far away in memory.
 _OF_MEMORY: Final[tuple[WaitKind, ...]] = ("pointer", "chain", "scatter")
 
@@ -329,13 +332,13 @@ def analyze_function(
         carrying=share_of_live_in_pieces(code),
         scalar=scalar,
         packed=packed,
-        calling_math=frozenset(loop.begin for loop in loops if _calls_kind(image, loop, "math")),
+        calling_math=frozenset(loop.begin for loop in loops if _calls_kind(image, loop.calls, "math")),
         calling_checks=frozenset(
-            loop.begin for loop in loops if _calls_kind(image, loop, "check") or _leaves_for_check(image, code, loop)
+            loop.begin for loop in loops if _calls_kind(image, loop.calls, "check") or _tests_much(image, code, loop)
         ),
         baseline=not any(map(is_extended, code)),
         computes=not loops and scalar + packed >= _COMPUTING * len(code),
-        called=frozenset(_name_targets(image, (target for target in targets if target is not None))),
+        called=frozenset(image.name_functions(targets)),
         samples=samples,
     )
 
@@ -359,39 +362,32 @@ def _add_samples(
 
 def _communicates(image: ElfImage, loop: InnerLoop) -> bool:
     """Return whether a loop calls MPI: what it takes is no computation, however deep it lies."""
-    names = _name_targets(image, (target for target in loop.calls if target is not None))
-    return any(name.lower().startswith(("mpi_", "pmpi_")) for name in names)
+    return any(name.lower().startswith(("mpi_", "pmpi_")) for name in image.name_functions(loop.calls))
 
 
-def _calls_kind(image: ElfImage, loop: InnerLoop, kind: LibraryKind) -> bool:
-    names = _name_targets(image, (target for target in loop.calls if target is not None))
-    return any(classify_library_function(name) == kind for name in names)
+def _calls_kind(image: ElfImage, targets: Iterable[int | None], kind: LibraryKind) -> bool:
+    return any(classify_library_function(name) == kind for name in image.name_functions(targets))
 
 
-def _leaves_for_check(image: ElfImage, code: Sequence[Instruction], loop: InnerLoop) -> bool:
-    """Return whether a loop tests what ends in the report of a failed check: compilers put that behind the function."""
-    outside = {
-        one.target
-        for one in code
-        if loop.begin <= one.address < loop.end and one.jumps and one.target is not None
-        and not loop.begin <= one.target < loop.end
-    }  # fmt: skip
-    for target in sorted(outside):
-        calls = (
-            one for one in disassemble(image, target, target + _REPORT_B) if one.mnemonic in ("call", "ret", "jmp")
-        )
-        first = next(calls, None)
-        if first is None or first.mnemonic != "call" or first.target is None:
-            continue
-        if any(classify_library_function(name) == "check" for name in _name_targets(image, (first.target,))):
-            return True
-    return False
+def _tests_much(image: ElfImage, code: Sequence[Instruction], loop: InnerLoop) -> bool:
+    """Return whether much of a loop tests what ends in the report of a failed check, which stands behind the function.
+
+    Where it works with vectors all the same, the checks have prevented nothing; where it waits for divisions or for
+    memory, they go on meanwhile.
+    """
+    if loop.is_vector or loop.divides or loop.streams:
+        return False
+    exits = Counter(one.target for one in code if loop.begin <= one.address < loop.end and one.jumps)
+    tests = sum(
+        count
+        for target, count in exits.items()
+        if target is not None and not loop.begin <= target < loop.end and _reports_check(image, target)
+    )
+    return tests >= _TESTING * loop.instructions
 
 
-def _name_targets(image: ElfImage, targets: Iterable[int]) -> Iterable[str]:
-    stubs: Mapping[int, str] = image.stubs
-    for target in targets:
-        if target in stubs:
-            yield stubs[target]
-        elif (symbol := image.find_function(target)) is not None:
-            yield symbol.name
+def _reports_check(image: ElfImage, begin: int) -> bool:
+    """Return whether code does nothing but report a failed check."""
+    ends = (one for one in disassemble(image, begin, begin + _REPORT_B) if one.mnemonic in ("call", "ret", "jmp"))
+    first = next(ends, None)
+    return first is not None and first.mnemonic == "call" and _calls_kind(image, (first.target,), "check")

@@ -24,6 +24,7 @@ from advisor.support.copied_objects import (
     WALKING,
 )
 from advisor.support.system_sources import is_system_source
+from advisor.trace.library_functions import classify_library_function
 from advisor.trace.recordings.places import CodePlace
 
 #: What a standard library calls in its copy constructors, when these are inlined.
@@ -62,9 +63,8 @@ _WORKS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
         r".*std::(?:mersenne_twister|subtract_with_carry)_engine<.*>::(?:\w+_engine|seed)[(<].*"
         r"|.*std::random_device::(?:random_device|_M_init\w*|_M_fini)\(.*"
     )),
-    # Sorts; that a part of the elements is selected only is no sorting.
     (SORTING, re.compile(
-        r"(?:.* )?(?:std::(?:__1::)?(?:__sort|(?:stable_|partial_)?sort)"
+        r"(?:.* )?(?:std::(?:__1::)?(?:__sort|(?:stable_)?sort)"
         r"|(?:std::)?__(?:introsort_loop|final_insertion_sort|insertion_sort|unguarded_(?:linear_insert|insertion_sort)"
         r"|unguarded_partition(?:_pivot)?|merge_sort_\w+|inplace_stable_sort))<.*"
     )),
@@ -79,6 +79,15 @@ _WORKS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
         r"(?:\w*lock\w*|spin\w*|read\w*|write\w*|wake\w*)"
     )),
 )  # fmt: skip
+#: Makes a string of a piece of another. Of a short one the allocator takes the time, and someone may keep it.
+_CUTS: Final = re.compile(r".*::substr\(.*")
+#: Selects a part of the elements, by steps that sorting takes as well.
+_SELECTS: Final = re.compile(r"(?:.* )?(?:std::(?:__1::)?)?(?:__introselect|__nth_element|nth_element|partial_sort)<.*")
+#: What asks for the order of a tree, and what looks an element up in it as in a hash table.
+_BOUNDS: Final = frozenset(("lower_bound", "upper_bound", "equal_range"))
+_LOOKUPS: Final = frozenset(("find", "count", "contains", "at", "operator[]"))
+_TAKE: Final = "erase at a place"
+_TREES: Final = re.compile(r"std::(?:__1::)?(?:multi)?(?:map|set)<.*>")
 _DESTROYS: Final = re.compile(r".*::(?:~\w+|_M_(?:erase|dispose|drop_node))\(.*")
 _PLAIN: Final = {
     "basic_string": "std::string", "_Hashtable": "a hash table of std", "shared_ptr": "std::shared_ptr",
@@ -97,13 +106,16 @@ class ObjectCopy:
 
     What only counts where something else is done as well ``ends`` it, and has its name.
 
-    ``file`` and ``line`` are where it was made, None if that is not known.
+    ``file`` and ``line`` are where it was made, None if that is not known. Of a walk through a tree, ``tree`` is its
+    class and ``member`` what was called of it.
     """
 
     name: str
     file: str | None
     line: int | None
     ends: bool
+    tree: str = ""
+    member: str = ""
 
 
 def find_copy(frames: Iterable[CodePlace]) -> ObjectCopy | None:
@@ -113,13 +125,18 @@ def find_copy(frames: Iterable[CodePlace]) -> ObjectCopy | None:
     Copies that a container makes of what is put into it are its own affair.
     """
     last: ObjectCopy | None = None
-    outer, work = True, ""
+    outer, work, tree = True, "", ("", "")
+    frames = tuple(frames)
+    copied = bool(frames) and classify_library_function(frames[0].function) == "copy"
     for frame in frames:
         if frame.file is None or is_system_source(frame.file) or _copied_class(frame.function):
             name = _copied_class(frame.function)
             done = next((words for words, pattern in _WORKS if pattern.fullmatch(frame.function)), "")
             if done:
                 work, last = done, None  # a copy that it makes is part of it
+            if _SELECTS.fullmatch(frame.function) or (not copied and _CUTS.fullmatch(frame.function)):
+                work = ""
+            tree = _name_tree(frame.function) or tree
             if _DRAWS.fullmatch(frame.function):
                 return ObjectCopy(_GENERATORS, None, None, ends=True)
             if name or _DESTROYS.fullmatch(frame.function):
@@ -129,17 +146,20 @@ def find_copy(frames: Iterable[CodePlace]) -> ObjectCopy | None:
             continue
         if last and outer:
             return ObjectCopy(last.name, frame.file, frame.line, last.ends)
-        return ObjectCopy(work, frame.file, frame.line, ends=False) if work else None
+        return ObjectCopy(work, frame.file, frame.line, False, *tree) if work else None
     if last and outer:
         return last
-    return ObjectCopy(work, None, None, ends=False) if work else None
+    return ObjectCopy(work, None, None, False, *tree) if work else None
 
 
 def place_copies(copies: Mapping[bytes, ObjectCopy]) -> dict[bytes, tuple[str, str | None, int | None]]:
     """Return name, file and line of copies by key; the end of an object counts where such are made.
 
-    Of a copy deep below the code that wanted it the place is not known: it is where most others of its name are.
+    Of a copy deep below the code that wanted it the place is not known: it is where most others of its name are. Trees
+    whose order is needed while elements come and go do not count: nothing simpler does that.
     """
+    needed = _find_needed(copies.values())
+    copies = {key: one for key, one in copies.items() if one.tree not in needed}
     often: dict[str, Counter[tuple[str | None, int | None]]] = {}
     for one in copies.values():
         if one.file is not None and not one.ends:
@@ -152,6 +172,32 @@ def place_copies(copies: Mapping[bytes, ObjectCopy]) -> dict[bytes, tuple[str, s
             place = (one.file, one.line) if one.file else _most(often.get(name))
             found[key] = (name if name in _NAMES else COPYING + name, *place)
     return found
+
+
+def _find_needed(copies: Iterable[ObjectCopy]) -> set[str]:
+    """Return the classes of trees in which elements are erased and neighbours are looked for, or the first is taken."""
+    called: dict[str, set[str]] = {}
+    for one in copies:
+        if one.tree:
+            called.setdefault(one.tree, set()).add(one.member)
+    return {
+        tree
+        for tree, members in called.items()
+        if (_BOUNDS & members and {"erase", _TAKE} & members) or (_TAKE in members and not _LOOKUPS & members)
+    }
+
+
+def _name_tree(function: str) -> tuple[str, str] | None:
+    """Return the class of a tree that a function is a member of, and its name; ``_TAKE`` erases what a place tells."""
+    if "std::" not in function:
+        return None
+    name, arguments = _split_arguments(function)
+    owner, member = _split_last(name, "::")
+    tree = _split_last(owner, " ")[1]
+    if _TREES.fullmatch(tree) is None:
+        return None
+    member = member[: _first_bracket(member)].removesuffix("[abi:cxx11]")
+    return tree, _TAKE if member == "erase" and "iterator<" in arguments else member
 
 
 def _most(places: Counter[tuple[str | None, int | None]] | None) -> tuple[str | None, int | None]:
