@@ -134,6 +134,13 @@ def _group_accesses(
     return groups
 
 
+def _find_integers(
+    body: Sequence[Instruction], steps: Mapping[str, int | str], writes: Mapping[str, int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return the addresses of arithmetic on integers, one by one and as vectors."""
+    return find_scalar_integers(body, find_unit_strides(body, steps, writes)), find_packed_integers(body)
+
+
 def _describe_loop(
     body: Sequence[Instruction],
     depth: int,
@@ -152,9 +159,8 @@ def _describe_loop(
     counts = count_accesses(groups, rows, (coded, writes))
     walks = {terms: step for terms, step in groups if isinstance(step, int) and step}
     floating = tuple(one.address for one in body if is_arithmetic(one))
-    integers = () if floating else find_scalar_integers(body, find_unit_strides(body, steps, writes))
+    integers, packed_integers = ((), ()) if floating else _find_integers(body, steps, writes)
     recurs = counts.reads_back or has_recurrence(body) or (bool(scalar or integers) and has_integer_recurrence(body))
-    packed_integers = () if floating else find_packed_integers(body)
     calls = tuple(one.target for one in body if one.mnemonic == "call")
     sums = count_ordered_sums(body)
     known = not (recurs or counts.indexed or calls)

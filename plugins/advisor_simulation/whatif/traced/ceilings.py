@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     Mask = npt.NDArray[np.bool_]
 
-_MESSAGES: Final = frozenset({"messages", "access", "remote", "send", "receive", "pipeline", "bytes"})
+_MESSAGES: Final = frozenset({"messages", "access", "remote", "send", "receive", "pipeline", "bytes", "turns"})
 _MEETINGS: Final = frozenset({"collectives", "barriers", "reductions", "phases", "alltoall"})
 _WORK: Final = frozenset({"rebalance", "schedule"})
 #: Who computes next to nothing in a pass gets no more than so many times that.
