@@ -137,7 +137,7 @@ def test_examples_are_not_kept(cache: Path) -> None:
     assert not cache.exists()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=15)
 @given(data=st.data())
 def test_damage_is_noticed(cache: Path, data: st.DataObject) -> None:
     whole = load()
