@@ -102,12 +102,10 @@ def find_device_doubts(profile: Profile, use: DeviceUse) -> Iterator[Note]:
         words += "nothing is worth a change" if use.counted else "noise decides"
         yield Note("too short", words, 1.0, "record more iterations")
     iterations = int(use.facts.get("iterations", 0))
-    if use.counted:
-        pass
-    elif not iterations:
+    if not use.counted and not iterations:
         words = "iterations are not marked: changes between them do not show"
         yield Note("iterations unknown", words, 0.05, "mark them: NVTX or roctx ranges, torch.profiler's step()")
-    elif iterations < policy.FEWEST_ITERATIONS:
+    elif not use.counted and iterations < policy.FEWEST_ITERATIONS:
         yield Note(
             "few iterations",
             f"the profile holds only {format_count(iterations, 'iteration')}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -89,9 +89,9 @@ def search_commits(request: SearchRequest, study: Callable[[Path], Advice], tell
         if change.version is None or not found.is_certain:
             return found
         try:
-            return FoundCommit(change, found.candidates, compare_with_parent(change.version, runner))
+            return replace(found, gaps=compare_with_parent(change.version, runner))
         except AdvisorError as error:
-            return FoundCommit(change, found.candidates, None, str(error))
+            return replace(found, problem=str(error))
     finally:
         runner.close()
         session.parent.rmdir()

@@ -109,10 +109,8 @@ def run_tuning(
         raise AdvisorError("the command as it is fails, or its --check does; mend that first")
     if result.best is not None and advice is not None and request.advice is None:
         try:
-            store_tuned_run(
-                runner, advice, result.best.setting, session / "recorded", history,
-                study, request.budget_s,
-            )  # fmt: skip
+            recorded = session / "recorded"
+            store_tuned_run(runner, advice, result.best.setting, recorded, history, study, request.budget_s)
         except AdvisorError as error:
             tell(f"the gain is not in the history: {error}")
     return TunedCommand(request, result, session, _describe_limits(facts, runner))
@@ -125,8 +123,7 @@ def _open_session(request: TuningRequest, sessions: Path) -> tuple[Path, SourceF
     Raises ``UsageError`` for a directory of these.
     """
     check = request.check
-    work = (request.words, request.folder, request.build, check.command, check.file, check.tolerance)
-    key = identify_work(*work)
+    key = identify_work(request.words, request.folder, request.build, check.command, check.file, check.tolerance)
     session = request.session or sessions / key[:16]
     if request.again and session.exists():
         if not (session / "key").exists():

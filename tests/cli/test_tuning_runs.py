@@ -18,7 +18,7 @@ import gapwatch
 from advisor import cli
 from advisor.experiments.build_trees import _cmake_commands, build_tree, describe_reconfiguration, write_makefile_patch
 from advisor.experiments.settings import Setting
-from advisor.experiments.trials import Check, TrialRunner, find_different_lines, find_last_words, identify_work
+from advisor.experiments.trials import Check, TrialRunner, find_last_words, identify_work
 from advisor.experiments.tuning import REFERENCE, START
 from advisor.model.errors import AdvisorError, UsageError
 
@@ -34,22 +34,6 @@ int main(void) {
     return 0;
 }
 """
-
-
-@pytest.mark.parametrize(
-    ("found", "tolerance", "wrong"),
-    [
-        ("energy 1.0000001 ok\n", 1e-6, []),
-        ("energy 1.0000001 ok\n", 1e-9, [1]),
-        ("energy 1.0 bad\n", 1.0, [1]),
-        ("energy nan ok\n", 0.5, [1]),
-        ("energy 1.0D0 ok\n", 0.0, []),
-    ],
-)
-def test_results_are_compared_with_a_tolerance(found: str, tolerance: float, wrong: list[int]) -> None:
-    assert find_different_lines("energy 1.0 ok\n", found, tolerance) == wrong
-    with pytest.raises(AdvisorError, match="another number of lines"):
-        find_different_lines("energy 1.0 ok\n", f"{found}more\n", tolerance)
 
 
 @pytest.fixture

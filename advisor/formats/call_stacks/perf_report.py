@@ -94,8 +94,9 @@ def parse(path: Path) -> StackProfile:
 def _read_table(text: PlainText, table: _Table, end: int) -> StackProfile:
     row = _ROW if text.find_line(_CHILDREN, table.line, end) is not None else _FLAT
     named = text.find_match(_PROCESSOR)
-    each_s = table.seconds_per_count(named[1] if named else "")
-    notes = (_SHARES, *table.note_event(named[1] if named else ""))
+    processor = named[1] if named else ""
+    each_s = table.seconds_per_count(processor)
+    notes = (_SHARES, *table.note_event(processor))
     found = StackProfile("perf report", "samples" if each_s is None else "cpu_s", {}, math.nan, notes=notes)
     whole = table.samples if each_s is None else table.counted * each_s
     commands: dict[str, float] = {}

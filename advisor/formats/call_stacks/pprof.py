@@ -67,6 +67,11 @@ def parse(path: Path) -> StackProfile:
         raise InputError(path, f"damaged: {error}", f"byte {error.offset}") from None
 
 
+def strip_folders(path: str) -> str:
+    """Return the last part of a path of any system."""
+    return _PATH.split(path)[-1]
+
+
 def describe_added_threads(cores: float) -> tuple[Note, Note]:
     """Return the doubts of samples of all threads together, of which so many ran in the mean."""
     text = f"{cores:.3g} threads ran in the mean; functions have their shares of the run"
@@ -238,7 +243,7 @@ class _Profile:
 
     def _find_program(self) -> str:
         first = next(iter(self.mappings.values()), None)
-        return _PATH.split(self._text(first.find_number(5)))[-1] if first else ""
+        return strip_folders(self._text(first.find_number(5))) if first else ""
 
     def _find_start(self) -> str | None:
         seconds = self.fields.find_number(_TIME) * 1e-9

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from advisor.formats.call_stacks.folded import CUT
-from advisor.formats.call_stacks.pprof import ROUNDING, describe_added_threads
+from advisor.formats.call_stacks.pprof import ROUNDING, describe_added_threads, strip_folders
 from advisor.formats.call_stacks.stacks import Frame, StackProfile, Unit
 from advisor.formats.plain_text import PlainText, read_plain_text
 from advisor.model.errors import InputError
@@ -60,7 +60,7 @@ def parse(path: Path) -> StackProfile:
     program = text.find_match(_PROGRAM)
     found = StackProfile(
         "pprof", unit, {}, max(duration_s, total / cores) if duration_s and unit == "cpu_s" else math.nan,
-        program=re.split(r"[/\\]", program[1])[-1] if program else "",
+        program=strip_folders(program[1]) if program else "",
         language="go" if any(row.name.startswith("runtime.") for row in rows) else None,
         notes=(
             _TABLE,
