@@ -93,21 +93,32 @@ def test_messages_of_one_collective_among_neighbours_are_not_grouped() -> None:
         assert (messages.group_messages(these, everywhere(these)) is not None) == grouped
 
 
+def handed_out(turns: int, rounds: int = 1) -> ReplayRows:
+    """A hub answers two others in ``turns``; each works 2 s for an answer, and for none of the last of a round."""
+    hub = [do for turn in range(turns) for do in (Do(Op.SEND, 0, 2 * turn), Do(Op.RECV, 0, 2 * turn + 1))]
+    asking: list[list[Do]] = [[], []]
+    for turn in range(turns):
+        work = () if rounds > 1 and (turn // 2 + 1) % (turns // 2 // rounds) == 0 else (burst(2),)
+        asking[turn % 2] += [Do(Op.RECV, 0, 2 * turn), *work, Do(Op.SEND, 0, 2 * turn + 1)]
+    return recorded([hub, *asking], [pair for k in range(turns) for pair in ((0, 1 + k % 2), (1 + k % 2, 0))])
+
+
 def test_a_hub_that_gives_more_work_each_time_is_asked_less_often() -> None:
-    """Both others work 2 s for each answer; of 32 messages there and back a sixteenth is left, and all of the work."""
-    hub = [do for turn in range(32) for do in (Do(Op.SEND, 0, 2 * turn), Do(Op.RECV, 0, 2 * turn + 1))]
-    turns = [[do for k in range(32) if k % 2 == which for do in (2 * k, 2 * k + 1)] for which in range(2)]
-    asking = [
-        [do for out, back in zip(links[::2], links[1::2], strict=True)
-         for do in (Do(Op.RECV, 0, out), burst(2), Do(Op.SEND, 0, back))]
-        for links in turns
-    ]  # fmt: skip
-    made = recorded([hub, *asking], [pair for k in range(32) for pair in ((0, 1 + k % 2), (1 + k % 2, 0))])
+    """Of 320 messages to each of two others and back a sixteenth and the last one are left, and all of the work."""
+    made = handed_out(640)
     less = messages.hand_out_more(made, everywhere(made))
     assert less is not None
-    assert len(np.unique(less.link[rows.message_mask(less)])) == 4
-    assert less.seconds[less.op_mask(Op.BURST)].sum() == made.seconds[made.op_mask(Op.BURST)].sum() == 64
-    assert 32 <= time_of(less) < 40 < time_of(made)
+    assert len(np.unique(less.link[rows.message_mask(less)])) == 4 * (320 // 16 + 1)
+    assert less.seconds[less.op_mask(Op.BURST)].sum() == made.seconds[made.op_mask(Op.BURST)].sum() == 2 * 640
+    assert 640 <= time_of(less) < 720 < time_of(made)
+
+
+@pytest.mark.parametrize(("turns", "rounds", "left"), [(648, 4, 84), (640, 8, None), (80, 1, 21), (78, 1, None)])
+def test_a_hub_goes_on_to_hand_out_enough_pieces_for_a_balance(turns: int, rounds: int, left: int | None) -> None:
+    """Of 80 pieces in a round four become one, of 40 two, of 39 one: each is needed. The end of each round stays."""
+    made = handed_out(turns, rounds)
+    less = messages.hand_out_more(made, everywhere(made))
+    assert (less and len(np.unique(less.link[rows.message_mask(less)])) // 4) == left
 
 
 def test_messages_of_a_wavefront_are_not_grouped() -> None:

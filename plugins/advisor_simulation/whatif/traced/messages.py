@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 
 #: The part of the bytes that is left where not all of them are used.
 FEWER: Final = 0.75
-#: So many pieces of work become one: those who ask still come often.
+#: So many pieces of work become one, at most, and each rank still gets so many in a round, which keep the balance.
 TOGETHER: Final = 16
+LEAST_PIECES: Final = 20
 #: Libraries send messages of 4 to 64 KiB at most at once by themselves.
 EAGER_B: Final = 1 << 16
 #: A message of at most so many bytes may be a token.
@@ -83,19 +84,39 @@ def _merge_groups(rows: ReplayRows, known: IntArray, group: IntArray, count: int
 
 
 def hand_out_more(rows: ReplayRows, chosen: Mask) -> ReplayRows | None:
-    """Drop all messages of a channel but every ``TOGETHER``-th: who asks a hub gets so much work with each of those.
+    """Drop messages of each rank to a hub, and its answers, but every k-th: with those comes so much more work.
 
-    The work stays with who did it.
+    The work stays with who did it. k is ``TOGETHER``, or less where too few pieces would be left in a round to keep the
+    balance. A round ends with an answer behind which the rank asks again without work (there was none left) or meets
+    others; these answers stay.
     """
     send, receive = find_message_ends(rows)
     known = np.flatnonzero((send >= 0) & (receive >= 0))
     known = known[chosen[send[known]]]
-    known = known[np.argsort(send[known], kind="stable")]
-    channel = rows.program.source[known].astype(np.int64) * rows.program.ranks + rows.program.target[known]
-    gone = known[count_previous(channel) % TOGETHER > 0]
-    if not len(gone):
+    if not len(known):
         return None
+    known = known[np.argsort(send[known], kind="stable")]
+    source, target = (ends[known].astype(np.int64) for ends in (rows.program.source, rows.program.target))
+    hub = int(np.bincount(np.concatenate([source, target])).argmax())
+    turn = count_previous(source * rows.program.ranks + target)
+    answers = np.flatnonzero(source == hub)
+    answers = answers[np.argsort(receive[known[answers]], kind="stable")]
+    works, ends = _find_rounds(rows, receive[known[answers]])
+    together = min(TOGETHER, int(works.sum() / max(ends.sum(), 1) // LEAST_PIECES))
+    if together < 2:
+        return None
+    asker = np.where(source == hub, target, source)
+    of_end = np.isin(asker * len(known) + turn, (asker * len(known) + turn)[answers[ends]])
+    gone = known[(turn % together > 0) & ~of_end]
     return rows.select_rows(~(message_mask(rows) & np.isin(rows.link, gone)))
+
+
+def _find_rounds(rows: ReplayRows, answers: IntArray) -> tuple[Mask, Mask]:
+    """Return which ``answers`` of a hub (rows, in order) bring work, and which end a round."""
+    stretch, meeting = find_stretches(rows).number[answers], count_since(rows, (Op.JOIN,))[answers]
+    is_last = np.diff(rows.line[answers], append=-1) != 0
+    works = is_last | (np.diff(stretch, append=-1) != 0)
+    return works, ~works | is_last | (np.diff(meeting, append=-1) != 0)
 
 
 def find_own_messages(rows: ReplayRows) -> Mask:
