@@ -52,8 +52,8 @@ def balance(code: Code, phase: Phase) -> Phase | None:
             return fitting
     if isinstance(phase, Ensemble) and phase.costs.strength and phase.assigned == "equally":
         return replace(phase, assigned="measured")
-    if isinstance(phase, Served) and not phase.works:
-        return _let_servers_work(code, phase)
+    if isinstance(phase, Served) and (working := _let_servers_work(code, phase)):
+        return balance(code, working) or working
     if isinstance(phase, SampleSort | Subcycled) and (even := _even_parts(phase)) != phase:
         return balance(code, even) or even
     if isinstance(phase, Tasks):
@@ -65,8 +65,17 @@ def balance(code: Code, phase: Phase) -> Phase | None:
     return replace(phase, load=replace(phase.load, remedy="measured")) if uneven else None
 
 
-def _let_servers_work(code: Code, phase: Served) -> Phase | None:
+def use_first_rank(code: Code, phase: Phase) -> Phase | None:
+    """Let the first rank take its part of the tasks, which are divided as before."""
+    if not isinstance(phase, Tasks) or phase.works:
+        return None
+    return balance(code, phase) if phase.mode == "demand" else replace(phase, works=True)
+
+
+def _let_servers_work(code: Code, phase: Served) -> Served | None:
     """Let those who only write compute what they have time for; nothing where writing takes as long as computing."""
+    if phase.works:
+        return None
     storage, served = code.machine.storage, phase.find_clients(code.ranks)
     once_s = storage.operation_s + phase.size_B / storage.bandwidth
     busy_s = once_s * max(max(map(len, served.values())), (code.ranks - len(served)) / storage.servers)
@@ -265,11 +274,11 @@ def open_fewer_files(_code: Code, phase: Phase) -> Phase | None:
 REMEDIES: Final[Mapping[str, Remedy]] = {
     each.__name__: each
     for each in (
-        balance, schedule_on_demand, schedule_loops, repartition, send_early, receive_early, overlap, group_messages,
-        use_neighbor_collective, cut_finer, fuse_reductions, use_nonblocking_collectives, merge_barriers, drop_barriers,
-        overlap_alltoall, parallelize, overlap_serial, thread_everything, merge_parallel_regions, use_private_copies,
-        write_large_blocks, write_collectively, force_less_often, write_in_background, write_in_parallel,
-        open_fewer_files,
+        balance, use_first_rank, schedule_on_demand, schedule_loops, repartition, send_early, receive_early, overlap,
+        group_messages, use_neighbor_collective, cut_finer, fuse_reductions, use_nonblocking_collectives,
+        merge_barriers, drop_barriers, overlap_alltoall, parallelize, overlap_serial, thread_everything,
+        merge_parallel_regions, use_private_copies, write_large_blocks, write_collectively, force_less_often,
+        write_in_background, write_in_parallel, open_fewer_files,
     )
 }  # fmt: skip
 

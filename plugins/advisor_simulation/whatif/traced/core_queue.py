@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 #: Slices of Linux, or none.
 SLICES_S: Final = (*time_slices.SLICES_S, np.inf)
 #: Ranks on a host, and ends while others are queued, from which on they tell anything.
-LEAST_RANKS: Final = 3
+LEAST_RANKS: Final = 4
 LEAST_COUNT: Final = 20
+#: So many ranks are in the queue while all compute: a single one that ends last may as well have more work.
+LEAST_QUEUED: Final = 2
 #: Seconds on a core scatter at most so much as those that were recorded, and the usual ones are no farther apart.
 EXPLAINED: Final = 0.5
 UNUSUAL: Final = 1.2
@@ -159,7 +161,7 @@ def _candidates(these: _Stretches, ranks: int) -> Iterator[tuple[int, float]]:
     few, many = range(max(ranks // MOST, 1), FEW_CORES + 1), range(FEW_CORES + 8, ranks, 8)
     whole = {*few, *many, ranks // 2, ranks // 3, ranks // 4}
     for cores in sorted(whole):
-        if 0 < cores < ranks:
+        if 0 < cores <= ranks - LEAST_QUEUED:
             for slice_s in SLICES_S:
                 if slice_s == np.inf or (slice_s < longest_s and whole_s <= most * slice_s):
                     yield cores, slice_s

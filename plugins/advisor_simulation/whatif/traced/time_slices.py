@@ -34,6 +34,8 @@ SCATTER: Final = 0.004
 #: The part of the scatter that turns may leave: where several hosts or sizes agree, and where nothing else tells.
 UNEXPLAINED: Final = 0.15
 UNEXPLAINED_ALONE: Final = 0.02
+#: The part of all that scatters which turns explain at least: of many hosts a few look like it by chance.
+EXPLAINED: Final = 0.5
 #: Ends apart by this part of the whole range are on different levels; three of them are no two kinds of ranks.
 LEVEL: Final = 0.1
 LEVELS: Final = 3
@@ -81,9 +83,9 @@ def find_turns(rows: ReplayRows, found: Sequence[Unit], hosts: IntArray) -> Turn
 
     ``rows`` are the recorded ones, ``found`` all their units; ``hosts`` (ranks,) says which host each rank is on.
     """
-    fits = _fit_groups(list(_find_groups(rows, found, hosts)))
+    fits, scattering = _fit_groups(list(_find_groups(rows, found, hosts)))
     fits = [one for one in fits if any(_confirms(*one, *other) for other in fits)]
-    if not fits:
+    if not fits or len(fits) < EXPLAINED * scattering:
         return None
     factor = np.ones(len(rows))
     for group, fit in fits:
@@ -125,8 +127,8 @@ def _find_groups(rows: ReplayRows, found: Sequence[Unit], hosts: IntArray) -> It
                     yield _Group(unit, ranks, passes[together], ends)
 
 
-def _fit_groups(groups: Sequence[_Group]) -> list[tuple[_Group, _Fit]]:
-    """Return the groups whose ends turns explain, each with the turns that do so best.
+def _fit_groups(groups: Sequence[_Group]) -> tuple[list[tuple[_Group, _Fit]], int]:
+    """Return the groups whose ends turns explain, each with the turns that do so best; and how many groups scatter.
 
     In each pass another rank may be the last one: the usual ends are those of the first, the second ... in each.
     """
@@ -139,7 +141,7 @@ def _fit_groups(groups: Sequence[_Group]) -> list[tuple[_Group, _Fit]]:
     for same in usual.values():  # groups of as many ranks at once
         found = _fit_slices(np.stack([ends for _, ends in same], axis=1))
         fits += [(group, fit) for (group, _), fit in zip(same, found, strict=True) if fit is not None]
-    return fits
+    return fits, sum(map(len, usual.values()))
 
 
 def _fit_slices(ends: FloatArray) -> list[_Fit | None]:
