@@ -31,6 +31,7 @@ REGIONS = (
     TraceRegion("flush", Role.TOOL),
     TraceRegion("thread", Role.ROOT),
     TraceRegion("MPI_Probe", Role.WAIT),
+    TraceRegion("MPI_Iprobe", Role.WAIT),
 )
 NUMBER = {region.name: number for number, region in enumerate(REGIONS)}
 

@@ -82,11 +82,11 @@ def _waiting_share(profile: Profile, found: Sequence[Gap]) -> float:
 def describe_unanswered(
     profile: Profile, gaps: Sequence[Gap], recommendations: Sequence[Recommendation]
 ) -> tuple[Finding, ...]:
-    """Return a sentence on the largest gap that the recommendations leave; none without such a gap, or advice."""
+    """Return a sentence on the largest gap that the recommendations leave, and none do if there are none."""
     large = [gap for gap in gaps if gap.name in _GAPS and gap.share >= LARGE]
     promised = {gap.name: _promised_seconds(gap, recommendations) for gap in large}
     left = [gap for gap in large if promised[gap.name] < ANSWERED * gap.seconds]
-    if not recommendations or not left:
+    if not left:
         return ()
     gap = max(left, key=lambda one: one.seconds)
     promised_s = promised[gap.name]

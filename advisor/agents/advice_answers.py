@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Final
 from advisor.agents.answers import DATA, Json, quote_data, quote_value, round_number
 from advisor.analysis.disturbance import disturbance_seconds, doubtful_seconds
 from advisor.model import policy
-from advisor.output.wording import BOUNDS, EFFORTS, describe_gap, describe_grade, find_base_bound
+from advisor.output.wording import (
+    BOUNDS,
+    EFFORTS,
+    describe_gap,
+    describe_grade,
+    describe_unanswered_gap,
+    find_base_bound,
+)
 
 if TYPE_CHECKING:
     from advisor.analysis.comparison import Change, Comparison
@@ -92,6 +99,8 @@ def _explain_verdict(advice: Advice) -> str:
             return f"no item saves more than {share:.1%} of the run: most of its time is where computation and gaps say"
         return "carry out the first item"
     if advice.verdict == "nothing significant":
+        if describe_unanswered_gap(advice):
+            return "no action fits the largest gap: measure more, or look at the code that it names"
         return "no gap is large enough to act on: change nothing"
     if advice.grade.letter == "F":
         return "the run was disturbed or recorded in part: measure again, with nothing else on the machine"

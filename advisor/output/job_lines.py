@@ -12,6 +12,7 @@ from advisor.output.wording import (
     describe_gap,
     describe_grade,
     describe_processors,
+    describe_unanswered_gap,
     includes_outside_time,
     select_command,
 )
@@ -105,7 +106,8 @@ def _describe_nothing(advice: Advice) -> str:
     if advice.recommendations:
         return "no advice but what is suppressed"
     if advice.verdict == "nothing significant":
-        return "nothing to do: no gap is large enough to act on"
+        fits = describe_unanswered_gap(advice)
+        return "no action fits what the run loses" if fits else "nothing to do: no gap is large enough to act on"
     measure = select_command(advice)
     return "no advice: not enough evidence" + (f"; measure more: {measure}" if measure else "")
 

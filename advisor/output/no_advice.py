@@ -11,6 +11,7 @@ from advisor.output.wording import (
     describe_bound,
     describe_gap,
     describe_hot_spots,
+    describe_unanswered_gap,
     includes_outside_time,
     is_open,
     worst_notes,
@@ -30,7 +31,12 @@ def render_no_advice(advice: Advice, page: Page) -> list[Text]:
 
 
 def _render_nothing(advice: Advice, page: Page) -> list[Text]:
-    if computation := describe_bound(advice):
+    computation = describe_bound(advice)
+    if describe_unanswered_gap(advice):
+        bound = f" {computation}" if computation else ""
+        sentence = f"No action fits what this run loses.{_describe_largest_gap(advice)}{bound}{quote_program(advice)}"
+        return render_paragraph(page.clean_remark(sentence), page, "bold yellow")
+    if computation:
         sentence = f"No gap above the computation is large enough to act on. {computation}{quote_program(advice)}"
         return render_paragraph(page.clean_remark(sentence), page, "bold yellow")
     if any(note.name == WAITING_UNKNOWN for note in advice.grade.notes):

@@ -86,7 +86,9 @@ def describe_hot_spots(advice: Advice) -> str:
 
 
 def describe_unanswered_gap(advice: Advice) -> str:
-    """Return which large gap no recommendation is about; nothing where there is none."""
+    """Return which large gap no recommendation is about; nothing where there is none, or too little evidence."""
+    if advice.verdict == "insufficient evidence":
+        return ""
     return next((finding.text for finding in advice.findings if finding.kind == UNANSWERED), "")
 
 

@@ -9,7 +9,7 @@ busy-waiting call burns processor time all the same, so no CPU time is looked at
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -46,6 +46,11 @@ KINDS = (
 
 #: Calls that wait for a message, or look for one, without receiving it.
 PROBES = ("MPI_Probe", "MPI_Mprobe", "MPI_Iprobe", "MPI_Improbe")
+#: Calls that look whether something has come or is complete, and return at once.
+POLLS = (
+    "MPI_Iprobe", "MPI_Improbe", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome", "MPI_Request_get_status",
+    "MPI_Parrived", "MPI_Win_test",
+)  # fmt: skip
 
 BLOCKING_ROLES = (
     Role.BARRIER,
@@ -112,7 +117,9 @@ def split_waits(
     guessed = _wait_for_guessed_senders(trace, calls, messages, known_calls)
     known_calls[guessed.call] = True
     least = find_shortest_calls(trace, calls, known_calls) if least is None else least
-    return _select_latest_reasons(calls, [*known, guessed, _estimate_unmatched_waits(trace, calls, known_calls, least)])
+    unmatched = _estimate_unmatched_waits(trace, calls, known_calls, least)
+    reasons = [*known, guessed]
+    return _select_latest_reasons(calls, [*reasons, _spare_lone_polls(trace, calls, reasons, unmatched)])
 
 
 def find_explained_calls(
@@ -300,6 +307,28 @@ def _estimate_unmatched_waits(
     kind = np.where(locked, KINDS.index("lock"), KINDS.index("unmatched"))
     kind[are_task_waits(trace)[calls.region[call]]] = KINDS.index("tasks")
     return WaitReason(call, until, kind, np.full(len(call), -1), np.ones(len(call), dtype=bool))
+
+
+def _spare_lone_polls(trace: Trace, calls: Calls, known: list[WaitReason], unmatched: WaitReason) -> WaitReason:
+    """Return the waits without the time in which all other locations wait, or poll as well.
+
+    Nobody works then whom such polls could wait for: they are between pieces of work too short to be seen, and cost
+    what they take.
+    """
+    polling = np.array([region.name in POLLS for region in trace.regions], dtype=np.bool_)
+    mine = np.flatnonzero(polling[calls.region[unmatched.call]])
+    if not len(mine) or len(trace.locations) < 2:
+        return unmatched
+    polls, waits = unmatched.call[mine], _select_latest_reasons(calls, known).wait_s
+    waits[polls] = calls.end_s[polls] - calls.start_s[polls]
+    idle = np.flatnonzero(waits > 0)
+    time = np.r_[calls.start_s[idle], calls.start_s[idle] + waits[idle]]
+    order = np.argsort(time, kind="stable")
+    time, count = time[order], np.cumsum(np.repeat([1, -1], len(idle))[order])
+    alone_s = np.r_[0.0, np.cumsum(np.diff(time) * (count[:-1] == len(trace.locations)))]
+    until = unmatched.until_s.copy()
+    until[mine] -= np.interp(calls.end_s[polls], time, alone_s) - np.interp(calls.start_s[polls], time, alone_s)
+    return replace(unmatched, until_s=until)
 
 
 def _make_reason(

@@ -47,7 +47,8 @@ comm.collectives_per_iteration comm.alltoall_share comm.share comm.relay_share c
 comm.gathers_per_iteration comm.kept_share comm.mean_gather_B comm.whole_share io.untold_share os.untold_share
 comm.repeated_share sync.fence_share code.filter_share code.packing_share code.subnormal_share
 comm.one_sided_share comm.one_sided_per_iteration
-comm.mean_one_sided_B comm.setup_share comm.setups_per_iteration comm.answers comm.work_per_answer_s
+comm.mean_one_sided_B comm.poll_share comm.polls_per_message
+comm.setup_share comm.setups_per_iteration comm.answers comm.work_per_answer_s
 sync.barriers_per_iteration sync.share sync.work_between_s sync.empty_phases sync.thread_share
 sync.fork_joins_per_iteration sync.threads_created sync.creation_share sync.work_per_thread_s
 io.share io.operations_per_iteration io.mean_operation_B io.shared_share

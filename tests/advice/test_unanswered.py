@@ -9,10 +9,13 @@ import numpy as np
 import pytest
 
 from advisor.advice.verdict import describe_unanswered
+from advisor.agents import advice_answers
 from advisor.analysis.disturbance import LONGEST_DELAY
 from advisor.model.records import UNANSWERED, Gap, Share
+from advisor.output import job_lines
 from advisor.output.page import Page
 from advisor.output.terminal import render_screen
+from advisor.output.wording import describe_unanswered_gap
 
 RUN_S = 47.0
 RUN = advice_samples.profile()
@@ -64,9 +67,25 @@ def test_what_other_programs_may_have_made_needs_another_recording() -> None:
     assert found.measures["certain_s"] == pytest.approx(1.0)
 
 
-def test_without_items_other_sentences_say_what_is_missing() -> None:
-    assert describe_unanswered(RUN, [a_gap("C'", 20.0)], []) == ()
+def test_what_lies_outside_the_phases_has_no_sentence() -> None:
     assert describe_unanswered(RUN, [a_gap("X", 20.0)], [advice_samples.recommendation()]) == ()
+
+
+def test_a_large_gap_without_any_item_is_no_insignificant_one() -> None:
+    found = describe_unanswered(RUN, [a_gap("C'", 20.0)], [])
+    advice = replace(
+        advice_samples.full(),
+        verdict="nothing significant",
+        recommendations=(),
+        gaps=(a_gap("C'", 20.0),),
+        findings=found,
+    )
+    text = render_screen(advice, Page(200))
+    assert "No action fits what this run loses. The largest is C' (communication) with 20.0 s" in text
+    assert "Nothing significant" not in text
+    assert "no action fits the largest gap" in advice_answers._explain_verdict(advice)
+    assert job_lines._describe_nothing(advice) == "no action fits what the run loses"
+    assert describe_unanswered_gap(replace(advice, verdict="insufficient evidence")) == ""
 
 
 def test_the_screen_shows_what_is_left_before_what_is_missing() -> None:

@@ -115,6 +115,7 @@ CHANGES = {
     "workers": {"processes"},
     "arguments": {"smaller"},
     "requests": {"concurrent"},
+    "polls": {"fewer"},
     "imports": {"later"},
     "copies": {"shallow"},
     "barriers": {"fuzzy", "pairwise", "removed", "merged", "relaxed"},

@@ -76,6 +76,19 @@ def test_a_probe_waits_for_the_message_that_the_next_call_receives() -> None:
     assert found[1, "MPI_Probe", 4.0][1] != "late sender", "nothing was received after it"
 
 
+def test_a_poll_waits_while_another_rank_works() -> None:
+    """Rank 1 polls from 1 to 9; rank 0 works until 5, waits in a barrier until 9, and has polled from 5 to 6 before."""
+    poller = Line(1).call(0.5, 0.6, "MPI_Iprobe").call(1.0, 9.0, "MPI_Iprobe").collective(9.0, 9.1, "MPI_Barrier")
+    worker = Line(0).call(5.0, 6.0, "MPI_Iprobe").collective(7.0, 9.2, "MPI_Barrier")
+    found = waits_of(build(worker, poller))
+    assert found[0, "MPI_Iprobe", 5.0][0] == pytest.approx(0.0), "the other one polls as well"
+    seconds, kind, _, estimated = found[1, "MPI_Iprobe", 1.0]
+    assert (kind, estimated) == ("unmatched", True)
+    assert seconds == pytest.approx(8.0 - 0.1 - 1.0 - 2.0), "nobody works from 5 to 6, nor from 7 to 9"
+    alone = waits_of(build(Line(0).call(1.0, 1.1, "MPI_Iprobe").call(2.0, 4.0, "MPI_Iprobe")))
+    assert alone[0, "MPI_Iprobe", 2.0][0] == pytest.approx(1.9)
+
+
 def test_a_receive_waits_until_its_send_starts() -> None:
     found = waits_of(build(Line(0).send(4.0, 4.1, 1), Line(1).receive(1.0, 4.5, 0)))
     assert found[1, "MPI_Recv", 1.0] == (3.0, "late sender", 0, False)

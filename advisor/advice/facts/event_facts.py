@@ -297,6 +297,14 @@ def _is_io_by_one(source: FactSource) -> bool | None:
     return len(each) > 1 and bool(each.sum() > 0) and bool(each.max() >= ALONE * each.sum())
 
 
+def _polls_per_message(source: FactSource) -> float | None:
+    """Return how often the ranks look for a message for each one that is sent."""
+    if source.events is None:
+        return None
+    polls = source.events.select_rows("transfer", (), event_rows.POLLS_ONCE).count
+    return polls / max(source.events.select_rows("transfer", (), event_rows.SENDS).count, 1)
+
+
 VALUES: Final[dict[str, Compute]] = {
     **{f"wait.{name}_share": partial(_seconds_share, "wait", kinds, None) for name, kinds in WAITING_KINDS.items()},
     "wait.unmatched_share": partial(_message_share, "wait", "unmatched"),
@@ -309,6 +317,8 @@ VALUES: Final[dict[str, Compute]] = {
     "wait.turns_s": _turns_s,
     "wait.answer_share": _answer_share,
     "comm.repeated_share": _repeated_share,
+    "comm.poll_share": partial(_seconds_share, "transfer", (), event_rows.POLLS_ONCE),
+    "comm.polls_per_message": _polls_per_message,
     "wait.spin_share": _spin_share,
     "comm.relay_share": _relay_share,
     "comm.gather_share": collecting.gather_share,

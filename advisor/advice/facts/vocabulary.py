@@ -154,6 +154,8 @@ _COMMUNICATION: Final = (
     """),
     *parse_facts("causes", _TRACE, """
         comm.messages_per_iteration    | count | messages sent / who sends / iterations with work
+        comm.poll_share                | share | polls while nobody else works / all transfer
+        comm.polls_per_message         | count | polls (MPI_Iprobe, MPI_Test) / messages sent
         comm.point_to_point_share      | share | transfer of messages / all transfer
         comm.collective_share          | share | transfer of collectives / all transfer
         comm.alltoall_share            | share | transfer of all-to-all exchanges / all transfer

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from advisor.formats.recording.columns import begin_ns
 from advisor.formats.recording.locks import note_locks, price_locks, select_locks
+from advisor.formats.recording.recorded_threads import count_calls
 from advisor.formats.recording.worlds import split_worlds
 from advisor.model.lists import join_names
 from advisor.model.records import Note
 from advisor.model.units import format_seconds
 from advisor.trace.recordings.families import name_program
-from advisor.trace.recordings.layout import STATE
+from advisor.trace.recordings.layout import CALL, STATE
 
 if TYPE_CHECKING:
     from advisor.formats.recording.contents import Recording
@@ -172,7 +173,7 @@ def _of_folding(recording: Recording) -> Iterator[Note]:
 def _of_cost(recording: Recording) -> Iterator[Note]:
     """Yield what the recording took of the processors, by what each part of it was measured to cost."""
     threads = recording.threads
-    calls = sum(len(thread.records) + thread.folding.calls - thread.folding.records for thread in threads)
+    calls = sum(len(thread.records) + _count_joined(thread) for thread in threads)
     samples = sum(len(thread.samples) for thread in threads)
     cost = sum(_price_records(thread) for thread in threads) + samples * SAMPLE_S
     used = sum(process.used_s for process in recording.processes)
@@ -184,11 +185,17 @@ def _of_cost(recording: Recording) -> Iterator[Note]:
     yield Note("cost of recording", text, min(share / 2, _MOST_PENALTY) if share >= COSTLY else 0.0)
 
 
+def _count_joined(thread: RecordedThread) -> int:
+    """Return how many calls have no record of their own: brief ones, and polls that found nothing."""
+    calls = thread.records[thread.records["kind"] == CALL]
+    return int(count_calls(calls).sum()) - len(calls)
+
+
 def _price_records(thread: RecordedThread) -> float:
     """Return what it took to write the records of a thread, seconds."""
     prices, records, locks = thread.process.prices, thread.records, select_locks(thread)
     readings = int(((records["cpu_start_ns"] > 0) | (records["cpu_end_ns"] > 0)).sum())
-    folded = thread.folding.calls - thread.folding.records - int(records["tag"][locks].sum(dtype="int64"))
+    folded = _count_joined(thread) - int(records["tag"][locks].sum(dtype="int64"))
     return (
         (len(records) - len(locks)) * prices.record_s + folded * prices.folded_s + readings * prices.reading_s
         + int((records["kind"] == STATE).sum()) * prices.state_s

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.trace.waits import PROBES
+from advisor.trace.waits import POLLS, PROBES
 from advisor_simulation.replay.program import RECEIVED, Op
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from advisor_simulation.replay.scanning import ScannedRows
 
 #: Calls that look for a message, or whether an operation is complete.
-POLLS: Final = frozenset((*PROBES, "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome", "MPI_Parrived"))
+_LOOKING: Final = frozenset((*PROBES, *POLLS))
 #: Who computes more than this share of the time of its polls does something useful between them.
 USEFUL: Final = 0.1
 
@@ -26,7 +26,7 @@ def wait_in_receives(trace: Trace, rows: ScannedRows, links: IntArray, spent_s: 
     ``links`` is the message of each row, ``spent_s`` how long each took. As a time of their own polls would last
     as long however early the message came.
     """
-    named = np.array([*(region.name in POLLS for region in trace.regions), False])
+    named = np.array([*(region.name in _LOOKING for region in trace.regions), False])
     polls, bursts = named[rows.call] & (rows.op == Op.FIXED), rows.op == Op.BURST
     if not polls.any():
         return rows.end_s

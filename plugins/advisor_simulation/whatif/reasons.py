@@ -64,6 +64,7 @@ OF_RUNS: Final[Mapping[Words, str]] = {
     ("remote", "grouped"): _LIBRARIES,
     ("remote", "exposed early"): "what accesses to windows wait for stands in no recording; the rule states its share",
     ("communicators", "kept"): _LIBRARIES,
+    ("polls", "fewer"): _LIBRARIES,
     ("imports", "later"): _LIBRARIES,
     ("copies", "shallow"): _LIBRARIES,
     ("memory", "fewer bytes"): _CACHES,

@@ -78,6 +78,7 @@ OF_MODELS: Final[Mapping[tuple[str, str], str]] = {
     ("jobs", "larger"): "models have no queue of jobs",
     ("jobs", "ahead"): "models have no queue of jobs",
     ("requests", "concurrent"): "models ask nobody",
+    ("polls", "fewer"): "models look for nothing: their messages are awaited",
     ("arguments", "smaller"): _WEIGHTS,
     ("memory", "reused"): _WEIGHTS,
     ("imports", "later"): _WEIGHTS,
