@@ -152,6 +152,17 @@ def test_a_directory_without_processes_is_no_recording(tmp_path: Path) -> None:
         recording.advisor_read(tmp_path)
 
 
+def test_a_program_that_crashed_at_once_leaves_nothing_to_read(tmp_path: Path) -> None:
+    """Only the first record and the begin of its thread are there, as behind a fault in the first line of main."""
+    path = write_rank(tmp_path, 0)
+    with path.open("r+b") as file:
+        file.truncate(RECORD.itemsize)
+    process = tmp_path / "node.10.process"
+    process.write_text(process.read_text().replace("thread-end 0 9000 5100\nend\n", ""))
+    with pytest.raises(InputError, match="no process got so far"):
+        read_recording(tmp_path)
+
+
 def test_places_are_kept(tmp_path: Path) -> None:
     places = {("/a/b", 16): (CodePlace("inner", "x.c", 3), CodePlace("outer", "x.c", 9)), ("/l", 1): (CodePlace("f"),)}
     places |= {("/new\nline/back\\slash\t", 7): (CodePlace("g", "y.c", 1),)}

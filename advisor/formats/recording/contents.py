@@ -65,12 +65,17 @@ def read_recording(path: Path) -> Recording:
     common_ns = min((stop for process, stop in stops if process.forked_ns is None), default=_LATEST_NS)
     own_ns = {id(process): stop for process, stop in stops}
     threads = [_cut(thread, min(common_ns, own_ns.get(id(thread.process), _LATEST_NS))) for thread in working]
-    if not any(len(thread.records) for thread in threads):
+    if not any(_lasted(thread) for thread in threads):
         raise InputError(path, "the recording holds no events: no process got so far")
     chosen = tuple(one for family in families for one in (family.root, *family.workers))
     ours = {id(process) for process in chosen}
     others = tuple(process for process in everything if id(process) not in ours)
     return Recording(path, chosen, tuple(threads), read_places(path), others, read_command(path), tuple(helpers))
+
+
+def _lasted(thread: RecordedThread) -> bool:
+    """Return whether more than its beginning is known of a thread."""
+    return len(thread.records) + len(thread.samples) > 1 or (len(thread.records) > 0 and bool(thread.span.end_ns))
 
 
 def _chosen(processes: list[Process]) -> list[Family]:
