@@ -105,12 +105,14 @@ def test_a_rank_that_has_nothing_to_do(tmp_path: Path) -> None:
     launcher = script(tmp_path, "launch.py", RANKS)
     document = advised(tmp_path, sys.executable, launcher, busy, idle)
     found = seconds(document)
-    assert max(found, key=lambda name: found[name]) == "L"
     assert document["profile"]["processors"] == 2
     notes = " ".join(note["text"] for note in document["profile"]["quality"])
     assert "rank 1 worked" in notes
-    if document["verdict"] != "advice":  # a machine that does other things as well
-        assert "other programs held the processors" in notes
+    disturbed = "other programs held the processors" in notes  # by a machine that does other things as well
+    assert disturbed or max(found, key=lambda name: found[name]) == "L"
+    assert found["L"] > 0
+    if document["verdict"] != "advice":
+        assert disturbed
         return
     assert SHARES_CORES or document["recommendations"][0]["action"] == "G-1"
     profile = native.advisor_read(tmp_path / "run.json")
