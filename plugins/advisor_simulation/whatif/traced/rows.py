@@ -141,9 +141,22 @@ def build_rows(program: Program) -> ReplayRows:
 
 
 def _add_causality(rows: ReplayRows) -> ReplayRows:
-    """Let receives that found their message there wait for its send, which changes nothing yet."""
-    free = rows.op_mask(*RECEIVED) & (rows.awaits == -1)
-    return replace(rows, awaits=np.where(free, 2 * rows.link, rows.awaits))
+    """Let receives that found their message there wait for its send, which changes nothing yet.
+
+    So do ranks for the root that was there before them, and roots for the ranks whose data they collect: what they take
+    themselves they take from then on.
+    """
+    awaits, wait_s = rows.awaits.copy(), rows.wait_s.copy()
+    received = rows.op_mask(*RECEIVED) & (awaits == -1)
+    awaits[received] = 2 * rows.link[received]
+    joins = np.flatnonzero(rows.op_mask(Op.JOIN) & (awaits == -1))
+    meetings, link = rows.program.collectives, rows.link[joins].astype(np.int64)
+    is_root = meetings.root[link] == rows.program.rank[joins]
+    spread = (meetings.role[link] == Role.ONE_TO_ALL) & (meetings.root[link] >= 0) & ~is_root
+    found = spread | ((meetings.role[link] == Role.ALL_TO_ONE) & is_root)
+    awaits[joins[found]] = 2 * len(rows.program.source) + link[found]
+    wait_s[joins[found]] = rows.seconds[joins[found]]
+    return replace(rows, awaits=awaits, wait_s=wait_s)
 
 
 def _free_eager_sends(rows: ReplayRows) -> ReplayRows:
