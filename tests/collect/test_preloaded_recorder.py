@@ -259,6 +259,7 @@ def test_a_program_of_mpi4py(tmp_path: Path) -> None:
 
 def test_a_program_that_cannot_be_recorded_is_sampled(tmp_path: Path) -> None:
     program = compile_program(tmp_path, ("gcc", "-static", "-fopenmp"), "threads.c")
-    folder, _, err = record_run(tmp_path, str(program), OMP_NUM_THREADS="2")
-    assert "only sampled from outside: nothing was recorded" in err
-    assert folder.is_file()
+    for number, options in enumerate(((), ("--deep",))):
+        folder, _, err = record_run(tmp_path / str(number), str(program), options=options, OMP_NUM_THREADS="2")
+        assert "only sampled from outside: nothing was recorded" in err
+        assert folder.is_file()
