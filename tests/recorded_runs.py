@@ -39,7 +39,7 @@ def compile_program(folder: Path, command: Sequence[str], source: str, *librarie
 def record_run(folder: Path, *command: str, options: Sequence[str] = (), **variables: str) -> tuple[Path, str, str]:
     """Return the recording of a run, and what it and gapwatch wrote to standard output and standard error."""
     home = folder / "home"
-    home.mkdir(exist_ok=True)
+    home.mkdir(parents=True, exist_ok=True)
     cache = {"XDG_CACHE_HOME": _shared_cache()}
     arguments = ("run", "--profile", "recording", "-o", "advice.txt", *options, "--", *command)
     done = run(*arguments, home=home, **_ROOT, **_UCX, **cache, **variables)

@@ -104,7 +104,9 @@ def run_command(args: argparse.Namespace) -> int:
         output.write_messages(notes.describe_exit_status(recording.code))
     status = recording.code if recording.code >= 0 else _SIGNALLED - recording.code
     history_location.connect_history_early(args)
-    code = supervision.run_part(lambda: run_guarded(lambda: _advise_recording(recording, session, args)))
+    code = supervision.run_part(
+        lambda: run_guarded(lambda: _advise_recording(recording, session, args)), offline=not args.deep
+    )
     return status or code
 
 
@@ -153,6 +155,9 @@ def _advise_recording(recording: Recording, session: Session | None, args: argpa
     if session is None or missing:
         if missing:
             output.write_messages(f"only sampled from outside: {missing}")
+            if args.deep and session is not None:
+                with suppress(OSError):
+                    session.folder.parent.rmdir()  # of which nothing is left: the samples take its place
         _advise_on_samples(recording, args)
         return 0
     folder = session.folder

@@ -150,9 +150,12 @@ def expect_parts() -> None:
     _expects_parts = True
 
 
-def run_part(task: Callable[[], int]) -> int:
-    """Run a part of a command, in a child where the process is the command's own; raises ``ChildLost``."""
-    return run_supervised(task, offline=True) if _expects_parts else task()
+def run_part(task: Callable[[], int], *, offline: bool = True) -> int:
+    """Run a part of a command, in a child where the process is the command's own; raises ``ChildLost``.
+
+    One that runs the user's program is not ``offline``: launchers of MPI reach their ranks by the network.
+    """
+    return run_supervised(task, offline=offline) if _expects_parts else task()
 
 
 def run_supervised(task: Callable[[], int], *, offline: bool = False, confines: bool = False) -> int:

@@ -108,7 +108,13 @@ def scalar(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize(
     ("options", "level", "unoptimized"),
-    [((), "-O0", True), (("-O0",), "-O0", True), (("-O",), "-O1", False), (("-O2", "-O3"), "-O3", False)],
+    [
+        ((), "-O0", True),
+        (("-O0",), "-O0", True),
+        (("-O",), "-O1", False),
+        (("-O2", "-O3"), "-O3", False),
+        (("-O5",), "-O3", False),
+    ],
 )
 def test_gcc_records_its_options(tmp_path: Path, options: tuple[str, ...], level: str, unoptimized: bool) -> None:
     program = compile_program(tmp_path, "gcc", LOOPS, "-g", "-march=x86-64-v2", *options)

@@ -237,6 +237,16 @@ def test_short_writes_into_a_buffer_are_folded(tmp_path: Path) -> None:
     assert (folded["end_ns"] - folded["start_ns"]).max() > 100_000
 
 
+def test_reading_the_random_device_is_no_input(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc",), "random_devices.c")
+    folder, _, err = record_run(tmp_path, str(program))
+    assert "recorded into" in err, err
+    trace = recording.read_trace(folder)
+    assert [name.rsplit("/", 1)[-1] for name in trace.files] == ["numbers.out"]
+    names = [trace.regions[region].name for region in trace.region[trace.kind == Kind.ENTER].tolist()]
+    assert [names.count(name) for name in ("fopen", "fclose", "open", "read", "fread", "close")] == [1, 1, 0, 0, 0, 0]
+
+
 def test_a_program_of_mpi4py(tmp_path: Path) -> None:
     pytest.importorskip("mpi4py", reason="needs mpi4py")
     if shutil.which("mpirun") is None:
@@ -249,6 +259,7 @@ def test_a_program_of_mpi4py(tmp_path: Path) -> None:
 
 def test_a_program_that_cannot_be_recorded_is_sampled(tmp_path: Path) -> None:
     program = compile_program(tmp_path, ("gcc", "-static", "-fopenmp"), "threads.c")
-    folder, _, err = record_run(tmp_path, str(program), OMP_NUM_THREADS="2")
-    assert "only sampled from outside: nothing was recorded" in err
-    assert folder.is_file()
+    for number, options in enumerate(((), ("--deep",))):
+        folder, _, err = record_run(tmp_path / str(number), str(program), options=options, OMP_NUM_THREADS="2")
+        assert "only sampled from outside: nothing was recorded" in err
+        assert folder.is_file()

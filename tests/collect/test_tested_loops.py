@@ -44,6 +44,25 @@ int near(int n, const double *x, const double *y, double a, double b, double *fo
   }
   return found;
 }
+void note(int i, int j, double d);
+int pairs(int n, const double *x, const double *y, double reach) {
+  int found = 0;
+  for (int i = 0; i < n; i++)
+    for (int j = i + 1; j < n; j++) {
+      double dx = x[i] - x[j], dy = y[i] - y[j], d = dx * dx + dy * dy;
+      if (__builtin_expect(d <= reach, 0)) { note(i, j, d); note(j, i, d); found++; }
+    }
+  return found;
+}
+double root(int n, const double *x, double limit) {
+  double sum = 0.0;
+  for (int i = 0; i < n; i++) {
+    double a = 1.0, was = 0.0;
+    while ((a - was) * (a - was) > limit) { was = a; a = 0.5 * (a + x[i] / a); }
+    note(i, i, a); note(i, i, was); sum += a * was;
+  }
+  return sum;
+}
 int place(const double *grid, int n, double x) {
   int lo = 0, hi = n;
   while (hi - lo > 1) { int mid = (lo + hi) / 2; if (grid[mid] <= x) lo = mid; else hi = mid; }
@@ -79,6 +98,7 @@ void push(long n, particle *p) { for (long i = 0; i < n; i++) { p[i].v -= 0.1 * 
 void rows(long n, double (*m)[23]) { for (long i = 0; i < n; i++) m[i][0] = 2.0 * m[i][5]; }
 double dense(long n, const double *x) { double s = 0.0; for (long i = 0; i < n; i++) s += x[i]; return s; }
 }
+void note(int i, int j, double d) { static volatile double kept; kept = i + j + d; }
 int main(int argc, char **argv) { return argc + (argv == 0); }
 """
 
@@ -152,6 +172,25 @@ def test_a_loop_whose_test_many_elements_pass_is_none(program: Path) -> None:
     assert not is_filter(body, 5000, sampled)
     dense = body_of(program, "dense")
     assert not is_filter(dense, 5000, {one.address: 90 for one in dense})
+
+
+def count_filters(program: Path, name: str, inside: int, outside: int) -> float:
+    """The share of filters where each instruction of the innermost loop has so many samples, and others have."""
+    image = read_elf(program)
+    symbol = next(one for one in image.functions if one.name == name)
+    loop = {one.address for one in body_of(program, name)}
+    code = disassemble(image, symbol.begin, symbol.end)
+    sampled = {one.address: inside if one.address in loop else outside for one in code}
+    return analyze(program, name, {address: number for address, number in sampled.items() if number}).loop_shares()[
+        "filter"
+    ]
+
+
+def test_work_that_compilers_put_behind_the_loop_is_behind_its_test(program: Path) -> None:
+    assert count_filters(program, "pairs", 50, 0) == pytest.approx(1.0)
+    assert count_filters(program, "pairs", 50, 50) == 0, "many pass, or the elements are few"
+    assert count_filters(program, "pairs", 1, 0) == 0, "so few samples tell nothing"
+    assert count_filters(program, "root", 50, 0) == 0, "it goes through no array"
 
 
 def test_halving_a_range_is_a_search(program: Path) -> None:

@@ -29,7 +29,8 @@ _LANGUAGES: Final[Mapping[int, str]] = {
 _FAST_MATH: Final = ("-ffast-math", "-Ofast", "-fassociative-math", "-funsafe-math-optimizations", "-fp-model=fast")
 #: Compilers that write their options into DW_AT_producer, so that the absence of -O means something.
 _RECORDS_OPTIONS: Final = re.compile(r"GNU (?!AS)")
-_LEVEL: Final = re.compile(r"-O(?:[0-3gsz]|fast)?")
+#: Compilers take any number, and more than 3 for 3 (gcc's and clang's manuals), as in the makefiles of CoMD.
+_LEVEL: Final = re.compile(r"-O(?:\d+|[gsz]|fast)?")
 #: A source below one of these is not the user's own.
 
 
@@ -114,7 +115,9 @@ def read_compilation(image: ElfImage) -> Compilation:
 
 
 def _normalize_level(option: str) -> str:
-    return "-O1" if option == "-O" else option
+    if option == "-O":
+        return "-O1"
+    return f"-O{min(int(option[2:]), 3)}" if option[2:].isdigit() else option
 
 
 def _split_producer(producer: str) -> tuple[str, tuple[str, ...]]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, get_args
 
 from advisor.collect.binaries.disassembly import disassemble
-from advisor.collect.binaries.filter_loops import is_filter
+from advisor.collect.binaries.filter_loops import is_filter, leaves_to_work
 from advisor.collect.binaries.float_arithmetic import count_arithmetic, is_extended
 from advisor.collect.binaries.inner_loops import find_inner_loops
 from advisor.collect.binaries.integer_divisions import count_divisions
@@ -315,7 +315,7 @@ def analyze_function(
     code = free_frame_pointer(disassemble(image, symbol.begin, symbol.end))
     samples = read_samples(code, sampled or {}, registers or {})
     loops = tuple(
-        _add_samples(loop, [one for one in code if loop.begin <= one.address < loop.end], samples, sampled, pairs)
+        _add_samples(loop, code, samples, sampled, pairs)
         for loop in find_inner_loops(code, sampled, registers, progress)
         if not _communicates(image, loop)
     )
@@ -345,17 +345,19 @@ def analyze_function(
 
 def _add_samples(
     loop: InnerLoop,
-    body: Sequence[Instruction],
+    code: Sequence[Instruction],
     samples: FunctionSamples | None,
     sampled: Mapping[int, int] | None,
     pairs: Mapping[int, Registers] | None,
 ) -> InnerLoop:
-    """Return a loop with what samples in it show."""
+    """Return a loop of ``code`` with what samples in it show."""
+    body = [one for one in code if loop.begin <= one.address < loop.end]
+    filters = is_filter(body, loop.trips, sampled or {}) or leaves_to_work(body, code, sampled or {})
     return replace(
         loop,
         divides=_share_of_waits(samples, "divider", loop) >= _HELD_UP,
         divisions=count_divisions(body, sampled or {}),
-        filters=loop.depth > 1 and is_filter(body, loop.trips, sampled or {}),
+        filters=loop.depth > 1 and filters,
         shares_lines=find_sharing(body, pairs or {}),
     )
 

@@ -23,7 +23,9 @@
 
 #define DESCRIPTORS 4096
 
-static int file_of[DESCRIPTORS];   /* number of the file behind a descriptor, 0 unknown */
+#define NO_FILE (-1)
+
+static int file_of[DESCRIPTORS];  /* number of the file behind a descriptor, 0 unknown, NO_FILE of a random device */
 static char is_pipe[DESCRIPTORS]; /* or a socket */
 static int last_file;
 
@@ -48,6 +50,20 @@ static void forget_file(int descriptor) {
   if (descriptor >= 0 && descriptor < DESCRIPTORS) file_of[descriptor] = 0;
 }
 
+/* The kernel computes what is read there, and nothing is stored: opening and reading it is computation of whoever asks
+   for numbers, as std::random_device does, once for each where it is constructed anew. */
+static int is_random(const char *path) {
+  return path && (!strcmp(path, "/dev/urandom") || !strcmp(path, "/dev/random"));
+}
+
+static int reads_random(int descriptor) {
+  return descriptor >= 0 && descriptor < DESCRIPTORS && file_of[descriptor] == NO_FILE;
+}
+
+static void remember_random(int descriptor, const char *path) {
+  if (descriptor >= 0 && descriptor < DESCRIPTORS && is_random(path)) file_of[descriptor] = NO_FILE;
+}
+
 static void moved(struct gw_record *r, int descriptor, int64_t size) {
   int saved = errno;
   r->partner = file_behind(descriptor);
@@ -67,12 +83,13 @@ static void passed(struct gw_record *r, int descriptor, int64_t size, unsigned f
   r->event = 0;
 }
 
-/* A wrapper: RETURNED is what the call gave, INSIDE what to do with the record `r` behind it. */
-#define WRAP(type, name, parameters, arguments, inside)                                          \
+/* A wrapper: RETURNED is what the call gave, INSIDE what to do with the record `r` behind it; none is written UNLESS. */
+#define WRAP(type, name, parameters, arguments, inside) WRAP_UNLESS(0, type, name, parameters, arguments, inside)
+#define WRAP_UNLESS(random, type, name, parameters, arguments, inside)                           \
   type name parameters {                                                                         \
     static type(*real) parameters;                                                               \
     if (!real) real = (type(*) parameters)gw_resolve(#name);                                     \
-    struct gw_record *r = ENTER_BRIEF(F_##name);                                                 \
+    struct gw_record *r = (random) ? NULL : ENTER_BRIEF(F_##name);                               \
     type returned = real arguments;                                                              \
     if (r) {                                                                                     \
       inside;                                                                                    \
@@ -88,7 +105,7 @@ static void passed(struct gw_record *r, int descriptor, int64_t size, unsigned f
 #define GIVEN(size) passed(r, fd, (int64_t)(size), F_pipe_write)
 #define STREAM(size) moved(r, fileno(stream), (int64_t)(size))
 
-WRAP(ssize_t, read, (int fd, void *to, size_t n), (fd, to, n), TAKEN(returned))
+WRAP_UNLESS(reads_random(fd), ssize_t, read, (int fd, void *to, size_t n), (fd, to, n), TAKEN(returned))
 WRAP(ssize_t, write, (int fd, const void *from, size_t n), (fd, from, n), GIVEN(returned))
 WRAP(ssize_t, pread, (int fd, void *to, size_t n, off_t at), (fd, to, n, at), MOVED(returned))
 WRAP(ssize_t, pwrite, (int fd, const void *from, size_t n, off_t at), (fd, from, n, at), MOVED(returned))
@@ -104,7 +121,8 @@ WRAP(int, ftruncate, (int fd, off_t size), (fd, size), MOVED(0))
 WRAP(int, flock, (int fd, int how), (fd, how), (void)0)
 WRAP(int, lockf, (int fd, int how, off_t size), (fd, how, size), (void)0)
 
-WRAP(size_t, fread, (void *to, size_t size, size_t n, FILE *stream), (to, size, n, stream), STREAM(returned * size))
+WRAP_UNLESS(reads_random(fileno(stream)), size_t, fread, (void *to, size_t size, size_t n, FILE *stream),
+            (to, size, n, stream), STREAM(returned * size))
 WRAP(size_t, fwrite, (const void *from, size_t size, size_t n, FILE *stream), (from, size, n, stream),
      STREAM(returned * size))
 WRAP(int, fflush, (FILE *stream), (stream), if (stream) STREAM(0))
@@ -160,8 +178,9 @@ static void opened(struct gw_record *r, int fd, const char *path) {
       mode = va_arg(list, mode_t);                                                                     \
       va_end(list);                                                                                    \
     }                                                                                                  \
-    struct gw_record *r = ENTER_BRIEF(F_##name); \
+    struct gw_record *r = is_random(path) ? NULL : ENTER_BRIEF(F_##name);                              \
     int returned = real arguments;                                                                     \
+    remember_random(returned, path);                                                                   \
     if (r) {                                                                                           \
       opened(r, returned, path);                                                                       \
       gw_leave_brief(r);                                                                                     \
@@ -173,14 +192,28 @@ OPENING(open64, (const char *path, int flags, ...), , (path, flags, mode), path)
 OPENING(openat, (int folder, const char *path, int flags, ...), , (folder, path, flags, mode), path)
 OPENING(openat64, (int folder, const char *path, int flags, ...), , (folder, path, flags, mode), path)
 WRAP(int, creat, (const char *path, mode_t mode), (path, mode), opened(r, returned, path))
-WRAP(FILE *, fopen, (const char *path, const char *how), (path, how), opened(r, returned ? fileno(returned) : -1, path))
-WRAP(FILE *, fopen64, (const char *path, const char *how), (path, how),
-     opened(r, returned ? fileno(returned) : -1, path))
+
+#define STREAM_OPENING(name)                                                   \
+  FILE *name(const char *path, const char *how) {                              \
+    static FILE *(*real)(const char *, const char *);                          \
+    if (!real) real = (FILE * (*)(const char *, const char *)) gw_resolve(#name); \
+    struct gw_record *r = is_random(path) ? NULL : ENTER_BRIEF(F_##name);      \
+    FILE *returned = real(path, how);                                          \
+    int fd = returned ? fileno(returned) : -1;                                 \
+    remember_random(fd, path);                                                 \
+    if (r) {                                                                   \
+      opened(r, fd, path);                                                     \
+      gw_leave_brief(r);                                                       \
+    }                                                                          \
+    return returned;                                                           \
+  }
+STREAM_OPENING(fopen)
+STREAM_OPENING(fopen64)
 
 int close(int fd) {
   static int (*real)(int);
   if (!real) real = (int (*)(int))gw_resolve("close");
-  struct gw_record *r = ENTER_BRIEF(F_close);
+  struct gw_record *r = reads_random(fd) ? NULL : ENTER_BRIEF(F_close);
   if (r) moved(r, fd, 0);
   forget_file(fd);
   int returned = real(fd);
@@ -191,9 +224,10 @@ int close(int fd) {
 int fclose(FILE *stream) {
   static int (*real)(FILE *);
   if (!real) real = (int (*)(FILE *))gw_resolve("fclose");
-  struct gw_record *r = ENTER_BRIEF(F_fclose);
-  if (r) moved(r, fileno(stream), 0);
-  if (gw_on) forget_file(fileno(stream));
+  int fd = fileno(stream);
+  struct gw_record *r = reads_random(fd) ? NULL : ENTER_BRIEF(F_fclose);
+  if (r) moved(r, fd, 0);
+  forget_file(fd);
   int returned = real(stream);
   gw_leave_brief(r);
   return returned;

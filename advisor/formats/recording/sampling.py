@@ -223,11 +223,10 @@ def _rows_at(
     if not len(teams):
         return rows
     parts = thread.records[teams]
-    regions = [table.regions[number] for number in table.of_calls(thread.process, parts).tolist()]
+    region = table.of_calls(thread.process, parts)
     nameless = numbers.get(Region(profile.program, threaded=True), own)  # of parallel regions without a line
-    row = np.array(
-        [numbers.get(Region(r.name, r.file, r.line, threaded=True), nameless) for r in regions], dtype=np.int64
-    )
+    row_of = [numbers.get(Region(r.name, r.file, r.line, threaded=True), nameless) for r in table.regions]
+    row = np.array(row_of, dtype=np.int64)[region]
     at = np.searchsorted(parts["start_ns"], time, side="right") - 1
     end = np.where(parts["end_ns"] > 0, parts["end_ns"], np.iinfo(np.uint64).max)
     inside = (at >= 0) & (time < end[np.maximum(at, 0)])

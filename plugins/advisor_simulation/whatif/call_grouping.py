@@ -63,8 +63,9 @@ def _saved_seconds(
         )
         if calls is not None:
             rows &= calls[causes.call]
-        passes = max(len(phase.start), phase.passes)
-        needed = passes * _count_partners(causes, phase.number, category, run.processors)[causes.processor]
+        needed = (
+            _count_passes(phase) * _count_partners(causes, phase.number, category, run.processors)[causes.processor]
+        )
         made = np.flatnonzero(rows & (causes.processor >= 0) & (causes.count > needed))
         seconds = causes.seconds[made]
         least = np.minimum(causes.bytes[made] / FASTEST, seconds)
@@ -76,6 +77,10 @@ def _saved_seconds(
         if spent.any():
             saved[phase.number] = spent
     return saved
+
+
+def _count_passes(phase: PhaseRun) -> int:
+    return max(len(phase.start), phase.passes)
 
 
 def _share_of_bytes(size_B: FloatArray) -> FloatArray:
@@ -109,8 +114,13 @@ def _subtract_saved(column: FloatArray, saved: FloatArray) -> FloatArray:
 
 
 def group_messages(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Send one message to each partner in each iteration."""
+    """Send one message to each partner in each iteration.
+
+    Nothing is won in a phase that is passed once: which of its messages could go together it does not tell. Most of
+    them may need the answer to one before, as in a solver whose iterations end without a meeting of all.
+    """
     saved = _saved_seconds(run, chosen, "transfer", ("message",))
+    saved = {p.number: saved[p.number] * (_count_passes(p) > 1) for p in run.phases if p.number in saved}
     changed = [
         replace(p, transfer=_subtract_saved(p.transfer, saved[p.number])) for p in run.phases if p.number in saved
     ]

@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from advisor.analysis import bounds, gaps
 from advisor.analysis.disturbance import TAKEN
-from advisor.model.records import Phase, PhaseKind, Processor, Profile, Region
+from advisor.model.records import CAUSE_CATEGORIES, Causes, Phase, PhaseKind, Processor, Profile, Region
 from advisor.trace.counts import TO_FIRST
 from advisor_simulation.whatif.changes import CHANGES, fetch_pieces
 from advisor_simulation.whatif.gains import try_change, try_jointly
@@ -170,6 +170,35 @@ def test_what_a_profile_does_not_tell_is_not_guessed() -> None:
     assert try_change(Trial(run), {"fsync": "rare"}) is None
     assert try_change(Trial(run), {"messages": "grouped"}) is None
     assert build_run(replace(run.profile, actual_s=float("nan"))) is None
+
+
+@pytest.mark.parametrize(("instances", "wins"), [(1, False), (4, True)])
+def test_messages_of_a_phase_that_comes_once_are_not_grouped(instances: int, wins: bool) -> None:
+    made = profile(np.ones((2, 2, instances)))
+    sent = {"transfer_s": np.full((1, 2, instances), 0.5 / instances)}
+    phase = replace(made.phases[0], arrays={**made.phases[0].arrays, **sent})
+    both, none = np.arange(2), np.zeros(2, dtype=np.int64)
+    causes = Causes(
+        kinds=("message",),
+        targets=(),
+        category=none + CAUSE_CATEGORIES.index("transfer"),
+        kind=none,
+        phase=none,
+        call=none,
+        caller=none - 1,
+        processor=both,
+        partner=1 - both,
+        target=none - 1,
+        size_class=none + 4,
+        seconds=np.full(2, 0.5),
+        count=none + 1000,
+        bytes=none + 8000,
+    )
+    run = run_of(replace(made, phases=(phase, made.phases[1]), causes=causes))
+    found = try_change(Trial(run), {"messages": "grouped"})
+    assert found is not None
+    assert (found.expected_s > 0.4) == wins
+    assert wins or found.expected_s == 0
 
 
 def crowded(loads: list[float], counts: dict[str, np.ndarray] | None = None) -> Profile:
