@@ -25,6 +25,7 @@ KIND_WORDS: Final = {
     "code.unoptimized_share": "in code compiled without optimization",
     "code.subnormal_share": "with numbers too small to be normal",
     "code.math_share": "in mathematical functions and loops that call them",
+    "code.inlinable_share": "in calls of mathematical functions that an instruction or two would do",
     "code.copied_share": "in copying objects",
     "code.rebuilt_share": "in putting text into new memory",
     "code.hashed_share": "in lookups in hash tables",

@@ -77,6 +77,9 @@ double roots(long n, const double *x, const double *y, int m)
 double largest(int n, const double *x) { double m = 0.0; for (int i = 0; i < n; i++) if (x[i] > m) m = x[i]; return m; }
 void push(long n, particle *p) { for (long i = 0; i < n; i++) { p[i].v -= 0.1 * p[i].x; p[i].x += 0.1 * p[i].v; } }
 void rows(long n, double (*m)[23]) { for (long i = 0; i < n; i++) m[i][0] = 2.0 * m[i][5]; }
+double clamped(long n, const double *x, double m)
+  { double s = 0.0; for (long i = 0; i < n; i++) s += __builtin_fmin(x[i], m); return s; }
+double inside(double x, double low, double high) { return __builtin_fmax(__builtin_fmin(x, high), low); }
 double dense(long n, const double *x) { double s = 0.0; for (long i = 0; i < n; i++) s += x[i]; return s; }
 }
 int main(int argc, char **argv) { return argc + (argv == 0); }
@@ -123,6 +126,12 @@ def test_divisions_behind_a_branch_that_is_hardly_taken_do_not_count(program: Pa
     assert outside
     assert count_divisions(body, outside) == 0
     assert count_divisions(body, {one.address: 50 for one in body}) == 1
+
+
+@pytest.mark.parametrize(("name", "share"), [("clamped", 1.0), ("inside", 1.0), ("dense", 0.0)])
+def test_calls_that_an_instruction_would_do_are_told(program: Path, name: str, share: float) -> None:
+    shares = analyze(program, name).loop_shares()
+    assert (shares["inlinable"], shares["call"]) == (share, 0.0), "a call is no other fault of the loop"
 
 
 def behind_divisions(body: Sequence[Instruction]) -> list[Instruction]:

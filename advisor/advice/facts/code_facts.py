@@ -52,6 +52,7 @@ _KINDS: Final = {
     "code.division_share": "division",
     "code.update_share": "update",
     "code.math_share": "math",
+    "code.inlinable_share": "inlinable",
     "code.allocation_share": "allocation",
     "code.copy_share": "copy",
     "code.copied_share": "copied",

@@ -44,6 +44,7 @@ CODE: Final = (
     """),
     *parse_facts("code.all_s code.math_s", _TRACE, """
         code.math_share       | share | seconds in pow, exp and the like, and in loops that call them / computation
+        code.inlinable_share  | share | seconds in fmin, floor and the like, and in who calls them / computation
         code.allocation_share | share | seconds in malloc, free and the like / computation
         code.copy_share       | share | seconds in memcpy, memset and the like / computation
         code.copied_share     | share | seconds in copying objects of C++ by value and ending the copies / computation

@@ -68,10 +68,10 @@ class FunctionCode:
 
     ``on_stack`` are the instructions that access its own frame, ``in_memory`` all that access memory; of the loops
     where it has any. ``carrying`` is the share of the pieces of its code that find values in registers
-    (``live_in_registers``). ``calling_math`` and ``calling_checks`` are the beginnings of loops that call functions of
-    the math library, and those that report failed assertions, bounds and the like. ``baseline``: it has no instructions
-    of AVX or later. ``computes``: it has no loops, and does little else than floating-point arithmetic. ``samples`` say
-    where in it the time was spent, None where too few are known.
+    (``live_in_registers``). ``calling_math``, ``calling_inlinable`` and ``calling_checks`` are the beginnings of loops
+    that call transcendental functions, what an instruction would do, and what reports failed checks. ``baseline``: it
+    has no instructions of AVX or later. ``computes``: it has no loops, and does little else than floating-point
+    arithmetic. ``samples`` say where in it the time was spent, None where too few are known.
     """
 
     symbol: Symbol
@@ -85,6 +85,7 @@ class FunctionCode:
     packed: int
     called: frozenset[str]
     calling_math: frozenset[int]
+    calling_inlinable: frozenset[int]
     calling_checks: frozenset[int]
     baseline: bool
     computes: bool
@@ -146,20 +147,20 @@ class FunctionCode:
         """Return the shares of its time in loops that are of a kind, by the name of the kind.
 
         ``scalar``: of that in arithmetic; the reasons for it, but for loops that call mathematical functions, which are
-        ``math``; ``slow``: loops that divide or take roots, and do not wait for memory meanwhile; without samples both
-        are of the arithmetic. ``strided``, ``far``, ``indexed`` and ``shape`` (dense in steps that the code doesn't
-        know): loops with a quarter of such accesses or more; ``fixed``: those that update one place, or lines of the
-        cache that another thread stores to as well; ``filter``: those that test many and use few; ``select``: those
-        that only look for the smallest; ``search``: those that only look for an element, which are not ``strided``, as
-        no other order would do; ``pointer``, ``chain`` and ``scatter``: waiting for loads, by how their addresses come
-        about, ``guess``: for branches that were guessed wrong, ``quotient``: for divisions of integers (``WaitKind``),
-        all of a loop that these hold up; ``streamed``: waiting for memory that they go through in order, which vectors
-        would not shorten.
+        ``math`` or ``inlinable``; ``slow``: loops that divide or take roots, and wait for no memory meanwhile; without
+        samples both are of the arithmetic. ``strided``, ``far``, ``indexed`` and ``shape`` (dense in steps that the
+        code doesn't know): loops with a quarter of such accesses or more; ``fixed``: those that update one place, or
+        lines of the cache that another thread stores to as well; ``filter``: those that test many and use few;
+        ``select``: those that only look for the smallest; ``search``: those that only look for an element, which are
+        not ``strided``, as no other order would do; ``pointer``, ``chain`` and ``scatter``: waiting for loads, by how
+        their addresses come about, ``guess``: for branches that were guessed wrong, ``quotient``: for divisions of
+        integers (``WaitKind``), all of a loop that these hold up; ``streamed``: waiting for memory that they go through
+        in order, which vectors would not shorten.
         """
         loops = list(zip(self.loops, self.time_shares(), strict=True))
         reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)
         for one, share in loops:
-            reason = one.scalar_reason if one.begin not in self.calling_math else None
+            reason = one.scalar_reason if one.begin not in self.calling_math | self.calling_inlinable else None
             if reason is not None and (reason == "objects" or not one.streams):
                 reasons[reason] += share
 
@@ -178,6 +179,7 @@ class FunctionCode:
             "indexed": sum_of(lambda one: _is_mostly(one, one.indexed)),
             "shape": sum_of(lambda one: not one.is_short and _is_mostly(one, one.unshaped)),
             "math": sum_of(lambda one: one.begin in self.calling_math),
+            "inlinable": sum_of(lambda one: one.begin in self.calling_inlinable) or self._calls_inlinable(),
             "checked": sum_of(lambda one: one.begin in self.calling_checks),
             "baseline": max(
                 sum_of(lambda one: _computes(one) and not self._waits_for_loads(one)),
@@ -193,6 +195,10 @@ class FunctionCode:
             "streamed": sum_of(_is_streamed),
             **self._wait_shares(loops),
         }
+
+    def _calls_inlinable(self) -> float:
+        """Return 1 for a function without loops, which others call in theirs, that calls what instructions would do."""
+        return float(not self.loops and any(classify_library_function(name) == "inlinable" for name in self.called))
 
     def _wait_shares(self, loops: Sequence[tuple[InnerLoop, float]]) -> dict[str, float]:
         """Return the shares of its time that wait for pointers, for scattered numbers and for branches."""
@@ -333,6 +339,7 @@ def analyze_function(
         scalar=scalar,
         packed=packed,
         calling_math=frozenset(loop.begin for loop in loops if _calls_kind(image, loop.calls, "math")),
+        calling_inlinable=frozenset(loop.begin for loop in loops if _calls_kind(image, loop.calls, "inlinable")),
         calling_checks=frozenset(
             loop.begin for loop in loops if _calls_kind(image, loop.calls, "check") or _tests_much(image, code, loop)
         ),
