@@ -77,7 +77,7 @@ def find_inner_loops(
     for begin, end in _join_overlapping([span for span in inner if not any(span[0] <= at < span[1] for at in ends)]):
         body = [one for one in code if begin <= one.address < end]
         if body:
-            depth = len({other[0] for other in spans if other[0] <= begin and end <= other[1]})
+            depth = len({begin, *(other[0] for other in spans if other[0] <= begin and end <= other[1])})
             loop = _describe_loop(body, depth, _find_nest(code, spans, (begin, end)), registers or {}, progress or {})
             found.append(replace(loop, around=(begin, end) in absorbed))
     return tuple(found)

@@ -8,6 +8,7 @@ functions whose code was looked at and in known functions of libraries.
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -200,10 +201,14 @@ def _read_functions(
     """
     if image.machine != X86_64 or not can_disassemble():
         return {}
-    codes = {
-        number: analyze_function(image, one.symbol, compilation.find_unit(one.symbol.begin), one.samples, *registers)
-        for number, one in sampled.items()
-    }
+    whole: dict[Symbol, Counter[int]] = defaultdict(Counter)
+    for one in sampled.values():
+        whole[one.symbol].update(one.samples)
+    alone, pairs, progress = registers
+    codes: dict[int, FunctionCode] = {}
+    for number, one in sampled.items():
+        unit, seen = compilation.find_unit(one.symbol.begin), whole[one.symbol]
+        codes[number] = analyze_function(image, one.symbol, unit, seen, alone, pairs, progress, one.samples)
     if any(loop.leaps for code in codes.values() for loop in code.loops):
         sizes = read_object_sizes(debug, [code.symbol.begin for code in codes.values()])
         codes = {number: name_objects(code, sizes) for number, code in codes.items()}
