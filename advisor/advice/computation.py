@@ -32,6 +32,7 @@ KIND_WORDS: Final = {
     "code.ordered_share": "in walking through ordered trees",
     "code.constructed_share": "in constructing regular expressions, streams and generators",
     "code.thrown_share": "in throwing and catching exceptions",
+    "code.synced_share": "in std::cin and std::cout in step with stdio",
     "code.allocation_share": "in allocating and freeing memory",
     "code.copy_share": "in copying and clearing memory",
     "code.lock_share": "in taking and releasing locks",

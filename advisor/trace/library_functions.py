@@ -13,6 +13,7 @@ from advisor.support.copied_objects import (
     LOCKING,
     LOOKING_UP,
     REBUILDING,
+    SYNCING,
     THROWING,
     WALKING,
     is_construction,
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 #: by a function that compares; ``string``: comparing, searching and copying text byte by byte; ``length``: going to the
 #: end of a text. Of C++, by what our recordings call them, ``object``: copying objects; ``rebuilt``: putting strings
 #: into new memory; ``hashed``: looking up in hash tables; ``ordered``: walking through trees; ``constructed``:
-#: constructing objects for which that takes long; ``thrown``: exceptions on their way. Of MPI, ``packing``: putting
+#: constructing objects for which that takes long; ``thrown``: exceptions on their way; ``synced``: streams in step with
+#: those of C. Of MPI, ``packing``: putting
 #: numbers into buffers one call at a time.
 LibraryKind = Literal[
     "math",
@@ -50,6 +52,7 @@ LibraryKind = Literal[
     "constructed",
     "thrown",
     "packing",
+    "synced",
 ]
 #: Kinds whose seconds are counted, by the name of the count.
 COUNTED_KINDS: Final[Mapping[str, str]] = {
@@ -57,7 +60,7 @@ COUNTED_KINDS: Final[Mapping[str, str]] = {
     "random": "random",
     "sort": "sort", "string": "string", "length": "length", "object": "copied", "rebuilt": "rebuilt",
     "hashed": "hashed", "ordered": "ordered", "constructed": "constructed", "thrown": "thrown",
-    "packing": "packing", "check": "checked",
+    "packing": "packing", "check": "checked", "synced": "synced",
 }  # fmt: skip
 #: What code is called that was compiled without optimization.
 UNOPTIMIZED: Final = "unoptimized"
@@ -148,7 +151,7 @@ _PACKING: Final = re.compile(r"P?MPI_(?:Unp|P)ack(?:_external)?(?:_c)?")
 #: What our recordings call what classes of C++ do, and names in the order in which they decide.
 _CALLED: Final[Mapping[str, LibraryKind]] = {
     REBUILDING: "rebuilt", LOOKING_UP: "hashed", WALKING: "ordered", CHECKING: "check", THROWING: "thrown",
-    LOCKING: "lock",
+    LOCKING: "lock", SYNCING: "synced",
 }  # fmt: skip
 _NAMES: Final[tuple[tuple[LibraryKind, re.Pattern[str]], ...]] = (
     ("check", _CHECK),

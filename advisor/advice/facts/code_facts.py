@@ -60,6 +60,7 @@ _KINDS: Final = {
     "code.hashed_share": "hashed",
     "code.ordered_share": "ordered",
     "code.thrown_share": "thrown",
+    "code.synced_share": "synced",
     "code.constructed_share": "constructed",
     "code.lock_share": "lock",
     "code.text_share": "text",

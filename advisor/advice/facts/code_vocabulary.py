@@ -52,6 +52,7 @@ CODE: Final = (
         code.hashed_share     | share | seconds in the chains of hash tables of C++ / computation
         code.ordered_share    | share | seconds in the trees of std::map and std::set / computation
         code.thrown_share     | share | seconds in throwing exceptions of C++ and finding who catches them / computation
+        code.synced_share     | share | seconds in std::cin and std::cout in step with stdio / computation
         code.constructed_share | share | seconds in making std::regex, streams and the like / computation
         code.interpreted_share | share | seconds of Python in the interpreter and NumPy's brief calls / computation
         code.pickled_share    | share | seconds in packing and unpacking what processes of Python send / computation
