@@ -89,6 +89,8 @@ double roots(long n, const double *x, const double *y, int m)
   { double s = 0.0; for (long i = 0; i < n; i++) { assert(i != m); s += x[i] / y[i]; } return s; }
 long picked(long n, const int *at, const long *x, int m)
   { long s = 0; for (long i = 0; i < n; i++) { assert(at[i] != m); long v = x[at[i]]; s += v * v; } return s; }
+double shared(long n, const int *at, const double *x, const double *y)
+  { double s = 0.0; for (long i = 0; i < n; i++) s += x[at[i]] / y[i]; return s; }
 double largest(int n, const double *x) { double m = 0.0; for (int i = 0; i < n; i++) if (x[i] > m) m = x[i]; return m; }
 void push(long n, particle *p) { for (long i = 0; i < n; i++) { p[i].v -= 0.1 * p[i].x; p[i].x += 0.1 * p[i].v; } }
 void rows(long n, double (*m)[23]) { for (long i = 0; i < n; i++) m[i][0] = 2.0 * m[i][5]; }
@@ -157,6 +159,16 @@ def test_checks_in_a_loop_that_waits_for_loads_cost_nothing(program: Path) -> No
     waiting = analyze(program, "picked", evenly | {behind: 200})
     assert waiting.loop_shares()["scatter"] > 0.4
     assert waiting.loop_shares()["checked"] == 0.0
+
+
+def test_divisions_in_a_loop_that_waits_for_loads_go_on_meanwhile(program: Path) -> None:
+    body = body_of(program, "shared")
+    evenly = {one.address: 10 for one in body}
+    assert analyze(program, "shared", evenly).loop_shares()["slow"] == 1.0
+    load = next(at for at, one in enumerate(body) if one.mnemonic == "movsd" and "[" in one.operands[1])
+    waiting = analyze(program, "shared", evenly | {body[load + 1].address: 200}).loop_shares()
+    assert waiting["scatter"] > 0.4
+    assert waiting["slow"] == 0.0
 
 
 def behind_divisions(body: Sequence[Instruction]) -> list[Instruction]:

@@ -165,11 +165,12 @@ class FunctionCode:
             return sum(share for one, share in loops if holds(one))
 
         computing = [(one, share * _arithmetic_share(one, share, self.samples)) for one, share in loops]
+        slow = sum(share for one, share in computing if _is_slow(one) and not self._waits(one))
         arithmetic = sum(share for _, share in computing) if self.samples is None else 1.0
         return {
             **reasons,
             "scalar": _ratio(sum(share * _ratio(one.scalar, _floating(one)) for one, share in computing), arithmetic),
-            "slow": _ratio(sum(share for one, share in computing if _is_slow(one) and not one.streams), arithmetic),
+            "slow": _ratio(slow, arithmetic),
             "strided": sum_of(lambda one: not one.searches and _is_mostly(one, one.strided)),
             "transposed": sum_of(lambda one: one.transposes and _is_mostly(one, one.strided)),
             "far": sum_of(lambda one: _is_mostly(one, one.far)),
@@ -230,7 +231,11 @@ class FunctionCode:
         if _share_of_waits(self.samples, "quotient", loop) >= _HELD_UP:
             return True
         busy = 0 < _SLOW_SHARE * loop.instructions <= loop.divisions
-        return busy and not self._waits_for_loads(loop) and not loop.streams
+        return busy and not self._waits(loop)
+
+    def _waits(self, loop: InnerLoop) -> bool:
+        """Return whether a loop is held up by memory, near or far: what takes long besides goes on meanwhile."""
+        return bool(loop.streams) or self._waits_for_loads(loop)
 
     def _waits_for_loads(self, loop: InnerLoop) -> bool:
         """Return whether a loop is held up by numbers that lie far away: other instructions would wait as long."""
