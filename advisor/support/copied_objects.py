@@ -15,6 +15,8 @@ WALKING: Final = "walking through std::map or std::set"
 CHECKING: Final = "checking the use of containers"
 THROWING: Final = "throwing and catching exceptions"
 LOCKING: Final = "taking and releasing locks"
+#: Streams that hand each character to the C library, to be in step with its own.
+SYNCING: Final = "std::cin and std::cout in step with stdio"
 SORTING: Final = "std::sort"
 
 

@@ -13,6 +13,7 @@ from advisor.support.copied_objects import (
     LOCKING,
     LOOKING_UP,
     REBUILDING,
+    SYNCING,
     THROWING,
     WALKING,
     is_construction,
@@ -22,16 +23,19 @@ from advisor.support.copied_objects import (
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray
 
-#: ``math``: transcendental functions; ``memory``: allocation; ``copy``: copying and clearing; ``check``: tests at run
+#: ``math``: transcendental functions; ``inlinable``: those that are an instruction or two of today's processors;
+#: ``memory``: allocation; ``copy``: copying and clearing; ``check``: tests at run
 #: time that assertions, sanitizers, bounds checks and profiling options add; ``lock``: taking and releasing locks;
 #: ``text``: numbers to text and back; ``random``: numbers of the generators that all threads share; ``sort``: sorting
 #: by a function that compares; ``string``: comparing, searching and copying text byte by byte; ``length``: going to the
 #: end of a text. Of C++, by what our recordings call them, ``object``: copying objects; ``rebuilt``: putting strings
 #: into new memory; ``hashed``: looking up in hash tables; ``ordered``: walking through trees; ``constructed``:
-#: constructing objects for which that takes long; ``thrown``: exceptions on their way. Of MPI, ``packing``: putting
+#: constructing objects for which that takes long; ``thrown``: exceptions on their way; ``synced``: streams in step with
+#: those of C. Of MPI, ``packing``: putting
 #: numbers into buffers one call at a time.
 LibraryKind = Literal[
     "math",
+    "inlinable",
     "memory",
     "copy",
     "check",
@@ -48,13 +52,15 @@ LibraryKind = Literal[
     "constructed",
     "thrown",
     "packing",
+    "synced",
 ]
 #: Kinds whose seconds are counted, by the name of the count.
 COUNTED_KINDS: Final[Mapping[str, str]] = {
-    "math": "math", "memory": "allocation", "copy": "copy", "lock": "lock", "text": "text", "random": "random",
+    "math": "math", "inlinable": "inlinable", "memory": "allocation", "copy": "copy", "lock": "lock", "text": "text",
+    "random": "random",
     "sort": "sort", "string": "string", "length": "length", "object": "copied", "rebuilt": "rebuilt",
     "hashed": "hashed", "ordered": "ordered", "constructed": "constructed", "thrown": "thrown",
-    "packing": "packing", "check": "checked",
+    "packing": "packing", "check": "checked", "synced": "synced",
 }  # fmt: skip
 #: What code is called that was compiled without optimization.
 UNOPTIMIZED: Final = "unoptimized"
@@ -64,7 +70,7 @@ _RECORDED_KINDS: Final = frozenset(("copied", "rebuilt", "hashed", "ordered", "c
 #: What is before a name: underscores, the vector ABI's instruction set, mask, length and parameters (``_ZGVdN4v_sin``).
 _DECORATION: Final = re.compile(
     r"^(?:_ZGV[a-z][MN]\d+[a-z0-9]+_|_*(?:ieee754_)?)"
-    r"|(?:_(?:fma4?|avx2?|sse[0-9]+(?:_[0-9]+)?|finite|evex|skx|knl|avx512[a-z0-9]*))+$"
+    r"|(?:_(?:fma[34]?|avx2?|sse[0-9]+(?:_[0-9]+)?|finite|evex|skx|knl|avx512[a-z0-9]*))+$"
 )
 _MATH: Final = re.compile(
     r"c?(?:pow|exp|exp2|exp10|expm1|log|log2|log10|log1p|sin|cos|tan|asin|acos|atan|sinh|cosh|tanh|asinh|acosh|atanh|abs)"
@@ -72,6 +78,9 @@ _MATH: Final = re.compile(
     r"|exp1|log1|pow1|do_(?:sin|cos|sincos)|(?:reduce_sincos|branred|kernel_(?:sin|cos|tan)\w*)|mul[ds]c3|div[ds]c3"
     r"|(?:specialcase|exp_inline|log_inline)|_gfortran_pow_\w+|gfortran_pow_\w+"
 )
+#: In place of calling them, compilers put instructions where they are allowed to: by an instruction set that has them
+#: (SSE4.1, FMA), or if numbers are taken to be finite, zeros to have no sign, and ``errno`` to be of no interest.
+_INLINABLE: Final = re.compile(r"(?:f(?:min|max)|floor|ceil|trunc|(?:l?l?r|nearby)int|l?l?round|fma)(?:f(?:32)?|l)?")
 _MEMORY: Final = re.compile(
     r"malloc|free|calloc|realloc|int_(?:malloc|free|realloc)\w*|malloc_consolidate|unlink_chunk\S*|sysmalloc|systrim\S*"
     r"|cfree|posix_memalign|aligned_alloc|tcache_\w+|libc_(?:malloc|free|calloc|realloc)"
@@ -142,11 +151,12 @@ _PACKING: Final = re.compile(r"P?MPI_(?:Unp|P)ack(?:_external)?(?:_c)?")
 #: What our recordings call what classes of C++ do, and names in the order in which they decide.
 _CALLED: Final[Mapping[str, LibraryKind]] = {
     REBUILDING: "rebuilt", LOOKING_UP: "hashed", WALKING: "ordered", CHECKING: "check", THROWING: "thrown",
-    LOCKING: "lock",
+    LOCKING: "lock", SYNCING: "synced",
 }  # fmt: skip
 _NAMES: Final[tuple[tuple[LibraryKind, re.Pattern[str]], ...]] = (
     ("check", _CHECK),
     ("math", _MATH),
+    ("inlinable", _INLINABLE),
     ("memory", _MEMORY),
     ("lock", _LOCK),
     ("text", _TEXT),

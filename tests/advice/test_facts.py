@@ -64,12 +64,13 @@ processor.dram_share processor.far_cache_share
 processor.false_sharing_share os.share os.sleep_share
 code.older_share code.known_share code.unoptimized_share code.checked_share code.scalar_share code.overlap_share
 code.order_share code.branch_share code.call_share code.stride_share code.page_share
-code.division_share code.update_share code.math_share code.allocation_share code.copy_share code.lock_share
-code.lock_cost_s code.text_share code.recurrence_share code.random_share code.sort_share
+code.division_share code.update_share code.math_share code.inlinable_share code.allocation_share code.copy_share
+code.lock_share code.lock_cost_s code.text_share code.recurrence_share code.random_share code.sort_share
 code.pointer_share code.scatter_share code.guess_share
 code.quotient_share code.shape_share code.chain_share code.baseline_share code.transpose_share
 code.streamed_share code.search_share code.string_share code.objects_share code.copied_share code.rebuilt_share
 code.hashed_share code.ordered_share code.constructed_share code.selection_share code.thrown_share
+code.synced_share code.collected_share
 code.length_share code.garbage_share code.import_share code.deep_copy_share
 code.pattern_share
 device.devices device.on_host device.busy_share device.iterations device.kernels device.median_kernel_s

@@ -350,6 +350,8 @@ def test_a_stated_file_that_is_no_program_is_a_mistake(tmp_path: Path) -> None:
     [
         ("__ieee754_pow_fma", "math"), ("sin", "math"), ("__sincos_fma", "math"), ("atan2f", "math"),
         ("_ZGVeN8vv_pow_skx", "math"), ("_ZGVdN4v_sin_avx2", "math"), ("_ZGVbN4v_mine", None),
+        ("fminf", "inlinable"), ("__floor_sse41", "inlinable"), ("lrint", "inlinable"), ("__fma_fma3", "inlinable"),
+        ("floorplan", None), ("fminsearch", None),
         ("cexp", "math"), ("__muldc3", "math"), ("pow@plt", "math"), ("power", None), ("sinus", None),
         ("malloc", "memory"), ("_int_free", "memory"), ("operator new(unsigned long)", "memory"),
         ("__memmove_avx_unaligned_erms", "copy"), ("memset@plt", "copy"), ("memory", None),

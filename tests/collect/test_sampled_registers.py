@@ -230,6 +230,22 @@ def test_an_index_that_is_multiplied_anew_has_a_step() -> None:
     assert estimate_trips(body, {"rcx": 1}, writes, {}) is None
 
 
+@pytest.mark.parametrize(("target", "trips"), [(60, 5), (7, None)])
+def test_a_loop_may_be_left_in_its_midst(target: int, trips: int | None) -> None:
+    """Compilers enter a loop in its midst where the code in front of it stands at its end."""
+    body = (
+        Instruction(0, 4, "add", ("rcx", "1")),
+        Instruction(4, 3, "cmp", ("r12", "rcx")),
+        Instruction(7, 2, "je", (str(target),), target),
+        Instruction(9, 4, "comisd", ("xmm0", "xmm1")),
+        Instruction(13, 2, "jae", ("0",), 0),
+        Instruction(15, 4, "addsd", ("xmm0", "xmm2")),
+        Instruction(19, 2, "jmp", ("0",), 0),
+    )
+    registers = {9: registers_at(40, rcx=range(3), r12=[4])}
+    assert estimate_trips(body, {"rcx": 1}, {"rcx": 1}, registers) == trips
+
+
 def test_a_matrix_whose_columns_an_inner_loop_goes_down_is_strided_though_it_multiplies(program: Path) -> None:
     _, _, code = find_function(program, "table")
     assert any(loop.strided for loop in find_inner_loops(code))

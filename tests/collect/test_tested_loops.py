@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -63,6 +64,18 @@ double root(int n, const double *x, double limit) {
   }
   return sum;
 }
+int folded(int n, const double *x, const double *y, double box, double *force) {
+  int found = 0;
+  for (int i = 0; i < n; i++)
+    for (int j = i + 1; j < n; j++) {
+      double dx = x[j] - x[i], dy = y[j] - y[i];
+      if (dx >= 0.5 * box) dx -= box; else if (dx < -0.5 * box) dx += box;
+      if (dy >= 0.5 * box) dy -= box; else if (dy < -0.5 * box) dy += box;
+      double d = dx * dx + dy * dy;
+      if (d < 1.0) { force[i] += (1.0 - d) * dx; force[j] -= (1.0 - d) * dy; found++; }
+    }
+  return found;
+}
 int place(const double *grid, int n, double x) {
   int lo = 0, hi = n;
   while (hi - lo > 1) { int mid = (lo + hi) / 2; if (grid[mid] <= x) lo = mid; else hi = mid; }
@@ -93,9 +106,16 @@ double rarely(long n, const double *x, int m) {
 }
 double roots(long n, const double *x, const double *y, int m)
   { double s = 0.0; for (long i = 0; i < n; i++) { assert(i != m); s += x[i] / y[i]; } return s; }
+long picked(long n, const int *at, const long *x, int m)
+  { long s = 0; for (long i = 0; i < n; i++) { assert(at[i] != m); long v = x[at[i]]; s += v * v; } return s; }
+double shared(long n, const int *at, const double *x, const double *y)
+  { double s = 0.0; for (long i = 0; i < n; i++) s += x[at[i]] / y[i]; return s; }
 double largest(int n, const double *x) { double m = 0.0; for (int i = 0; i < n; i++) if (x[i] > m) m = x[i]; return m; }
 void push(long n, particle *p) { for (long i = 0; i < n; i++) { p[i].v -= 0.1 * p[i].x; p[i].x += 0.1 * p[i].v; } }
 void rows(long n, double (*m)[23]) { for (long i = 0; i < n; i++) m[i][0] = 2.0 * m[i][5]; }
+double clamped(long n, const double *x, double m)
+  { double s = 0.0; for (long i = 0; i < n; i++) s += __builtin_fmin(x[i], m); return s; }
+double inside(double x, double low, double high) { return __builtin_fmax(__builtin_fmin(x, high), low); }
 double dense(long n, const double *x) { double s = 0.0; for (long i = 0; i < n; i++) s += x[i]; return s; }
 }
 void note(int i, int j, double d) { static volatile double kept; kept = i + j + d; }
@@ -145,6 +165,32 @@ def test_divisions_behind_a_branch_that_is_hardly_taken_do_not_count(program: Pa
     assert count_divisions(body, {one.address: 50 for one in body}) == 1
 
 
+@pytest.mark.parametrize(("name", "share"), [("clamped", 1.0), ("inside", 1.0), ("dense", 0.0)])
+def test_calls_that_an_instruction_would_do_are_told(program: Path, name: str, share: float) -> None:
+    shares = analyze(program, name).loop_shares()
+    assert (shares["inlinable"], shares["call"]) == (share, 0.0), "a call is no other fault of the loop"
+
+
+def test_checks_in_a_loop_that_waits_for_loads_cost_nothing(program: Path) -> None:
+    body = body_of(program, "picked")
+    behind = next(after.address for one, after in pairwise(body) if one.mnemonic == "mov" and "*8" in one.operands[1])
+    evenly = {one.address: 10 for one in body}
+    assert analyze(program, "picked", evenly).loop_shares()["checked"] == 1.0
+    waiting = analyze(program, "picked", evenly | {behind: 200})
+    assert waiting.loop_shares()["scatter"] > 0.4
+    assert waiting.loop_shares()["checked"] == 0.0
+
+
+def test_divisions_in_a_loop_that_waits_for_loads_go_on_meanwhile(program: Path) -> None:
+    body = body_of(program, "shared")
+    evenly = {one.address: 10 for one in body}
+    assert analyze(program, "shared", evenly).loop_shares()["slow"] == 1.0
+    load = next(at for at, one in enumerate(body) if one.mnemonic == "movsd" and "[" in one.operands[1])
+    waiting = analyze(program, "shared", evenly | {body[load + 1].address: 200}).loop_shares()
+    assert waiting["scatter"] > 0.4
+    assert waiting["slow"] == 0.0
+
+
 def behind_divisions(body: Sequence[Instruction]) -> list[Instruction]:
     return [after for one, after in pairwise(body) if one.mnemonic == "divsd"]
 
@@ -165,6 +211,24 @@ def test_a_loop_whose_test_few_elements_pass_is_a_filter(program: Path) -> None:
     assert not is_filter(body, 40, sampled), "so few are looked at in no time"
     assert not is_filter(body, None, sampled)
     assert not is_filter(*sample_near(program, 4)[:1], 5000, {body[0].address: 40}), "so few samples tell nothing"
+
+
+def test_a_loop_that_jumps_back_at_several_places_lies_in_the_one_around_it(program: Path) -> None:
+    (loop,) = analyze(program, "folded").loops
+    assert loop.depth == 2
+
+
+def test_a_filter_is_judged_by_the_samples_of_all_that_is_inlined_and_is_no_other_fault(program: Path) -> None:
+    code = analyze(program, "near")
+    (loop,) = code.loops
+    filters = replace(code, loops=(replace(loop, filters=True),)).loop_shares()
+    assert (filters["filter"], filters["branch"]) == (1.0, 0.0)
+    image = read_elf(program)
+    symbol = next(one for one in image.functions if one.name == "near")
+    whole = {one.address: 50 for one in body_of(program, "near")}
+    part = {loop.begin: 50}
+    assert analyze_function(image, symbol, None, whole, part=part).samples is not None
+    assert analyze_function(image, symbol, None, whole, part=part).time_shares() == (1.0,)
 
 
 def test_a_loop_whose_test_many_elements_pass_is_none(program: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from advisor.formats.recording.object_copies import find_copy, flatten_frames, place_copies
-from advisor.formats.recording.sampling import _function
+from advisor.formats.recording.sampling import _function, _gather_synced
 from advisor.support.copied_objects import (
     CHECKING,
     CONSTRUCTING,
@@ -16,6 +16,7 @@ from advisor.support.copied_objects import (
     LOOKING_UP,
     REBUILDING,
     SORTING,
+    SYNCING,
     THROWING,
     WALKING,
 )
@@ -48,6 +49,24 @@ def test_the_outermost_object_is_what_is_copied(frames: tuple[CodePlace, ...], n
     copy = find_copy(frames)
     assert copy is not None
     assert (copy.name, copy.file, copy.line, copy.ends) == (name, CALLER.file, CALLER.line, False)
+
+
+def test_streams_in_step_with_those_of_c_count_with_all_they_do_at_a_line() -> None:
+    get = CodePlace("_IO_getc")
+    refill = CodePlace("__gnu_cxx::stdio_sync_filebuf<char, std::char_traits<char> >::underflow()")
+    read = CodePlace("std::istream& std::istream::_M_extract<double>(double&)")
+    found = find_copy((get, refill, read, CALLER))
+    assert found is not None
+    assert (found.name, found.line) == (SYNCING, 7)
+    assert find_copy((get, CALLER)) is None, "who calls the C library itself is in nobody's step"
+    assert classify_library_function(SYNCING) == "synced"
+    text, synced, other = (
+        "std::istream& std::operator>>(std::istream&, char&)",
+        (SYNCING, CALLER.file),
+        ("main", "a.cpp"),
+    )
+    known = {b"a": (synced, 7), b"b": ((text, CALLER.file), 7), b"c": ((text, CALLER.file), 9), b"d": (other, 7)}
+    assert _gather_synced(known) == {b"b": (synced, 7)}
 
 
 @pytest.mark.parametrize(

@@ -55,3 +55,9 @@ def test_what_the_library_of_python_does_is_told_by_its_files(file: str, shares:
     sample = _Sampled(function, line, file, "/usr/lib/libpython3.11.so", "_PyEval_EvalFrameDefault", True)
     found = python_frames._share(function, Counter({sample: 20}), defaultdict(lambda: None))
     assert {kind: share for kind, share in found.items() if share} == shares
+
+
+def test_the_collection_of_garbage_is_told_from_the_code_that_makes_the_objects() -> None:
+    found = share_of({"_PyEval_EvalFrameDefault": 20, "gc_collect_main": 50, "visit_decref": 20, "dict_traverse": 10})
+    assert found == {"collected": pytest.approx(0.8), "interpreted": pytest.approx(0.2)}
+    assert "collected" not in share_of({"_PyEval_EvalFrameDefault": 20, "libm": 80})

@@ -132,6 +132,21 @@ def test_a_thread_that_spins_in_a_library_before_it_sleeps_is_a_helper(
     assert not split_helper_threads([first, long])[1]
 
 
+@pytest.mark.parametrize(("program", "helps"), [("/opt/py/bin/python3.11", True), ("/opt/py/bin/app", False)])
+def test_packages_beside_an_interpreter_are_no_code_of_the_program(program: str, *, helps: bool) -> None:
+    blas = MappedObject(0x5000, 0x6000, 0, "/opt/py/lib/site-packages/numpy.libs/libopenblas.so")
+    names = {FLUSH: "pthread_cond_wait"}
+    process = cast("Any", SimpleNamespace(functions=names, program=program, objects={0: blas}))
+    samples = np.zeros(3, dtype=SAMPLE)
+    samples["address"] = 0x5800
+    lived = thread((0, 1, 0, 0), (0, 1000, 0, 0))
+    first = replace(lived, process=process, span=ThreadSpan(0, 0, 0, 1000 * MS, 900 * MS))
+    spins = replace(
+        thread((FLUSH, 0, 999, 0)), process=process, span=ThreadSpan(1, 0, 0, 1000 * MS, 30 * MS), samples=samples
+    )
+    assert split_helper_threads([first, spins])[1] == ([spins] if helps else [])
+
+
 @pytest.mark.parametrize(("taken_s", "is_told"), [(0.09 * 47.0 * 4, True), (0.049 * 47.0 * 4, False)])
 def test_what_others_took_of_shared_cores_is_told(taken_s: float, *, is_told: bool) -> None:
     """The run took 47 s on four cores of one host."""

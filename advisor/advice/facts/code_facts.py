@@ -52,6 +52,7 @@ _KINDS: Final = {
     "code.division_share": "division",
     "code.update_share": "update",
     "code.math_share": "math",
+    "code.inlinable_share": "inlinable",
     "code.allocation_share": "allocation",
     "code.copy_share": "copy",
     "code.copied_share": "copied",
@@ -59,6 +60,7 @@ _KINDS: Final = {
     "code.hashed_share": "hashed",
     "code.ordered_share": "ordered",
     "code.thrown_share": "thrown",
+    "code.synced_share": "synced",
     "code.constructed_share": "constructed",
     "code.lock_share": "lock",
     "code.text_share": "text",
@@ -79,6 +81,7 @@ _KINDS: Final = {
     "code.decoded_share": "decoded",
     "code.rowwise_share": "rowwise",
     "code.garbage_share": "garbage",
+    "code.collected_share": "collected",
     "code.import_share": "import",
     "code.deep_copy_share": "deep_copy",
     "code.pattern_share": "pattern",
@@ -86,7 +89,7 @@ _KINDS: Final = {
 #: Kinds of code that are counted only where there is any: other languages have none, and profilers show the others.
 COUNTED_IF_ANY: Final = (
     "interpreted", "pickled", "keyed", "listed", "regrown", "decoded", "rowwise", "garbage", "import",
-    "deep_copy", "pattern", "subnormal",
+    "deep_copy", "pattern", "subnormal", "collected",
 )  # fmt: skip
 #: What locks cost: seconds, and no share of the computation, since some of it is waiting.
 _LOCK_COST: Final = "code.lock_cost_s"

@@ -44,6 +44,7 @@ CODE: Final = (
     """),
     *parse_facts("code.all_s code.math_s", _TRACE, """
         code.math_share       | share | seconds in pow, exp and the like, and in loops that call them / computation
+        code.inlinable_share  | share | seconds in fmin, floor and the like, and in who calls them / computation
         code.allocation_share | share | seconds in malloc, free and the like / computation
         code.copy_share       | share | seconds in memcpy, memset and the like / computation
         code.copied_share     | share | seconds in copying objects of C++ by value and ending the copies / computation
@@ -51,6 +52,7 @@ CODE: Final = (
         code.hashed_share     | share | seconds in the chains of hash tables of C++ / computation
         code.ordered_share    | share | seconds in the trees of std::map and std::set / computation
         code.thrown_share     | share | seconds in throwing exceptions of C++ and finding who catches them / computation
+        code.synced_share     | share | seconds in std::cin and std::cout in step with stdio / computation
         code.constructed_share | share | seconds in making std::regex, streams and the like / computation
         code.interpreted_share | share | seconds of Python in the interpreter and NumPy's brief calls / computation
         code.pickled_share    | share | seconds in packing and unpacking what processes of Python send / computation
@@ -60,6 +62,7 @@ CODE: Final = (
         code.decoded_share    | share | seconds of Python in reading and writing JSON / computation
         code.rowwise_share    | share | seconds of Python in pandas where the interpreter takes most / computation
         code.garbage_share    | share | seconds in making objects of Go and Java and collecting them / computation
+        code.collected_share  | share | seconds in the collection of garbage of Python / computation
         code.import_share     | share | seconds in loading modules of Python / computation
         code.deep_copy_share     | share | seconds in copying objects of Python with all they hold / computation
         code.pattern_share    | share | seconds in matching regular expressions / computation

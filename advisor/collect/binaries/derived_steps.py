@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -90,11 +91,29 @@ def estimate_trips(
 ) -> int | None:
     """Return how many iterations a loop mostly has, by what its counter lacks to its end at samples.
 
-    None where the samples are few, or the loop ends in another way.
+    None where the samples are few, or the loop ends in another way. A loop may be left in its midst, where compilers
+    enter it there.
     """
-    if len(body) < 2 or body[-2].mnemonic != "cmp":
-        return None
-    counter, end = body[-2].operands
+    pairs = [one for one, after in pairwise(body) if one.mnemonic == "cmp" and _leaves(body, after)]
+    lacking = (_count_lacking(one.operands, body, steps, writes, registers) for one in reversed(pairs))
+    return next((trips for trips in lacking if trips is not None), None)
+
+
+def _leaves(body: Sequence[Instruction], jump: Instruction) -> bool:
+    """Return whether a conditional jump decides on another iteration: the last one of a loop, or one out of it."""
+    if not jump.jumps or jump.mnemonic == "jmp" or jump.target is None:
+        return False
+    return jump is body[-1] or not body[0].address <= jump.target <= body[-1].address
+
+
+def _count_lacking(
+    compared: Sequence[str],
+    body: Sequence[Instruction],
+    steps: Mapping[str, int | str],
+    writes: Mapping[str, int],
+    registers: Mapping[int, Registers],
+) -> int | None:
+    counter, end = compared
     if not isinstance(steps.get(whole_register(counter)), int):
         counter, end = end, counter
     step, stop = steps.get(whole_register(counter)), whole_register(end)

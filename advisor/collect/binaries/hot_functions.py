@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, get_args
 
@@ -15,6 +14,7 @@ from advisor.collect.binaries.live_in_registers import share_of_live_in_pieces
 from advisor.collect.binaries.loop_records import ScalarReason
 from advisor.collect.binaries.memory_accesses import is_on_stack
 from advisor.collect.binaries.registers import free_frame_pointer
+from advisor.collect.binaries.run_time_checks import calls_kind, tests_much
 from advisor.collect.binaries.sampled_instructions import WAIT_KINDS, read_samples
 from advisor.collect.binaries.shared_lines import find_sharing
 from advisor.trace.library_functions import classify_library_function
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from advisor.collect.binaries.loop_records import InnerLoop
     from advisor.collect.binaries.sampled_addresses import Registers
     from advisor.collect.binaries.sampled_instructions import FunctionSamples, WaitKind
-    from advisor.trace.library_functions import LibraryKind
 
 REASONS: Final[tuple[ScalarReason, ...]] = get_args(ScalarReason)
 #: Without optimization every variable lives on the stack: most accesses to memory go there, and a quarter or more of
@@ -54,12 +53,10 @@ _HELD_UP: Final = 0.4
 #: A loop in which one in so many arithmetic instructions divides or takes a root is bound by that unit; so is one in
 #: which one in so many of all instructions divides integers.
 _SLOW_SHARE: Final = 0.05
-#: So many bytes of code put together what the report of a failed check says, and call for it.
-_REPORT_B: Final = 64
-#: With its comparison a check is two instructions: where fewer are checks, the others take the time.
-_TESTING: Final = 0.05
 #: Waits for what lies far away in memory.
 _OF_MEMORY: Final[tuple[WaitKind, ...]] = ("pointer", "chain", "scatter")
+#: Waits in which comparisons cost nothing: they have been made when the loop goes on.
+_HIDING: Final[tuple[WaitKind, ...]] = (*_OF_MEMORY, "guess")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +65,10 @@ class FunctionCode:
 
     ``on_stack`` are the instructions that access its own frame, ``in_memory`` all that access memory; of the loops
     where it has any. ``carrying`` is the share of the pieces of its code that find values in registers
-    (``live_in_registers``). ``calling_math`` and ``calling_checks`` are the beginnings of loops that call functions of
-    the math library, and those that report failed assertions, bounds and the like. ``baseline``: it has no instructions
-    of AVX or later. ``computes``: it has no loops, and does little else than floating-point arithmetic. ``samples`` say
-    where in it the time was spent, None where too few are known.
+    (``live_in_registers``). ``calling_math``, ``calling_inlinable`` and ``calling_checks`` are the beginnings of loops
+    that call transcendental functions, what an instruction would do, and what reports failed checks. ``baseline``: it
+    has no instructions of AVX or later. ``computes``: it has no loops, and does little else than floating-point
+    arithmetic. ``samples`` say where in it the time was spent, None where too few are known.
     """
 
     symbol: Symbol
@@ -85,6 +82,7 @@ class FunctionCode:
     packed: int
     called: frozenset[str]
     calling_math: frozenset[int]
+    calling_inlinable: frozenset[int]
     calling_checks: frozenset[int]
     baseline: bool
     computes: bool
@@ -146,38 +144,40 @@ class FunctionCode:
         """Return the shares of its time in loops that are of a kind, by the name of the kind.
 
         ``scalar``: of that in arithmetic; the reasons for it, but for loops that call mathematical functions, which are
-        ``math``; ``slow``: loops that divide or take roots, and do not wait for memory meanwhile; without samples both
-        are of the arithmetic. ``strided``, ``far``, ``indexed`` and ``shape`` (dense in steps that the code doesn't
-        know): loops with a quarter of such accesses or more; ``fixed``: those that update one place, or lines of the
-        cache that another thread stores to as well; ``filter``: those that test many and use few; ``select``: those
-        that only look for the smallest; ``search``: those that only look for an element, which are not ``strided``, as
-        no other order would do; ``pointer``, ``chain`` and ``scatter``: waiting for loads, by how their addresses come
-        about, ``guess``: for branches that were guessed wrong, ``quotient``: for divisions of integers (``WaitKind``),
-        all of a loop that these hold up; ``streamed``: waiting for memory that they go through in order, which vectors
-        would not shorten.
+        ``math`` or ``inlinable``, and those that are a ``filter``; ``slow``: loops that divide or take roots, and wait
+        for no memory meanwhile; without samples both are of the arithmetic. ``strided``, ``far``, ``indexed`` and
+        ``shape`` (dense in steps that the code doesn't know): loops with a quarter of such accesses or more; ``fixed``:
+        those that update one place, or lines of the cache that another thread stores to as well; ``filter``: those that
+        test many and use few; ``select``: those that only look for the smallest; ``search``: those that only look for
+        an element, which are not ``strided``, as no other order would do; ``pointer``, ``chain`` and ``scatter``:
+        waiting for loads, by how their addresses come about, ``guess``: for branches that were guessed wrong,
+        ``quotient``: for divisions of integers (``WaitKind``), all of a loop that these hold up; ``streamed``: waiting
+        for memory that they go through in order, which vectors would not shorten.
         """
         loops = list(zip(self.loops, self.time_shares(), strict=True))
         reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)
         for one, share in loops:
-            reason = one.scalar_reason if one.begin not in self.calling_math else None
-            if reason is not None and (reason == "objects" or not one.streams):
+            reason = one.scalar_reason if one.begin not in self.calling_math | self.calling_inlinable else None
+            if reason is not None and not one.filters and (reason == "objects" or not one.streams):
                 reasons[reason] += share
 
         def sum_of(holds: Callable[[InnerLoop], object]) -> float:
             return sum(share for one, share in loops if holds(one))
 
         computing = [(one, share * _arithmetic_share(one, share, self.samples)) for one, share in loops]
+        slow = sum(share for one, share in computing if _is_slow(one) and not self._waits(one))
         arithmetic = sum(share for _, share in computing) if self.samples is None else 1.0
         return {
             **reasons,
             "scalar": _ratio(sum(share * _ratio(one.scalar, _floating(one)) for one, share in computing), arithmetic),
-            "slow": _ratio(sum(share for one, share in computing if _is_slow(one) and not one.streams), arithmetic),
+            "slow": _ratio(slow, arithmetic),
             "strided": sum_of(lambda one: not one.searches and _is_mostly(one, one.strided)),
             "transposed": sum_of(lambda one: one.transposes and _is_mostly(one, one.strided)),
             "far": sum_of(lambda one: _is_mostly(one, one.far)),
             "indexed": sum_of(lambda one: _is_mostly(one, one.indexed)),
             "shape": sum_of(lambda one: not one.is_short and _is_mostly(one, one.unshaped)),
             "math": sum_of(lambda one: one.begin in self.calling_math),
+            "inlinable": sum_of(lambda one: one.begin in self.calling_inlinable) or self._calls_inlinable(),
             "checked": sum_of(lambda one: one.begin in self.calling_checks),
             "baseline": max(
                 sum_of(lambda one: _computes(one) and not self._waits_for_loads(one)),
@@ -193,6 +193,10 @@ class FunctionCode:
             "streamed": sum_of(_is_streamed),
             **self._wait_shares(loops),
         }
+
+    def _calls_inlinable(self) -> float:
+        """Return 1 for a function without loops, which others call in theirs, that calls what instructions would do."""
+        return float(not self.loops and any(classify_library_function(name) == "inlinable" for name in self.called))
 
     def _wait_shares(self, loops: Sequence[tuple[InnerLoop, float]]) -> dict[str, float]:
         """Return the shares of its time that wait for pointers, for scattered numbers and for branches."""
@@ -227,11 +231,15 @@ class FunctionCode:
         if _share_of_waits(self.samples, "quotient", loop) >= _HELD_UP:
             return True
         busy = 0 < _SLOW_SHARE * loop.instructions <= loop.divisions
-        return busy and not self._waits_for_loads(loop) and not loop.streams
+        return busy and not self._waits(loop)
+
+    def _waits(self, loop: InnerLoop) -> bool:
+        """Return whether a loop is held up by memory, near or far: what takes long besides goes on meanwhile."""
+        return bool(loop.streams) or self._waits_for_loads(loop)
 
     def _waits_for_loads(self, loop: InnerLoop) -> bool:
         """Return whether a loop is held up by numbers that lie far away: other instructions would wait as long."""
-        return sum(_share_of_waits(self.samples, kind, loop) for kind in _OF_MEMORY) >= _HELD_UP
+        return _share_of_all_waits(self.samples, _OF_MEMORY, loop) >= _HELD_UP
 
     def _is_held_up(self) -> bool:
         """Return whether all of the function is held up by numbers that lie far away."""
@@ -251,6 +259,10 @@ def _share_of_waits(samples: FunctionSamples | None, kind: WaitKind, loop: Inner
         return 0.0
     waiting = samples.count_waits(kind, [(0, loop.begin), (loop.end, samples.places[-1] + 1)])
     return _ratio(waiting, samples.count_between(loop.begin, loop.end))
+
+
+def _share_of_all_waits(samples: FunctionSamples | None, kinds: Iterable[WaitKind], loop: InnerLoop) -> float:
+    return sum(_share_of_waits(samples, kind, loop) for kind in kinds)
 
 
 def _arithmetic_share(loop: InnerLoop, share: float, samples: FunctionSamples | None) -> float:
@@ -306,14 +318,16 @@ def analyze_function(
     registers: Mapping[int, Registers] | None = None,
     pairs: Mapping[int, Registers] | None = None,
     progress: Mapping[int, Registers] | None = None,
+    part: Mapping[int, int] | None = None,
 ) -> FunctionCode:
     """Return what the code of a function tells; raises ``UsageError`` where it can't be disassembled.
 
     ``sampled`` are the samples in it by address, ``registers`` what these held at some of them, ``pairs`` the same in
-    two threads, ``progress`` at two samples of one.
+    two threads, ``progress`` at two samples of one. ``part`` are the samples that count as its time, None for all: what
+    is inlined into it has its own.
     """
     code = free_frame_pointer(disassemble(image, symbol.begin, symbol.end))
-    samples = read_samples(code, sampled or {}, registers or {})
+    samples = read_samples(code, (sampled if part is None else part) or {}, registers or {})
     loops = tuple(
         _add_samples(loop, code, samples, sampled, pairs)
         for loop in find_inner_loops(code, sampled, registers, progress)
@@ -332,9 +346,13 @@ def analyze_function(
         carrying=share_of_live_in_pieces(code),
         scalar=scalar,
         packed=packed,
-        calling_math=frozenset(loop.begin for loop in loops if _calls_kind(image, loop.calls, "math")),
+        calling_math=frozenset(loop.begin for loop in loops if calls_kind(image, loop.calls, "math")),
+        calling_inlinable=frozenset(loop.begin for loop in loops if calls_kind(image, loop.calls, "inlinable")),
         calling_checks=frozenset(
-            loop.begin for loop in loops if _calls_kind(image, loop.calls, "check") or _tests_much(image, code, loop)
+            loop.begin
+            for loop in loops
+            if calls_kind(image, loop.calls, "check")
+            or (_share_of_all_waits(samples, _HIDING, loop) < _HELD_UP and tests_much(image, code, loop))
         ),
         baseline=not any(map(is_extended, code)),
         computes=not loops and scalar + packed >= _COMPUTING * len(code),
@@ -365,31 +383,3 @@ def _add_samples(
 def _communicates(image: ElfImage, loop: InnerLoop) -> bool:
     """Return whether a loop calls MPI: what it takes is no computation, however deep it lies."""
     return any(name.lower().startswith(("mpi_", "pmpi_")) for name in image.name_functions(loop.calls))
-
-
-def _calls_kind(image: ElfImage, targets: Iterable[int | None], kind: LibraryKind) -> bool:
-    return any(classify_library_function(name) == kind for name in image.name_functions(targets))
-
-
-def _tests_much(image: ElfImage, code: Sequence[Instruction], loop: InnerLoop) -> bool:
-    """Return whether much of a loop tests what ends in the report of a failed check, which stands behind the function.
-
-    Where it works with vectors all the same, the checks have prevented nothing; where it waits for divisions or for
-    memory, they go on meanwhile.
-    """
-    if loop.is_vector or loop.divides or loop.streams:
-        return False
-    exits = Counter(one.target for one in code if loop.begin <= one.address < loop.end and one.jumps)
-    tests = sum(
-        count
-        for target, count in exits.items()
-        if target is not None and not loop.begin <= target < loop.end and _reports_check(image, target)
-    )
-    return tests >= _TESTING * loop.instructions
-
-
-def _reports_check(image: ElfImage, begin: int) -> bool:
-    """Return whether code does nothing but report a failed check."""
-    ends = (one for one in disassemble(image, begin, begin + _REPORT_B) if one.mnemonic in ("call", "ret", "jmp"))
-    first = next(ends, None)
-    return first is not None and first.mnemonic == "call" and _calls_kind(image, (first.target,), "check")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from advisor.collect.binaries.back_jumps import LONGEST, find_loop_spans
 from advisor.collect.binaries.derived_steps import derive_steps, estimate_trips
 from advisor.collect.binaries.float_arithmetic import count_arithmetic, divides_by_same, is_arithmetic
 from advisor.collect.binaries.float_chains import count_ordered_sums, has_recurrence
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
     from advisor.collect.binaries.memory_accesses import Access
     from advisor.collect.binaries.sampled_addresses import Registers
 
-#: A jump back over more code than this is no innermost loop that anyone wrote.
-_LONGEST: Final = 20_000
 #: A loop with this share of its samples in the loops that it holds, or less, spends its time around them …
 _INSIDE: Final = 1 / 3
 #: … if it has so many samples or more, and no more instructions than one can look over.
@@ -54,13 +53,8 @@ def find_inner_loops(
     Where samples by address show that a loop spends its time around the short ones in it, it counts instead of them.
     ``registers`` are what these held at some of the samples, ``progress`` at two one after the other.
     """
-    first = code[0].address if code else 0
-    spans = {
-        (one.target, one.address + one.size)
-        for one in code
-        if one.jumps and one.target is not None and first <= one.target <= one.address
-    }
-    ordered = sorted((span for span in spans if span[1] - span[0] <= _LONGEST), key=lambda span: span[1] - span[0])
+    spans = find_loop_spans(code)
+    ordered = sorted((span for span in spans if span[1] - span[0] <= LONGEST), key=lambda span: span[1] - span[0])
     inner: list[tuple[int, int]] = []
     absorbed: set[tuple[int, int]] = set()
     for begin, end in ordered:
@@ -77,7 +71,7 @@ def find_inner_loops(
     for begin, end in _join_overlapping([span for span in inner if not any(span[0] <= at < span[1] for at in ends)]):
         body = [one for one in code if begin <= one.address < end]
         if body:
-            depth = len({other[0] for other in spans if other[0] <= begin and end <= other[1]})
+            depth = len({begin, *(other[0] for other in spans if other[0] <= begin and end <= other[1])})
             loop = _describe_loop(body, depth, _find_nest(code, spans, (begin, end)), registers or {}, progress or {})
             found.append(replace(loop, around=(begin, end) in absorbed))
     return tuple(found)
@@ -115,7 +109,7 @@ def _find_nest(
     if not around:
         return None
     first, last = min(around, key=lambda span: span[1] - span[0])
-    if last - first > _LONGEST:
+    if last - first > LONGEST:
         return None
     return LoopNest(
         [one for one in code if first <= one.address < begin],

@@ -8,6 +8,7 @@ functions whose code was looked at and in known functions of libraries.
 from __future__ import annotations
 
 import re
+from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -58,6 +59,8 @@ LOOP_KINDS: Final[Mapping[str, str]] = {
     "baseline": "baseline", "search": "search", "filter": "filter", "select": "selection", "objects": "objects",
     "streamed": "streamed",
 }  # fmt: skip
+#: Kinds of functions whose callers' loops count, too.
+_CALLED_KINDS: Final = frozenset(("math", "inlinable"))
 #: From this share of the other code on, brief functions were compiled as it was.
 _MOSTLY: Final = 0.5
 #: What regions that stand for the whole body of a parallel region are called.
@@ -198,10 +201,14 @@ def _read_functions(
     """
     if image.machine != X86_64 or not can_disassemble():
         return {}
-    codes = {
-        number: analyze_function(image, one.symbol, compilation.find_unit(one.symbol.begin), one.samples, *registers)
-        for number, one in sampled.items()
-    }
+    whole: dict[Symbol, Counter[int]] = defaultdict(Counter)
+    for one in sampled.values():
+        whole[one.symbol].update(one.samples)
+    alone, pairs, progress = registers
+    codes: dict[int, FunctionCode] = {}
+    for number, one in sampled.items():
+        unit, seen = compilation.find_unit(one.symbol.begin), whole[one.symbol]
+        codes[number] = analyze_function(image, one.symbol, unit, seen, alone, pairs, progress, one.samples)
     if any(loop.leaps for code in codes.values() for loop in code.loops):
         sizes = read_object_sizes(debug, [code.symbol.begin for code in codes.values()])
         codes = {number: name_objects(code, sizes) for number, code in codes.items()}
@@ -255,7 +262,7 @@ def _describe_regions(
         elif symbol is not None:
             undecided |= _add_function(counts, number, row, codes.get(number), source)
     if sees:
-        _limit_math(counts, kinds)
+        _limit_callers(counts, kinds)
         counts["sort"] = np.minimum(np.maximum(counts["sort"], profile.counts.get(COMPARISON_SECONDS, 0.0)), seconds)
     _judge_by_callers(counts, [number for number, code in codes.items() if not code.loops and not _is_told(code)])
     if undecided:
@@ -279,16 +286,15 @@ def _judge_by_callers(counts: dict[str, FloatArray], brief: Sequence[int]) -> No
             counts["unoptimized"][number] = counts["known"][number]
 
 
-def _limit_math(counts: dict[str, FloatArray], kinds: Mapping[int, str | None]) -> None:
+def _limit_callers(counts: dict[str, FloatArray], kinds: Mapping[int, str | None]) -> None:
     """Let loops that call mathematical functions count for no more than was seen in these functions.
 
     A loop may call them in one of a thousand iterations.
     """
-    if "math" not in counts:
-        return
-    library = np.array([kinds[number] == "math" for number in range(len(counts["math"]))], dtype=bool)
-    inside, calling = counts["math"][library].sum(axis=0), counts["math"][~library].sum(axis=0)
-    counts["math"][~library] *= np.divide(inside, calling, out=np.ones_like(calling), where=calling > inside)
+    for kind in _CALLED_KINDS & counts.keys():
+        library = np.array([kinds[number] == kind for number in range(len(counts[kind]))], dtype=bool)
+        inside, calling = counts[kind][library].sum(axis=0), counts[kind][~library].sum(axis=0)
+        counts[kind][~library] *= np.divide(inside, calling, out=np.ones_like(calling), where=calling > inside)
 
 
 def _add_function(
@@ -304,8 +310,8 @@ def _add_function(
         return False
     shares = code.loop_shares()
     counts["checked"][number] = row * shares["checked"]
-    if "math" in counts and not unoptimized:
-        counts["math"][number] = row * shares["math"]
+    for kind in _CALLED_KINDS & counts.keys():
+        counts[kind][number] = 0.0 if unoptimized else row * shares[kind]
     for trait, name in LOOP_KINDS.items():
         # without optimization nothing is vectorized and every index is loaded anew: that is no other fault
         counts[name][number] = 0.0 if unoptimized else row * shares[trait]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
+from advisor.collect.binaries.back_jumps import LONGEST, find_loop_spans
 from advisor.collect.binaries.float_arithmetic import is_slow
 from advisor.collect.binaries.integer_divisions import DIVIDES
 from advisor.collect.binaries.load_chains import address_registers, find_load_chain
@@ -52,7 +53,6 @@ _FOLLOWED: Final = 5
 #: An update by compare and exchange has no more instructions than this.
 _EXCHANGE: Final = 12
 _PARAMETERS: Final = frozenset({"rdi", "rsi", "rdx", "rcx", "r8", "r9"})
-_LONGEST: Final = 20_000
 #: Scalar additions of floating-point numbers wait for the sum before as well as for what they load.
 _SUMS: Final = re.compile(r"v?(?:add|sub|fn?m(?:add|sub)(?:132|213|231)?)s[sd]")
 
@@ -170,13 +170,9 @@ def _find_near(
 
 def _find_spans(code: Sequence[Instruction]) -> list[tuple[int, int]]:
     """Return beginnings and ends of all loops of a function, inner ones first."""
-    first = code[0].address if code else 0
-    found = {
-        (one.target, one.address + one.size)
-        for one in code
-        if one.jumps and one.target is not None and first <= one.target <= one.address
-    }
-    return sorted((span for span in found if span[1] - span[0] <= _LONGEST), key=lambda span: span[1] - span[0])
+    return sorted(
+        (span for span in find_loop_spans(code) if span[1] - span[0] <= LONGEST), key=lambda span: span[1] - span[0]
+    )
 
 
 def _enclosing(

@@ -14,6 +14,7 @@ import numpy as np
 
 from advisor.formats.recording.recorded_threads import RecordedThread, teams_of
 from advisor.trace.events import Role
+from advisor.trace.recordings.families import is_interpreter
 from advisor.trace.recordings.layout import CALL, PYTHON_BIT
 from advisor.trace.regions import classify_region
 
@@ -88,17 +89,18 @@ def _spins_only(thread: RecordedThread) -> bool:
 def _computes_in_program(thread: RecordedThread) -> bool:
     """Return whether a sample of a thread lies in the code of the program, or in what that or Python called.
 
-    Libraries that come with the program, below its folder or beside that (``bin`` and ``lib``), are code of it.
+    Libraries that come with the program, below its folder or beside that (``bin`` and ``lib``), are code of it; not so
+    those beside an interpreter, where its packages lie.
     """
     samples = thread.samples
     addresses = np.concatenate([samples["address"], samples["callers"].ravel()])
     program = PurePath(thread.process.program)
     home = program.parent.parent if program.parent.name in _PROGRAM_FOLDERS else program.parent
+    comes_along = str(home) not in _SYSTEM_FOLDERS and not is_interpreter(thread.process.program)
     own = [
         one
         for one in thread.process.objects.values()
-        if PurePath(one.path) == program
-        or (str(home) not in _SYSTEM_FOLDERS and PurePath(one.path).is_relative_to(home))
+        if PurePath(one.path) == program or (comes_along and PurePath(one.path).is_relative_to(home))
     ]
     inside = any(((addresses >= one.begin) & (addresses < one.end)).any() for one in own)
     return inside or bool(((samples["callers"] & PYTHON_BIT) != 0).any())

@@ -20,6 +20,7 @@ from advisor.support.copied_objects import (
     LOOKING_UP,
     REBUILDING,
     SORTING,
+    SYNCING,
     THROWING,
     WALKING,
 )
@@ -68,6 +69,8 @@ _WORKS: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
         r"|(?:std::)?__(?:introsort_loop|final_insertion_sort|insertion_sort|unguarded_(?:linear_insert|insertion_sort)"
         r"|unguarded_partition(?:_pivot)?|merge_sort_\w+|inplace_stable_sort))<.*"
     )),
+    # What std::cin and std::cout are made of until std::ios::sync_with_stdio(false).
+    (SYNCING, re.compile(r"__gnu_cxx::stdio_sync_filebuf<.*>::.*")),
     # With -D_GLIBCXX_DEBUG each access is checked.
     (CHECKING, re.compile(r"(?:.*\W)?(?:std::__debug|__gnu_debug)::.*")),
     (THROWING, re.compile(

@@ -84,6 +84,13 @@ _KEYS_AND_TEXT: Final = (
     "_Py_bytes_", "ascii_", "set_", "siphash", "_Py_HashBytes", "split", "rsplit", "fastsearch", "stringlib", "replace",
     "strip", "do_strip", "_Py_strhex", "find_first", "tuplehash", "tuple_hash", "lookdict", "ucs1lib",
 )  # fmt: skip
+#: Functions of the interpreter that look for cycles of objects that nobody needs; what goes through an object for them
+#: is called after it (``dict_traverse``).
+_COLLECTING: Final = (
+    "gc_collect_", "visit_", "subtract_refs", "update_refs", "move_unreachable", "deduce_unreachable", "untrack_",
+    "delete_garbage", "mark_all_reachable",
+)  # fmt: skip
+_TRAVERSE: Final = "traverse"
 #: Functions of the interpreter that calculate: where they take more, dictionaries only hold the numbers.
 _CALCULATING: Final = (
     "float_", "PyFloat_", "_PyFloat_", "long_add", "long_sub", "long_mul", "long_div", "long_mod", "long_true_divide",
@@ -101,6 +108,7 @@ _KEYED: Final = 0.15
 #: Kinds of what Python does, by the names of their seconds (``code.interpreted_s``).
 KINDS: Final = (
     "interpreted", "lock", "pickled", "keyed", "listed", "regrown", "pattern", "decoded", "rowwise", "deep_copy",
+    "collected",
 )  # fmt: skip
 
 #: Name and file, as of all sampled functions.
@@ -235,7 +243,7 @@ def _share(function: Function, samples: Counter[_Sampled], kinds: Mapping[Any, s
         kind = _kind_of_library(one)
         if kind != "lock" and any(part in one.file for part in _PACKING):
             return {} if any(part in one.file for part in _STARTING) else {"pickled": 1.0}
-        kind = kinds[one.line] or kind
+        kind = "collected" if _is_collecting(one) else kinds[one.line] or kind
         found[kind or ("interpreted" if one.interpreter else "")] += count
         if one.interpreter and not kind:
             evaluating += count if not one.compiled or one.compiled.startswith(_EVALUATING) else 0
@@ -253,6 +261,11 @@ def _share(function: Function, samples: Counter[_Sampled], kinds: Mapping[Any, s
     if evaluating < _LEAST_EVALUATING * inside:
         return shares
     return shares | {"interpreted": (inside + (called if inside >= _PER_ELEMENT * total else 0)) / total}
+
+
+def _is_collecting(one: _Sampled) -> bool:
+    """Return whether a sample is in the collection of garbage, which may come at any line that makes objects."""
+    return one.interpreter and (one.compiled.startswith(_COLLECTING) or one.compiled.endswith(_TRAVERSE))
 
 
 def _kind_of_library(one: _Sampled) -> str | None:

@@ -33,6 +33,7 @@ from advisor.formats.recording.sampled_places import (
 from advisor.formats.recording.tasks import nest_tasks, open_at
 from advisor.model.records import Note, Region
 from advisor.model.units import format_share
+from advisor.support.copied_objects import SYNCING
 from advisor.support.outlined_functions import is_outlined, name_parallel_body
 from advisor.support.system_sources import is_system_source
 from advisor.support.template_names import mask_template_arguments, shorten_name
@@ -268,7 +269,18 @@ def _functions(process: Process, samples: npt.NDArray[Any], places: Places) -> l
         result.append(key)
     for key, (name, file, line) in place_copies(copies).items():
         known[key] = (name, short_path(file)), line
+    known |= _gather_synced(known)
     return [known[each] if isinstance(each, bytes) else each for each in result]
+
+
+def _gather_synced(known: Mapping[bytes, tuple[Function, int | None]]) -> dict[bytes, tuple[Function, int | None]]:
+    """Return all that streams do at the lines where samples show them in step with those of C."""
+    places = {(file, line) for (name, file), line in known.values() if name == SYNCING and file}
+    return {
+        key: ((SYNCING, file), line)
+        for key, ((name, file), line) in known.items()
+        if (file, line) in places and classify_library_function(name) == "text"
+    }
 
 
 def _function(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ _SAME: Final = (
     "cycle_s", "subnormal_ratio", "prices",
 )  # fmt: skip
 _ADDED_TO: Final = ("functions", "files", "python", "objects")
+#: What runs the script that it is given.
+_INTERPRETER: Final = re.compile(r"(python|pypy|perl)[\d.]*t?|julia|R")
 _NEVER: Final = 1 << 62
 
 
@@ -54,9 +57,13 @@ def complete_children(processes: list[Process]) -> list[Process]:
 
 def name_program(process: Process) -> str:
     """Return the name of the program, for an interpreter that of its script."""
-    name = PurePath(process.program).name
     script = next((word for word in process.arguments[1:] if word.endswith((".py", ".jl", ".R", ".pl"))), None)
-    return PurePath(script).name if script and name.startswith(("python", "julia", "R", "perl")) else name
+    return PurePath(script).name if script and is_interpreter(process.program) else PurePath(process.program).name
+
+
+def is_interpreter(program: str) -> bool:
+    """Return whether a program, given by its path, runs what others wrote."""
+    return _INTERPRETER.fullmatch(PurePath(program).name) is not None
 
 
 def gather_families(processes: Iterable[Process]) -> list[Family]:
