@@ -13,6 +13,7 @@ import numpy as np
 from advisor.analysis.quality import HIDDEN
 from advisor.formats import rank_numbers
 from advisor.formats.perf.events import strip_modifiers
+from advisor.formats.perf_stat.table import CLOCKS
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Processor
 from advisor.model.units import format_seconds, format_share
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from advisor.formats.perf_stat.table import CountRow, CountTable
 
 _SECONDS: Final = {"msec": 1e-3, "ns": 1e-9, "us": 1e-6, "s": 1.0, "sec": 1.0}
-#: Events that are times of the process, not counts: of its processors, and of the wall.
-_TIMES: Final = ("task-clock", "cpu-clock", "user_time", "system_time", "duration_time")
 #: A process with several threads runs on more than one processor; up to this it is one.
 _ONE: Final = 1.02
 #: The elapsed time follows from the processors in use, printed to three digits: only where these are enough.
@@ -102,7 +101,7 @@ def _sum_process(table: CountTable) -> _CountedProcess:
             values.setdefault(row.event, None)
             continue
         name = strip_modifiers(row.event)
-        if name in _TIMES and row.unit in _SECONDS:
+        if name in CLOCKS and row.unit in _SECONDS:
             value = row.value * _SECONDS[row.unit]
             seconds[name] = (
                 max(seconds.get(name, 0.0), value)
