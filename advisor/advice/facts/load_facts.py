@@ -59,12 +59,17 @@ def _rank_imbalance(source: FactSource) -> float | None:
 
 
 def _first_rank_ratio(source: FactSource) -> float | None:
+    """Return how the work of the first rank compares with that of the others; of these a quarter may have got little.
+
+    Where a quarter of them have as little as the first one, nothing sets it apart.
+    """
     work = _rank_work(source, np.mean) if source.is_work_known else np.zeros(0)
     rank = [source.profile.processors[team[0]].rank for _, team in iterate_groups(source.loads.team.master)]
     others = work[np.array(rank) > 0] if len(work) else work
     if not len(others) or len(others) == len(work) or others.mean() <= 0:
         return None
-    return float(work[np.array(rank) == 0].mean() / others.mean())
+    little = float(np.quantile(others, 0.25))
+    return float(work[np.array(rank) == 0].mean()) / little if little > 0 else 1.0
 
 
 def _thread_imbalance(source: FactSource) -> float | None:
