@@ -79,6 +79,18 @@ def test_a_rank_that_passes_on_the_data_of_another_waits_for_it() -> None:
     assert row_replay.replay_rows(evened).end_s.tolist() == pytest.approx([2, 2.5, 2, 2.1, 2, 2.2, 2, 2.1])
 
 
+@pytest.mark.parametrize(("leaves", "evened_s"), [(5.5, 3.5), (4.0, 6.0)])
+def test_ranks_leave_the_shutdown_with_the_last_one(leaves: float, evened_s: float) -> None:
+    """With 3 s of work for both; where the first one left before the other came, it took its own time."""
+    ranks = [[burst(1), Do(Op.FIXED, leaves - 1)], [burst(5), Do(Op.FIXED, 0.5)]]
+    made = program(ranks)
+    made = replace(made, names=("MPI_Finalize",), call=np.array([-1, 0, -1, 0], dtype=np.int32))
+    found = rows.build_rows(replace(made, end_s=np.array([1, leaves, 5, 5.5]), start_s=np.zeros(2)))
+    assert row_replay.replay_rows(found).time_s == pytest.approx(5.5)
+    evened = replace(found, seconds=np.where(found.op_mask(Op.BURST), 3.0, found.seconds))
+    assert row_replay.replay_rows(evened).time_s == pytest.approx(evened_s)
+
+
 def visits_of(these: ReplayRows, pieces: int) -> np.ndarray:
     joins = these.op_mask(Op.JOIN)
     visit = np.full(len(these), -1)

@@ -19,6 +19,7 @@ from advisor.trace.waits import RENDEZVOUS_BYTES, find_starts_before_ends
 from advisor_simulation.replay.program import POSTING, RECEIVED, SENDING, Op, Program
 from advisor_simulation.replay.recording import build_recorded_steps
 from advisor_simulation.replay.waits import operation_starts
+from advisor_simulation.whatif.traced.shutdown import meet_at_shutdown
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -131,6 +132,7 @@ def build_rows(program: Program) -> ReplayRows:
     """
     if WAITING not in program.names:
         program = replace(program, names=(*program.names, WAITING))
+    program = meet_at_shutdown(program)
     steps = build_recorded_steps(program)
     tells, awaits = steps.condition[::RECORDED].copy(), steps.condition[RECORDED - 1 :: RECORDED].copy()
     made = ReplayRows(
