@@ -244,6 +244,10 @@ def _collect_notes(trace: DeviceTrace, operations: MatchedOperations, shift: Flo
     if any(device.is_host for device in trace.devices):
         text = "no device was used: the operators of each process's host threads stand for one"
         notes.append(Note("host in place of devices", text))
+    kind = trace.activities.kind
+    if (kind == Activity.COMMUNICATION).any() and not (kind == Activity.COMPUTE).any():
+        text = "no kernel that computes was recorded: what devices did between communications is not known"
+        notes.append(Note("kernels missing", text, 0.3, "record all kernels, not only those of communication"))
     ranks = trace.rank_count
     if trace.ranks_expected is not None and ranks < trace.ranks_expected:
         text = (
