@@ -14,6 +14,7 @@ from advisor.advice.facts.source import UNOBSERVED, Compute, FactSource, compute
 from advisor.analysis.disturbance import taken_share, undisturbed_seconds
 from advisor.analysis.loads.computation import compute_alone
 from advisor.analysis.measures import COMMUNICATION_S
+from advisor.model.records import DEVICES_UNSEEN
 from advisor.support.grouping import iterate_groups
 from advisor.trace.regions import OFF_CORE_NAME, is_sleep
 
@@ -105,8 +106,11 @@ def _slowest_differs(source: FactSource) -> bool | None:
 
 
 def _alone_share(source: FactSource) -> float | None:
-    """Return which part of the imbalance of ranks, files aside, would go with the regions that one rank does alone."""
-    if not source.is_work_known:
+    """Return which part of the imbalance of ranks, files aside, would go with the regions that one rank does alone.
+
+    Where nothing tells what devices did, a rank that seems to work alone may wait for its own.
+    """
+    if not source.is_work_known or any(note.name == DEVICES_UNSEEN for note in source.profile.notes):
         return None
     ranks, number = np.unique(source.loads.team.master, return_inverse=True)
     by_region = np.zeros((len(source.profile.regions), len(ranks)))
