@@ -116,6 +116,7 @@ def test_the_longest_table_of_a_log_in_any_notation(tmp_path: Path) -> None:
     profile = perf_stat.advisor_read(written(tmp_path / "log.txt", TABLE.replace("2.0010", "0.9010") + german))
     assert profile.actual_s == 2.001
     assert profile.program == "heat"
+    assert "several runs" in notes(profile)
     assert "wall_s" not in profile.phases[0].arrays, "ranks were added up"
 
 

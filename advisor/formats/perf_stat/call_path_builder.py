@@ -39,6 +39,7 @@ PENALTIES: Final = {
     "counted part of the time": 0.05,
     "whole machine": 0.1,
     "table cut off": 0.1,
+    "several runs": 0.1,
 }
 
 
@@ -209,6 +210,9 @@ def _build_notes(
     if any(table.is_cut for table in tables):
         text = "the table ends before the elapsed time: events may be missing"
         yield Note("table cut off", text, PENALTIES["table cut off"], "perf stat -o FILE ./PROGRAM")
+    if others := sum(table.others for table in tables):
+        text = f"the file holds {others + 1} tables of runs: this one is the longest"
+        yield Note("several runs", text, PENALTIES["several runs"], "keep the table of one run")
     absent = sorted({event for process in processes for event, value in process.values.items() if value is None})
     if absent:
         yield Note("not counted", f"perf could not count {', '.join(absent)} everywhere; these are unknown")

@@ -49,7 +49,7 @@ class CountRow:
 class CountTable:
     """A file: its rows, when perf started, as it says, and what it counted, where it says so.
 
-    ``is_cut`` is whether the end of a table is missing.
+    ``is_cut`` is whether the end of a table is missing, ``others`` how many more tables the file holds.
     """
 
     path: Path
@@ -57,6 +57,7 @@ class CountTable:
     started: str | None
     command: str = ""
     is_cut: bool = False
+    others: int = 0
 
 
 def read_table(path: Path, form: str) -> CountTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -34,7 +35,7 @@ def read_text_table(path: Path) -> CountTable:
     tables = [_read_one(text, start, end) for start, end in zip(starts, ends, strict=True)]
     if not tables:
         raise InputError(path, "no table of perf stat here")
-    return max(tables, key=lambda table: _measure_length(table))
+    return replace(max(tables, key=_measure_length), others=len(tables) - 1)
 
 
 def _measure_length(table: CountTable) -> tuple[float, ...]:
