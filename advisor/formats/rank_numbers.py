@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 _NAMED: Final = re.compile(r"(?:rank|task)[-_.=]?(\d{1,7})(?!\d)", re.IGNORECASE)
+#: Linux gives the ids below to its own first processes only (RESERVED_PIDS, ``kernel/pid.c``).
+_FIRST_ID: Final = 300
 _LAST: Final = re.compile(r"(?:^|[-._])(\d{1,9})(?:\.(?:txt|csv|json|out|log))?$")
 
 
@@ -33,3 +35,14 @@ def parse_trailing_number(name: str) -> int | None:
     """Return the number at the end of a file's name, which is the process id where it is no rank."""
     found = _LAST.search(name)
     return int(found[1]) if found else None
+
+
+def tell_processes(names: Sequence[str]) -> bool:
+    """Return whether the names of several files tell processes of one run: their ranks, or else their ids.
+
+    Small numbers that are no ranks are of something else, such as the threads of several runs (``omp_1``, ``omp_2``,
+    ``omp_4``). A single file is one run.
+    """
+    numbers = [parse_trailing_number(name) for name in names]
+    ids = [number for number in numbers if number is not None and number >= _FIRST_ID]
+    return len(names) == 1 or find_ranks_by_name(names, [None] * len(names)) is not None or len(ids) == len(names) > 0

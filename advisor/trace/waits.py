@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from advisor.trace.counts import sum_call_bytes
-from advisor.trace.events import COMMUNICATING, Role, Trace
+from advisor.trace.events import COMMUNICATING, Kind, Role, Trace
 from advisor.trace.locations import ranks_of_locations
 from advisor.trace.nesting import Calls, are_task_waits, find_anchor_calls, have_roles, roles_of_regions
 
@@ -105,6 +105,7 @@ def split_waits(
     ``least`` are the shortest calls of the whole run where ``trace`` is only a part of it.
     """
     known = [
+        _wait_in_trees(trace, calls, joint),
         *_wait_in_collectives(calls, joint),
         _wait_for_senders(calls, messages),
         probes := _wait_in_probes(trace, calls, messages),
@@ -200,6 +201,37 @@ def _wait_in_collectives(calls: Calls, joint: Collectives) -> list[WaitReason]:
         _make_reason(joint.call, _running_latest_starts(start, joint.first), kind, np.full(len(role), -1), scans)
     )
     return reasons
+
+
+def _wait_in_trees(trace: Trace, calls: Calls, joint: Collectives) -> WaitReason:
+    """Return until when ranks wait that pass on the data of others: until the last that came before they left.
+
+    Libraries gather, reduce and broadcast along trees. Nothing holds a rank that only has a few bytes to send: what
+    stays has waited for those below or above it, which one is not known.
+    """
+    size = np.diff(joint.first)
+    moved = sum_call_bytes(trace, calls, (Kind.COLLECTIVE,))[joint.call]
+    rooted = np.isin(joint.role, (Role.ALL_TO_ONE, Role.ONE_TO_ALL))
+    place = np.arange(len(joint.call)) - np.repeat(joint.first[:-1], size)
+    passing = np.repeat(rooted, size) & (place != np.repeat(joint.root, size)) & (moved >= 0)
+    passing &= moved <= RENDEZVOUS_BYTES
+    group = np.repeat(np.arange(len(joint)), size)
+    last = find_starts_before_ends(calls.start_s[joint.call], calls.end_s[joint.call], group)
+    kind = np.full(len(passing), KINDS.index("collective"))
+    before = joint.call[last]
+    return _make_reason(joint.call, calls.start_s[before], kind, calls.location[before], passing)
+
+
+def find_starts_before_ends(start: FloatArray, end: FloatArray, group: IntArray) -> IntArray:
+    """Return for each element where the latest start of its group stands that is not behind its own end."""
+    count = len(start)
+    is_end = np.repeat([False, True], count)
+    order = np.lexsort((is_end, np.r_[start, end], np.r_[group, group]))
+    started = np.maximum.accumulate(np.where(order < count, np.arange(2 * count), 0))
+    ends = order >= count
+    found: IntArray = np.empty(count, dtype=np.int64)
+    found[order[ends] - count] = order[started][ends]
+    return found
 
 
 def _latest_starts(start: FloatArray, first: IntArray) -> tuple[FloatArray, IntArray]:

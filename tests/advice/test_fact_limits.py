@@ -69,7 +69,7 @@ def is_alone(part: float) -> bool:
     wall = np.array([[part, 1.0 - part], [9.0, 9.0]])[:, :, None]
     phase = SimpleNamespace(arrays={"wall_s": wall}, regions=np.array([0, 1]))
     source: Any = SimpleNamespace(
-        phases=(0,), is_work_known=True, profile=SimpleNamespace(regions=("a", "b"), phases=[phase]),
+        phases=(0,), is_work_known=True, profile=SimpleNamespace(regions=("a", "b"), phases=[phase], notes=()),
         loads=SimpleNamespace(
             team=SimpleNamespace(master=np.array([0, 1])),
             quantities=SimpleNamespace(work=SimpleNamespace(terms=(("wall_s", 1.0),))),

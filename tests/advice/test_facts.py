@@ -195,6 +195,15 @@ def test_threads_that_were_not_observed_leave_their_balance_unknown() -> None:
     assert site_values(profile)["phase.rank_imbalance"] == pytest.approx(1.5)
 
 
+@pytest.mark.parametrize(
+    ("work", "ratio"),
+    [([0.1, 4.0, 4.0, 4.0], 0.025), ([0.1, 4.0, 0.1, 4.0, 0.1], 1.0), ([0.0, 0.0, 0.0, 0.0, 4.0], 1.0)],
+)
+def test_a_first_rank_is_set_apart_where_few_others_have_as_little_work(work: list[float], ratio: float) -> None:
+    profile = build_run([[each] for each in work])
+    assert site_values(profile)["phase.first_rank_ratio"] == pytest.approx(ratio)
+
+
 def test_slowest_rank_persistence_looks_at_ranks_where_there_are_several() -> None:
     processors = tuple(Processor(rank, thread) for rank in range(2) for thread in range(2))
     work = [[3.0, 1.0], [1.0, 3.0], [1.0, 1.0], [1.0, 1.0]]

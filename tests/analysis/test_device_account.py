@@ -121,6 +121,18 @@ def test_communication_without_partners_is_not_told_from_imbalance() -> None:
     assert any(note.name == "ranks missing" for note in grade.notes)
 
 
+@pytest.mark.parametrize("computes", [True, False])
+def test_what_lies_between_communications_alone_is_not_known(computes: bool) -> None:
+    builder = DeviceTraceBuilder()
+    builder.begin_process()
+    for number in range(3):
+        add_step(builder, 40 * number, 10, number, "ncclDevKernel_AllReduce_Sum_f32")
+    if computes:
+        add_step(builder, 20, 10, 7)
+    builder.end_process(0, "node", 0, HERE)
+    assert ("kernels missing" in [note.name for note in build(builder).notes]) != computes
+
+
 def test_clocks_that_differ_are_aligned_by_communication() -> None:
     builder = DeviceTraceBuilder()
     for rank, ahead in ((0, 0), (1, 50 * MS)):

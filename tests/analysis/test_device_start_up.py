@@ -123,3 +123,21 @@ def test_start_of_a_process_is_nobody_s_lead_and_brief_calls_set_nothing_up() ->
     profile = build(builder)
     assert profile.devices is not None
     assert profile.devices.facts["lead_s"] == profile.devices.facts["setup_s"] == 0.0
+
+
+@pytest.mark.parametrize(("context", "length_ms"), [(True, 2.0), (False, 103.0)])
+def test_a_wait_for_what_was_issued_before_the_recording_is_no_part_of_the_run(context: bool, length_ms: float) -> None:
+    """Without a call that returned at once before it, it may be what sets the device up."""
+    builder = new_builder()
+    builder.add_call(0, 103 * MS, "main", CallRole.WORK, "step")
+    if context:
+        builder.add_call(MS // 2, MS // 2 + 5 * US, "main", CallRole.SYNCHRONIZE, "cudaEventSynchronize")
+    builder.add_call(MS, 101 * MS, "main", CallRole.SYNCHRONIZE, "cudaDeviceSynchronize")
+    launch(builder, 101 * MS + 10 * US, 5 * US, 1, "kernel", 101 * MS + 20 * US, MS)
+    builder.add_call(101 * MS + 30 * US, 103 * MS, "main", CallRole.SYNCHRONIZE, "cudaDeviceSynchronize")
+    profile = build(builder)
+    assert profile.actual_s * 1e3 == pytest.approx(length_ms)
+    assert seconds(profile, "synchronizations") == pytest.approx(0.98, abs=0.01)
+    assert ("earlier work" in [note.name for note in profile.notes]) == context
+    assert profile.devices is not None
+    assert profile.devices.facts["sync_calls"] == 1

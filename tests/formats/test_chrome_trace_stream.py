@@ -56,6 +56,21 @@ def test_what_only_python_takes_is_read_as_well(tmp_path: Path) -> None:
     assert found[0].name == "k\ufffdrnel"
 
 
+@pytest.mark.parametrize("chunk", [64, 1 << 22])
+def test_shapes_of_operators_are_read_wherever_a_chunk_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    monkeypatch.setattr(stream, "_CHUNK", chunk)
+    args = {"Input Dims": [[64, 3], []], "Input type": ["float", "Scalar"]}
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": [{"ph": "X", "name": "gloo:all_reduce", "args": args}] * 3}))
+    found = [event.args for event in read_events(path)]
+    assert len(found) == 3
+    for each in found:
+        assert isinstance(each, stream.EventArgs)
+        assert stream.read_tensors(each) == [("float", [64, 3]), ("Scalar", [])]
+
+
 def test_things_that_are_no_events_are_passed_over(tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     path.write_text(json.dumps([3, "x", None, [], *list_events()]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -157,6 +158,13 @@ def test_metrics_count_call_paths_in_orders_of_their_own(tmp_path: Path) -> None
         paths = cube.read_call_paths(made.write(tmp_path / "run.cubex"))
         assert paths.wall_s is not None
         assert paths.wall_s[:, 0].tolist() == wanted, stored
+
+
+def test_names_of_otf2_cli_profile(tmp_path: Path) -> None:
+    made = Cube([replace(metric, name=f"met_{metric.name}") for metric in (VISITS, TIME)])
+    paths = cube.read_call_paths(made.write(tmp_path / "run.cubex"))
+    assert paths.wall_s is not None
+    np.testing.assert_allclose(paths.wall_s, OWN)
 
 
 def test_rows_that_are_not_stored_are_nothing(tmp_path: Path) -> None:

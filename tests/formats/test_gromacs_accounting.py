@@ -95,6 +95,18 @@ def test_host_and_device_that_wait_for_each_other_could_work_at_the_same_time(
     assert item.ceiling_s == pytest.approx(most_s, rel=0.01)
 
 
+@pytest.mark.parametrize("where", ["", "On host n1 "])
+def test_a_rank_that_waits_for_its_device_does_no_serial_part(where: str, tmp_path: Path) -> None:
+    both = "On 1 MPI rank doing PP, and\non 1 MPI rank doing PME\n\n"
+    of_pme = (row("PME mesh *", 1, 3), row("PME wait for PP *", 1, 97))
+    rows = (row("Force", 1, 55), row("Wait GPU state copy", 1, 45), *of_pme)
+    output = tmp_path / "md.log"
+    output.write_text(log(100.0, *rows, on=both, before=f"{where}2 GPUs selected for this run.\n"))
+    advice = pipeline.advise([output], pipeline.Options(), load_plugins())
+    assert DEVICES_UNSEEN in [note.name for note in advice.grade.notes]
+    assert "G-1" not in [item.action for item in advice.recommendations]
+
+
 def test_waiting_of_ranks_for_pme_is_in_their_row(tmp_path: Path) -> None:
     both = "On 3 MPI ranks doing PP, and\non 1 MPI rank doing PME\n\n"
     rows = (row("Force", 3, 100), row("Wait PME GPU gather", 3, 30), row("PME mesh *", 1, 100))

@@ -213,6 +213,13 @@ def test_damage_of_version_4(tmp_path: Path, file: str, old: bytes, new: bytes, 
         hpctoolkit.advisor_read(database)
 
 
+def test_runs_in_one_database_are_refused_with_what_to_do(tmp_path: Path) -> None:
+    run = example()
+    run.threads = [(0, 0, 0)] * len(run.threads)
+    with pytest.raises(InputError, match=r"of several runs.* a directory of its own \(hpcrun -o\)"):
+        hpctoolkit.advisor_read(write(run, tmp_path / "database"))
+
+
 def test_contexts_that_contain_themselves(tmp_path: Path) -> None:
     database = write(example(), tmp_path / "database")
     content = bytearray((database / "meta.db").read_bytes())

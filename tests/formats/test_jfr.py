@@ -13,6 +13,7 @@ import jfr_recordings
 import pytest
 from jfr_recordings import Recording
 
+import gapwatch
 from advisor.analysis import soundness
 from advisor.formats import call_stacks
 from advisor.model.errors import InputError
@@ -50,6 +51,12 @@ def test_samples_are_seconds_of_their_threads(tmp_path: Path) -> None:
     assert profile.started == "2023-11-14T22:13:20+00:00"
     assert cpu_seconds(profile) == {"org.example.Solver.solve": [0.3, 0], "org.example.Heat.main": [0, 0.1]}
     assert {region.file for region in profile.regions} >= {"org/example/Solver.java"}
+
+
+def test_threads_that_sleep_hold_no_cores(tmp_path: Path) -> None:
+    path = tmp_path / "a.jfr"
+    read(path, Recording(SAMPLES, duration_s=4))
+    assert "G-111" not in [one.action for one in gapwatch.load(path).recommendations]
 
 
 def test_chunks_follow_each_other_and_sleeping_threads_do_not_run(tmp_path: Path) -> None:

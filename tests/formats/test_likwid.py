@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import damage
@@ -103,6 +104,47 @@ def test_processes_that_end_apart_are_no_ranks(tmp_path: Path, second_s: float, 
         part = Measured(None, "MEM", [took], (), {("INSTR_RETIRED_ANY", "FIXC0"): [10 + rank]}, {"CPI": [1]})
         (tmp_path / f"proc_{rank}.csv").write_text(csv([part], COLUMNS[:1]))
     assert ("ranks unlike" in notes(likwid.advisor_read(tmp_path))) == separate
+
+
+@pytest.mark.parametrize(
+    ("names", "together"),
+    [
+        (("MEM.csv", "FLOPS_DP.csv"), False),
+        (("omp_1.csv", "omp_2.csv"), False),
+        (("omp_0.csv", "omp_1.csv"), True),
+        (("out_21307.csv", "out_21308.csv"), True),
+        (("out_3_n1.csv", "out_5_n2.csv"), True),
+        (("out.rank3.csv", "out.rank5.csv"), True),
+    ],
+)
+def test_files_are_ranks_of_one_run_where_their_names_say_so(
+    tmp_path: Path, names: tuple[str, ...], together: bool
+) -> None:
+    for file, took in zip(names, (2.0, 2.1), strict=True):
+        (tmp_path / file).write_text(csv([replace(SOLVE, seconds=[took, took])], COLUMNS))
+    assert (likwid.advisor_sniff(tmp_path) == 1) == together
+
+
+def test_a_gpu_is_no_thread(tmp_path: Path) -> None:
+    device = Measured("solve", "FLOPS_SP", [0.01], [1], {("SMSP_SASS_THREAD_INST_EXECUTED", "GPU0"): [5]}, {"SP": [1]})
+    both = tmp_path / "both.out"
+    both.write_text(text([SOLVE], COLUMNS) + text([device], ["GPU 0"]))
+    profile = likwid.advisor_read(both)
+    assert len(profile.processors) == len(COLUMNS)
+    assert "devices left out" in notes(profile)
+    both.write_text(text([device], ["GPU 0"]))
+    with pytest.raises(InputError, match=r"counts of GPUs alone.*nsys profile"):
+        likwid.advisor_read(both)
+
+
+def test_the_rule_below_the_last_table_may_end_the_file(tmp_path: Path) -> None:
+    whole = text([SOLVE], COLUMNS).rstrip("\n")
+    assert whole.endswith("-+")
+    (tmp_path / "x.out").write_text(whole)
+    assert likwid.advisor_read(tmp_path / "x.out").actual_s == 2.0
+    (tmp_path / "x.out").write_text(whole[:-3])
+    with pytest.raises(InputError, match="not complete"):
+        likwid.advisor_read(tmp_path / "x.out")
 
 
 def test_columns_of_likwid_mpirun(tmp_path: Path) -> None:

@@ -102,12 +102,21 @@ def test_the_table_for_people(tmp_path: Path) -> None:
     assert {"counted part of the time", "not counted"} <= set(notes(profile))
 
 
+@pytest.mark.parametrize("clock", ["1,600,700,000     ", "1,600.700000     ", "1,600.70 msec"])
+def test_clocks_without_a_unit_are_nanoseconds_or_milliseconds_with_decimals(tmp_path: Path, clock: str) -> None:
+    text = TABLE.replace("1,600.70 msec", clock).replace("2.0010 +-", "0.5000 +-")
+    profile = perf_stat.advisor_read(written(tmp_path / "log.txt", text))
+    assert profile.phases[0].arrays["cpu_s"].ravel().tolist() == [pytest.approx(1.500352 / 3.2014)]
+    assert "several threads" in notes(profile)
+
+
 def test_the_longest_table_of_a_log_in_any_notation(tmp_path: Path) -> None:
     german = TABLE.replace("./heat", "mpirun -n 2 heat").replace(",", "~").replace(".", ",").replace("~", ".")
     assert "2,0010" in german
     profile = perf_stat.advisor_read(written(tmp_path / "log.txt", TABLE.replace("2.0010", "0.9010") + german))
     assert profile.actual_s == 2.001
     assert profile.program == "heat"
+    assert "several runs" in notes(profile)
     assert "wall_s" not in profile.phases[0].arrays, "ranks were added up"
 
 

@@ -113,6 +113,20 @@ def shift_table(path: Path, by_ns: int) -> None:
     write_table(path, [row | {name: int(row[name]) + by_ns for name in moved} for row in rows])
 
 
+def test_a_table_of_counters_holds_each_kernel_once(tmp_path: Path) -> None:
+    write_process(tmp_path, 100)
+    path = tmp_path / "100_kernel_trace.csv"
+    with path.open(newline="", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    counters = [row | {"Counter_Name": name, "Counter_Value": 7} for row in rows for name in ("GRBM_COUNT", "SQ_WAVES")]
+    write_table(tmp_path / "counters.csv", counters)
+    path.unlink()
+    profile = advisor_read(tmp_path / "counters.csv")
+    assert profile.devices is not None
+    assert profile.devices.facts["kernels"] == 3
+    assert [note.name for note in profile.notes if note.penalty] == ["counters collected"]
+
+
 def test_tables_of_an_earlier_recording_are_left_out_and_named(tmp_path: Path) -> None:
     write_process(tmp_path, 100)
     whole = advisor_read(tmp_path)

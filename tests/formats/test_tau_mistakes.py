@@ -37,6 +37,17 @@ def test_a_metric_that_a_rank_lacks_leaves_the_rank_out(tmp_path: Path) -> None:
     assert note_names(profile)["damaged profiles"] > 0.3
 
 
+def test_a_thread_of_another_process_is_of_another_run(tmp_path: Path) -> None:
+    run = copy_run(SAMPLES, tmp_path)
+    for thread in (1, 2):
+        shutil.copy(run / "profile.0.0.0", run / f"profile.0.0.{thread}")
+    shutil.copy(run / "profile.3.0.0", run / "profile.0.0.1")
+    profile = tau.advisor_read(run)
+    assert [processor.thread for processor in profile.processors if processor.rank == 0] == [0, 2]
+    note = next(note for note in profile.notes if note.name == "damaged profiles")
+    assert "profile.0.0.1: is of process" in note.text
+
+
 @pytest.mark.parametrize(
     ("old", "new", "reason"),
     [

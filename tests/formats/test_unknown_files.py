@@ -28,6 +28,7 @@ CONTENTS: dict[str, tuple[bytes, str, str]] = {
     "a.lz4": (b"\x04\x22\x4d\x18" + bytes(20), "packed by lz4", "unlz4"),
     "app.ap2": (b"\x01\x02\x00", "data of CrayPat", "pat_report"),
     "r000hs.vtune": (b"\x01\x02\x00", "a result of VTune", "vtune -report summary -r"),
+    "Allrun.vtune": (b"#!/bin/sh\nvtune -collect hotspots ./app\n", "a text that begins with '#!/bin/sh'", ""),
     "heat_4p.map": (b"\x01\x02\x00" + bytes(9), "a recording of Linaro MAP", "perf-report"),
     "app.js.map": (b'{"version": 3}\n', "JSON with version", ""),
     "out.prof": (bytes(8) + b"\x03" + bytes(23), "raw data of gperftools", "pprof -proto"),

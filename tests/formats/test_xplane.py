@@ -34,9 +34,9 @@ def text(name: int, value: str) -> Field:
     return (4, [(1, name), (5, value)])
 
 
-def write_space(path: Path) -> Path:
+def write_space(path: Path, own_calls: tuple[Field, ...] = ()) -> Path:
     """Three steps of 10 ms: a pageable copy of 1 ms, a kernel of 5 ms on a quarter of the device, a wait."""
-    kernels, copies, calls = [], [], []
+    kernels, copies, calls = [], [], [*own_calls]
     for step in range(3):
         at, link = 10_000 * step, 10 * step
         calls.append(event(4, at, 9_500, number(5, step)))
@@ -58,6 +58,7 @@ def write_space(path: Path) -> Path:
         (2, "/host:CPU"),
         (3, [(2, "python"), (3, 1_000_000), *calls]),
         *named(4, {1: "cuLaunchKernel", 2: "cuStreamSynchronize", 3: "cuMemcpyHtoDAsync", 4: "train"}),
+        *named(4, {5: "$profiler.py:101 start_trace", 6: "$profiler.py:193 stop_trace", 7: "$train.py:1 main"}),
         *named(5, NAMES),
     ]  # fmt: skip
     path.write_bytes(write_message([(1, device), (1, host), (1, [(2, "/host:metadata")])]))
@@ -80,6 +81,16 @@ def test_seconds_of_a_recording(tmp_path: Path) -> None:
     assert use.facts["small_grid_share"] == 1.0
     assert use.facts["low_occupancy_share"] == 0.0
     assert use.facts["sync_calls"] == 3
+
+
+def test_starting_and_ending_the_recording_is_no_part_of_the_run(tmp_path: Path) -> None:
+    profiler = (event(7, -900_000, 9_000_000), event(5, -900_000, 899_990), event(6, 30_000, 6_000_000))
+    profile = advisor_read(write_space(tmp_path / "node7.xplane.pb", profiler))
+    assert profile.actual_s == pytest.approx(0.030, abs=1e-4)
+    alone = advisor_read(write_space(tmp_path / "alone.xplane.pb"))
+    assert profile.devices is not None
+    assert alone.devices is not None
+    assert profile.devices.seconds["host"] == pytest.approx(alone.devices.seconds["host"], abs=1e-4)
 
 
 def test_hosts_of_a_directory_are_ranks(tmp_path: Path) -> None:

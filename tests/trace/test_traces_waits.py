@@ -61,6 +61,24 @@ def test_only_the_root_of_a_reduction_waits() -> None:
     assert found[1, "MPI_Reduce", 3.0][0] == 0.0
 
 
+def test_ranks_that_pass_on_few_bytes_wait_for_those_that_came_before_they_left() -> None:
+    """Rank 2 reduces what rank 3 brings late, and nobody below rank 1; a large block may take as long by itself."""
+    times = {0: (1.0, 3.6), 1: (1.1, 1.2), 2: (1.0, 3.2), 3: (3.0, 3.1)}
+    lines = [Line(rank).collective(*each, "MPI_Reduce", root=0) for rank, each in times.items()]
+    found = waits_of(build(*lines))
+    assert found[2, "MPI_Reduce", 1.0] == (2.0, "collective", 3, False)
+    assert [found[rank, "MPI_Reduce", times[rank][0]][0] for rank in (1, 3)] == [0.0, 0.0]
+    lines = [Line(rank).collective(*each, "MPI_Bcast", root=1) for rank, each in times.items()]
+    assert waits_of(build(*lines))[2, "MPI_Bcast", 1.0] == (2.0, "collective", 3, False)
+    large = [replace_sizes(line, 1 << 20) for line in lines]
+    assert waits_of(build(*large))[2, "MPI_Bcast", 1.0] == (pytest.approx(0.1), "late root", 1, False)
+
+
+def replace_sizes(line: Line, size: int) -> Line:
+    rows = [(*row[:6], size if row[1] == Kind.COLLECTIVE else row[6], row[7]) for row in line.rows]
+    return Line(line.rank, rows=rows)
+
+
 def test_a_scan_waits_for_the_ranks_before() -> None:
     starts = [2.0, 1.0, 3.0, 2.5]
     found = waits_of(build(*(Line(r).collective(s, 4.0, "MPI_Scan") for r, s in enumerate(starts))))

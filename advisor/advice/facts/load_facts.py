@@ -14,6 +14,7 @@ from advisor.advice.facts.source import UNOBSERVED, Compute, FactSource, compute
 from advisor.analysis.disturbance import taken_share, undisturbed_seconds
 from advisor.analysis.loads.computation import compute_alone
 from advisor.analysis.measures import COMMUNICATION_S
+from advisor.model.records import DEVICES_UNSEEN
 from advisor.support.grouping import iterate_groups
 from advisor.trace.regions import OFF_CORE_NAME, is_sleep
 
@@ -59,12 +60,17 @@ def _rank_imbalance(source: FactSource) -> float | None:
 
 
 def _first_rank_ratio(source: FactSource) -> float | None:
+    """Return how the work of the first rank compares with that of the others; of these a quarter may have got little.
+
+    Where a quarter of them have as little as the first one, nothing sets it apart.
+    """
     work = _rank_work(source, np.mean) if source.is_work_known else np.zeros(0)
     rank = [source.profile.processors[team[0]].rank for _, team in iterate_groups(source.loads.team.master)]
     others = work[np.array(rank) > 0] if len(work) else work
     if not len(others) or len(others) == len(work) or others.mean() <= 0:
         return None
-    return float(work[np.array(rank) == 0].mean() / others.mean())
+    little = float(np.quantile(others, 0.25))
+    return float(work[np.array(rank) == 0].mean()) / little if little > 0 else 1.0
 
 
 def _thread_imbalance(source: FactSource) -> float | None:
@@ -100,8 +106,11 @@ def _slowest_differs(source: FactSource) -> bool | None:
 
 
 def _alone_share(source: FactSource) -> float | None:
-    """Return which part of the imbalance of ranks, files aside, would go with the regions that one rank does alone."""
-    if not source.is_work_known:
+    """Return which part of the imbalance of ranks, files aside, would go with the regions that one rank does alone.
+
+    Where nothing tells what devices did, a rank that seems to work alone may wait for its own.
+    """
+    if not source.is_work_known or any(note.name == DEVICES_UNSEEN for note in source.profile.notes):
         return None
     ranks, number = np.unique(source.loads.team.master, return_inverse=True)
     by_region = np.zeros((len(source.profile.regions), len(ranks)))

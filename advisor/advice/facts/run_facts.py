@@ -166,13 +166,27 @@ def _find_overlap_share(source: FactSource) -> float | None:
     return compute_share(_find_device_overlap(source), source.profile.actual_s)
 
 
+def _times_threads(profile: Profile) -> bool:
+    """Return whether CPU times of the threads of a rank are their own, and not a sum that was divided among them."""
+    taken = profile.sum_by_region("cpu_s").sum(axis=0)
+    of_rank: dict[int, list[float]] = {}
+    for processor, seconds in zip(profile.processors, taken.tolist(), strict=True):
+        of_rank.setdefault(processor.rank, []).append(seconds)
+    return any(not np.allclose(each, each[0], rtol=1e-6) for each in of_rank.values())
+
+
 def _used_share(source: FactSource) -> float | None:
-    """Return how much of the time of their cores processors used, where only sums of CPU time tell; else all of it."""
+    """Return how much of the time of their cores processors used, where only sums of CPU time tell; else all of it.
+
+    Threads that were timed one by one need no core of their own: a thread that sleeps leaves its core to others.
+    """
     profile = source.profile
     if IDLE_S in profile.counts:
         return 1.0 - float(profile.counts[IDLE_S].sum()) / (len(profile.processors) * profile.actual_s)
     if profile.has_measure("wall_s") or len(profile.processors) == 1:
         return 1.0
+    if _times_threads(profile):
+        return None
     return compute_share(source.sum_measure("cpu_s"), len(profile.processors) * profile.actual_s)
 
 

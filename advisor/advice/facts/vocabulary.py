@@ -79,7 +79,7 @@ _LOAD: Final = (
         phase.imbalance       | ratio | max over processors of work / mean over processors
         phase.rank_imbalance  | ratio | the same over ranks, each with the mean of its threads
         phase.untold_imbalance | ratio | the same where no call was recorded; 1 where calls or phases were
-        phase.first_rank_ratio | ratio | work of the first rank / mean of the other ranks, each with its threads' mean
+        phase.first_rank_ratio | ratio | work of the first rank / lower quartile of the others; means over threads
         phase.dynamic_ratio   | ratio | sum over iterations of the max over processors / max over processors of the sum
         phase.slowest_rank_persistence | share | iterations where the rank (or thread) slowest overall is slowest
         phase.slowest_differs | yes/no | here the slowest of all parallel phases is over 2 % faster than the slowest

@@ -94,6 +94,8 @@ _SUFFIXES: Final = {
     ".mpits": FileKind("raw data of Extrae", "mpi2prv -f {path} -o trace.prv"),
     ".edf": FileKind("a trace of TAU", "tau_treemerge.pl && tau2otf2 tau.trc tau.edf app"),
 }
+#: How scripts begin, which are also named after the tool that they start.
+_SCRIPT: Final = b"#!"
 #: Names that other tools give to texts as well.
 _BINARY_SUFFIXES: Final = {".map": FileKind("a recording of Linaro MAP", "perf-report {path}")}
 #: Texts by what stands in them, not only at their beginning.
@@ -198,7 +200,7 @@ def identify_file(path: Path) -> FileKind | None:
         head = stream.read(_HEAD)
     if not head:
         return FileKind("an empty file")
-    if path.suffix in _SUFFIXES:
+    if path.suffix in _SUFFIXES and not head.startswith(_SCRIPT):
         return _SUFFIXES[path.suffix]
     if path.suffix in _BINARY_SUFFIXES and _identify_text(head) is None:
         return _BINARY_SUFFIXES[path.suffix]

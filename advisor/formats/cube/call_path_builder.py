@@ -35,6 +35,8 @@ _SHOWN: Final = 3  # contradictions that are repeated
 _TIME: Final = "time"
 _VISITS: Final = "visits"
 _SHORTEST: Final = "min_time"
+#: Names that otf2_cli_profile gives to the same.
+_ALIASES: Final = {"met_time": _TIME, "met_visits": _VISITS}
 #: Seconds that Scalasca gives to threads that have nothing to do; part of its time.
 _IDLE: Final = "omp_idle_threads"
 
@@ -83,7 +85,7 @@ def _build_table(archive: CubeArchive, anchor: CubeAnchor, columns: IntArray) ->
     position[orders.deep] = np.arange(len(orders.deep))
     above = np.fromiter(anchor.parent.values(), dtype=np.int64)
     parent = np.where(above < 0, -1, position[above])
-    known = {metric.name: metric for metric in anchor.metrics}
+    known = {_ALIASES.get(metric.name, metric.name): metric for metric in anchor.metrics}
     return metrics.MetricTable(archive, known, orders, orders.deep, parent, columns, len(anchor.locations))
 
 

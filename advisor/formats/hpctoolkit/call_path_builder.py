@@ -40,7 +40,8 @@ def build_call_paths(database: Database, path: Path) -> CallPaths:
     if not database.inclusive:
         raise InputError(path, "no time was sampled: record with hpcrun -e REALTIME -e CPUTIME")
     if len(set(_processor_keys(database))) < len(database.threads):
-        raise InputError(path, "two profiles are the same thread of the same rank")
+        text = "two profiles are the same thread of the same rank: of several runs, or of processes without ranks"
+        raise InputError(path, f"{text}; record each run into a directory of its own (hpcrun -o)")
     order = sorted(range(len(database.threads)), key=lambda n: _processor_keys(database)[n])
     parent = np.array(database.frames.parent, dtype=np.int64)
     own = {kind: _subtract_children(values[:, order], parent) for kind, values in database.inclusive.items()}

@@ -13,7 +13,8 @@ import numpy as np
 
 from advisor.formats import rank_numbers
 from advisor.formats.likwid import checks, events
-from advisor.formats.likwid.tables import GroupTable, read_tables
+from advisor.formats.likwid.detection import RANK_AND_NODE
+from advisor.formats.likwid.tables import RECORD_DEVICES, GroupTable, read_tables
 from advisor.formats.rank_files import PENALTY
 from advisor.model.errors import InputError
 from advisor.model.lists import join_clauses
@@ -21,8 +22,6 @@ from advisor.model.records import FloatArray, Note, Processor
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.regions import classify_region
 
-#: As ``-o out_%r_%h.csv`` names files: rank, then node.
-_RANK_AND_NODE: Final = re.compile(r".*?[-_.](\d{1,7})[-_.]([A-Za-z][\w-]*)(?:\.\w{1,5})?")
 #: As likwid-mpirun names columns: node, rank, hardware thread.
 _COLUMN: Final = re.compile(r"(.+):(\d{1,7}):(\d{1,7})")
 
@@ -36,6 +35,12 @@ class Placement:
     ranks_known: bool
 
 
+_DEVICES_LEFT_OUT: Final = Note(
+    "devices left out",
+    "counts of GPUs are left out: they hold no times of kernels, and what the host waits for them counts as work",
+    0.1,
+    RECORD_DEVICES,
+)
 REGION_LIMIT: Final = 10_000
 WHOLE: Final = "the whole program"
 _SHOWN: Final = 3
@@ -76,7 +81,8 @@ class RegionCounts:
 
 def build_call_paths(files: Sequence[Path], path: Path) -> CallPaths:
     """Return the regions of a run, one file per process; raises ``InputError`` with the line of what is damaged."""
-    tables = [read_tables(file) for file in files]
+    everything = [read_tables(file) for file in files]
+    tables = [[table for table in mine if not table.is_of_devices] for mine in everything]
     placed = place_columns(files, tables)
     regions = tuple(dict.fromkeys(table.group.region for mine in tables for table in mine))
     if len(regions) > REGION_LIMIT:
@@ -100,7 +106,7 @@ def build_call_paths(files: Sequence[Path], path: Path) -> CallPaths:
         actual_s=None if measured.seconds else math.nan,
         status="estimated",
         ranks_expected=_find_expected_ranks(placed),
-        notes=tuple(_build_notes(files, tables, placed, measured)),
+        notes=(*((_DEVICES_LEFT_OUT,) if tables != everything else ()), *_build_notes(files, tables, placed, measured)),
     )
 
 
@@ -217,7 +223,7 @@ def place_columns(files: Sequence[Path], tables: Sequence[Sequence[GroupTable]])
 
 
 def _find_file_ranks(files: Sequence[Path]) -> tuple[list[int], list[str | None], bool]:
-    matches = [_RANK_AND_NODE.fullmatch(file.name) for file in files]
+    matches = [RANK_AND_NODE.fullmatch(file.name) for file in files]
     ranks = [int(match[1]) for match in matches if match]
     if len(ranks) == len(files) == len(set(ranks)):
         return ranks, [match[2] for match in matches if match], True

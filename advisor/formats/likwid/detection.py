@@ -8,6 +8,10 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
+from advisor.formats.rank_numbers import tell_processes
+
+#: As ``-o out_%r_%h.csv`` names files: rank, then node.
+RANK_AND_NODE: Final = re.compile(r".*?[-_.](\d{1,7})[-_.](?!(?:csv|txt|out|log|json)$)([A-Za-z][\w-]*)(?:\.\w{1,5})?")
 _HEAD: Final = 4 << 10
 _TAIL: Final = 16 << 10
 #: Files of a directory that are looked into.
@@ -34,10 +38,21 @@ def detect_layout(path: Path) -> str | None:
 
 
 def find_files(folder: Path) -> list[Path]:
-    """Return the files directly in a directory that hold such tables, by name."""
+    """Return the files directly in a directory that hold such tables, where their names tell that they are one run's.
+
+    Other files are of runs of their own: of several sizes, groups of events or numbers of threads.
+    """
     try:
         with os.scandir(folder) as entries:
             paths = [Path(entry.path) for entry in islice(entries, _LISTED) if entry.is_file() and entry.name[0] != "."]
     except OSError:
         return []
-    return sorted(path for path in paths if detect_layout(path) is not None)
+    found = sorted(path for path in paths if detect_layout(path) is not None)
+    return found if _are_of_one_run([path.name for path in found]) else []
+
+
+def _are_of_one_run(names: list[str]) -> bool:
+    """Return whether the names of files state ranks, each of its own, or process ids."""
+    matches = [RANK_AND_NODE.fullmatch(name) for name in names]
+    told = {int(match[1]) for match in matches if match}
+    return len(names) == len(told) or tell_processes(names)

@@ -25,6 +25,8 @@ _UNKNOWN: Final = frozenset({"-", "nan", "-nan", "inf", "-inf", "nil"})
 _CSV_TABLE: Final = re.compile(r"TABLE,(?:Region (.*),)?Group (\d{1,6}) (Raw|Metric)( STAT)?,([^,]*),(\d{1,6}),*")
 _TEXT_GROUP: Final = re.compile(r"(?:Region (.*), )?Group (\d{1,6}): (\S+)\s*")
 _KINDS: Final = {"Region Info": "info", "Event": "event", "Metric": "metric"}
+_DEVICE: Final = re.compile(r"GPU \d{1,4}")
+RECORD_DEVICES: Final = "nsys profile -o run ./PROGRAM; nsys export --type sqlite run.nsys-rep"
 _SUMS: Final = ("Sum", "Min", "Max", "Avg")
 
 
@@ -52,15 +54,23 @@ class GroupTable:
     values: FloatArray
     line: int
 
+    @property
+    def is_of_devices(self) -> bool:
+        """Whether the columns are GPUs (likwid-perfctr -W), whose counts are not those of a thread."""
+        return all(_DEVICE.fullmatch(column) for column in self.columns)
+
 
 def read_tables(path: Path) -> list[GroupTable]:
     """Return the tables in the file at ``path``; raises ``InputError`` with the line that is none."""
     content = read_limited(path, FILE_LIMIT).decode("utf-8", "surrogateescape")
     *lines, rest = content.split("\n")
-    if rest:
+    if rest and not (rest.startswith("+-") and lines and lines[-1].startswith("| ")):
         raise InputError(path, "the last line has no end", f"line {len(lines) + 1}")
+    lines += [rest] if rest else []  # the rule below a table, which has to be that above it
     lines = [line.removesuffix("\r") for line in lines]
     tables = list(_read_csv_tables(path, lines) if detect_layout(path) == "csv" else _read_text_tables(path, lines))
+    if tables and all(table.is_of_devices for table in tables):
+        raise InputError(path, f"holds counts of GPUs alone, without the times of kernels: {RECORD_DEVICES}")
     if not any(table.kind == "event" and not table.sums for table in tables):
         raise InputError(path, "there is no complete table of events")
     return tables

@@ -13,6 +13,7 @@ import numpy as np
 from advisor.analysis.quality import HIDDEN
 from advisor.formats import rank_numbers
 from advisor.formats.perf.events import strip_modifiers
+from advisor.formats.perf_stat.table import CLOCKS
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Processor
 from advisor.model.units import format_seconds, format_share
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from advisor.formats.perf_stat.table import CountRow, CountTable
 
 _SECONDS: Final = {"msec": 1e-3, "ns": 1e-9, "us": 1e-6, "s": 1.0, "sec": 1.0}
-#: Events that are times of the process, not counts: of its processors, and of the wall.
-_TIMES: Final = ("task-clock", "cpu-clock", "user_time", "system_time", "duration_time")
 #: A process with several threads runs on more than one processor; up to this it is one.
 _ONE: Final = 1.02
 #: The elapsed time follows from the processors in use, printed to three digits: only where these are enough.
@@ -40,6 +39,7 @@ PENALTIES: Final = {
     "counted part of the time": 0.05,
     "whole machine": 0.1,
     "table cut off": 0.1,
+    "several runs": 0.1,
 }
 
 
@@ -102,7 +102,7 @@ def _sum_process(table: CountTable) -> _CountedProcess:
             values.setdefault(row.event, None)
             continue
         name = strip_modifiers(row.event)
-        if name in _TIMES and row.unit in _SECONDS:
+        if name in CLOCKS and row.unit in _SECONDS:
             value = row.value * _SECONDS[row.unit]
             seconds[name] = (
                 max(seconds.get(name, 0.0), value)
@@ -210,6 +210,9 @@ def _build_notes(
     if any(table.is_cut for table in tables):
         text = "the table ends before the elapsed time: events may be missing"
         yield Note("table cut off", text, PENALTIES["table cut off"], "perf stat -o FILE ./PROGRAM")
+    if others := sum(table.others for table in tables):
+        text = f"the file holds {others + 1} tables of runs: this one is the longest"
+        yield Note("several runs", text, PENALTIES["several runs"], "keep the table of one run")
     absent = sorted({event for process in processes for event, value in process.values.items() if value is None})
     if absent:
         yield Note("not counted", f"perf could not count {', '.join(absent)} everywhere; these are unknown")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from advisor.formats.plain_text import read_ends
-from advisor.formats.rank_numbers import find_ranks_by_name, parse_trailing_number
+from advisor.formats.rank_numbers import tell_processes
 
 _HEAD: Final = 4 << 10
 _MOST: Final = 20_000
@@ -48,16 +48,13 @@ def find_files(directory: Path) -> list[Path]:
                 break
             if not entry.name.startswith(".") and entry.is_file():
                 groups.setdefault(_NUMBERS.sub("0", entry.name), []).append(Path(entry.path))
-    found = [group for group in groups.values() if _are_numbered(group) and any(map(_holds_counts, group))]
+    found = [
+        group
+        for group in groups.values()
+        if tell_processes([file.name for file in group]) and any(map(_holds_counts, group))
+    ]
     found.sort(key=len)
     return sorted(found[-1]) if found else []
-
-
-def _are_numbered(files: list[Path]) -> bool:
-    """Return whether the names of several files state ranks, or end in numbers, as of processes."""
-    names = [file.name for file in files]
-    told = find_ranks_by_name(names, [None] * len(names)) is not None
-    return len(files) == 1 or told or all(parse_trailing_number(name) is not None for name in names)
 
 
 def _holds_counts(path: Path) -> bool:

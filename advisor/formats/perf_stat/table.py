@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from advisor.formats.perf.events import strip_modifiers
 from advisor.model.errors import InputError
 from advisor.support.limited_files import read_limited
 
@@ -20,6 +21,8 @@ _SEPARATOR: Final = re.compile(r"[,;|\t]")
 _PLACE: Final = re.compile(r"CPU\d+|[SN]\d+(-D\d+)?(-C\d+)?|node\d+")
 _PARTS: Final = ("cpu", "core", "die", "socket", "node", "cluster")
 _STARTED: Final = re.compile(r"# started on (.*)")
+#: Events that are times of the process, not counts: of its processors, and of the wall.
+CLOCKS: Final = ("task-clock", "cpu-clock", "user_time", "system_time", "duration_time")
 #: What perf adds to a clock: how many processors were busy on average.
 _UTILIZED: Final = "CPUs utilized"
 
@@ -46,7 +49,7 @@ class CountRow:
 class CountTable:
     """A file: its rows, when perf started, as it says, and what it counted, where it says so.
 
-    ``is_cut`` is whether the end of a table is missing.
+    ``is_cut`` is whether the end of a table is missing, ``others`` how many more tables the file holds.
     """
 
     path: Path
@@ -54,6 +57,7 @@ class CountTable:
     started: str | None
     command: str = ""
     is_cut: bool = False
+    others: int = 0
 
 
 def read_table(path: Path, form: str) -> CountTable:
@@ -111,7 +115,13 @@ def _parse_csv_row(line: str) -> CountRow | None:
         raise ValueError(f"is not a line of perf stat: {line[:80]!r}")
     utilized = _parse_number(rest[2]) if len(rest) > 3 and rest[3] == _UTILIZED else None
     return CountRow(
-        words[2], words[1], _parse_value(words[0]), _parse_number(rest[1]) / 100, interval, utilized, system
+        words[2],
+        find_unit(words[2], words[1], words[0]),
+        _parse_value(words[0]),
+        _parse_number(rest[1]) / 100,
+        interval,
+        utilized,
+        system,
     )
 
 
@@ -130,13 +140,23 @@ def _parse_json_row(line: str) -> CountRow | None:
     utilized = found.get("metric-value") if found.get("metric-unit") == _UTILIZED else None
     return CountRow(
         event,
-        str(found.get("unit", "")),
+        find_unit(event, str(found.get("unit", "")), value),
         _parse_value(value),
         _parse_number(found.get("pcnt-running", 100.0)) / 100,
         None if found.get("interval") is None else _parse_number(found["interval"]),
         None if utilized is None else _parse_number(utilized),
         any(key in found for key in _PARTS),
     )
+
+
+def find_unit(event: str, unit: str, value: str) -> str:
+    """Return the unit of a value; perf prints some clocks without it: whole nanoseconds, or milliseconds with decimals.
+
+    The kernel counts nanoseconds (perf_event_open(2), PERF_COUNT_SW_TASK_CLOCK), and perf divides them or not.
+    """
+    if unit or strip_modifiers(event) not in CLOCKS:
+        return unit
+    return "ns" if value.isdigit() else "msec"
 
 
 def _is_value(word: str) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from advisor.formats.perf_stat.table import CountRow, CountTable
+from advisor.formats.perf_stat.table import CountRow, CountTable, find_unit
 from advisor.formats.plain_text import PlainText, read_plain_text
 from advisor.model.errors import InputError
 
@@ -34,7 +35,7 @@ def read_text_table(path: Path) -> CountTable:
     tables = [_read_one(text, start, end) for start, end in zip(starts, ends, strict=True)]
     if not tables:
         raise InputError(path, "no table of perf stat here")
-    return max(tables, key=lambda table: _measure_length(table))
+    return replace(max(tables, key=_measure_length), others=len(tables) - 1)
 
 
 def _measure_length(table: CountTable) -> tuple[float, ...]:
@@ -79,7 +80,7 @@ def _make_row(text: PlainText, line: int, found: re.Match[str], point: str, syst
         None if cell is None or cell.startswith("<") else text.parse_number(_plain(cell, point), line)
         for cell in (found["value"], found["share"], found["cpus"])
     )
-    unit = found["unit"] or found["late"] or ""
+    unit = find_unit(found["event"], found["unit"] or found["late"] or "", _plain(found["value"], point))
     enabled = 1.0 if share is None else share / 100
     return CountRow(found["event"], unit, value, enabled, None, cpus, system)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from advisor.model.errors import InputError
+from advisor.model.records import Note
 from advisor.trace.devices import naming
 from advisor.trace.devices.builder import DeviceTraceBuilder
 from advisor.trace.devices.events import Activity, CallRole, DeviceTrace
@@ -16,6 +17,15 @@ from advisor.trace.devices.iterations import find_iterations
 #: Columns of whole numbers, and what none of them reaches.
 _NUMBERS: Final = ("Start_Timestamp", "End_Timestamp", "Correlation_Id")
 _MOST: Final = 1 << 62
+#: What tells a table of counters, and of what a row in it is one.
+_COUNTER: Final = "Counter_Name"
+_DISPATCH: Final = ("Process_Id", "Agent_Id", "Dispatch_Id", *_NUMBERS)
+_COUNTED: Final = Note(
+    "counters collected",
+    "counters were collected: the kernels ran one at a time, and the pauses between them are partly the profiler's",
+    0.15,
+    "rocprofv3 --kernel-trace --hip-trace -- ./PROGRAM",
+)
 _API: Final = ("hip_api", "hsa_api", "rccl_api")
 
 
@@ -30,7 +40,7 @@ def read_device_trace(processes: Sequence[Mapping[str, Path]]) -> DeviceTrace:
                 name = row["Function"]
                 role = naming.classify_call(name)
                 builder.add_call(*_times(row), f"thread {row['Thread_Id']}", role, name, int(row["Correlation_Id"]))
-        for row in _iterate_rows(tables["kernel"], "Kernel_Name", "Agent_Id"):
+        for row in _iterate_dispatches(tables["kernel"], builder):
             name = row["Kernel_Name"]
             kind_of = naming.classify_activity(name)
             group = name if kind_of == Activity.COMMUNICATION else ""
@@ -48,6 +58,20 @@ def read_device_trace(processes: Sequence[Mapping[str, Path]]) -> DeviceTrace:
         _add_markers(builder, tables)
         builder.end_process(rank, None, 0, tables["kernel"])
     return builder.build_trace(processes[0]["kernel"], program="", tool="rocprofv3")
+
+
+def _iterate_dispatches(path: Path, builder: DeviceTraceBuilder) -> Iterator[dict[str, str]]:
+    """Yield the rows of kernels; where counters were collected, a row for each of them, only the first of a kernel."""
+    seen: set[tuple[str, ...]] = set()
+    for row in _iterate_rows(path, "Kernel_Name", "Agent_Id"):
+        if _COUNTER in row:
+            dispatch = tuple(row.get(column, "") for column in _DISPATCH)
+            if dispatch in seen:
+                continue
+            seen.add(dispatch)
+        yield row
+    if seen and _COUNTED not in builder.notes:
+        builder.notes.append(_COUNTED)
 
 
 def _add_markers(builder: DeviceTraceBuilder, tables: Mapping[str, Path]) -> None:

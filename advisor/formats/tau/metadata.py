@@ -55,15 +55,25 @@ def find_host(header: bytes) -> str | None:
     return _find_value(header, b"Hostname") or _find_value(header, b"Node Name")
 
 
+def find_process(header: bytes) -> str | None:
+    """Return the number of the process that wrote the file, as the system gave it."""
+    return _find_value(header, b"pid")
+
+
+def find_start(header: bytes) -> int:
+    """Return when the process started, in microseconds since 1970; 0 where the file does not tell."""
+    start = _find_value(header, b"Starting Timestamp") or ""
+    return int(start) if start.isascii() and start.isdigit() and len(start) < 18 else 0
+
+
 def read_origin(header: bytes, name: str) -> Origin:
     """Return what the file ``name`` with this header says of its process."""
     program = _find_value(header, b"Executable") or ""
-    start, process = _find_value(header, b"Starting Timestamp") or "", _find_value(header, b"pid") or ""
-    known = start.isascii() and start.isdigit() and len(start) < 18
+    start, process = find_start(header), find_process(header)
     identity = (
-        f"{find_host(header)} {process} {start} {_find_value(header, b'tid')}".encode() if known and process else b""
+        f"{find_host(header)} {process} {start} {_find_value(header, b'tid')}".encode() if start and process else b""
     )
-    return Origin(name, program, int(start) * 1e-6 if known else None, None, identity)
+    return Origin(name, program, start * 1e-6 if start else None, None, identity)
 
 
 def count_cores(headers: Sequence[bytes]) -> int | None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from advisor.formats.tau import checks, layout, merged, packed, sheet
+from advisor.formats.tau import checks, layout, merged, metadata, packed, sheet
 from advisor.formats.tau.moved_bytes import MovedBytes
 from advisor.formats.tau.sheet import FunctionNames
 from advisor.formats.tau.table import TableBuilder
@@ -73,9 +73,30 @@ def read_run(path: Path, compiled: bool | None) -> TauRun:
             _read_file(run, filling, number, files.get(place), parse, first if len(found) > 1 else None)
         if filling.ids and filling.metric not in {metric.metric for metric in run.metrics}:
             run.metrics.append(filling)
+    _leave_out_strangers(run)
     if not run.complete_processors:
         raise next(iter(run.damage.values()))
     return run
+
+
+def _leave_out_strangers(run: TauRun) -> None:
+    """Leave out the threads of a rank that are of another process than most of them, or than the newest.
+
+    Such files are of another run: TAU overwrites those of the threads that it writes, and leaves others where they are.
+    """
+    ranks: dict[tuple[int, int], dict[str, list[int]]] = {}
+    for number in run.complete_processors:
+        node, context, _ = run.places[number]
+        if process := metadata.find_process(run.headers[number]):
+            ranks.setdefault((node, context), {}).setdefault(process, []).append(number)
+    for threads in ranks.values():
+        most = max(
+            threads, key=lambda process: (len(threads[process]), metadata.find_start(run.headers[threads[process][0]]))
+        )
+        for process, numbers in threads.items():
+            for number in numbers if process != most else ():
+                text = f"is of process {process}, the other threads of its rank are of process {most}: of another run"
+                run.damage[number] = InputError(f"profile.{'.'.join(map(str, run.places[number]))}", text)
 
 
 def _find_profiles(path: Path) -> tuple[Found, list[str]]:

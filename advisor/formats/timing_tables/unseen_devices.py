@@ -21,7 +21,7 @@ _MARKS: Final = re.compile(
         (
             r"^ *will use up to [1-9]\d* GPU\(s\) per node",  # LAMMPS with Kokkos
             r"^-  with +\d+ proc\(s\) per device",  # LAMMPS, package GPU
-            r"^\d+ GPUs? (?:auto-|user-)?selected for this run",  # GROMACS
+            r"^(?:On host \S+ )?\d+ GPUs? (?:auto-|user-)?selected for this run",  # GROMACS
             r"^(?:CUDA|HIP|SYCL) initialized(?: with [1-9])?",  # AMReX
             r"^ *GPU acceleration is ACTIVE",  # Quantum ESPRESSO
             r"^ *OpenACC runtime initialized \.\.\. +[1-9]\d* GPUs detected",  # VASP

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -21,10 +22,17 @@ _GRID: Final = re.compile(r"grid:(\d+),(\d+),(\d+)")
 _OCCUPANCY: Final = re.compile(r"occ_pct:([\d.]+)")
 _SIZE: Final = re.compile(r"\bsize:(\d+)")
 _STEP: Final = "step_num"
+#: What starts and ends the recording, as Python's tracer names it in JAX and TensorFlow.
+_OWN: Final = re.compile(r"^\$profiler\w*\.py:\d+ (start|stop)(?:_trace)?$")
 #: Larger recordings are not taken into memory.
 _LARGEST: Final = 4 << 30
 
+#: No time is beyond.
+_FAR: Final = 1 << 62
+
 Stats = dict[str, int | str]
+#: Start, end, name and statistics of what a thread did.
+HostEvent = tuple[int, int, str, Stats]
 
 
 def read_spaces(files: Sequence[Path]) -> DeviceTrace:
@@ -166,11 +174,18 @@ def _find_occupancy(details: str) -> float:
 
 
 def _add_host(builder: DeviceTraceBuilder, plane: _Plane) -> None:
-    """Add the calls of the host's threads; steps that the program numbers are iterations."""
-    for line in plane.lines:
-        thread = _find_line_name(line)
+    """Add the calls of the host's threads; steps that the program numbers are iterations.
+
+    To start and to end the recording takes seconds that the program does not take by itself: they are no part of it.
+    """
+    lines = [(_find_line_name(line), sorted(plane.iterate_events(line), key=_order_nested)) for line in plane.lines]
+    begin, limit = _find_recorded(events for _, events in lines)
+    for thread, events in lines:
         open_until: list[int] = []
-        for start, end, name, stats in sorted(plane.iterate_events(line), key=lambda event: (event[0], -event[1])):
+        for started, ended, name, stats in events:
+            if ended < begin or started > limit:
+                continue
+            start, end = max(started, begin), min(ended, limit)
             while open_until and open_until[-1] <= start:
                 open_until.pop()
             inside = min(end, open_until[-1]) if open_until else end  # the ends of nested ranges are not sharp
@@ -180,3 +195,16 @@ def _add_host(builder: DeviceTraceBuilder, plane: _Plane) -> None:
             builder.add_call(start, inside, thread, role, name, link if isinstance(link, int) else -1)
             if _STEP in stats:
                 builder.add_mark(start, inside)
+
+
+def _order_nested(event: HostEvent) -> tuple[int, int]:
+    return event[0], -event[1]
+
+
+def _find_recorded(lines: Iterable[Sequence[HostEvent]]) -> tuple[int, int]:
+    """Return when the call that started the recording returned, and when the one that ended it was made."""
+    begin, limit = -_FAR, _FAR
+    for start, end, name, _ in chain.from_iterable(lines):
+        if own := _OWN.match(name):
+            begin, limit = (max(begin, end), limit) if own[1] == "start" else (begin, min(limit, start))
+    return (begin, limit) if begin < limit else (-_FAR, _FAR)

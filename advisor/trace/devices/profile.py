@@ -15,6 +15,7 @@ from advisor.model.records import FloatArray, IntArray, Note, Phase, Processor, 
 from advisor.model.units import format_seconds
 from advisor.support.grouping import sum_by_group
 from advisor.trace.devices import account, collectives
+from advisor.trace.devices.earlier_work import leave_out_earlier_work
 from advisor.trace.devices.events import Activity, DeviceTrace
 from advisor.trace.devices.facts import compute_device_facts, find_plain_products, find_simple_kernels
 from advisor.trace.devices.intervals import find_enclosing
@@ -47,7 +48,7 @@ def profile_devices(trace: DeviceTrace, path: Path, reader: str) -> Profile:
     """Return the profile of ``trace``; raises ``InputError`` for ``path`` where no device did anything."""
     if not len(trace.activities.start_s):
         raise InputError(path, "no activity of a device was recorded, and no operators of a host")
-    trace = mark_start_up(trace)
+    trace = mark_start_up(leave_out_earlier_work(trace))
     operations = collectives.match_operations(trace)
     trace, shift = collectives.align_ranks(trace, operations)
     operations = collectives.match_operations(trace)
@@ -243,6 +244,10 @@ def _collect_notes(trace: DeviceTrace, operations: MatchedOperations, shift: Flo
     if any(device.is_host for device in trace.devices):
         text = "no device was used: the operators of each process's host threads stand for one"
         notes.append(Note("host in place of devices", text))
+    kind = trace.activities.kind
+    if (kind == Activity.COMMUNICATION).any() and not (kind == Activity.COMPUTE).any():
+        text = "no kernel that computes was recorded: what devices did between communications is not known"
+        notes.append(Note("kernels missing", text, 0.3, "record all kernels, not only those of communication"))
     ranks = trace.rank_count
     if trace.ranks_expected is not None and ranks < trace.ranks_expected:
         text = (

@@ -65,6 +65,32 @@ def reduce_in_pieces(pieces: int, visits: int) -> ReplayRows:
     return recorded(ranks, meet=pieces * visits)
 
 
+def test_a_rank_that_passes_on_the_data_of_another_waits_for_it() -> None:
+    """Rank 2 stays in a reduction until rank 3 came: with as much work for both it leaves 2 s earlier."""
+    joint = Collectives(
+        np.zeros(1, dtype=np.int64), np.array([Role.ALL_TO_ONE]), np.zeros(1), np.full(1, 8), ("reduce",)
+    )
+    ranks = [[burst(1), Do(Op.JOIN, 0, 0)], [burst(1), Do(Op.JOIN, 0, 0)], [burst(1), Do(Op.JOIN, 0, 0)]]
+    made = program([*ranks, [burst(5), Do(Op.JOIN, 0, 0)]], (), joint, ((0, 1, 2, 3),))
+    ends = np.array([1, 5.5, 1, 1.1, 1, 5.2, 5, 5.1])
+    found = rows.build_rows(replace(made, end_s=ends, start_s=np.zeros(4)))
+    assert row_replay.replay_rows(found).end_s.tolist() == pytest.approx(ends.tolist())
+    evened = replace(found, seconds=np.where(found.op_mask(Op.BURST), 2.0, found.seconds))
+    assert row_replay.replay_rows(evened).end_s.tolist() == pytest.approx([2, 2.5, 2, 2.1, 2, 2.2, 2, 2.1])
+
+
+@pytest.mark.parametrize(("leaves", "evened_s"), [(5.5, 3.5), (4.0, 6.0)])
+def test_ranks_leave_the_shutdown_with_the_last_one(leaves: float, evened_s: float) -> None:
+    """With 3 s of work for both; where the first one left before the other came, it took its own time."""
+    ranks = [[burst(1), Do(Op.FIXED, leaves - 1)], [burst(5), Do(Op.FIXED, 0.5)]]
+    made = program(ranks)
+    made = replace(made, names=("MPI_Finalize",), call=np.array([-1, 0, -1, 0], dtype=np.int32))
+    found = rows.build_rows(replace(made, end_s=np.array([1, leaves, 5, 5.5]), start_s=np.zeros(2)))
+    assert row_replay.replay_rows(found).time_s == pytest.approx(5.5)
+    evened = replace(found, seconds=np.where(found.op_mask(Op.BURST), 3.0, found.seconds))
+    assert row_replay.replay_rows(evened).time_s == pytest.approx(evened_s)
+
+
 def visits_of(these: ReplayRows, pieces: int) -> np.ndarray:
     joins = these.op_mask(Op.JOIN)
     visit = np.full(len(these), -1)

@@ -15,9 +15,11 @@ import numpy as np
 
 from advisor.support.grouping import group_rows
 from advisor.trace.events import Role
+from advisor.trace.waits import RENDEZVOUS_BYTES, find_starts_before_ends
 from advisor_simulation.replay.program import POSTING, RECEIVED, SENDING, Op, Program
 from advisor_simulation.replay.recording import build_recorded_steps
 from advisor_simulation.replay.waits import operation_starts
+from advisor_simulation.whatif.traced.shutdown import meet_at_shutdown
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -130,6 +132,7 @@ def build_rows(program: Program) -> ReplayRows:
     """
     if WAITING not in program.names:
         program = replace(program, names=(*program.names, WAITING))
+    program = meet_at_shutdown(program)
     steps = build_recorded_steps(program)
     tells, awaits = steps.condition[::RECORDED].copy(), steps.condition[RECORDED - 1 :: RECORDED].copy()
     made = ReplayRows(
@@ -137,7 +140,7 @@ def build_rows(program: Program) -> ReplayRows:
         program.link, program.call, program.region, np.full(len(program.op), -1, dtype=np.int32), tells,
         steps.value[1::RECORDED].copy(), awaits, steps.value[RECORDED - 1 :: RECORDED].copy(),
     )  # fmt: skip
-    return _delay_last_joins(_free_eager_sends(_add_causality(made)))
+    return _delay_last_joins(_await_in_trees(_free_eager_sends(_add_causality(made))))
 
 
 def _add_causality(rows: ReplayRows) -> ReplayRows:
@@ -183,6 +186,27 @@ def _free_eager_sends(rows: ReplayRows) -> ReplayRows:
     seconds, wait_s, awaits = rows.seconds.copy(), rows.wait_s.copy(), rows.awaits.copy()
     seconds[sends[freed]], wait_s[sends[freed]], awaits[sends[freed]] = lasted[freed], 0.0, -1
     return replace(rows, seconds=seconds, wait_s=wait_s, awaits=awaits)
+
+
+def _await_in_trees(rows: ReplayRows) -> ReplayRows:
+    """Let ranks that pass on a few bytes of others wait for the last that came before they left (``trace.waits``)."""
+    program, link = rows.program, rows.link.astype(np.int64)
+    joint = program.collectives
+    if program.end_s is None or not len(joint):
+        return rows
+    rooted = np.isin(joint.role, (Role.ALL_TO_ONE, Role.ONE_TO_ALL)) & (joint.root >= 0)
+    joins = np.flatnonzero(rows.op_mask(Op.JOIN))
+    joins = joins[(rooted & (joint.size <= RENDEZVOUS_BYTES))[link[joins]]]
+    begun, end = operation_starts(program, program.end_s), program.end_s
+    last = joins[find_starts_before_ends(begun[joins], end[joins], link[joins])]
+    passing = (program.rank[joins] != joint.root[link[joins]]) & (begun[last] > begun[joins])
+    waits, last = joins[passing], last[passing]
+    noting = np.unique(last)
+    seconds, wait_s, awaits, mark = rows.seconds.copy(), rows.wait_s.copy(), rows.awaits.copy(), rows.mark.copy()
+    mark[noting] = rows.marks + np.arange(len(noting))
+    awaits[waits], seconds[waits], wait_s[waits] = FIRST_MARK - mark[last], 0.0, end[waits] - begun[last]
+    changed = replace(rows, seconds=seconds, wait_s=wait_s, awaits=awaits, mark=mark)
+    return replace(changed, marks=rows.marks + len(noting))
 
 
 def _delay_last_joins(rows: ReplayRows) -> ReplayRows:
