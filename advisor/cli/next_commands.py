@@ -66,6 +66,8 @@ def _filler(profile: Profile, paths: Sequence[Path]) -> Callable[[str], str]:
     probed = user_folders.find_probed_model() is not None
     elsewhere = _elsewhere(profile)
     made = _commands_made(profile)
+    source = profile.parameters.get("input")
+    redirection = f" < {shlex.quote(source)}" if isinstance(source, str) else ""
 
     def fill_command(command: str) -> str:
         runs = "./PROGRAM" in command
@@ -84,6 +86,7 @@ def _filler(profile: Profile, paths: Sequence[Path]) -> Callable[[str], str]:
         if _INCORE in command and _PROBE not in command and not probed:
             command = f"{_PROBE} && {command}"
         if runs and "PROGRAM" not in command:
+            command += redirection
             command = f"(cd {elsewhere} && {settings}{command})" if elsewhere else f"{settings}{command}"
         return command + _missing_tools(command)
 

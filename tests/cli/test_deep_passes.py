@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -162,3 +164,18 @@ def test_a_command_is_kept_with_its_settings(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="line 2"):
         read_command(tmp_path)
     assert RunCommand(("a",), "/").line == "a"
+
+
+def test_a_file_as_standard_input_is_part_of_a_command(tmp_path: Path) -> None:
+    (tmp_path / "some words.txt").write_text("one two\n")
+    (tmp_path / "r").mkdir()
+    code = (
+        "import sys; from pathlib import Path; from advisor.trace.recordings.command import *\n"
+        "write_command(Path('r'), current_command(['./count']))\n"
+    )
+    with (tmp_path / "some words.txt").open() as words:
+        subprocess.run([sys.executable, "-P", "-c", code], stdin=words, cwd=tmp_path, check=True)
+    found = read_command(tmp_path / "r")
+    assert found == RunCommand(("./count",), str(tmp_path), input=str(tmp_path / "some words.txt"))
+    subprocess.run([sys.executable, "-P", "-c", code], stdin=subprocess.DEVNULL, cwd=tmp_path, check=True)
+    assert read_command(tmp_path / "r") == RunCommand(("./count",), str(tmp_path))

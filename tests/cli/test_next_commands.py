@@ -87,6 +87,7 @@ def test_settings_and_directory_of_the_run_come_back(tmp_path: Path, monkeypatch
     assert filled(deep, command=command, directory=str(tmp_path)).startswith(expected)
     assert filled(deep, command=command, directory="/else where") == f"(cd '/else where' && {expected})"
     assert filled(deep, command="./run.sh x").startswith("gapwatch run --deep -- ./run.sh x")
+    assert filled(deep, command="./count", input="/a b") == "gapwatch run --deep -- ./count < '/a b'"
     assert filled(f"{deep}; gapwatch advise --machine host PATH", command="./app") == ("gapwatch run --deep -- ./app")
 
 

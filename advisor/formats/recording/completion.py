@@ -118,4 +118,6 @@ def _parameters(recording: Recording) -> dict[str, str]:
     if command is not None and objects and not any(map(_HEEDING.match, objects)):
         command = replace(command, settings=())
     found = {"command": command.line, "directory": command.directory} if command else {}
+    if command is not None and command.input:
+        found["input"] = command.input
     return {**found, **({"MPI library": mpi} if mpi else {})}

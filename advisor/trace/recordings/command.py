@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,13 +26,15 @@ _KEPT: Final = ("OMP_NUM_THREADS", "OMP_SCHEDULE", "OMP_PROC_BIND", "OMP_PLACES"
 class RunCommand:
     """A command line, the directory in which it was given, and the ``settings`` of OpenMP beside it.
 
-    ``job`` is the batch job that it was part of, empty where there was none.
+    ``job`` is the batch job that it was part of, ``input`` the file that was its standard input; empty where there was
+    none.
     """
 
     arguments: tuple[str, ...]
     directory: str
     settings: tuple[str, ...] = ()
     job: str = ""
+    input: str = ""
 
     @property
     def line(self) -> str:
@@ -43,7 +46,18 @@ class RunCommand:
 def current_command(arguments: Sequence[str], variables: Mapping[str, str] = os.environ) -> RunCommand:
     """Return how a program is being started here and now."""
     settings = tuple(f"{name}={variables[name]}" for name in _KEPT if name in variables)
-    return RunCommand(tuple(arguments), os.getcwd(), settings)
+    return RunCommand(tuple(arguments), os.getcwd(), settings, input=_find_input())
+
+
+def _find_input() -> str:
+    """Return the path of the file that is the standard input; nothing where that is none, or was removed."""
+    try:
+        if not stat.S_ISREG(os.fstat(0).st_mode):
+            return ""
+        path = os.readlink("/proc/self/fd/0")
+        return path if os.path.samestat(os.stat(path), os.fstat(0)) else ""
+    except OSError:
+        return ""
 
 
 def write_command(folder: Path, command: RunCommand) -> None:
@@ -51,6 +65,7 @@ def write_command(folder: Path, command: RunCommand) -> None:
     lines = [_MAGIC, f"directory {_escape(command.directory)}"]
     lines += [f"setting {_escape(setting)}" for setting in command.settings]
     lines += [f"job {_escape(command.job)}"] if command.job else []
+    lines += [f"input {_escape(command.input)}"] if command.input else []
     lines += [f"argument {_escape(argument)}" for argument in command.arguments]
     text = "\n".join([*lines, ""])
     (folder / NAME).write_text(text, encoding="utf-8", errors="surrogateescape")
@@ -69,7 +84,7 @@ def read_command(folder: Path) -> RunCommand | None:
     first, *lines = text.split("\n")[:-1] or [""]
     if first != _MAGIC:
         raise InputError(path, f"does not begin with {_MAGIC!r}", "line 1")
-    found: dict[str, list[str]] = {"directory": [], "setting": [], "job": [], "argument": []}
+    found: dict[str, list[str]] = {"directory": [], "setting": [], "job": [], "input": [], "argument": []}
     for number, line in enumerate(lines, 2):
         key, _, rest = line.partition(" ")
         if key not in found:
@@ -77,8 +92,8 @@ def read_command(folder: Path) -> RunCommand | None:
         found[key].append(_ESCAPE.sub(lambda code: chr(int(code[1], 16)), rest))
     if not found["argument"]:
         return None
-    directory, job = ("".join(found[key][:1]) for key in ("directory", "job"))
-    return RunCommand(tuple(found["argument"]), directory, tuple(found["setting"]), job)
+    directory, job, source = ("".join(found[key][:1]) for key in ("directory", "job", "input"))
+    return RunCommand(tuple(found["argument"]), directory, tuple(found["setting"]), job, source)
 
 
 def _escape(text: str) -> str:
