@@ -42,6 +42,11 @@ def test_lines_that_make_a_new_array_or_table_of_the_old_one(tmp_path: Path, lin
     assert kinds_of(tmp_path, f"\n{line}\n") == {2: GROWS | LineKind.EXTENDS}
 
 
+@pytest.mark.parametrize("line", ["import numba", "from numba import njit"])
+def test_lines_that_load_modules(tmp_path: Path, line: str) -> None:
+    assert kinds_of(tmp_path, f"\n{line}\n") == {2: LineKind.IMPORTS}
+
+
 @pytest.mark.parametrize("line", ["comm.send(a, 1)", "a = comm.recv()", "b = comm.allgather(a)"])
 def test_lines_that_send_objects(tmp_path: Path, line: str) -> None:
     assert kinds_of(tmp_path, f"\n{line}\n") == {2: LineKind.SENDS}

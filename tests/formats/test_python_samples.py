@@ -8,6 +8,7 @@ import pytest
 
 from advisor.formats.recording import python_frames
 from advisor.formats.recording.python_frames import _Sampled
+from advisor.formats.recording.python_lines import LineKind
 
 FUNCTION = ("evaluate", "farm.py")
 
@@ -45,6 +46,7 @@ def test_a_function_that_mostly_calculates_is_not_about_its_dictionaries(samples
     ("file", "shares"),
     [
         ("/usr/lib/python3.11/copy.py", {"deep_copy": 1.0}),
+        ("/usr/lib/python3/dist-packages/numba/core/typeinfer.py", {"jitted": 1.0}),
         ("/usr/lib/python3.11/multiprocessing/connection.py", {"pickled": 1.0}),
         ("/usr/lib/python3.11/multiprocessing/popen_fork.py", {}),
     ],
@@ -61,3 +63,11 @@ def test_the_collection_of_garbage_is_told_from_the_code_that_makes_the_objects(
     found = share_of({"_PyEval_EvalFrameDefault": 20, "gc_collect_main": 50, "visit_decref": 20, "dict_traverse": 10})
     assert found == {"collected": pytest.approx(0.8), "interpreted": pytest.approx(0.2)}
     assert "collected" not in share_of({"_PyEval_EvalFrameDefault": 20, "libm": 80})
+
+
+def test_what_a_line_imports_is_neither_compiled_nor_interpreted() -> None:
+    line, function = ("work.py", 1), ("<module>", "work.py")
+    file = "/usr/lib/python3/dist-packages/numba/core/types.py"
+    sample = _Sampled(function, line, file, "/usr/lib/libpython3.11.so", "_PyEval_EvalFrameDefault", True)
+    kinds = {line: python_frames._kind_of_line(LineKind.IMPORTS, Counter())}
+    assert not any(python_frames._share(function, Counter({sample: 20}), kinds).values())

@@ -64,6 +64,8 @@ _PATTERNS: Final = ("/re/__init__.py", "/re/_", "/re.py", "/sre_", "/_strptime.p
 _MATCHING: Final = ("sre_", "_sre_", "SRE", "pattern_")
 _DOCUMENTS: Final = ("/json/", "/_json.")
 _COPIES: Final = ("/copy.py",)
+#: What compiles functions of Python when they are called first; none of it is on the stack while the result runs.
+_COMPILERS: Final = ("/numba/", "/llvmlite/")
 _DECODING: Final = ("_parse_object", "_parse_array", "scan_once", "scanstring", "_match_number", "encoder_")
 #: Functions of the interpreter, and of the C library, that compare what a search meets, and that copy.
 _COMPARING: Final = (
@@ -108,7 +110,7 @@ _KEYED: Final = 0.15
 #: Kinds of what Python does, by the names of their seconds (``code.interpreted_s``).
 KINDS: Final = (
     "interpreted", "lock", "pickled", "keyed", "listed", "regrown", "pattern", "decoded", "rowwise", "deep_copy",
-    "collected",
+    "collected", "jitted",
 )  # fmt: skip
 
 #: Name and file, as of all sampled functions.
@@ -225,6 +227,8 @@ def _kind_of_line(asked: LineKind, groups: Counter[str]) -> str | None:
     if groups["locks"] >= _LOCKED * groups.total():
         return "lock"
     most = _MAIN * groups.total()
+    if LineKind.IMPORTS in asked:
+        return _LOADING
     if LineKind.SENDS in asked and groups["sends"] + groups["copies"] >= most:
         return "pickled"
     if LineKind.SEARCHES in asked and groups["compares"] >= most:
@@ -255,7 +259,7 @@ def _share(function: Function, samples: Counter[_Sampled], kinds: Mapping[Any, s
     total, inside = samples.total(), found.pop("interpreted", 0)
     if function[0] == _LOADING:
         return {}
-    shares = {kind: count / total for kind, count in found.items() if kind}
+    shares = {kind: count / total for kind, count in found.items() if kind in KINDS}
     if text >= _KEYED * inside > 0 and text >= calculating + called:
         return shares | {"keyed": inside / total}
     if evaluating < _LEAST_EVALUATING * inside:
@@ -276,6 +280,8 @@ def _kind_of_library(one: _Sampled) -> str | None:
         return "decoded"
     if one.file.endswith(_COPIES):
         return "deep_copy"
+    if any(part in one.file or part in one.object for part in _COMPILERS):
+        return "jitted"
     return "pattern" if any(part in one.file for part in _PATTERNS) or one.compiled.startswith(_MATCHING) else None
 
 

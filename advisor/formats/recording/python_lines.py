@@ -1,4 +1,4 @@
-"""What lines of Python ask for, by their source: searches in lists, copies of what grows, and sending of objects."""
+"""What lines of Python ask for, by their source: searches in lists, copies of what grows, objects sent, modules."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ class LineKind(Flag):
     GROWS = auto()
     EXTENDS = auto()  # GROWS, by a function that makes a new array or table
     SENDS = auto()
+    IMPORTS = auto()
 
 
 def read_line_kinds(path: str, changed_before_s: float) -> Mapping[int, LineKind]:
@@ -81,6 +82,8 @@ def _kind_of(node: ast.stmt | ast.expr) -> LineKind:
             for one, where in zip(operators, searched, strict=True)
         ):
             return LineKind.SEARCHES
+        case ast.Import() | ast.ImportFrom():
+            return LineKind.IMPORTS
         case ast.Call(func=ast.Attribute(attr=name)) if name in _SENDING:
             return LineKind.SENDS
         case ast.Call(func=ast.Attribute(attr=name), args=[_]) if name in _SEARCHING:
