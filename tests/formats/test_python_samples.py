@@ -69,5 +69,5 @@ def test_what_a_line_imports_is_neither_compiled_nor_interpreted() -> None:
     line, function = ("work.py", 1), ("<module>", "work.py")
     file = "/usr/lib/python3/dist-packages/numba/core/types.py"
     sample = _Sampled(function, line, file, "/usr/lib/libpython3.11.so", "_PyEval_EvalFrameDefault", True)
-    kinds = {line: python_frames._kind_of_line(LineKind.IMPORTS, Counter())}
+    kinds = {line: python_frames._kind_of_line(LineKind.IMPORTS, Counter(other=20))}
     assert not any(python_frames._share(function, Counter({sample: 20}), kinds).values())
