@@ -51,6 +51,7 @@ KIND_WORDS: Final = {
     "code.rowwise_share": "in taking tables of pandas apart by rows",
     "code.garbage_share": "in making objects and collecting those no longer used",
     "code.collected_share": "in the collection of garbage of Python",
+    "code.stepwise_share": "in arrays of NumPy that are combined one operation at a time",
     "code.jitted_share": "in compiling functions of Python while it runs",
     "code.import_share": "in loading modules of Python",
     "code.deep_copy_share": "in copying objects with all they hold",

@@ -34,12 +34,28 @@ def test_lines_that_search(tmp_path: Path, line: str) -> None:
     ],
 )  # fmt: skip
 def test_lines_that_copy_what_grows_or_shrinks(tmp_path: Path, line: str) -> None:
-    assert kinds_of(tmp_path, f"\n{line}\n") == {2: GROWS}
+    found = kinds_of(tmp_path, f"\n{line}\n")
+    assert {number: kind & ~LineKind.COMBINES for number, kind in found.items()} == {2: GROWS}
 
 
 @pytest.mark.parametrize("line", ["b = np.append(b, a)", "b = pd.concat([b, a])"])
 def test_lines_that_make_a_new_array_or_table_of_the_old_one(tmp_path: Path, line: str) -> None:
     assert kinds_of(tmp_path, f"\n{line}\n") == {2: GROWS | LineKind.EXTENDS}
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        ("r = u + c * (v - w)", LineKind.COMBINES),
+        ("u = u + c * v", GROWS | LineKind.COMBINES),
+        ("f(a * b ** 2)", LineKind.COMBINES),
+        ("u = c * v", None),
+        ("u = v[i * n + 1]", None),
+        ("u = (a & b) | c", None),
+    ],
+)
+def test_lines_that_combine_arrays(tmp_path: Path, line: str, kind: LineKind | None) -> None:
+    assert kinds_of(tmp_path, f"\n{line}\n").get(2) == kind
 
 
 @pytest.mark.parametrize("line", ["import numba", "from numba import njit"])

@@ -71,3 +71,17 @@ def test_what_a_line_imports_is_neither_compiled_nor_interpreted() -> None:
     sample = _Sampled(function, line, file, "/usr/lib/libpython3.11.so", "_PyEval_EvalFrameDefault", True)
     kinds = {line: python_frames._kind_of_line(LineKind.IMPORTS, Counter(other=20))}
     assert not any(python_frames._share(function, Counter({sample: 20}), kinds).values())
+
+
+@pytest.mark.parametrize(
+    ("compiled", "interpreted", "kind"),
+    [("DOUBLE_add_X86_V3", 1, "stepwise"), ("DOUBLE_add_X86_V3", 4, None), ("DOUBLE_exp_X86_V4", 1, None)],
+)
+def test_formulas_of_large_arrays_are_evaluated_stepwise(compiled: str, interpreted: int, kind: str | None) -> None:
+    """Not where the interpreter takes more than a tenth, as with small arrays, or a function most of the time."""
+    place = ("step", "heat.py"), ("heat.py", 6), "heat.py"
+    array = _Sampled(*place, "/usr/lib/numpy/_core/_multiarray_umath.so", compiled, False)
+    python = _Sampled(*place, "/usr/lib/libpython3.11.so", "_PyEval_EvalFrameDefault", True)
+    groups = Counter({python_frames._group(array): 20})
+    groups[python_frames._group(python)] += interpreted
+    assert python_frames._kind_of_line(LineKind.COMBINES, groups) == kind

@@ -83,6 +83,7 @@ _KINDS: Final = {
     "code.garbage_share": "garbage",
     "code.collected_share": "collected",
     "code.jitted_share": "jitted",
+    "code.stepwise_share": "stepwise",
     "code.import_share": "import",
     "code.deep_copy_share": "deep_copy",
     "code.pattern_share": "pattern",
@@ -90,7 +91,7 @@ _KINDS: Final = {
 #: Kinds of code that are counted only where there is any: other languages have none, and profilers show the others.
 COUNTED_IF_ANY: Final = (
     "interpreted", "pickled", "keyed", "listed", "regrown", "decoded", "rowwise", "garbage", "import",
-    "deep_copy", "pattern", "subnormal", "collected", "jitted",
+    "deep_copy", "pattern", "subnormal", "collected", "jitted", "stepwise",
 )  # fmt: skip
 #: What locks cost: seconds, and no share of the computation, since some of it is waiting.
 _LOCK_COST: Final = "code.lock_cost_s"

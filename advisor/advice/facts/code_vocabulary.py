@@ -64,6 +64,7 @@ CODE: Final = (
         code.garbage_share    | share | seconds in making objects of Go and Java and collecting them / computation
         code.collected_share  | share | seconds in the collection of garbage of Python / computation
         code.jitted_share     | share | seconds in which numba compiles functions of Python / computation
+        code.stepwise_share   | share | seconds of NumPy at lines with several operations on large arrays / computation
         code.import_share     | share | seconds in loading modules of Python / computation
         code.deep_copy_share     | share | seconds in copying objects of Python with all they hold / computation
         code.pattern_share    | share | seconds in matching regular expressions / computation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -104,13 +105,19 @@ _NAMES: Final = (
     "PyDict_SetItem", "PyDict_GetItem", "_PyDict_LoadGlobal", "_PyDict_GetItem",
 )  # fmt: skip
 _MODULE: Final = "<module>"
+#: The compiled module that goes through the elements of arrays, and which part of a line's samples lie in it and in
+#: memory that comes and goes, if arrays are so large that the interpreter takes next to nothing between.
+_ELEMENTWISE: Final = "_multiarray_umath."
+_WHOLE: Final = 0.9
+#: Functions of elements that take longer than it takes to fetch them.
+_EXPENSIVE: Final = re.compile(r"exp|log|pow|sin|cos|tan|svml")
 #: Such a part of a line's samples says what the line does; of a function's, that it works on keys and text.
 _MAIN: Final = 0.5
 _KEYED: Final = 0.15
 #: Kinds of what Python does, by the names of their seconds (``code.interpreted_s``).
 KINDS: Final = (
     "interpreted", "lock", "pickled", "keyed", "listed", "regrown", "pattern", "decoded", "rowwise", "deep_copy",
-    "collected", "jitted",
+    "collected", "jitted", "stepwise",
 )  # fmt: skip
 
 #: Name and file, as of all sampled functions.
@@ -219,7 +226,9 @@ def _group(one: _Sampled) -> str:
         return "compares"
     if _SENDING in one.object or _PICKLE_OBJECT in one.object:
         return "sends"
-    return "copies" if one.compiled.startswith(_COPYING) else "other"
+    if one.compiled.startswith(_COPYING):
+        return "copies"
+    return "elements" if _ELEMENTWISE in one.object and not _EXPENSIVE.search(one.compiled) else "other"
 
 
 def _kind_of_line(asked: LineKind, groups: Counter[str]) -> str | None:
@@ -227,6 +236,9 @@ def _kind_of_line(asked: LineKind, groups: Counter[str]) -> str | None:
     if groups["locks"] >= _LOCKED * groups.total():
         return "lock"
     most = _MAIN * groups.total()
+    arrays = groups["elements"] + groups["copies"]
+    if LineKind.COMBINES in asked and groups["elements"] >= most and arrays >= _WHOLE * groups.total():
+        return "stepwise"
     if LineKind.IMPORTS in asked:
         return _LOADING
     if LineKind.SENDS in asked and groups["sends"] + groups["copies"] >= most:

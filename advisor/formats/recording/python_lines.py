@@ -1,4 +1,4 @@
-"""What lines of Python ask for, by their source: searches in lists, copies of what grows, objects sent, modules."""
+"""What lines of Python ask for, by their source: searches in lists, copies of what grows, modules, and formulas."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ _NUMBERS: Final = frozenset({
     "len", "sum", "mean", "dot", "int", "float", "ord", "abs", "round", "hash", "count", "index", "find", "item",
     "write", "send", "crc32",
 })  # fmt: skip
+#: What works on all elements of arrays, one operation after the other.
+_ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow)
 #: What is written out in the source has a handful of elements, or is a set or dictionary.
 _WRITTEN_OUT: Final = (ast.Tuple, ast.List, ast.Set, ast.Dict, ast.Constant)
 
@@ -42,6 +44,7 @@ class LineKind(Flag):
     EXTENDS = auto()  # GROWS, by a function that makes a new array or table
     SENDS = auto()
     IMPORTS = auto()
+    COMBINES = auto()
 
 
 def read_line_kinds(path: str, changed_before_s: float) -> Mapping[int, LineKind]:
@@ -55,8 +58,9 @@ def read_line_kinds(path: str, changed_before_s: float) -> Mapping[int, LineKind
         return {}
     found: dict[int, LineKind] = defaultdict(lambda: LineKind.NOTHING)
     try:
+        indices = {part for node in ast.walk(tree) if isinstance(node, ast.Subscript) for part in ast.walk(node.slice)}
         for node in ast.walk(tree):
-            if isinstance(node, ast.stmt | ast.expr) and (kind := _kind_of(node)):
+            if isinstance(node, ast.stmt | ast.expr) and node not in indices and (kind := _kind_of(node)):
                 for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
                     found[line] |= kind
     except (RecursionError, MemoryError):
@@ -82,6 +86,10 @@ def _kind_of(node: ast.stmt | ast.expr) -> LineKind:
             for one, where in zip(operators, searched, strict=True)
         ):
             return LineKind.SEARCHES
+        case ast.BinOp(op=operator) if isinstance(operator, _ARITHMETIC) and any(
+            isinstance(one, ast.BinOp) and isinstance(one.op, _ARITHMETIC) for one in (node.left, node.right)
+        ):
+            return LineKind.COMBINES
         case ast.Import() | ast.ImportFrom():
             return LineKind.IMPORTS
         case ast.Call(func=ast.Attribute(attr=name)) if name in _SENDING:
