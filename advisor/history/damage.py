@@ -128,6 +128,11 @@ def remove_database(path: Path) -> None:
 # Saving what can be read
 
 
+def decode_text(raw: bytes) -> str:
+    """Return the text of a cell, also where damage has made it none: one flipped bit hides no other run."""
+    return raw.decode("utf-8", "replace")
+
+
 def salvage_rows(damaged: Path, into: sqlite3.Connection) -> dict[str, int]:
     """Copy what can be read of a damaged database into an empty one, in the caller's transaction.
 
@@ -143,7 +148,7 @@ def salvage_rows(damaged: Path, into: sqlite3.Connection) -> dict[str, int]:
             source.execute("SELECT count(*) FROM sqlite_master").fetchone()
         except sqlite3.Error:
             return {}
-        source.row_factory = sqlite3.Row
+        source.row_factory, source.text_factory = sqlite3.Row, decode_text
         _insert_rows(into, "folders", _read_rows(source, "folders"))
         runs = set(_insert_rows(into, "runs", filter(_is_advice_sound, _read_rows(source, "runs"))))
         units = set(

@@ -40,6 +40,7 @@ def open_read_only(folder: Path) -> sqlite3.Connection:
         how = "mode=ro&immutable=1" if alone else "mode=ro"
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True, timeout=PATIENCE_S)
         with closing_on_error(connection):
+            connection.text_factory = damage.decode_text
             _harden_connection(connection)
             damage.refuse_other_version(connection, path)
             connection.execute("SELECT value FROM meta").fetchone()
@@ -220,7 +221,9 @@ class HistoryWriter:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    return sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False)
+    connection.text_factory = damage.decode_text
+    return connection
 
 
 def _set_lasting(connection: sqlite3.Connection, *, lasting: bool, local: bool) -> None:

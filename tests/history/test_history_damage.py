@@ -100,6 +100,16 @@ def test_st5_no_damage_is_more_than_a_sentence(tmp_path: Path) -> None:
     assert saved > 60 * 6, "most runs are saved"
 
 
+def test_a_flipped_bit_in_a_name_hides_no_run(tmp_path: Path) -> None:
+    make_history(tmp_path, 4)
+    with closing(sqlite3.connect(tmp_path / NAME)) as connection, connection:
+        connection.execute("UPDATE runs SET program = CAST(x'66b734' AS TEXT) WHERE id = 2")
+    with read_history(tmp_path) as readable:
+        names = [entry.program for entry in RunStore(readable).list_entries()]
+    assert len(names) == 4
+    assert names[1] == "f\ufffd4"
+
+
 def damage_content(whole: bytes, chance: random.Random) -> bytes:
     """Return a database with one kind of damage somewhere."""
     content, page = bytearray(whole), 4096

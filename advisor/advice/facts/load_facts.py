@@ -71,7 +71,7 @@ def _first_rank_ratio(source: FactSource) -> float | None:
     others = work[np.array(rank) > 0] if len(work) else work
     if not len(others) or len(others) == len(work) or others.mean() <= 0:
         return None
-    little = float(np.quantile(others, 0.25))
+    little = float(np.sort(others)[(len(others) - 1) // 4])
     return float(work[np.array(rank) == 0].mean()) / little if little > 0 else 1.0
 
 
