@@ -34,6 +34,7 @@ _RECORD: Final = "gapwatch run -- "
 _DEEP: Final = "gapwatch run --deep"
 _WITH_MACHINE: Final = "gapwatch advise --machine host"
 _PROBE: Final = "gapwatch machines probe"
+_BINARY: Final = "gapwatch advise --binary"
 #: What Debian and its relatives call the packages of the tools that commands name.
 _PACKAGES: Final = {
     "valgrind": "valgrind", "perf": "linux-perf", "likwid-perfctr": "likwid", "eztrace": "eztrace",
@@ -77,6 +78,8 @@ def _filler(profile: Profile, paths: Sequence[Path]) -> Callable[[str], str]:
             if launch is not None:
                 command = _LAUNCH.sub(lambda _: launch, command)
             if program is not None:
+                binary = shlex.split(program)[0]  # without its arguments
+                command = command.replace(f"{_BINARY} ./PROGRAM", f"{_BINARY} {shlex.quote(binary)}")
                 command = command.replace("./PROGRAM", program)
         if profile.executable:
             command = _NAME.sub(lambda _: shlex.quote(name), command)
@@ -122,8 +125,9 @@ def _commands_made(profile: Profile) -> tuple[str, ...]:
     readers = set(profile.reader.split("+"))
     if "recording" not in readers:
         return ()
-    counted = {"incore", "count"} <= readers
-    return (_RECORD, _DEEP) if counted else (_RECORD,)
+    if profile.language == "python":  # the interpreter's own code says nothing of the script
+        return (_RECORD, _BINARY, *((_DEEP,) if "passes" in profile.parameters else ()))
+    return (_RECORD, _DEEP) if {"incore", "count"} <= readers else (_RECORD,)
 
 
 def _missing_tools(command: str) -> str:

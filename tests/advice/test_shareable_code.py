@@ -103,7 +103,7 @@ def run_alone(**changed: object) -> Profile:
         ({"counts": {**run_alone().counts, TAKEN: np.array([[8.0]])}}, 3.0 / 2),  # others had two of the cores
         ({"counts": {**run_alone().counts, TAKEN: np.array([[16.0]])}}, 0.0),
         ({"paradigms": ("MPI",)}, None),
-        ({"counts": {**run_alone().counts, "code.interpreted_s": np.array([[0.5], [0.5]])}}, None),  # of Python
+        ({"language": "python"}, None),
         ({"cores": None}, None),
     ],
 )

@@ -112,6 +112,14 @@ def test_what_was_just_run_is_not_proposed() -> None:
     assert next_commands._filler(profile, [])("gapwatch run --deep -- ./PROGRAM")
     counted = replace(profile, reader="recording+incore+count")
     assert not next_commands._filler(counted, [])("gapwatch run --deep -- ./PROGRAM")
+    script = replace(profile, language="python", parameters={"command": "python3 app", "passes": "passes.json"})
+    for made in ("gapwatch run --deep -- ./PROGRAM", "gapwatch advise --binary ./PROGRAM PATH"):
+        assert not next_commands._filler(script, [])(made)
+
+
+def test_a_binary_to_look_at_has_no_arguments() -> None:
+    command = "mpirun -n 2 ./app -n 100"
+    assert filled("gapwatch advise --binary ./PROGRAM PATH", command=command) == "gapwatch advise --binary ./app run"
 
 
 def test_a_recording_with_fewer_ranks_is_the_user_s_command_with_that_number() -> None:

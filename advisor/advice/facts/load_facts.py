@@ -21,8 +21,6 @@ from advisor.trace.regions import OFF_CORE_NAME, is_sleep
 if TYPE_CHECKING:
     from advisor.model.records import FloatArray
 
-#: Seconds that the interpreter of Python takes: other programs have none.
-_INTERPRETED: Final = "code.interpreted_s"
 #: By how much a processor must be faster than the slowest to be told from it.
 NOTICEABLE: Final = 0.02
 #: Who does at least this share of a region does it alone.
@@ -168,7 +166,7 @@ def _divisible_seconds(source: FactSource) -> float | None:
     threads do not share what Python computes.
     """
     profile = source.profile
-    if len(profile.processors) != 1 or profile.paradigms or not profile.cores or sum_counts(source, _INTERPRETED):
+    if len(profile.processors) != 1 or profile.paradigms or not profile.cores or profile.language == "python":
         return None
     alone, sequential = zip(*(compute_alone(profile, p) for p in source.phases), strict=True)
     left = sum(float((one - part).sum()) for one, part in zip(alone, sequential, strict=True))

@@ -21,6 +21,7 @@ from advisor.formats.recording.sampling import divide_computation
 from advisor.formats.recording.sequential_waits import count_sequential_waits
 from advisor.formats.recording.tasks import count_tasks
 from advisor.trace.recordings.families import name_program
+from advisor.trace.recordings.passes import NAME as PASSES_FILE
 from advisor.trace.recordings.passes import read_conclusions
 
 if TYPE_CHECKING:
@@ -120,4 +121,6 @@ def _parameters(recording: Recording) -> dict[str, str]:
     found = {"command": command.line, "directory": command.directory} if command else {}
     if command is not None and command.input:
         found["input"] = command.input
+    if (recording.path / PASSES_FILE).is_file():
+        found["passes"] = PASSES_FILE
     return {**found, **({"MPI library": mpi} if mpi else {})}
