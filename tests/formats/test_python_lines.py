@@ -22,7 +22,9 @@ def kinds_of(folder: Path, source: str, before_s: float = LATER) -> dict[int, Li
     return dict(read_line_kinds(str(file), before_s))
 
 
-@pytest.mark.parametrize("line", ["if a not in b: pass", "at = b.index(a)", "b.remove(a)", "n = b.count(a)"])
+@pytest.mark.parametrize(
+    "line", ["if a not in b: pass", "at = b.index(a)", "x = c[b.index(a)]", "b.remove(a)", "n = b.count(a)"]
+)
 def test_lines_that_search(tmp_path: Path, line: str) -> None:
     assert kinds_of(tmp_path, f"x = 1\n{line}\n") == {2: SEARCHES}
 

@@ -58,7 +58,8 @@ def read_line_kinds(path: str, changed_before_s: float) -> Mapping[int, LineKind
         return {}
     found: dict[int, LineKind] = defaultdict(lambda: LineKind.NOTHING)
     try:
-        indices = {part for node in ast.walk(tree) if isinstance(node, ast.Subscript) for part in ast.walk(node.slice)}
+        subscripts = (node.slice for node in ast.walk(tree) if isinstance(node, ast.Subscript))
+        indices = {part for one in subscripts for part in ast.walk(one) if isinstance(part, ast.BinOp)}
         for node in ast.walk(tree):
             if isinstance(node, ast.stmt | ast.expr) and node not in indices and (kind := _kind_of(node)):
                 for line in range(node.lineno, (node.end_lineno or node.lineno) + 1):
