@@ -82,7 +82,7 @@ def _waiting_share(profile: Profile, found: Sequence[Gap]) -> float:
 def describe_unanswered(
     profile: Profile, gaps: Sequence[Gap], recommendations: Sequence[Recommendation]
 ) -> tuple[Finding, ...]:
-    """Return a sentence on the largest gap that the recommendations leave, and none do if there are none."""
+    """Return a sentence on the largest gap that the recommendations leave; nothing where they leave no large one."""
     large = [gap for gap in gaps if gap.name in _GAPS and gap.share >= LARGE]
     promised = {gap.name: _promised_seconds(gap, recommendations) for gap in large}
     left = [gap for gap in large if promised[gap.name] < ANSWERED * gap.seconds]

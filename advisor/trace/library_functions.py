@@ -57,9 +57,8 @@ LibraryKind = Literal[
 #: Kinds whose seconds are counted, by the name of the count.
 COUNTED_KINDS: Final[Mapping[str, str]] = {
     "math": "math", "inlinable": "inlinable", "memory": "allocation", "copy": "copy", "lock": "lock", "text": "text",
-    "random": "random",
-    "sort": "sort", "string": "string", "length": "length", "object": "copied", "rebuilt": "rebuilt",
-    "hashed": "hashed", "ordered": "ordered", "constructed": "constructed", "thrown": "thrown",
+    "random": "random", "sort": "sort", "string": "string", "length": "length", "object": "copied",
+    "rebuilt": "rebuilt", "hashed": "hashed", "ordered": "ordered", "constructed": "constructed", "thrown": "thrown",
     "packing": "packing", "check": "checked", "synced": "synced",
 }  # fmt: skip
 #: What code is called that was compiled without optimization.

@@ -63,6 +63,14 @@ _MPI_CALLS = MappingProxyType(
     )
 )
 
+#: Calls that wait for a message, or look for one, without receiving it.
+PROBES = ("MPI_Probe", "MPI_Mprobe", "MPI_Iprobe", "MPI_Improbe")
+#: Calls that look whether something has come or is complete, and return at once.
+POLLS = (
+    "MPI_Iprobe", "MPI_Improbe", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome", "MPI_Request_get_status",
+    "MPI_Parrived", "MPI_Win_test",
+)  # fmt: skip
+
 #: Prefixes of MPI calls that the table does not name one by one; the first that fits decides.
 _MPI_FAMILIES = (
     ("file_", Role.IO),

@@ -18,6 +18,7 @@ from advisor.trace.counts import sum_call_bytes
 from advisor.trace.events import COMMUNICATING, Kind, Role, Trace
 from advisor.trace.locations import ranks_of_locations
 from advisor.trace.nesting import Calls, are_task_waits, find_anchor_calls, have_roles, roles_of_regions
+from advisor.trace.regions import POLLS, PROBES
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,14 +44,6 @@ KINDS = (
     "tasks",
     "end of run",
 )
-
-#: Calls that wait for a message, or look for one, without receiving it.
-PROBES = ("MPI_Probe", "MPI_Mprobe", "MPI_Iprobe", "MPI_Improbe")
-#: Calls that look whether something has come or is complete, and return at once.
-POLLS = (
-    "MPI_Iprobe", "MPI_Improbe", "MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome", "MPI_Request_get_status",
-    "MPI_Parrived", "MPI_Win_test",
-)  # fmt: skip
 
 BLOCKING_ROLES = (
     Role.BARRIER,
@@ -210,16 +203,16 @@ def _wait_in_trees(trace: Trace, calls: Calls, joint: Collectives) -> WaitReason
     stays has waited for those below or above it, which one is not known.
     """
     size = np.diff(joint.first)
-    moved = sum_call_bytes(trace, calls, (Kind.COLLECTIVE,))[joint.call]
-    rooted = np.isin(joint.role, (Role.ALL_TO_ONE, Role.ONE_TO_ALL))
-    place = np.arange(len(joint.call)) - np.repeat(joint.first[:-1], size)
-    passing = np.repeat(rooted, size) & (place != np.repeat(joint.root, size)) & (moved >= 0)
-    passing &= moved <= RENDEZVOUS_BYTES
-    group = np.repeat(np.arange(len(joint)), size)
-    last = find_starts_before_ends(calls.start_s[joint.call], calls.end_s[joint.call], group)
-    kind = np.full(len(passing), KINDS.index("collective"))
-    before = joint.call[last]
-    return _make_reason(joint.call, calls.start_s[before], kind, calls.location[before], passing)
+    members = np.flatnonzero(np.repeat(np.isin(joint.role, (Role.ALL_TO_ONE, Role.ONE_TO_ALL)), size))
+    call, group = joint.call[members], np.repeat(np.arange(len(joint)), size)[members]
+    kind = np.full(len(call), KINDS.index("collective"))
+    if not len(call):
+        return _make_reason(call, np.zeros(0), kind, call, np.zeros(0, dtype=bool))
+    moved = sum_call_bytes(trace, calls, (Kind.COLLECTIVE,))[call]
+    is_root = members - joint.first[group] == joint.root[group]
+    before = call[find_starts_before_ends(calls.start_s[call], calls.end_s[call], group)]
+    passing = ~is_root & (moved >= 0) & (moved <= RENDEZVOUS_BYTES)
+    return _make_reason(call, calls.start_s[before], kind, calls.location[before], passing)
 
 
 def find_starts_before_ends(start: FloatArray, end: FloatArray, group: IntArray) -> IntArray:

@@ -301,7 +301,7 @@ def _polls_per_message(source: FactSource) -> float | None:
     """Return how often the ranks look for a message for each one that is sent."""
     if source.events is None:
         return None
-    polls = source.events.select_rows("transfer", (), event_rows.POLLS_ONCE).count
+    polls = source.events.select_rows("transfer", (), event_rows.POLLING).count
     return polls / max(source.events.select_rows("transfer", (), event_rows.SENDS).count, 1)
 
 
@@ -317,7 +317,7 @@ VALUES: Final[dict[str, Compute]] = {
     "wait.turns_s": _turns_s,
     "wait.answer_share": _answer_share,
     "comm.repeated_share": _repeated_share,
-    "comm.poll_share": partial(_seconds_share, "transfer", (), event_rows.POLLS_ONCE),
+    "comm.poll_share": partial(_seconds_share, "transfer", (), event_rows.POLLING),
     "comm.polls_per_message": _polls_per_message,
     "wait.spin_share": _spin_share,
     "comm.relay_share": _relay_share,

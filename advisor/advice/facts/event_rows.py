@@ -10,8 +10,7 @@ import numpy as np
 from advisor.model.records import CAUSE_CATEGORIES
 from advisor.trace import io_calls
 from advisor.trace.events import Role
-from advisor.trace.regions import classify_region, is_hand_over, is_interpreter_wait, is_notice_wait
-from advisor.trace.waits import POLLS
+from advisor.trace.regions import POLLS, classify_region, is_hand_over, is_interpreter_wait, is_notice_wait
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -41,7 +40,7 @@ MOVES_REMOTE: Final = "moves remote data"
 #: Meetings of ranks that share a window, or access each other's memory.
 FENCES: Final = "meets at a window"
 #: Looking whether something has come or is complete, without waiting for it.
-POLLS_ONCE: Final = "polls"
+POLLING: Final = "polls"
 #: Making and freeing communicators and windows.
 SETS_UP: Final = "sets up"
 #: Waiting for a notice of another thread.
@@ -83,7 +82,7 @@ def call_traits(name: str) -> frozenset[str]:
     if role == Role.COMM_OTHER:
         found.add(SETS_UP)
     if canonical in POLLS:
-        found.add(POLLS_ONCE)
+        found.add(POLLING)
     if role == Role.BARRIER or (role == Role.OMP_BARRIER and "implicit" not in call) or call == "mpi_ibarrier":
         found.add(EXPLICIT_BARRIERS)
     if call in ("pthread_create", "thrd_create", "fork"):
@@ -102,7 +101,7 @@ def find_call_traits(profile: Profile) -> CallTraits:
     """Return which regions (regions,) have each trait."""
     found = [call_traits(region.name) for region in profile.regions]
     ranks = (SENDS, REDUCTIONS, ALL_TO_ALL, EXPLICIT_BARRIERS, COLLECTS, BROADCASTS, GATHERS)
-    remote = (ONE_SIDED, MOVES_REMOTE, SETS_UP, FENCES, POLLS_ONCE)
+    remote = (ONE_SIDED, MOVES_REMOTE, SETS_UP, FENCES, POLLING)
     threads = (NOTICES, INTERPRETER, HANDS_OVER, QUEUES, CREATES_THREADS, CREATES_OR_JOINS)
     names = (*ranks, *remote, *threads, *io_calls.TRAITS)
     return {name: np.array([name in each for each in found], dtype=bool) for name in names}

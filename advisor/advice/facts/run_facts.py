@@ -19,6 +19,7 @@ from advisor.analysis.disturbance import (
 )
 from advisor.analysis.measures import GROUPS, IDLE_S, PARTS
 from advisor.model.records import DEVICE_WAIT_S, OTHER_PROGRAMS
+from advisor.support.grouping import iterate_groups
 
 if TYPE_CHECKING:
     from advisor.advice.facts.source import Compute, FactSource
@@ -169,10 +170,8 @@ def _find_overlap_share(source: FactSource) -> float | None:
 def _times_threads(profile: Profile) -> bool:
     """Return whether CPU times of the threads of a rank are their own, and not a sum that was divided among them."""
     taken = profile.sum_by_region("cpu_s").sum(axis=0)
-    of_rank: dict[int, list[float]] = {}
-    for processor, seconds in zip(profile.processors, taken.tolist(), strict=True):
-        of_rank.setdefault(processor.rank, []).append(seconds)
-    return any(not np.allclose(each, each[0], rtol=1e-6) for each in of_rank.values())
+    ranks = np.array([processor.rank for processor in profile.processors])
+    return any(not np.allclose(taken[team], taken[team[0]], rtol=1e-6) for _, team in iterate_groups(ranks))
 
 
 def _used_share(source: FactSource) -> float | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from advisor.collect.binaries.disassembly import Instruction
 
@@ -29,6 +29,11 @@ def find_loop_spans(code: Sequence[Instruction]) -> set[tuple[int, int]]:
         if span[1] - span[0] > LONGEST or _comes_by(code, number, first, at):
             found.add(span)
     return found
+
+
+def order_spans(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return the loops that somebody may have written, inner ones first."""
+    return sorted((span for span in spans if span[1] - span[0] <= LONGEST), key=lambda span: span[1] - span[0])
 
 
 def _comes_by(code: Sequence[Instruction], number: Mapping[int, int], first: int, last: int) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from advisor.collect.binaries.back_jumps import LONGEST, find_loop_spans
+from advisor.collect.binaries.back_jumps import LONGEST, find_loop_spans, order_spans
 from advisor.collect.binaries.derived_steps import derive_steps, estimate_trips
 from advisor.collect.binaries.float_arithmetic import count_arithmetic, divides_by_same, is_arithmetic
 from advisor.collect.binaries.float_chains import count_ordered_sums, has_recurrence
@@ -54,7 +54,7 @@ def find_inner_loops(
     ``registers`` are what these held at some of the samples, ``progress`` at two one after the other.
     """
     spans = find_loop_spans(code)
-    ordered = sorted((span for span in spans if span[1] - span[0] <= LONGEST), key=lambda span: span[1] - span[0])
+    ordered = order_spans(spans)
     inner: list[tuple[int, int]] = []
     absorbed: set[tuple[int, int]] = set()
     for begin, end in ordered:

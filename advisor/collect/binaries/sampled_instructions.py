@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Literal, get_args
 
-from advisor.collect.binaries.back_jumps import LONGEST, find_loop_spans
+from advisor.collect.binaries.back_jumps import find_loop_spans, order_spans
 from advisor.collect.binaries.float_arithmetic import is_slow
 from advisor.collect.binaries.integer_divisions import DIVIDES
 from advisor.collect.binaries.load_chains import address_registers, find_load_chain
@@ -97,7 +97,7 @@ def read_samples(
     found = {one.address: count for one in code if (count := sampled.get(one.address, 0))}
     if sum(found.values()) < FEW:
         return None
-    spans = _find_spans(code)
+    spans = order_spans(find_loop_spans(code))
     waited = _find_waited_for(code, spans, found)
     near = _find_near(code, waited, registers)
     late = {address for address, (before, _) in waited.items() if before not in near}
@@ -166,13 +166,6 @@ def _find_near(
             addresses.setdefault(load, []).append(drawn)
     reaches = {load: estimate_reach_B(drawn) for load, drawn in addresses.items()}
     return {load for load, reach in reaches.items() if reach is not None and reach <= _FIRST_CACHE_B}
-
-
-def _find_spans(code: Sequence[Instruction]) -> list[tuple[int, int]]:
-    """Return beginnings and ends of all loops of a function, inner ones first."""
-    return sorted(
-        (span for span in find_loop_spans(code) if span[1] - span[0] <= LONGEST), key=lambda span: span[1] - span[0]
-    )
 
 
 def _enclosing(

@@ -167,6 +167,13 @@ static void opened(struct gw_record *r, int fd, const char *path) {
   errno = saved;
 }
 
+static void leave_opening(struct gw_record *r, int fd, const char *path) {
+  remember_random(fd, path);
+  if (!r) return;
+  opened(r, fd, path);
+  gw_leave_brief(r);
+}
+
 #define OPENING(name, parameters, before_mode, arguments, path)                                        \
   int name parameters {                                                                                \
     static int(*real) parameters;                                                                      \
@@ -180,11 +187,7 @@ static void opened(struct gw_record *r, int fd, const char *path) {
     }                                                                                                  \
     struct gw_record *r = is_random(path) ? NULL : ENTER_BRIEF(F_##name);                              \
     int returned = real arguments;                                                                     \
-    remember_random(returned, path);                                                                   \
-    if (r) {                                                                                           \
-      opened(r, returned, path);                                                                       \
-      gw_leave_brief(r);                                                                                     \
-    }                                                                                                  \
+    leave_opening(r, returned, path);                                                                  \
     return returned;                                                                                   \
   }
 OPENING(open, (const char *path, int flags, ...), , (path, flags, mode), path)
@@ -199,12 +202,7 @@ WRAP(int, creat, (const char *path, mode_t mode), (path, mode), opened(r, return
     if (!real) real = (FILE * (*)(const char *, const char *)) gw_resolve(#name); \
     struct gw_record *r = is_random(path) ? NULL : ENTER_BRIEF(F_##name);      \
     FILE *returned = real(path, how);                                          \
-    int fd = returned ? fileno(returned) : -1;                                 \
-    remember_random(fd, path);                                                 \
-    if (r) {                                                                   \
-      opened(r, fd, path);                                                     \
-      gw_leave_brief(r);                                                       \
-    }                                                                          \
+    leave_opening(r, returned ? fileno(returned) : -1, path);                  \
     return returned;                                                           \
   }
 STREAM_OPENING(fopen)

@@ -173,9 +173,10 @@ def _of_folding(recording: Recording) -> Iterator[Note]:
 def _of_cost(recording: Recording) -> Iterator[Note]:
     """Yield what the recording took of the processors, by what each part of it was measured to cost."""
     threads = recording.threads
-    calls = sum(len(thread.records) + _count_joined(thread) for thread in threads)
+    joined = [_count_joined(thread) for thread in threads]
+    calls = sum(len(thread.records) for thread in threads) + sum(joined)
     samples = sum(len(thread.samples) for thread in threads)
-    cost = sum(_price_records(thread) for thread in threads) + samples * SAMPLE_S
+    cost = sum(map(_price_records, threads, joined)) + samples * SAMPLE_S
     used = sum(process.used_s for process in recording.processes)
     share = cost / used if used > 0 else 0.0
     text = f"recorded {calls} calls and messages and {samples} samples; that took about {format_seconds(cost)}"
@@ -187,15 +188,14 @@ def _of_cost(recording: Recording) -> Iterator[Note]:
 
 def _count_joined(thread: RecordedThread) -> int:
     """Return how many calls have no record of their own: brief ones, and polls that found nothing."""
-    calls = thread.records[thread.records["kind"] == CALL]
-    return int(count_calls(calls).sum()) - len(calls)
+    return int((count_calls(thread.records) - 1)[thread.records["kind"] == CALL].sum())
 
 
-def _price_records(thread: RecordedThread) -> float:
-    """Return what it took to write the records of a thread, seconds."""
+def _price_records(thread: RecordedThread, joined: int) -> float:
+    """Return what it took to write the records of a thread, and to add the ``joined`` calls to them, seconds."""
     prices, records, locks = thread.process.prices, thread.records, select_locks(thread)
     readings = int(((records["cpu_start_ns"] > 0) | (records["cpu_end_ns"] > 0)).sum())
-    folded = _count_joined(thread) - int(records["tag"][locks].sum(dtype="int64"))
+    folded = joined - int(records["tag"][locks].sum(dtype="int64"))
     return (
         (len(records) - len(locks)) * prices.record_s + folded * prices.folded_s + readings * prices.reading_s
         + int((records["kind"] == STATE).sum()) * prices.state_s

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.trace.waits import POLLS, PROBES
+from advisor.trace.regions import POLLS, PROBES
 from advisor_simulation.replay.program import RECEIVED, Op
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from recorded_rows import NETWORK, recorded, time_of
 from replay_programs import Do, program
-from test_whatif_traced import NETWORK, recorded, time_of
 
 from advisor.analysis.disturbance import LONGEST_DELAY, QUEUE_DELAY
 from advisor.model.records import OTHER_PROGRAMS, Processor, Profile, Region

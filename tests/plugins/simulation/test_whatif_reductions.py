@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+import recorded_rows
+from recorded_rows import NETWORK, burst, everywhere
 from replay_programs import Do, program
 
 from advisor.trace.events import Kind, Role
 from advisor_simulation.replay import outcome
-from advisor_simulation.replay.collectives import TODAY
-from advisor_simulation.replay.network import Network
 from advisor_simulation.replay.program import Collectives, Op
 from advisor_simulation.whatif import placing
 from advisor_simulation.whatif.placing import is_well_placed
@@ -33,27 +34,8 @@ if TYPE_CHECKING:
 
     from advisor_simulation.whatif.traced.rows import ReplayRows
 
-NETWORK = Network(latency_s=1.0, bandwidth=1.0, eager_bytes=1e9, collectives=TODAY)
 
-
-def recorded(
-    ranks: Sequence[Sequence[Do]], pairs: Sequence[tuple[int, int]] = (), meet: int = 0, name: str = "allreduce"
-) -> ReplayRows:
-    joint = Collectives(
-        np.zeros(meet, dtype=np.int64), np.full(meet, Role.ALL_TO_ALL), np.full(meet, -1), np.zeros(meet),
-        (name,) * meet,
-    )  # fmt: skip
-    made = program(ranks, pairs, joint, (tuple(range(len(ranks))),))
-    found = outcome.replay_program(made, NETWORK)
-    return rows.build_rows(replace(made, end_s=found.end_s, start_s=np.zeros(len(ranks))))
-
-
-def burst(seconds: float) -> Do:
-    return Do(Op.BURST, seconds)
-
-
-def all_of(these: ReplayRows) -> np.ndarray:
-    return np.ones(len(these), dtype=bool)
+recorded = partial(recorded_rows.recorded, name="allreduce")
 
 
 def reduce_in_pieces(pieces: int, visits: int) -> ReplayRows:
@@ -62,7 +44,7 @@ def reduce_in_pieces(pieces: int, visits: int) -> ReplayRows:
         [do for link in range(pieces * visits) for do in (burst(1 if (link + rank) % 2 else 3), Do(Op.JOIN, 0, link))]
         for rank in range(2)
     ]
-    return recorded(ranks, meet=pieces * visits)
+    return recorded(ranks, meet=[Role.ALL_TO_ALL] * (pieces * visits))
 
 
 def test_a_rank_that_passes_on_the_data_of_another_waits_for_it() -> None:
@@ -101,7 +83,7 @@ def visits_of(these: ReplayRows, pieces: int) -> np.ndarray:
 def test_reductions_of_one_visit_become_one() -> None:
     """Each piece takes as long as the slower rank, 3 s; together both ranks have 8 s in each visit."""
     made = reduce_in_pieces(4, 2)
-    fused = collectives.fuse_reductions(made, all_of(made), visits_of(made, 4))
+    fused = collectives.fuse_reductions(made, everywhere(made), visits_of(made, 4))
     assert fused is not None
     assert fused.op_mask(Op.JOIN).sum() == 2 * 2
     join_s = row_replay.replay_rows(made).time_s / 8 - 3
@@ -111,7 +93,7 @@ def test_reductions_of_one_visit_become_one() -> None:
 @pytest.mark.parametrize("pieces", [1, 2, 150])
 def test_few_or_endless_reductions_stay(pieces: int) -> None:
     made = reduce_in_pieces(pieces, 1)
-    assert collectives.fuse_reductions(made, all_of(made), visits_of(made, pieces)) is None
+    assert collectives.fuse_reductions(made, everywhere(made), visits_of(made, pieces)) is None
 
 
 def solver(pieces: int, steps: int = 2, exchanges: bool = True) -> ReplayRows:
@@ -130,14 +112,14 @@ def solver(pieces: int, steps: int = 2, exchanges: bool = True) -> ReplayRows:
         ranks[0].append(Do(Op.SEND, 0, steps))
         ranks[1].append(Do(Op.RECV, 0, steps))
         pairs.append((0, 1))
-    return recorded(ranks, pairs, meet=pieces * steps)
+    return recorded(ranks, pairs, meet=[Role.ALL_TO_ALL] * (pieces * steps))
 
 
 @pytest.mark.parametrize("pieces", [3, 5, 100])
 def test_of_reductions_in_a_row_between_messages_two_stay(pieces: int) -> None:
     """Inner products of a solver: one reduction for all, and the norm of what they were needed for."""
     made = solver(pieces)
-    fused = chains.fuse_chains(made, all_of(made))
+    fused = chains.fuse_chains(made, everywhere(made))
     assert chains.are_in_chains(made).sum() == 2 * 2 * pieces
     assert fused is not None
     assert fused.op_mask(Op.JOIN).sum() == 2 * 2 * 2
@@ -149,7 +131,7 @@ def test_few_or_endless_reductions_are_no_chain(pieces: int, exchanges: bool) ->
     """Without messages nothing tells one iteration from the next."""
     made = solver(pieces, exchanges=exchanges)
     assert not chains.are_in_chains(made).any()
-    assert chains.fuse_chains(made, all_of(made)) is None
+    assert chains.fuse_chains(made, everywhere(made)) is None
 
 
 def test_large_reductions_are_no_chain() -> None:
@@ -163,8 +145,8 @@ def test_results_of_a_chain_are_needed_at_once() -> None:
     """Only where reductions are apart can work hide them."""
     rewrite = operations.REWRITES["collectives", "nonblocking"]
     near, apart = solver(5), solver(2)
-    assert rewrite(near, all_of(near)) is None
-    assert rewrite(apart, all_of(apart)) is not None
+    assert rewrite(near, everywhere(near)) is None
+    assert rewrite(apart, everywhere(apart)) is not None
 
 
 def test_visits_are_counted_by_what_was_entered() -> None:
@@ -187,15 +169,17 @@ def test_visits_are_counted_by_what_was_entered() -> None:
 @pytest.mark.parametrize(("name", "hidden"), [("allreduce", True), ("alltoall", False), ("gather", False)])
 def test_only_reductions_go_on_in_the_background(name: str, hidden: bool) -> None:
     made = recorded(
-        [[burst(5), Do(Op.JOIN, 0, 0), burst(5)], [burst(1), Do(Op.JOIN, 0, 0), burst(5)]], meet=1, name=name
+        [[burst(5), Do(Op.JOIN, 0, 0), burst(5)], [burst(1), Do(Op.JOIN, 0, 0), burst(5)]],
+        meet=[Role.ALL_TO_ALL],
+        name=name,
     )
-    assert (background.hide_collectives(made, all_of(made)) is not None) == hidden
+    assert (background.hide_collectives(made, everywhere(made)) is not None) == hidden
 
 
 def test_one_message_behind_the_work_is_late_and_no_pipeline() -> None:
     step = [[burst(8), Do(Op.SEND, 0, 0), Do(Op.JOIN, 0, 0)], [Do(Op.RECV, 0, 0), burst(8), Do(Op.JOIN, 0, 0)]]
-    late = recorded(step, [(0, 1)], meet=1)
-    assert pipelines.refine_pipelines(late, all_of(late)) is None
+    late = recorded(step, [(0, 1)], meet=[Role.ALL_TO_ALL])
+    assert pipelines.refine_pipelines(late, everywhere(late)) is None
 
 
 def test_blocks_of_two_ranks_are_a_pipeline() -> None:
@@ -206,7 +190,7 @@ def test_blocks_of_two_ranks_are_a_pipeline() -> None:
         ],
         [(0, 1)] * 3,
     )
-    assert pipelines.refine_pipelines(blocks, all_of(blocks)) is not None
+    assert pipelines.refine_pipelines(blocks, everywhere(blocks)) is not None
 
 
 @pytest.mark.parametrize(
@@ -241,7 +225,7 @@ def test_large_messages_are_not_sent_at_once(size: int, sent: bool) -> None:
     found = outcome.replay_program(made, asking)
     these = rows.build_rows(replace(made, end_s=found.end_s, start_s=np.zeros(2)))
     waiting = replace(these, awaits=np.where(these.op_mask(Op.SEND), 0, these.awaits).astype(np.int32))
-    assert (messages.send_at_once(waiting, all_of(waiting)) is not None) == sent
+    assert (messages.send_at_once(waiting, everywhere(waiting)) is not None) == sent
 
 
 def test_messages_of_a_rank_to_itself_do_not_travel() -> None:
@@ -255,10 +239,10 @@ def test_ranks_that_wait_for_their_turn_work_at_the_same_time() -> None:
     """A message of a few bytes is a token; one of more brings data, and stays."""
     turn = [[burst(8), Do(Op.SEND, 4, 0)], [Do(Op.RECV, 0, 0), burst(8)]]
     made = recorded(turn, [(0, 1)])
-    together = messages.drop_tokens(made, all_of(made))
+    together = messages.drop_tokens(made, everywhere(made))
     assert together is not None
     assert row_replay.replay_rows(made).time_s > 16
     assert row_replay.replay_rows(together).time_s == pytest.approx(8)
     turn[0][1] = Do(Op.SEND, messages.TOKEN_B + 1, 0)
     large = recorded(turn, [(0, 1)])
-    assert messages.drop_tokens(large, all_of(large)) is None
+    assert messages.drop_tokens(large, everywhere(large)) is None

@@ -9,16 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from replay_programs import Do, program
+from recorded_rows import burst, everywhere, recorded, time_of
+from replay_programs import Do
 
 import advisor_simulation
 from advisor.advice import rules
 from advisor.extension import host
 from advisor.trace.events import Role
-from advisor_simulation.replay import outcome
-from advisor_simulation.replay.collectives import TODAY
-from advisor_simulation.replay.network import Network
-from advisor_simulation.replay.program import Collectives, Op
+from advisor_simulation.replay.program import Op
 from advisor_simulation.whatif.changes import CHANGES
 from advisor_simulation.whatif.gains import try_change, try_jointly
 from advisor_simulation.whatif.measured_run import MeasuredRun, PhaseRun, build_run
@@ -29,44 +27,9 @@ from advisor_simulation.whatif.traced.operations import REWRITES
 from advisor_simulation.whatif.trial import Trial, build_trial
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from advisor_simulation.whatif.traced.rows import ReplayRows
 
 PROFILES = Path(__file__).parents[2] / "profiles"
-#: A message takes 1 s on both processors and as long again for each byte of 1 B/s.
-NETWORK = Network(latency_s=1.0, bandwidth=1.0, eager_bytes=1e9, collectives=TODAY)
-
-
-ROOTED = (Role.ONE_TO_ALL, Role.ALL_TO_ONE)
-
-
-def recorded(
-    ranks: Sequence[Sequence[Do]], pairs: Sequence[tuple[int, int]] = (), meet: Sequence[Role] = (), eager: float = 1e9
-) -> ReplayRows:
-    """Return the rows of a program as it was recorded on ``NETWORK``."""
-    count, everybody = len(meet), tuple(range(len(ranks)))
-    joint_ones = Collectives(
-        np.zeros(count, dtype=np.int64), np.array(meet, dtype=np.int64),
-        np.array([0 if role in ROOTED else -1 for role in meet], dtype=np.int64), np.zeros(count),
-        ("op",) * count,
-    )  # fmt: skip
-    made = program(ranks, pairs, joint_ones, (everybody,))
-    found = outcome.replay_program(made, replace(NETWORK, eager_bytes=eager))
-    return rows.build_rows(replace(made, end_s=found.end_s, start_s=np.zeros(len(ranks))))
-
-
-def everywhere(these: ReplayRows) -> np.ndarray:
-    return np.ones(len(these), dtype=bool)
-
-
-def time_of(these: ReplayRows | None) -> float:
-    assert these is not None
-    return row_replay.replay_rows(these).time_s
-
-
-def burst(seconds: float) -> Do:
-    return Do(Op.BURST, seconds)
 
 
 def test_without_the_barrier_between_them_ranks_still_wait_for_roots_and_roots_for_ranks() -> None:
