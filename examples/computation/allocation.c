@@ -10,8 +10,10 @@ static double average(int n, const double *u, int at)
 #else
     double *near = malloc(8 * sizeof *near), *copy = malloc(8 * sizeof *copy);
 #endif
-    for (int k = 0; k < 8; k++)
-        near[k] = u[(at + k * k) % n];
+    for (int k = 0; k < 8; k++) {
+        int i = at + k * k;
+        near[k] = u[i < n ? i : i % n];
+    }
     double sum = 0.0;
 #ifdef REPAIRED
     for (int k = 0; k < 8; k++)

@@ -31,7 +31,7 @@ CASES = {
     "loop_order": (("./loop_order",), "G-32"),
     "functions": (("./functions", "600", "6"), "G-34"),
     "thrashing": (("./thrashing", "800"), "G-33"),
-    "allocation": (("./allocation", "4096", "500"), "G-31 G-37"),
+    "allocation": (("./allocation", "4096", "5000"), "G-31 G-37"),
     "ordered_sum": (("./ordered_sum", "1500", "200000"), "G-31"),
     "false_sharing": (("./false_sharing", "100000000"), "G-42"),
     "sleeping": (("./sleeping",), "G-26"),
