@@ -72,6 +72,22 @@ def test_calls_of_the_other_kind_are_no_place_for_a_change_of_calls(change: str,
     assert drafts._find_unfit_regions(profile, {change: "any"}) == unfit
 
 
+@pytest.mark.parametrize(
+    ("change", "output_s", "chosen"), [("io", 1.0, ["O"]), ("io", 0.0, ["O", "L"]), ("rebalance", 1.0, ["O", "L"])]
+)
+def test_an_action_on_files_has_its_place_at_calls_on_files(change: str, output_s: float, chosen: list[str]) -> None:
+    """Others wait for the ranks that write, and most of that waiting is charged to computation."""
+    held = {name: SimpleNamespace(name=name, members=(name,)) for name in ("O", "L")}
+    budget: Any = SimpleNamespace(
+        gaps=held, find_gap_with=lambda letter: letter, gap_seconds={"O": output_s, "L": 5.0}.__getitem__
+    )
+    site = SimpleNamespace(gap_span=lambda _: SimpleNamespace(high=1.0))
+    outcome = SimpleNamespace(evidence=())
+    action = SimpleNamespace(change={change: ""}, targets=("O", "L"))
+    main: Any = SimpleNamespace(action=action, site=site, outcome=outcome)
+    assert [gap.name for gap in drafts._select_gaps(main, ("O", "L"), budget)] == chosen
+
+
 def test_what_is_expected_of_a_part_is_no_more_than_that_part() -> None:
     (draft, *_), book = ranked("skewed-load")
     item = draft.recommendation

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from advisor.advice.ranking.effects import SourceSpot
     from advisor.advice.rules import RuleMatch, RuleMatches
     from advisor.model.gap_parts import GapPart
-    from advisor.model.records import Profile
+    from advisor.model.records import Gap, Profile
 
 Claim = tuple[int, str]
 
@@ -136,6 +136,19 @@ def _find_unfit_regions(profile: Profile, change: Collection[str]) -> frozenset[
     return sequential.union(region.name for region in profile.regions if classify_region(region.name)[1] in other)
 
 
+def _select_gaps(main: RuleMatch, names: tuple[str, ...], budget: GapBudget) -> list[Gap]:
+    """Return the gaps among ``names`` that tell where an action belongs.
+
+    An action on files belongs to the calls on files, although others wait for them in all gaps of imbalance. What lies
+    outside of all phases is in no region that a gap of several holds beside it.
+    """
+    held = budget.find_gap_with("O")
+    if "io" in main.action.change and held in budget.gaps and budget.gap_seconds(held) > 0:
+        names = (held,)
+    gaps = [budget.gaps[name] for name in names if name in budget.gaps]
+    return [gap for gap in gaps if len(gap.members) == 1] if find_gap_letters(main) == ("X",) else gaps
+
+
 def _build_draft(
     matches: RuleMatches,
     group: list[RuleMatch],
@@ -149,11 +162,11 @@ def _build_draft(
     whole = _is_about_program(main, names)
     shown = [main] if whole and not _is_about_build(main) else group
     phases = sorted({p for match in shown if match.site.place for p in match.site.place.phases})
-    without = _find_unfit_regions(profile, main.action.change)
-    held = [budget.gaps[name] for name in names if name in budget.gaps]
-    if find_gap_letters(main) == ("X",):  # what lies outside of all phases is in no region that the gap holds beside it
-        held = [gap for gap in held if len(gap.members) == 1]
-    where = find_spot(held, {profile.phases[p].name for p in phases}, without)
+    where = find_spot(
+        _select_gaps(main, names, budget),
+        {profile.phases[p].name for p in phases},
+        _find_unfit_regions(profile, main.action.change),
+    )
     action, most = main.action, restrict_ceiling(main, compute_ceiling(budget, claims))
     if _is_about_build(main):
         most = sum(restrict_ceiling(each, compute_ceiling(budget, _claims_of(matches, each, names))) for each in group)

@@ -299,7 +299,7 @@ def hide_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 
 
 def share_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Let all processors write their part of what one of them writes; what the operating system takes stays theirs."""
+    """Let all processors take their part of what one or some of them write; what the operating system takes stays."""
     changed = []
     for phase in _select_phases(run, chosen, None):
         own = call_grouping.find_io(run, phase)
@@ -376,6 +376,7 @@ CHANGES: Final[Mapping[tuple[str, str], Change]] = {
     ("io", "fewer files"): call_grouping.fewer_files,
     ("io", "asynchronous"): hide_io,
     ("io", "parallel"): share_io,
+    ("io", "balanced"): share_io,
     ("fsync", "rare"): call_grouping.reduce_fsync,
     ("ranks", "cores"): start_fewer,
     ("sleep", "removed"): call_grouping.remove_sleep,

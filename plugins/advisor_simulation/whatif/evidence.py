@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 ASSUMED: Final = 0.5
 RARELY: Final = 0.3
 HARDLY: Final = 0.05
+#: Who waits in a queue for a file waits for half of it in the mean; at best all are served at once.
+EVEN_FILES: Final = ("io", "balanced")
+QUEUE_MEAN: Final = 0.5
 #: A region that has this part of a change, or more, has to be changed as well; smaller ones until this part is left.
 PART: Final = 0.05
 REST: Final = 0.1
@@ -51,6 +54,10 @@ _SERVED: Final = (
     "The recording of one writer does not show what storage does for several; the gain assumes that they write side by"
     " side."
 )
+_EVEN: Final = (
+    "The recording does not show why some ranks take longer in files; the gain assumes that each can be as fast as the"
+    " mean."
+)
 ASSUMPTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("messages", "overlapped"): _OVERLAP,
     ("remote", "prefetched"): _OVERLAP,
@@ -58,6 +65,7 @@ ASSUMPTIONS: Final[Mapping[tuple[str, str], str]] = {
     ("collectives", "nonblocking"): _RESULT,
     ("barriers", "fuzzy"): _RESULT,
     ("io", "parallel"): _SERVED,
+    EVEN_FILES: _EVEN,
     ("turns", "together"): _SERVED,
     ("sleep", "removed"): _SLEEPING,
     ("ranks", "cores"): _FEWER,
@@ -104,7 +112,9 @@ def weigh_doubt(words: Words) -> float:
 
 
 def raise_high(words: Words, gain_s: float) -> float:
-    """Return what a change wins at most where all of the work that follows hides it, not the share that is assumed."""
+    """Return what a change wins at most: where all of the work that follows hides it, or no queue is left."""
+    if EVEN_FILES in words:
+        return gain_s / QUEUE_MEAN
     return gain_s / HIDDEN if is_hiding(words) else gain_s
 
 

@@ -81,7 +81,6 @@ OF_RUNS: Final[Mapping[Words, str]] = {
     ("cores", "exclusive"): _SUMS,
     ("cores", "used"): _SUMS,
     ("io", "aligned"): _FILES,
-    ("io", "balanced"): _FILES,
     ("io", "in order"): _FILES,
     ("io", "binary"): "how many digits the program needs stands in no recording; the rule states what it usually wins",
     ("io", "less"): _FILES,

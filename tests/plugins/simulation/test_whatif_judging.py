@@ -34,3 +34,10 @@ def test_who_waits_for_a_core_waits_for_no_message(
     alone = judging._AloneGain(2.0, 1.0, 3.0, (), False)
     search = judging._Search(trial, (), (key,), 0.0, alone={key: alone}, assumed={key: ""})
     assert search.weigh_gain(key, 2.0) == pytest.approx(2.0 * counts)
+
+
+def test_a_queue_for_a_file_may_be_gone_altogether() -> None:
+    """Equal parts written one after the other: what is above their mean is half of what the last one waits."""
+    assert evidence.raise_high((("io", "balanced"),), 2.0) == pytest.approx(4.0)
+    assert evidence.raise_high((("io", "parallel"),), 2.0) == pytest.approx(2.0)
+    assert "as fast as the mean" in evidence.describe_assumption(Any, (("io", "balanced"),), set())
