@@ -103,7 +103,7 @@ conflicts why how sources examples
 """
 #: What a simulation may be asked to try: one key for each kind of change.
 CHANGES = {
-    "rebalance": {"ranks", "critical phase", "each phase", "phases", "iterations", "periods"},
+    "rebalance": {"ranks", "first rank", "critical phase", "each phase", "phases", "iterations", "periods"},
     "schedule": {"dynamic", "static", "subdomains"},
     "serial": {"parallel", "overlapped"},
     "threads": {"kept", "everywhere", "more", "all cores", "introduced"},

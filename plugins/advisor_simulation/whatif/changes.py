@@ -19,6 +19,8 @@ from advisor.analysis.loads.computation import compute_alone
 from advisor_simulation.whatif import call_grouping, sharing_work
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from advisor.model.records import FloatArray
     from advisor_simulation.whatif.measured_run import MeasuredRun, PhaseRun
 
@@ -93,6 +95,29 @@ def _sum_by_rank(run: MeasuredRun, phase: PhaseRun) -> FloatArray:
 def _is_uneven(run: MeasuredRun, phase: PhaseRun) -> bool:
     total = _sum_by_rank(run, phase)
     return float(total.max()) > UNEVEN * float(total.mean())
+
+
+def give_to_first(total: FloatArray, first: npt.NDArray[np.bool_]) -> float:
+    """Return the part of the others' work that makes the first rank's as much as their mean; 0 where it has as much.
+
+    ``total`` (Q,) is the work of each processor, ``first`` (Q,) which are those of the first rank.
+    """
+    others = float(total[~first].mean()) if first.any() and not first.all() else 0.0
+    return max(1.0 - float(total[first].mean()) / others, 0.0) * float(first.mean()) if others > 0 else 0.0
+
+
+def use_first_rank(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
+    """Let the first rank have as much work as the mean of the others, who keep their proportions among themselves."""
+    first = np.array([processor.rank == 0 for processor in run.profile.processors])
+    changed = []
+    for phase in _select_phases(run, chosen):
+        given = give_to_first(_sum_by_rank(run, phase), first)
+        if given > 0:
+            more = given * phase.work[~first].sum(axis=0) / np.count_nonzero(first)
+            work = np.where(first[:, None], phase.work + more, phase.work * (1.0 - given))
+            alone = np.where(first[:, None], phase.alone, phase.alone * (1.0 - given))
+            changed.append(replace(phase, work=work, alone=alone))
+    return run.with_phases(changed) if changed else run
 
 
 def balance_each_phase(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
@@ -338,6 +363,7 @@ def _count_idle(run: MeasuredRun, cores: int) -> int:
 
 CHANGES: Final[Mapping[tuple[str, str], Change]] = {
     ("rebalance", "ranks"): decompose_by_work,
+    ("rebalance", "first rank"): use_first_rank,
     ("rebalance", "phases"): balance_each_phase,
     ("rebalance", "each phase"): balance_each_phase,
     ("rebalance", "critical phase"): balance_critical_phase,

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from advisor_simulation.whatif import changes
 from advisor_simulation.whatif.call_grouping import _share_of_bytes
 from advisor_simulation.whatif.measured_run import MeasuredRun, PhaseRun
+from advisor_simulation.whatif.traced import sharing
 from advisor_simulation.whatif.traced.noise import count_positions, split_noise, split_noise_by_position
 from advisor_simulation.whatif.traced.work import Unit
 
@@ -135,6 +136,16 @@ def test_who_writes_gets_as_much_work_as_it_has_time_for() -> None:
     unit = Unit(0, none, none, seconds, seconds, 0.0, 0 * seconds, -1, 1, none, spare_s=np.array([10.0, 10, 10, 4]))
     assert unit.stretch * 7.5 == pytest.approx(26 / 3)
     assert replace(unit, spare_s=np.full(4, 10.0)).stretch == 1.0
+
+
+def test_the_first_rank_of_a_trace_takes_its_part_while_it_waits() -> None:
+    seconds = np.array([[0.0], [4.0], [4.0], [8.0]])
+    none = np.full(4, -1)
+    unit = Unit(0, none, none, seconds, seconds, 0.0, 0 * seconds, -1, 1, none)
+    (factor,) = sharing.FACTORS["rebalance", "first rank"]([unit])
+    assert factor[:, 0].tolist() == pytest.approx([1.0, 0.75, 0.75, 0.75])
+    (factor,) = sharing.FACTORS["rebalance", "first rank"]([replace(unit, codes=np.array([0, 0, 1, 1]))])
+    assert (factor == 1.0).all()
 
 
 def test_large_file_operations_take_their_time_for_their_bytes() -> None:

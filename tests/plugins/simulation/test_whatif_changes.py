@@ -131,6 +131,16 @@ def test_a_decomposition_for_one_phase_can_hurt_the_other() -> None:
     assert second.load.ravel().tolist() == pytest.approx([3 / 7, 18 / 7])  # even factors: 1 : 2 becomes 1 : 6
 
 
+def test_the_first_rank_takes_its_part_and_leaves_the_others_uneven() -> None:
+    """Of 16 s each of four has 4: the others keep three quarters, of which one still has twice as much."""
+    loads = np.array([[[0.0], [4.0], [4.0], [8.0]], [[5.0], [4.0], [4.0], [4.0]]])
+    found = try_change(Trial(run_of(profile(loads))), {"rebalance": "first rank"})
+    assert found is not None
+    first, second = found.changed.run.phases
+    assert first.load.ravel().tolist() == pytest.approx([4, 3, 3, 6])
+    assert second.load.ravel().tolist() == [5, 4, 4, 4]
+
+
 def test_a_serial_part_is_shared() -> None:
     loads = np.zeros((2, 4, 3))
     loads[0, 0] = 8.0

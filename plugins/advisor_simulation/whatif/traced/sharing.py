@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor_simulation.replay.program import Op
-from advisor_simulation.whatif.changes import UNEVEN, fetch_pieces
+from advisor_simulation.whatif.changes import UNEVEN, fetch_pieces, give_to_first
 from advisor_simulation.whatif.traced.noise import IDLE, LITTLE
 from advisor_simulation.whatif.traced.side_by_side import share_by_ranks
 from advisor_simulation.whatif.traced.work import Unit, computing_mask
@@ -136,6 +136,21 @@ def _cut_unit(unit: Unit) -> FloatArray:
     return _towards(unit.stretch * share_by_ranks(unit.codes, unit.totals[:, None])[:, 0], unit.totals)
 
 
+def _with_first_rank(found: Sequence[Unit]) -> Sequence[FloatArray]:
+    """Give the first rank the part of the mean of the others, who keep their proportions among themselves.
+
+    Codes side by side have a first rank each, which no recording names.
+    """
+    factors = {}
+    for place, unit in enumerate(found):
+        given = give_to_first(unit.totals, np.arange(len(unit.totals)) == 0)
+        if given > 0 and not (unit.codes >= 0).any():
+            wanted = (1.0 - given) * unit.totals
+            wanted[0] = unit.totals[0] + given * float(unit.totals[1:].sum())
+            factors[place] = _towards(unit.stretch * wanted, unit.totals)
+    return _spread(found, factors)
+
+
 def _by_phase(found: Sequence[Unit]) -> Sequence[FloatArray]:
     """Decompose each unit separately."""
     return _spread(found, {place: _cut_unit(unit) for place, unit in enumerate(found)})
@@ -205,6 +220,7 @@ def _among_all(rows: ReplayRows, phase: Numbers, chosen: Mask) -> FloatArray:
 
 FACTORS: Final[Mapping[tuple[str, str], Factors]] = {
     ("rebalance", "ranks"): _by_rank,
+    ("rebalance", "first rank"): _with_first_rank,
     ("rebalance", "phases"): _by_phase,
     ("rebalance", "each phase"): _by_phase,
     ("rebalance", "critical phase"): _by_largest,
