@@ -18,6 +18,7 @@ from lab.exchanges import Exchange
 from lab.groups import Coupled
 from lab.loads import Load
 from lab.operations import Collective, Work
+from lab.shapes import build
 from lab.world import Code, Noise, run
 
 from advisor import pipeline
@@ -77,3 +78,9 @@ def test_ranks_with_cores_of_their_own_queue_for_none(tmp_path: Path) -> None:
     for number, (phase, ranks) in enumerate(((COUPLED, 7), (GROWING, 10))):
         code = Code(5, "own", ranks, 40, (phase,), machine=Machine(ranks_per_host=ranks), noise=NOISE)
         assert shared_cores(code, tmp_path / str(number)) is None
+
+
+@pytest.mark.parametrize("seed", [60017, 60041], ids=["always the same ranks", "now these and now those"])
+def test_work_that_differs_is_no_queue(seed: int, tmp_path: Path) -> None:
+    """Whoever has more work ends last, as who queues does."""
+    assert shared_cores(build(seed, "sample_sort"), tmp_path) is None

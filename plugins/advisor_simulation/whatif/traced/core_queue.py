@@ -33,9 +33,12 @@ LEAST_RANKS: Final = 4
 LEAST_COUNT: Final = 20
 #: So many ranks are in the queue while all compute: a single one that ends last may as well have more work.
 LEAST_QUEUED: Final = 2
-#: Seconds on a core scatter at most so much as those that were recorded, and the usual ones are no farther apart.
-EXPLAINED: Final = 0.5
+#: Seconds on a core scatter at most so much of what was recorded, and the usual ones are no farther apart.
+EXPLAINED: Final = 0.4
 UNUSUAL: Final = 1.2
+#: What a queue leaves of the differences between ranks is at most so many times what each rank scatters by itself: else
+#: work of its own for each rank, which is as long every time, explains more.
+OWN_WORK: Final = 2.0
 #: Scatter below this is that of clocks and rounding, which nobody has to explain.
 LEAST_SCATTER: Final = 1e-3
 #: The part of the ends while others are queued that may fall on a rank in the queue: what runs is not known exactly.
@@ -177,7 +180,10 @@ def _explain(these: _Stretches, cores: int, slice_s: float, least: int) -> float
         return np.inf
     before, after = these.measure_scatter(these.seconds), these.measure_scatter(told[0])
     ratio = np.divide(after, before, out=np.full_like(after, np.inf), where=before > LEAST_SCATTER)
-    return float(np.where(ratio[:, 1] <= UNUSUAL, ratio[:, 0], np.inf).min()) + told[2] / told[1]
+    if after[1, 0] > OWN_WORK * max(before[0, 0], LEAST_SCATTER):
+        ratio[1] = np.inf
+    left = np.where(ratio[:, 1] <= UNUSUAL, np.sqrt(ratio[:, 0] * ratio[:, 1]), np.inf)  # of rare and of usual times
+    return float(left.min()) + told[2] / told[1]
 
 
 def _deviate(values: FloatArray, group: IntArray) -> tuple[float, float]:
