@@ -33,6 +33,7 @@ KIND_WORDS: Final = {
     "code.constructed_share": "in constructing regular expressions, streams and generators",
     "code.thrown_share": "in throwing and catching exceptions",
     "code.synced_share": "in std::cin and std::cout in step with stdio",
+    "code.buffered_share": "in calls that pass single characters and pieces to and from streams",
     "code.allocation_share": "in allocating and freeing memory",
     "code.copy_share": "in copying and clearing memory",
     "code.lock_share": "in taking and releasing locks",

@@ -61,6 +61,7 @@ _KINDS: Final = {
     "code.ordered_share": "ordered",
     "code.thrown_share": "thrown",
     "code.synced_share": "synced",
+    "code.buffered_share": "buffered",
     "code.constructed_share": "constructed",
     "code.lock_share": "lock",
     "code.text_share": "text",
