@@ -18,7 +18,7 @@ from advisor.model.records import Advice, Phase, Processor, Profile, Region
 THREADS = 4
 
 
-def advise_on(text_s: float, smooth_s: float, name: str = "isoc99_fscanf") -> Advice:
+def advise_on(text_s: float, smooth_s: float, name: str = "isoc99_fscanf", cores: int = THREADS) -> Advice:
     """A program of four threads that share a loop of 4 s; the first one reads text and smooths before."""
     loop_s = 4.0
     cpu_s = np.array([[text_s] + [0.0] * 3, [smooth_s] + [0.0] * 3, [loop_s / THREADS] * THREADS])[:, :, None]
@@ -50,7 +50,7 @@ def advise_on(text_s: float, smooth_s: float, name: str = "isoc99_fscanf") -> Ad
         status=dict.fromkeys(("cpu_s", "wall_s", "wait_s", "sync_s"), "measured"),
         counts={f"code.{kind}_s": table for kind, table in counts.items()},
         paradigms=("OpenMP",),
-        cores=THREADS,
+        cores=cores,
     )  # fmt: skip
     return pipeline.study_run(profile, pipeline.Options(), host.load_plugins()).advice
 
@@ -59,6 +59,12 @@ def test_more_threads_for_the_loop_that_one_runs_alone() -> None:
     found = {item.action: item for item in advise_on(2.0, 1.0).recommendations}
     assert (found["G-3"].region, found["G-3"].line) == ("smooth", 13)
     assert found["G-3"].ceiling_s == pytest.approx((1 + policy.REPAIR_SPREAD) * 0.75)
+
+
+def test_threads_beyond_the_cores_share_no_work() -> None:
+    (found,) = (item for item in advise_on(2.0, 1.0, cores=2).recommendations if item.action == "G-3")
+    assert found.ceiling_s == pytest.approx((1 + policy.REPAIR_SPREAD) * 0.5)
+    assert found.expected_s == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("name", ["isoc99_fscanf", "fread"])

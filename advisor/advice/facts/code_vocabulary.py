@@ -53,7 +53,7 @@ CODE: Final = (
         code.ordered_share    | share | seconds in the trees of std::map and std::set / computation
         code.thrown_share     | share | seconds in throwing exceptions of C++ and finding who catches them / computation
         code.synced_share     | share | seconds in std::cin and std::cout in step with stdio / computation
-        code.buffered_share   | share | seconds in fread, getc, putc and the like that only pass the buffer / computation
+        code.buffered_share   | share | seconds in fread, getc, putc and the like that the buffer serves / computation
         code.constructed_share | share | seconds in making std::regex, streams and the like / computation
         code.interpreted_share | share | seconds of Python in the interpreter and NumPy's brief calls / computation
         code.pickled_share    | share | seconds in packing and unpacking what processes of Python send / computation

@@ -12,7 +12,7 @@ from advisor.advice.facts.count_facts import sum_counts
 from advisor.advice.facts.places import is_significant
 from advisor.advice.facts.source import UNOBSERVED, Compute, FactSource, compute_share
 from advisor.analysis.disturbance import taken_share, undisturbed_seconds
-from advisor.analysis.loads.computation import compute_alone
+from advisor.analysis.loads.computation import compute_alone, cores_per_processor
 from advisor.analysis.measures import COMMUNICATION_S
 from advisor.model.records import DEVICES_UNSEEN
 from advisor.support.grouping import iterate_groups
@@ -145,7 +145,7 @@ def _phase_share(source: FactSource) -> float | None:
 
 
 def _shareable_seconds(source: FactSource) -> float | None:
-    """Return what a rank wins at most if all of its threads share what its first one computes alone.
+    """Return what a rank wins at most if all of its threads that have cores share what its first one computes alone.
 
     Text, memory and files are left out: they are read, taken and written by one.
     """
@@ -156,7 +156,8 @@ def _shareable_seconds(source: FactSource) -> float | None:
         return None
     alone, sequential = zip(*(compute_alone(profile, p) for p in source.phases), strict=True)
     left = sum((one - part).sum(axis=1) for one, part in zip(alone, sequential, strict=True))
-    return float((left * (1.0 - 1.0 / threads)).max())
+    helping = np.maximum(threads * cores_per_processor(profile), 1.0)
+    return float((left * (1.0 - 1.0 / helping)).max())
 
 
 def _divisible_seconds(source: FactSource) -> float | None:
