@@ -199,6 +199,14 @@ def test_strides_divisions_and_stores_to_one_place_are_told(scalar: Path) -> Non
     assert shares["gather"]["indexed"] == 1.0
 
 
+@pytest.mark.parametrize("debug", ["-g", "-g0"])
+def test_compilers_that_may_put_reciprocals_leave_no_division_that_can_go(tmp_path: Path, debug: str) -> None:
+    options = ("-O2", "-fno-inline", "-fno-tree-vectorize", debug)
+    for more, slow in (((), 1.0), (("-ffast-math", "-mno-recip"), 0.0)):
+        program = compile_program(tmp_path, "gcc", LOOPS, *options, *more)
+        assert function(program, "divide").loop_shares()["slow"] == slow
+
+
 def test_divisions_cost_nothing_where_a_loop_waits_for_memory(scalar: Path) -> None:
     code = function(scalar, "divide")
     waiting = replace(code, loops=tuple(replace(loop, streams=True) for loop in code.loops))

@@ -68,7 +68,8 @@ class FunctionCode:
     (``live_in_registers``). ``calling_math``, ``calling_inlinable`` and ``calling_checks`` are the beginnings of loops
     that call transcendental functions, what an instruction would do, and what reports failed checks. ``baseline``: it
     has no instructions of AVX or later. ``computes``: it has no loops, and does little else than floating-point
-    arithmetic. ``samples`` say where in it the time was spent, None where too few are known.
+    arithmetic. ``relaxed``: the compiler was free to put reciprocals for divisions, so that none is left that can go.
+    ``samples`` say where in it the time was spent, None where too few are known.
     """
 
     symbol: Symbol
@@ -86,6 +87,7 @@ class FunctionCode:
     calling_checks: frozenset[int]
     baseline: bool
     computes: bool
+    relaxed: bool = False
     samples: FunctionSamples | None = None
 
     def without_remainders(self, lines: Mapping[int, tuple[str | None, int | None]]) -> FunctionCode:
@@ -165,7 +167,8 @@ class FunctionCode:
             return sum(share for one, share in loops if holds(one))
 
         computing = [(one, share * _arithmetic_share(one, share, self.samples)) for one, share in loops]
-        slow = sum(share for one, share in computing if _is_slow(one) and not self._waits(one))
+        divides = [(one, share) for one, share in computing if _is_slow(one) and not self.relaxed]
+        slow = sum(share for one, share in divides if not self._waits(one))
         arithmetic = sum(share for _, share in computing) if self.samples is None else 1.0
         return {
             **reasons,
@@ -357,6 +360,7 @@ def analyze_function(
         baseline=not any(map(is_extended, code)),
         computes=not loops and scalar + packed >= _COMPUTING * len(code),
         called=frozenset(image.name_functions(targets)),
+        relaxed=image.is_linked_fast if source is None or source.fast_math is None else source.fast_math,
         samples=samples,
     )
 
