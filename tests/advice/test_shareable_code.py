@@ -14,6 +14,9 @@ from advisor.analysis.loads.computation import find_sequential_regions
 from advisor.extension import host
 from advisor.model import policy
 from advisor.model.records import Advice, Phase, Processor, Profile, Region
+from advisor_simulation.whatif.gains import try_change
+from advisor_simulation.whatif.measured_run import build_run
+from advisor_simulation.whatif.trial import build_trial
 
 THREADS = 4
 
@@ -65,6 +68,16 @@ def test_threads_beyond_the_cores_share_no_work() -> None:
     (found,) = (item for item in advise_on(2.0, 1.0, cores=2).recommendations if item.action == "G-3")
     assert found.ceiling_s == pytest.approx((1 + policy.REPAIR_SPREAD) * 0.5)
     assert found.expected_s == pytest.approx(0.5)
+
+
+def test_work_that_moves_wins_no_more_than_all_cores_that_compute() -> None:
+    """4 s with 7 s of computation: two cores need 3.5 s, four would be done in 1.75 s."""
+    for cores, most_s in ((2, 0.5), (4, 2.25)):
+        trial = build_trial(build_run(advise_on(2.0, 1.0, "smooth too", cores).profile))
+        gain = try_change(trial, {"threads": "everywhere"})
+        assert gain is not None
+        assert trial.run.most_shared_seconds() == pytest.approx(most_s)
+        assert gain.expected_s <= most_s + 1e-9
 
 
 @pytest.mark.parametrize("name", ["isoc99_fscanf", "fread"])

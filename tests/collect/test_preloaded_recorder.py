@@ -177,6 +177,16 @@ def test_a_thread_that_only_waits_for_others_is_no_processor(tmp_path: Path) -> 
     assert coded.counts["code.lock_s"].sum() > 0.2 * coded.counts["code.all_s"].sum()
 
 
+def test_a_child_that_waits_for_its_threads_is_no_processor(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc", "-pthread"), "forked_team.c", "-lm")
+    folder, _, err = record_run(tmp_path, str(program))
+    assert "recorded into" in err, err
+    profile = recording.advisor_read(folder)
+    computed = sum(phase.arrays["cpu_s"].sum(axis=(0, 2)) for phase in profile.phases)
+    assert len(profile.processors) == 2
+    assert computed.min() > 0.5 * computed.max()
+
+
 def test_threads_of_many_steps_share_files_and_processors(tmp_path: Path) -> None:
     program = compile_program(tmp_path, ("gcc", "-pthread"), "steps.c")
     folder, _, err = record_run(tmp_path, str(program), "150")
