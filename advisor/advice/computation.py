@@ -66,6 +66,7 @@ KIND_WORDS: Final = {
     "code.order_share": "in sums that keep their order",
     "code.pointer_share": "in following pointers",
     "code.chain_share": "in lookups that wait for the one before",
+    "code.recomputed_share": "in functions that call themselves again with equal arguments",
     "code.search_share": "in searching through arrays",
     "code.selection_share": "in looking for the smallest of many elements",
     "code.filter_share": "in tests that few elements pass",

@@ -72,6 +72,7 @@ _KINDS: Final = {
     "code.packing_share": "packing",
     "code.subnormal_share": "subnormal",
     "code.search_share": "search",
+    "code.recomputed_share": "recomputed",
     "code.filter_share": "filter",
     "code.selection_share": "selection",
     "code.interpreted_share": "interpreted",

@@ -38,6 +38,7 @@ CODE: Final = (
         code.transpose_share | share | the same where an interchange of loops would make another access strided
         code.division_share | share | seconds in inner loops that divide or take roots / computation
         code.search_share   | share | seconds in inner loops that only look for an element of an array / computation
+        code.recomputed_share | share | seconds in functions that call themselves with equal numbers again / computation
         code.filter_share   | share | seconds in inner loops that test many elements and use few / computation
         code.selection_share | share | seconds in inner loops that only look for the smallest element / computation
         code.update_share   | share | seconds in loops that store to one place or others' lines, or atomic / computation

@@ -13,6 +13,7 @@ from advisor.collect.binaries.integer_divisions import count_divisions
 from advisor.collect.binaries.live_in_registers import share_of_live_in_pieces
 from advisor.collect.binaries.loop_records import ScalarReason
 from advisor.collect.binaries.memory_accesses import is_on_stack
+from advisor.collect.binaries.pure_recursion import computes_again
 from advisor.collect.binaries.registers import free_frame_pointer
 from advisor.collect.binaries.run_time_checks import calls_kind, tests_much
 from advisor.collect.binaries.sampled_instructions import WAIT_KINDS, read_samples
@@ -69,7 +70,8 @@ class FunctionCode:
     that call transcendental functions, what an instruction would do, and what reports failed checks. ``baseline``: it
     has no instructions of AVX or later. ``computes``: it has no loops, and does little else than floating-point
     arithmetic. ``relaxed``: the compiler was free to put reciprocals for divisions, so that none is left that can go.
-    ``samples`` say where in it the time was spent, None where too few are known.
+    ``recomputes``: it calls itself and meets equal arguments (``pure_recursion``). ``samples`` say where in it the time
+    was spent, None where too few are known.
     """
 
     symbol: Symbol
@@ -88,6 +90,7 @@ class FunctionCode:
     baseline: bool
     computes: bool
     relaxed: bool = False
+    recomputes: bool = False
     samples: FunctionSamples | None = None
 
     def without_remainders(self, lines: Mapping[int, tuple[str | None, int | None]]) -> FunctionCode:
@@ -194,6 +197,7 @@ class FunctionCode:
             "filter": sum_of(lambda one: one.filters),
             "select": sum_of(lambda one: one.selects),
             "streamed": sum_of(_is_streamed),
+            "recomputed": float(self.recomputes),
             **self._wait_shares(loops),
         }
 
@@ -360,6 +364,7 @@ def analyze_function(
         baseline=not any(map(is_extended, code)),
         computes=not loops and scalar + packed >= _COMPUTING * len(code),
         called=frozenset(image.name_functions(targets)),
+        recomputes=computes_again(code, symbol),
         relaxed=image.is_linked_fast if source is None or source.fast_math is None else source.fast_math,
         samples=samples,
     )
