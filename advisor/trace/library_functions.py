@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 #: end of a text. Of C++, by what our recordings call them, ``object``: copying objects; ``rebuilt``: putting strings
 #: into new memory; ``hashed``: looking up in hash tables; ``ordered``: walking through trees; ``constructed``:
 #: constructing objects for which that takes long; ``thrown``: exceptions on their way; ``synced``: streams in step with
-#: those of C. Of MPI, ``packing``: putting
+#: those of C. ``buffered``: moving pieces into and out of the buffers of streams. Of MPI, ``packing``: putting
 #: numbers into buffers one call at a time.
 LibraryKind = Literal[
     "math",
@@ -53,6 +53,7 @@ LibraryKind = Literal[
     "thrown",
     "packing",
     "synced",
+    "buffered",
 ]
 #: Kinds whose seconds are counted, by the name of the count.
 COUNTED_KINDS: Final[Mapping[str, str]] = {
@@ -60,15 +61,17 @@ COUNTED_KINDS: Final[Mapping[str, str]] = {
     "random": "random", "sort": "sort", "string": "string", "length": "length", "object": "copied",
     "rebuilt": "rebuilt", "hashed": "hashed", "ordered": "ordered", "constructed": "constructed", "thrown": "thrown",
     "packing": "packing", "check": "checked", "synced": "synced",
+    "buffered": "buffered",
 }  # fmt: skip
 #: What code is called that was compiled without optimization.
 UNOPTIMIZED: Final = "unoptimized"
 #: Kinds that names alone do not tell: our recordings look at the functions around them.
 _RECORDED_KINDS: Final = frozenset(("copied", "rebuilt", "hashed", "ordered", "constructed", "checked"))
 
-#: What is before a name: underscores, the vector ABI's instruction set, mask, length and parameters (``_ZGVdN4v_sin``).
+#: What is before a name: underscores, the vector ABI's instruction set, mask, length and parameters (``_ZGVdN4v_sin``),
+#: and what glibc calls by itself (``__GI__IO_fread``).
 _DECORATION: Final = re.compile(
-    r"^(?:_ZGV[a-z][MN]\d+[a-z0-9]+_|_*(?:ieee754_)?)"
+    r"^(?:_ZGV[a-z][MN]\d+[a-z0-9]+_|_*(?:GI_+)?(?:ieee754_)?)"
     r"|(?:_(?:fma[34]?|avx2?|sse[0-9]+(?:_[0-9]+)?|finite|evex|skx|knl|avx512[a-z0-9]*))+$"
 )
 _MATH: Final = re.compile(
@@ -129,6 +132,11 @@ _TEXT: Final = re.compile(
     r"|_?gfortran_(?:st_(?:read|write)\w*|transfer_\w+)|(?:read|write)_(?:real|integer|decimal|float_\w+)|format_lex"
     r"|libgfortran\.so[.\d]*"
 )
+#: Pass characters, pieces and lines between a stream's buffer and the program, each call under a lock.
+_BUFFERED: Final = re.compile(
+    r"f(?:read|write)|f?(?:get|put)[cs]|(?:get|put)char|getline|getdelim|ungetc|u(?:nder)?flow|overflow"
+    r"|IO_(?:\w+_)?(?:xsget|xsput|sget|sput|underflow|overflow|getline|getdelim|[gp]et[cs]|fread|fwrite|f[gp]uts)\w*"
+)
 #: Functions of C++'s library of an instruction or two, without arguments of templates and calls, and mangled: they
 #: have no code of their own unless the compiler was told not to optimize.
 _ACCESS: Final = re.compile(
@@ -165,6 +173,7 @@ _NAMES: Final[tuple[tuple[LibraryKind, re.Pattern[str]], ...]] = (
     ("string", _STRING),
     ("copy", _COPY),
     ("packing", _PACKING),
+    ("buffered", _BUFFERED),
     ("thrown", _THROWN),
 )
 #: Takes an absolute value of an integer in one instruction.

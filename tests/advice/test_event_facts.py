@@ -14,6 +14,7 @@ from advisor.advice.facts.event_rows import call_traits
 from advisor.advice.rules.cases import load_cases
 from advisor.formats import timing_tables
 from advisor.model.records import Phase, Processor, Profile, Region
+from advisor.trace.regions import BLOCKED_NAME
 
 TABLES = Path(__file__).parents[1] / "profiles" / "timing_tables"
 
@@ -100,6 +101,15 @@ def test_reductions_that_fill_one_phase_are_counted_per_stretch_of_work() -> Non
 def test_operating_system() -> None:
     assert case_values("sleeping")["os.share"] == pytest.approx(0.2 / 1.2)
     assert "os.share" not in case_values("io-all")
+
+
+def test_what_the_system_does_unasked_is_no_wait_that_could_end() -> None:
+    """Pages of a mapped file are fetched without a call: nothing sleeps or polls there."""
+    case = load_cases()["sleeping"]
+    profile = build_case(case)
+    rest = profile.regions[1:]
+    paging = replace(profile, regions=(replace(profile.regions[0], name=BLOCKED_NAME), *rest))
+    assert site_values(paging)["os.share"] < site_values(profile)["os.share"]
 
 
 @pytest.mark.parametrize(

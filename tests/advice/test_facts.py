@@ -70,7 +70,7 @@ code.pointer_share code.scatter_share code.guess_share
 code.quotient_share code.shape_share code.chain_share code.baseline_share code.transpose_share
 code.streamed_share code.search_share code.string_share code.objects_share code.copied_share code.rebuilt_share
 code.hashed_share code.ordered_share code.constructed_share code.selection_share code.thrown_share
-code.synced_share code.collected_share code.jitted_share code.stepwise_share
+code.synced_share code.buffered_share code.recomputed_share code.collected_share code.jitted_share code.stepwise_share
 code.length_share code.garbage_share code.import_share code.deep_copy_share
 code.pattern_share
 device.devices device.on_host device.busy_share device.iterations device.kernels device.median_kernel_s

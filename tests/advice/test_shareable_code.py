@@ -14,11 +14,14 @@ from advisor.analysis.loads.computation import find_sequential_regions
 from advisor.extension import host
 from advisor.model import policy
 from advisor.model.records import Advice, Phase, Processor, Profile, Region
+from advisor_simulation.whatif.gains import try_change
+from advisor_simulation.whatif.measured_run import build_run
+from advisor_simulation.whatif.trial import build_trial
 
 THREADS = 4
 
 
-def advise_on(text_s: float, smooth_s: float, name: str = "isoc99_fscanf") -> Advice:
+def advise_on(text_s: float, smooth_s: float, name: str = "isoc99_fscanf", cores: int = THREADS) -> Advice:
     """A program of four threads that share a loop of 4 s; the first one reads text and smooths before."""
     loop_s = 4.0
     cpu_s = np.array([[text_s] + [0.0] * 3, [smooth_s] + [0.0] * 3, [loop_s / THREADS] * THREADS])[:, :, None]
@@ -50,7 +53,7 @@ def advise_on(text_s: float, smooth_s: float, name: str = "isoc99_fscanf") -> Ad
         status=dict.fromkeys(("cpu_s", "wall_s", "wait_s", "sync_s"), "measured"),
         counts={f"code.{kind}_s": table for kind, table in counts.items()},
         paradigms=("OpenMP",),
-        cores=THREADS,
+        cores=cores,
     )  # fmt: skip
     return pipeline.study_run(profile, pipeline.Options(), host.load_plugins()).advice
 
@@ -59,6 +62,22 @@ def test_more_threads_for_the_loop_that_one_runs_alone() -> None:
     found = {item.action: item for item in advise_on(2.0, 1.0).recommendations}
     assert (found["G-3"].region, found["G-3"].line) == ("smooth", 13)
     assert found["G-3"].ceiling_s == pytest.approx((1 + policy.REPAIR_SPREAD) * 0.75)
+
+
+def test_threads_beyond_the_cores_share_no_work() -> None:
+    (found,) = (item for item in advise_on(2.0, 1.0, cores=2).recommendations if item.action == "G-3")
+    assert found.ceiling_s == pytest.approx((1 + policy.REPAIR_SPREAD) * 0.5)
+    assert found.expected_s == pytest.approx(0.5)
+
+
+def test_work_that_moves_wins_no_more_than_all_cores_that_compute() -> None:
+    """4 s with 7 s of computation: two cores need 3.5 s, four would be done in 1.75 s."""
+    for cores, most_s in ((2, 0.5), (4, 2.25)):
+        trial = build_trial(build_run(advise_on(2.0, 1.0, "smooth too", cores).profile))
+        gain = try_change(trial, {"threads": "everywhere"})
+        assert gain is not None
+        assert trial.run.most_shared_seconds() == pytest.approx(most_s)
+        assert gain.expected_s <= most_s + 1e-9
 
 
 @pytest.mark.parametrize("name", ["isoc99_fscanf", "fread"])

@@ -199,6 +199,14 @@ def test_strides_divisions_and_stores_to_one_place_are_told(scalar: Path) -> Non
     assert shares["gather"]["indexed"] == 1.0
 
 
+@pytest.mark.parametrize("debug", ["-g", "-g0"])
+def test_compilers_that_may_put_reciprocals_leave_no_division_that_can_go(tmp_path: Path, debug: str) -> None:
+    options = ("-O2", "-fno-inline", "-fno-tree-vectorize", debug)
+    for more, slow in (((), 1.0), (("-ffast-math", "-mno-recip"), 0.0)):
+        program = compile_program(tmp_path, "gcc", LOOPS, *options, *more)
+        assert function(program, "divide").loop_shares()["slow"] == slow
+
+
 def test_divisions_cost_nothing_where_a_loop_waits_for_memory(scalar: Path) -> None:
     code = function(scalar, "divide")
     waiting = replace(code, loops=tuple(replace(loop, streams=True) for loop in code.loops))
@@ -357,7 +365,8 @@ def test_a_stated_file_that_is_no_program_is_a_mistake(tmp_path: Path) -> None:
         ("__memmove_avx_unaligned_erms", "copy"), ("memset@plt", "copy"), ("memory", None),
         ("free_list", None), ("isoc99_fscanf", "text"), ("____strtod_l_internal", "text"), ("operator<<", None),
         ("std::ostream& std::ostream::_M_insert<double>(double)", "text"), ("_gfortran_transfer_real_write", "text"),
-        ("print_grid", None), ("scanner", None),
+        ("print_grid", None), ("scanner", None), ("__GI__IO_fread", "buffered"), ("getc", "buffered"),
+        ("_IO_file_xsgetn", "buffered"), ("fwrite@plt", "buffered"), ("__GI___printf_fp_l", "text"), ("getcwd", None),
         ("__assert_fail", "check"), ("__ubsan_handle_out_of_bounds", "check"), ("mcount", "check"),
         ("_gfortran_runtime_error_at", "check"), ("__stack_chk_fail", None), ("main", None), ("expand", None),
     ],

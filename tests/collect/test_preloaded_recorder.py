@@ -15,7 +15,7 @@ from advisor.formats import recording
 from advisor.formats.recording.contents import read_recording
 from advisor.trace import matching, nesting
 from advisor.trace.events import Kind, Role
-from advisor.trace.recordings.layout import FOLDED, map_records
+from advisor.trace.recordings.layout import CALL, FOLDED, map_records
 from advisor.trace.recordings.processes import read_process
 
 if TYPE_CHECKING:
@@ -177,6 +177,16 @@ def test_a_thread_that_only_waits_for_others_is_no_processor(tmp_path: Path) -> 
     assert coded.counts["code.lock_s"].sum() > 0.2 * coded.counts["code.all_s"].sum()
 
 
+def test_a_child_that_waits_for_its_threads_is_no_processor(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc", "-pthread"), "forked_team.c", "-lm")
+    folder, _, err = record_run(tmp_path, str(program))
+    assert "recorded into" in err, err
+    profile = recording.advisor_read(folder)
+    computed = sum(phase.arrays["cpu_s"].sum(axis=(0, 2)) for phase in profile.phases)
+    assert len(profile.processors) == 2
+    assert computed.min() > 0.5 * computed.max()
+
+
 def test_threads_of_many_steps_share_files_and_processors(tmp_path: Path) -> None:
     program = compile_program(tmp_path, ("gcc", "-pthread"), "steps.c")
     folder, _, err = record_run(tmp_path, str(program), "150")
@@ -235,6 +245,19 @@ def test_short_writes_into_a_buffer_are_folded(tmp_path: Path) -> None:
     folded = records[records["kind"] == FOLDED]
     assert folded["tag"].sum() > 50_000
     assert (folded["end_ns"] - folded["start_ns"]).max() > 100_000
+
+
+def test_calls_that_a_buffer_serves_are_no_input(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc", "-D_GNU_SOURCE"), "pieces.c")
+    folder, _, err = record_run(tmp_path, str(program))
+    assert "recorded into" in err, err
+    records = map_records(next(folder.glob("*.0.records")))
+    trace = recording.read_trace(folder)
+    names = [trace.regions[region].name for region in trace.region[trace.kind == Kind.ENTER].tolist()]
+    assert 0 < names.count("fread") < 60, "one in 4,096 asks the kernel, and nothing is lost"
+    assert 0 < names.count("fgets") < 60
+    moved = records["size"][np.isin(records["kind"], (CALL, FOLDED)) & (records["event"] == Kind.IO)].sum()
+    assert moved == 3 * 200_000, "written, read by characters, and read by lines"
 
 
 def test_reading_the_random_device_is_no_input(tmp_path: Path) -> None:

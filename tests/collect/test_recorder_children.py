@@ -47,10 +47,20 @@ def test_children_of_fork_are_further_processors_of_their_program(tmp_path: Path
     assert all(process.ended for process in found.processes)
     assert all(process.used_s > 0.1 for process in found.processes[1:])
     profile = recording.advisor_read(folder)
-    assert [(one.rank, one.thread) for one in profile.processors][-2:] == [(0, 1), (0, 2)]
+    assert [one.rank for one in profile.processors] == [0, 0], "one takes the place of the parent, which reads a pipe"
     assert not [note.name for note in profile.notes if note.name in ("recording died", "other programs started")]
     sampled = {region.name: region for n, region in enumerate(profile.regions) if profile.counts["samples"][n].any()}
     assert sampled["compute"].file == "children.c"
+
+
+def test_a_program_started_in_a_clean_environment_is_recorded(tmp_path: Path) -> None:
+    shutil.copy(SOURCES / "clean.py", tmp_path)
+    folder, _, err = record_run(tmp_path, newest_interpreter(), str(tmp_path / "clean.py"))
+    assert "recorded into" in err, err
+    profile = recording.advisor_read(folder)
+    assert len(read_recording(folder).processes) == 2
+    assert not [note.text for note in profile.notes if note.name == "other programs started"]
+    assert len(profile.processors) == 1, "who waits for the only child is no processor"
 
 
 def test_what_a_child_waits_for_in_a_pipe_is_no_input(tmp_path: Path) -> None:

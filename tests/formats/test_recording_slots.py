@@ -26,15 +26,16 @@ if TYPE_CHECKING:
     from advisor.trace.recordings.processes import Process
 
 MS = 1_000_000
-CREATE, JOIN, WRITE, PARALLEL = "pthread_create", "pthread_join", "write", "omp_parallel"
-NAMES = dict(enumerate((CREATE, JOIN, WRITE, PARALLEL), 1))
+CREATE, JOIN, WRITE, PARALLEL, READ = "pthread_create", "pthread_join", "write", "omp_parallel", "pipe_read"
+NAMES = dict(enumerate((CREATE, JOIN, WRITE, PARALLEL, READ), 1))
 Call = tuple[str, float, float]
 
 
-def process(functions: int = 3) -> Process:
+def process(functions: int = 3, pid: int = 1, parent: int = 0) -> Process:
     """Return a process that has called the first ones of the functions."""
     called = {number: name for number, name in NAMES.items() if number <= functions}
-    return cast("Process", SimpleNamespace(functions=called, python={}, objects={}, program="a.out"))
+    told = {"host": "node", "pid": pid, "parent": parent}
+    return cast("Process", SimpleNamespace(functions=called, python={}, objects={}, program="a.out", **told))
 
 
 def thread(
@@ -70,6 +71,15 @@ def steps(of: Process, count: int) -> list[RecordedThread]:
         ]
         others += [thread(of, 2 * step + 1, at + 2.05, at + 7.9), thread(of, 2 * step + 2, at + 2.25, at + 8.9)]
     return [thread(of, 0, 0.0, 10.0 * count, *calls), *others]
+
+
+@pytest.mark.parametrize(("ends", "processors"), [(95.0, 1), (99.0, 1), (150.0, 2)])
+def test_a_child_whose_output_is_read_takes_the_place_of_its_parent(ends: float, processors: int) -> None:
+    """It may end a little behind its output; one that goes on beside its parent is a processor of its own."""
+    first = thread(process(5), 0, 0.0, 200.0, (READ, 10.0, 20.0), (READ, 20.1, 96.0))
+    child = replace(thread(process(5, pid=2, parent=1), 0, 12.0, ends), leads_worker=True)
+    child = replace(child, span=replace(child.span, number=1))
+    assert len(set(slots_of(first, child))) == processors
 
 
 def test_threads_of_each_step_are_the_same_two_processors() -> None:

@@ -38,6 +38,7 @@ CODE: Final = (
         code.transpose_share | share | the same where an interchange of loops would make another access strided
         code.division_share | share | seconds in inner loops that divide or take roots / computation
         code.search_share   | share | seconds in inner loops that only look for an element of an array / computation
+        code.recomputed_share | share | seconds in functions that call themselves with equal numbers again / computation
         code.filter_share   | share | seconds in inner loops that test many elements and use few / computation
         code.selection_share | share | seconds in inner loops that only look for the smallest element / computation
         code.update_share   | share | seconds in loops that store to one place or others' lines, or atomic / computation
@@ -53,6 +54,7 @@ CODE: Final = (
         code.ordered_share    | share | seconds in the trees of std::map and std::set / computation
         code.thrown_share     | share | seconds in throwing exceptions of C++ and finding who catches them / computation
         code.synced_share     | share | seconds in std::cin and std::cout in step with stdio / computation
+        code.buffered_share   | share | seconds in fread, getc, putc and the like that the buffer serves / computation
         code.constructed_share | share | seconds in making std::regex, streams and the like / computation
         code.interpreted_share | share | seconds of Python in the interpreter and NumPy's brief calls / computation
         code.pickled_share    | share | seconds in packing and unpacking what processes of Python send / computation

@@ -12,13 +12,15 @@ from advisor.advice.facts.count_facts import sum_counts
 from advisor.advice.facts.places import is_significant
 from advisor.advice.facts.source import UNOBSERVED, Compute, FactSource, compute_share
 from advisor.analysis.disturbance import taken_share, undisturbed_seconds
-from advisor.analysis.loads.computation import compute_alone
+from advisor.analysis.loads.computation import compute_alone, cores_per_processor
 from advisor.analysis.measures import COMMUNICATION_S
 from advisor.model.records import DEVICES_UNSEEN
 from advisor.support.grouping import iterate_groups
-from advisor.trace.regions import OFF_CORE_NAME, is_sleep
+from advisor.trace.regions import BLOCKED_NAME, OFF_CORE_NAME, is_sleep
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from advisor.model.records import FloatArray
 
 #: By how much a processor must be faster than the slowest to be told from it.
@@ -145,7 +147,7 @@ def _phase_share(source: FactSource) -> float | None:
 
 
 def _shareable_seconds(source: FactSource) -> float | None:
-    """Return what a rank wins at most if all of its threads share what its first one computes alone.
+    """Return what a rank wins at most if all of its threads that have cores share what its first one computes alone.
 
     Text, memory and files are left out: they are read, taken and written by one.
     """
@@ -156,7 +158,8 @@ def _shareable_seconds(source: FactSource) -> float | None:
         return None
     alone, sequential = zip(*(compute_alone(profile, p) for p in source.phases), strict=True)
     left = sum((one - part).sum(axis=1) for one, part in zip(alone, sequential, strict=True))
-    return float((left * (1.0 - 1.0 / threads)).max())
+    helping = np.maximum(threads * cores_per_processor(profile), 1.0)
+    return float((left * (1.0 - 1.0 / helping)).max())
 
 
 def _divisible_seconds(source: FactSource) -> float | None:
@@ -205,11 +208,20 @@ def _share_of_wall(measure: str, source: FactSource) -> float | None:
 
 
 def _os_share(source: FactSource) -> float | None:
+    """Return what the system takes but for what it does unasked, such as fetching pages: no wait that could end."""
     wall, taken = source.sum_measure("wall_s"), source.sum_measure("os_s")
     others = [source.sum_measure(name) for name in ("cpu_s", "transfer_s", "wait_s", "sync_s", "io_s")]
     if taken is None and wall is not None and None not in others:
         taken = wall - sum(seconds for seconds in others if seconds is not None)
+    elif taken is not None:
+        taken -= _seconds_off_core(source, np.array([one.name == BLOCKED_NAME for one in source.profile.regions]))
     return compute_share(taken, wall)
+
+
+def _seconds_off_core(source: FactSource, mine: npt.NDArray[np.bool_]) -> float:
+    """Return what some regions spend without a core, seconds."""
+    phases = [source.profile.phases[p] for p in source.phases]
+    return sum(float(one.arrays["os_s"][mine[one.regions]].sum()) for one in phases if "os_s" in one.arrays)
 
 
 def _untold_io(source: FactSource) -> float | None:
@@ -281,9 +293,7 @@ def _sleep_share(source: FactSource) -> float | None:
     sleeping = np.array([is_sleep(region.name) for region in source.profile.regions])
     if not sleeping.any():
         return 0.0 if source.sum_measure("os_s") is not None else None
-    rows = [(source.profile.phases[p], sleeping[source.profile.phases[p].regions]) for p in source.phases]
-    slept = sum(float(phase.arrays["os_s"][mine].sum()) for phase, mine in rows if "os_s" in phase.arrays)
-    return compute_share(slept, source.sum_measure("wall_s"))
+    return compute_share(_seconds_off_core(source, sleeping), source.sum_measure("wall_s"))
 
 
 VALUES: Final[dict[str, Compute]] = {

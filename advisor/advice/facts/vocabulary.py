@@ -253,7 +253,7 @@ _PROCESSOR: Final = (
     *parse_facts("contended_loads compiled_ops.load", _SHARING,
         "processor.false_sharing_share | share | loads of lines that another core has changed / all loads"),
     *parse_facts("os_s wall_s", _TRACE, """
-        os.share       | share | seconds taken by the operating system / wall time of all processors
+        os.share       | share | seconds taken by the operating system, but for paging / wall time of all processors
         os.untold_share | share | time without a core that no call explains / all; 0 where phases were recorded
         os.sleep_share | share | seconds in calls that put the caller to sleep / wall time of all processors
     """),

@@ -62,6 +62,11 @@ def compute_alone(profile: Profile, number: int) -> tuple[FloatArray, FloatArray
     return whole[team.master], sequential[team.master]
 
 
+def cores_per_processor(profile: Profile) -> float:
+    """Return how many cores there are for each processor, 1 at most: more threads than cores share no work faster."""
+    return min(profile.cores / len(profile.processors), 1.0) if profile.cores else 1.0
+
+
 def find_computing_measures(arrays: Collection[str]) -> tuple[str, tuple[str, ...]] | None:
     """Return the measure that holds what a phase computed and those to subtract from it; None without any."""
     base = next((name for name in _MEASURES if name in arrays), None)

@@ -74,6 +74,11 @@ class ElfImage:
         return bool(self.sections.get(".debug_info"))
 
     @cached_property
+    def is_linked_fast(self) -> bool:
+        """Whether it was linked with -ffast-math or -Ofast: gcc adds code that sets the mode of the processor."""
+        return any(one.name == "set_fast_math" for one in self.functions)
+
+    @cached_property
     def units(self) -> tuple[Unit, ...]:
         """The compilation units of its debug information, none where it has none that can be read.
 

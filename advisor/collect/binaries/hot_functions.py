@@ -13,6 +13,7 @@ from advisor.collect.binaries.integer_divisions import count_divisions
 from advisor.collect.binaries.live_in_registers import share_of_live_in_pieces
 from advisor.collect.binaries.loop_records import ScalarReason
 from advisor.collect.binaries.memory_accesses import is_on_stack
+from advisor.collect.binaries.pure_recursion import computes_again
 from advisor.collect.binaries.registers import free_frame_pointer
 from advisor.collect.binaries.run_time_checks import calls_kind, tests_much
 from advisor.collect.binaries.sampled_instructions import WAIT_KINDS, read_samples
@@ -68,7 +69,9 @@ class FunctionCode:
     (``live_in_registers``). ``calling_math``, ``calling_inlinable`` and ``calling_checks`` are the beginnings of loops
     that call transcendental functions, what an instruction would do, and what reports failed checks. ``baseline``: it
     has no instructions of AVX or later. ``computes``: it has no loops, and does little else than floating-point
-    arithmetic. ``samples`` say where in it the time was spent, None where too few are known.
+    arithmetic. ``relaxed``: the compiler was free to put reciprocals for divisions, so that none is left that can go.
+    ``recomputes``: it calls itself and meets equal arguments (``pure_recursion``). ``samples`` say where in it the time
+    was spent, None where too few are known.
     """
 
     symbol: Symbol
@@ -86,6 +89,8 @@ class FunctionCode:
     calling_checks: frozenset[int]
     baseline: bool
     computes: bool
+    relaxed: bool = False
+    recomputes: bool = False
     samples: FunctionSamples | None = None
 
     def without_remainders(self, lines: Mapping[int, tuple[str | None, int | None]]) -> FunctionCode:
@@ -165,7 +170,8 @@ class FunctionCode:
             return sum(share for one, share in loops if holds(one))
 
         computing = [(one, share * _arithmetic_share(one, share, self.samples)) for one, share in loops]
-        slow = sum(share for one, share in computing if _is_slow(one) and not self._waits(one))
+        divides = [(one, share) for one, share in computing if _is_slow(one) and not self.relaxed]
+        slow = sum(share for one, share in divides if not self._waits(one))
         arithmetic = sum(share for _, share in computing) if self.samples is None else 1.0
         return {
             **reasons,
@@ -191,6 +197,7 @@ class FunctionCode:
             "filter": sum_of(lambda one: one.filters),
             "select": sum_of(lambda one: one.selects),
             "streamed": sum_of(_is_streamed),
+            "recomputed": float(self.recomputes),
             **self._wait_shares(loops),
         }
 
@@ -357,6 +364,8 @@ def analyze_function(
         baseline=not any(map(is_extended, code)),
         computes=not loops and scalar + packed >= _COMPUTING * len(code),
         called=frozenset(image.name_functions(targets)),
+        recomputes=computes_again(code, symbol),
+        relaxed=image.is_linked_fast if source is None or source.fast_math is None else source.fast_math,
         samples=samples,
     )
 

@@ -57,7 +57,7 @@ LOOP_KINDS: Final[Mapping[str, str]] = {
     "strided": "strided", "transposed": "transposed",
     "far": "far", "slow": "division", "fixed": "update", "scalar": "scalar",
     "baseline": "baseline", "search": "search", "filter": "filter", "select": "selection", "objects": "objects",
-    "streamed": "streamed",
+    "streamed": "streamed", "recomputed": "recomputed",
 }  # fmt: skip
 #: Kinds of functions whose callers' loops count, too.
 _CALLED_KINDS: Final = frozenset(("math", "inlinable"))

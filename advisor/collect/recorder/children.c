@@ -9,6 +9,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <spawn.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -92,3 +94,59 @@ pid_t waitpid(pid_t child, int *status, int options) {
 }
 
 pid_t wait(int *status) { return wait_recorded(ENTER(F_wait), -1, status, 0, NULL); }
+
+/* What asks for this recorder, as the process found it: a program that is started with an environment of its own has
+   none of it (pyperf, tests that run in a clean environment), and would be left out. */
+static char *handed_on[4];
+static size_t handed;
+
+static int is_named(const char *variable, const char *name) {
+  size_t length = strlen(name);
+  return !strncmp(variable, name, length) && variable[length] == '=';
+}
+
+void gw_keep_environment(void) {
+  static const char *const names[] = {"LD_PRELOAD", "GAPWATCH_RECORDING", "GAPWATCH_RECORDING_LIMIT",
+                                      "GAPWATCH_RECORDING_SAMPLES"};
+  for (char **one = environ; one && *one; one++)
+    for (size_t at = 0; at < sizeof names / sizeof *names; at++)
+      if (is_named(*one, names[at]) && handed < sizeof handed_on / sizeof *handed_on) handed_on[handed++] = *one;
+}
+
+static size_t count_variables(char *const *environment) {
+  size_t count = 0;
+  while (environment && environment[count]) count++;
+  return count;
+}
+
+/* Put an environment and what asks for the recorder into `room`, unless it says itself what is loaded before. */
+static char *const *hand_on(char *const *environment, char **room) {
+  size_t count = count_variables(environment);
+  for (size_t at = 0; at < count; at++) {
+    if (is_named(environment[at], "LD_PRELOAD") || is_named(environment[at], "GAPWATCH_RECORDING")) return environment;
+    room[at] = environment[at];
+  }
+  memcpy(room + count, handed_on, handed * sizeof *room);
+  room[count + handed] = NULL;
+  return room;
+}
+
+/* The room is on the stack: a child of vfork shares the memory of its parent. */
+int execve(const char *path, char *const argv[], char *const envp[]) {
+  static int (*real)(const char *, char *const[], char *const[]);
+  if (!real) real = (int (*)(const char *, char *const[], char *const[]))gw_resolve("execve");
+  char *room[count_variables(envp) + handed + 1];
+  return real(path, argv, hand_on(envp, room));
+}
+
+#define SPAWNING(name)                                                                                             \
+  int name(pid_t *child, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *how, \
+           char *const argv[], char *const envp[]) {                                                               \
+    static int (*real)(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,        \
+                       char *const[], char *const[]);                                                              \
+    if (!real) real = (__typeof__(real))gw_resolve(#name);                                                         \
+    char *room[count_variables(envp) + handed + 1];                                                                \
+    return real(child, path, actions, how, argv, hand_on(envp, room));                                             \
+  }
+SPAWNING(posix_spawn)
+SPAWNING(posix_spawnp)

@@ -311,7 +311,7 @@ static void forked(void) {
 __attribute__((constructor)) static void loaded(void) {
   pthread_atfork(NULL, NULL, forked);
   if (!getenv("GAPWATCH_RECORDING")) return;
-  gw_posix_begin();
+  gw_keep_environment();
   if (gw_is_launched() || gw_launches() || dlsym(RTLD_NEXT, "PMPI_Init")) return; /* MPI_Init begins it, if that comes */
   gw_start(-1, 1);
 }

@@ -72,6 +72,41 @@ static void moved(struct gw_record *r, int descriptor, int64_t size) {
   errno = saved;
 }
 
+/* A call of a stream that its buffer serves copies some bytes and returns: there are millions of such calls, and timing
+   one takes longer than the call. It counts as computation, and its bytes as those of the next call that is recorded,
+   which asks the kernel. The buffers are known of glibc. */
+static int64_t passed_B[DESCRIPTORS];
+
+static int64_t take_passed(int descriptor) {
+  if (descriptor < 0 || descriptor >= DESCRIPTORS || !passed_B[descriptor]) return 0;
+  return __atomic_exchange_n(&passed_B[descriptor], 0, __ATOMIC_RELAXED);
+}
+
+#ifdef __GLIBC__
+static int is_served(const FILE *stream, size_t size, const char *begin, const char *end) {
+  int descriptor = stream->_fileno;
+  if (!size) return 1;
+  if (end < begin || size > (size_t)(end - begin) || descriptor < 0 || descriptor >= DESCRIPTORS) return 0;
+  int64_t before = __atomic_load_n(&passed_B[descriptor], __ATOMIC_RELAXED); /* an atomic addition takes as long as the call */
+  __atomic_store_n(&passed_B[descriptor], before + (int64_t)size, __ATOMIC_RELAXED);
+  return 1;
+}
+#define IS_READ(stream, size) is_served(stream, size, (stream)->_IO_read_ptr, (stream)->_IO_read_end)
+#define IS_WRITTEN(stream, size) is_served(stream, size, (stream)->_IO_write_ptr, (stream)->_IO_write_end)
+
+static int is_line_read(const FILE *stream, size_t most) {
+  const char *begin = stream->_IO_read_ptr, *end = stream->_IO_read_end;
+  size_t there = begin < end ? (size_t)(end - begin) : 0;
+  if (!there) return 0;
+  const char *last = memchr(begin, '\n', there < most ? there : most);
+  return last ? IS_READ(stream, (size_t)(last + 1 - begin)) : most <= there && IS_READ(stream, most);
+}
+#else
+#define IS_READ(stream, size) 0
+#define IS_WRITTEN(stream, size) 0
+#define is_line_read(stream, most) 0
+#endif
+
 /* Of a pipe or a socket, a read waits for what another process writes, and moves nothing from or to a file. Standard
    output counts as a file, whatever it leads to. */
 static void passed(struct gw_record *r, int descriptor, int64_t size, unsigned function) {
@@ -103,7 +138,7 @@ static void passed(struct gw_record *r, int descriptor, int64_t size, unsigned f
 #define MOVED(size) moved(r, fd, (int64_t)(size))
 #define TAKEN(size) passed(r, fd, (int64_t)(size), F_pipe_read)
 #define GIVEN(size) passed(r, fd, (int64_t)(size), F_pipe_write)
-#define STREAM(size) moved(r, fileno(stream), (int64_t)(size))
+#define STREAM(size) moved(r, fileno(stream), (int64_t)(size) + take_passed(fileno(stream)))
 
 WRAP_UNLESS(reads_random(fd), ssize_t, read, (int fd, void *to, size_t n), (fd, to, n), TAKEN(returned))
 WRAP(ssize_t, write, (int fd, const void *from, size_t n), (fd, from, n), GIVEN(returned))
@@ -121,15 +156,18 @@ WRAP(int, ftruncate, (int fd, off_t size), (fd, size), MOVED(0))
 WRAP(int, flock, (int fd, int how), (fd, how), (void)0)
 WRAP(int, lockf, (int fd, int how, off_t size), (fd, how, size), (void)0)
 
-WRAP_UNLESS(reads_random(fileno(stream)), size_t, fread, (void *to, size_t size, size_t n, FILE *stream),
+WRAP_UNLESS(IS_READ(stream, size * n) || reads_random(fileno(stream)), size_t, fread, (void *to, size_t size, size_t n, FILE *stream),
             (to, size, n, stream), STREAM(returned * size))
-WRAP(size_t, fwrite, (const void *from, size_t size, size_t n, FILE *stream), (from, size, n, stream),
-     STREAM(returned * size))
+WRAP_UNLESS(IS_WRITTEN(stream, size * n), size_t, fwrite, (const void *from, size_t size, size_t n, FILE *stream),
+            (from, size, n, stream), STREAM(returned * size))
 WRAP(int, fflush, (FILE *stream), (stream), if (stream) STREAM(0))
-WRAP(int, fputs, (const char *text, FILE *stream), (text, stream), STREAM(strlen(text)))
+WRAP_UNLESS(IS_WRITTEN(stream, strlen(text)), int, fputs, (const char *text, FILE *stream), (text, stream),
+            STREAM(strlen(text)))
 WRAP(int, puts, (const char *text), (text), moved(r, 1, (int64_t)strlen(text) + 1))
-WRAP(char *, fgets, (char *to, int n, FILE *stream), (to, n, stream), STREAM(returned ? strlen(to) : 0))
-WRAP(ssize_t, getline, (char **to, size_t *n, FILE *stream), (to, n, stream), STREAM(returned))
+WRAP_UNLESS(n > 1 && is_line_read(stream, (size_t)n - 1), char *, fgets, (char *to, int n, FILE *stream),
+            (to, n, stream), STREAM(returned ? strlen(to) : 0))
+WRAP_UNLESS(is_line_read(stream, SIZE_MAX), ssize_t, getline, (char **to, size_t *n, FILE *stream), (to, n, stream),
+            STREAM(returned))
 WRAP(int, vfprintf, (FILE *stream, const char *format, va_list list), (stream, format, list), STREAM(returned))
 WRAP(int, __vfprintf_chk, (FILE *stream, int flag, const char *format, va_list list), (stream, flag, format, list),
      STREAM(returned))
@@ -224,7 +262,7 @@ int fclose(FILE *stream) {
   if (!real) real = (int (*)(FILE *))gw_resolve("fclose");
   int fd = fileno(stream);
   struct gw_record *r = reads_random(fd) ? NULL : ENTER_BRIEF(F_fclose);
-  if (r) moved(r, fd, 0);
+  if (r) moved(r, fd, take_passed(fd));
   forget_file(fd);
   int returned = real(stream);
   gw_leave_brief(r);
@@ -261,8 +299,6 @@ WRAP(ssize_t, sendmsg, (int fd, const struct msghdr *message, int flags), (fd, m
 WRAP(int, connect, (int fd, CONST_ADDRESS to, socklen_t length), (fd, to, length), (void)0)
 WRAP(int, accept, (int fd, ADDRESS from, socklen_t *length), (fd, from, length), (void)0)
 WRAP(int, accept4, (int fd, ADDRESS from, socklen_t *length, int flags), (fd, from, length, flags), (void)0)
-
-void gw_posix_begin(void) {}
 
 #define EXIT(name)                                                   \
   void name(int status) {                                            \

@@ -214,7 +214,7 @@ void gw_samples_begin(struct gw_thread *t);
 void gw_samples_end(struct gw_thread *t);
 void gw_sampling_prepare(void);
 uint64_t gw_own_caller(uint64_t caller);
-void gw_posix_begin(void);
+void gw_keep_environment(void);
 void gw_openmp_begin(void);
 
 /* The processor's counter, which takes a third of the time to read that a clock takes. */

@@ -38,7 +38,7 @@ def complete_profile(profile: Profile, recording: Recording) -> Profile:
     """Return the profile with what the recorder knows beside the events, without threads that only start others."""
     first = recording.processes[0]
     showed = read_conclusions(recording.path)
-    profile = set_aside_delay(leave_out_idle_threads(divide_computation(profile, recording)), recording)
+    profile = set_aside_delay(leave_out_idle_threads(divide_computation(profile, recording), recording), recording)
     return replace(
         profile,
         cores=first.cores or None,

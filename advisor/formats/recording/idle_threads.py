@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from advisor.formats.recording.recorded_threads import map_processors
+
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from advisor.formats.recording.contents import Recording
     from advisor.model.records import Causes, Profile
 
     BoolArray = npt.NDArray[np.bool_]
@@ -22,7 +25,7 @@ _SHARE_OF_ONE: Final = 0.05
 _OTHER_WORK: Final = ("io_s", "transfer_s", "sync_s")
 
 
-def leave_out_idle_threads(profile: Profile) -> Profile:
+def leave_out_idle_threads(profile: Profile, recording: Recording) -> Profile:
     """Return the profile without first threads that wait all the time for the threads that they started.
 
     They use no core, and would look like processors that have nothing to do.
@@ -34,13 +37,32 @@ def leave_out_idle_threads(profile: Profile) -> Profile:
         done += sum((phase.arrays[name].sum(axis=(0, 2)) for name in _OTHER_WORK if name in phase.arrays), 0.0)
     done += used
     kept = np.ones(len(profile.processors), dtype=np.bool_)
-    for q, one in enumerate(profile.processors):
-        others = [n for n, each in enumerate(profile.processors) if each.rank == one.rank and each.thread > 0]
-        idle = one.thread == 0 and used[q] < _IDLE * profile.actual_s
+    for q, others in _find_started(profile, recording).items():
+        idle = used[q] < _IDLE * profile.actual_s
         if not idle or not others or used[others].max() <= _IDLE * profile.actual_s:
             continue
         kept[q] = len(others) == 1 and done[q] >= _SHARE_OF_ONE * done[others].max()
     return profile if kept.all() else _select_processors(profile, kept)
+
+
+def _find_started(profile: Profile, recording: Recording) -> dict[int, list[int]]:
+    """Return the other processors of a rank by that of its first thread, and those of a child process by its own."""
+    processors, columns = profile.processors, map_processors(profile)
+    found = {
+        q: [n for n, each in enumerate(processors) if each.rank == one.rank and each.thread > 0]
+        for q, one in enumerate(processors)
+        if one.thread == 0
+    }
+    for first in (one for one in recording.threads if one.leads_worker):
+        mine = {
+            columns[each.rank, each.processor]
+            for each in recording.threads
+            if each.process is first.process and (each.rank, each.processor) in columns
+        }
+        q = columns.get((first.rank, first.processor))
+        if q is not None and q not in found:
+            found[q] = sorted(mine - {q})
+    return found
 
 
 def _select_processors(profile: Profile, kept: BoolArray) -> Profile:

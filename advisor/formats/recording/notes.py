@@ -95,7 +95,8 @@ def _of_other_programs(recording: Recording) -> Iterator[Note]:
     apart = [process for process in recording.others if process.rank is None]
     recorded_s = sum(process.used_s for process in apart)
     children = {(one.host, one.pid) for one in (*recording.processes, *recording.others)}
-    roots = [one for one in recording.processes if one.forked_ns is None]
+    own = {(one.host, one.pid) for one in recording.processes}
+    roots = [one for one in recording.processes if one.forked_ns is None and (one.host, one.parent) not in own]
     started_s = sum(one.used_s for one in apart if (one.host, one.parent) in children)
     used_s = sum(one.used_s for one in (*recording.threads, *recording.helpers))
     seen_s = started_s + used_s - sum(one.used_s for one in roots)

@@ -63,12 +63,14 @@ LEAST_SHARE: Final = 0.002
 _PARAMETERS: Final = re.compile(r"(?:operator\s*\(\)|[^(])*")
 #: Names inside of system libraries: ``__exp_fma``, ``__memmove_avx_unaligned_erms``, ``__GI___log``, ``__libc_malloc``.
 _VARIANT: Final = re.compile(
-    r"_+(?:GI_+)?(?:ieee754_|libc_)?([a-z]\w*?)(?:_(?:fma4?|avx\w*|sse\w*|evex\w*|unaligned\w*|erms|finite|c))*"
+    r"_+(?:GI_+)?(?:ieee754_|libc_|IO_)?([a-z]\w*?)(?:_(?:fma4?|avx\w*|sse\w*|evex\w*|unaligned\w*|erms|finite|c))*"
 )
 
 #: What the program called by a name that jumped on, as MATMUL does; what a library's named functions call for their
 #: purposes has the library's name.
 _NAMELESS: Final = "a function of"
+#: The recorder itself, in the user's cache: its wrappers are no work of the program.
+_RECORDER: Final = re.compile(r"[0-9a-f]{20}\.so")
 
 Function = tuple[str, str | None]
 #: Subnormal numbers are worth looking for where a product of one takes so many times as long as one of others: 1 or 2
@@ -287,6 +289,8 @@ def _function(
     process: Process, frames: list[list[int]], found: list[tuple[CodePlace, ...]], paths: list[str]
 ) -> tuple[Function, int | None]:
     where = [paths[number] if number >= 0 else "" for number, _ in frames]
+    if _RECORDER.fullmatch(PurePath(where[0]).name):
+        return ("recording", None), None
     inner = found[0][0] if found[0] else None
     if where[0] == process.program or not where[0]:
         if inner is None:

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 _BETWEEN_NS: Final = 1_000_000
 #: … and this share of its time.
 _BUSY: Final = 0.1
+#: A thread may end so much of its life behind those that waited for what it brings.
+_SLACK: Final = 0.05
+#: Calls in which a process waits for what its children write.
+_WAITS_FOR_OUTPUT: Final = ("pipe_read", "poll", "select", "epoll_wait")
 _NEVER: Final = np.iinfo(np.int64).max
 #: Regions in which a thread that waits for others may be; all else is a call.
 _AROUND: Final = (ROOT, TEAM, THREAD)
@@ -41,7 +45,8 @@ class _Slot:
 
     def take_thread(self, begin: int, end: int, *, of_team: bool) -> bool:
         """Return whether a thread with such a life fits, and take it; one of a team of OpenMP only behind the last."""
-        inside = not of_team and any(since <= begin and end <= until for since, until in self.free)
+        slack = _SLACK * (end - begin) if end < _NEVER else 0
+        inside = not of_team and any(since <= begin and end - slack <= until for since, until in self.free)
         if not inside and begin < self.taken_ns:
             return False
         if inside:
@@ -56,6 +61,7 @@ def assign_slots(threads: Sequence[RecordedThread]) -> list[RecordedThread]:
     slots: dict[int, list[_Slot]] = {}  # by rank
     chosen: dict[int, int] = {}
     born_ns = _find_births(threads)
+    parents = {(one.process.host, one.process.parent) for one in threads}
     lives = [_life(thread) for thread in threads]
     lives = [(min(begin, born_ns.get(id(one), begin)), end) for one, (begin, end) in zip(threads, lives, strict=True)]
     for thread, (begin, end) in sorted(zip(threads, lives, strict=True), key=lambda pair: pair[1][0]):
@@ -64,7 +70,8 @@ def assign_slots(threads: Sequence[RecordedThread]) -> list[RecordedThread]:
         takes = (each for each in mine if each.take_thread(begin, end, of_team=of_team))
         slot = None if thread.span.number == 0 else next(takes, None)
         if slot is None:
-            slot = _Slot(thread.span.number, end, _free_stretches(thread))
+            has_children = (thread.process.host, thread.process.pid) in parents
+            slot = _Slot(thread.span.number, end, _free_stretches(thread, has_children))
             mine.append(slot)
         chosen[id(thread)] = slot.number
     return [replace(thread, slot=chosen[id(thread)]) for thread in threads]
@@ -102,8 +109,11 @@ def _life(thread: RecordedThread) -> tuple[int, int]:
     return begin, max(thread.span.end_ns, int(records["end_ns"].max(initial=0)))
 
 
-def _free_stretches(thread: RecordedThread) -> list[tuple[int, int]]:
-    """Return from when to when a thread only waits for others: to join them, or between parallel regions of OpenMP."""
+def _free_stretches(thread: RecordedThread, has_children: bool) -> list[tuple[int, int]]:
+    """Return from when to when a thread only waits for others: to join them, or between parallel regions of OpenMP.
+
+    A process that has children waits for them where it reads what they write, too.
+    """
     records = thread.records[thread.records["kind"] != STATE]
     if not len(records):
         return []
@@ -116,6 +126,8 @@ def _free_stretches(thread: RecordedThread) -> list[tuple[int, int]]:
         return [(int(a) + 1, int(b) - 1) for a, b in zip(done, until, strict=True) if b - a > 2]
     looks_after = np.zeros(len(thread.records), dtype=np.bool_)
     looks_after[calls_of(thread, *STARTS, *ENDS)] = True
+    if has_children:
+        looks_after[calls_of(thread, *_WAITS_FOR_OUTPUT)] = True
     mine = looks_after[thread.records["kind"] != STATE] & (end > 0)
     found: list[tuple[int, int]] = []
     apart = np.r_[True, (start[1:] - end[:-1] > _BETWEEN_NS) | (mine[1:] != mine[:-1])]

@@ -15,7 +15,7 @@ import numpy as np
 
 from advisor.advice.facts.collecting import has_hub
 from advisor.analysis.disturbance import taken_share
-from advisor.analysis.loads.computation import compute_alone
+from advisor.analysis.loads.computation import compute_alone, cores_per_processor
 from advisor_simulation.whatif import call_grouping, sharing_work
 
 if TYPE_CHECKING:
@@ -228,13 +228,13 @@ def share_among_threads(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | Non
     """Share what the first threads do alone by all threads of their rank, but for text, memory and files."""
     if not run.team.is_hybrid:
         return None
-    threads = mean_by_rank(run, np.ones(run.processors))
-    count = np.bincount(run.team.master, minlength=run.processors)[run.team.master]
+    threads = np.bincount(run.team.master, minlength=run.processors)[run.team.master]
+    helping = np.maximum(threads * cores_per_processor(run.profile), 1.0)
     changed = []
     for phase in _select_phases(run, chosen):
         whole, left = compute_alone(run.profile, phase.number)
         alone = phase.alone * (1.0 - np.divide(left, whole, out=np.zeros_like(whole), where=whole > 0))
-        part = alone / (count * threads)[:, None]
+        part = alone / helping[:, None]
         changed.append(replace(phase, work=phase.work - alone + part, alone=phase.alone - alone))
     return run.with_phases(changed)
 

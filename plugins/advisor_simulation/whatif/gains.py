@@ -79,6 +79,7 @@ def compare_trials(before: Trial, after: Trial, words: Mapping[str, str]) -> Cha
     The interval adds up, as independent: how the gain varies between iterations, how two runs of the same program
     differ (``noise_s``), the model's own error on the unchanged run, the doubt about the remedy, and for work that is
     moved, how much faster or slower it may be elsewhere, where the recording tells (memory and caches are shared).
+    Moving work wins no more than all cores computing all the time.
     """
     gain = before.total_seconds() - after.total_seconds()
     if before.traced is not None and after.is_replayed:
@@ -86,6 +87,8 @@ def compare_trials(before: Trial, after: Trial, words: Mapping[str, str]) -> Cha
     else:
         gain = before.run.total_seconds() - after.run.total_seconds()
         own = float(np.hypot(_gain_noise(before.run, after.run), _model_error(before.run, after.run)))
+    if not MOVING.isdisjoint(words):
+        gain = min(gain, max(before.run.most_shared_seconds(), 0.0))
     doubt = max((REMEDIES.get(name, REMEDY) for name in words), default=REMEDY)
     if before.traced is not None and before.traced.shared_cores:
         doubt = max(doubt, SHARED)

@@ -109,6 +109,14 @@ class MeasuredRun:
             lasted - _mean_work(self, chosen) - sum(float((p.transfer + p.io).mean(axis=0).sum()) for p in chosen), 0.0
         )
 
+    def most_shared_seconds(self) -> float:
+        """Return what the run is longer than its computation on all cores, however that is divided among threads."""
+        arrays = [self.profile.phases[phase.number].arrays for phase in self.phases]
+        if not self.profile.cores or any("cpu_s" not in each for each in arrays):
+            return np.inf
+        computed = sum(float(each["cpu_s"].sum()) for each in arrays)
+        return self.profile.actual_s - computed / self.profile.cores
+
     def moved_seconds(self, after: MeasuredRun) -> dict[str, float]:
         """Return the seconds of work that ranks lose in a changed run, by region: in each phase like its work."""
         new, moved = {phase.number: phase for phase in after.phases}, dict[str, float]()
