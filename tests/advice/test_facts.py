@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WORDS = """
 run.wall_s run.ranks run.threads run.processors run.cores run.oversubscription run.startup_s run.shutdown_s
 run.busy_cores run.bound_threads run.iterations run.has_mpi run.has_openmp run.idle_threads_share run.queue_share
-run.disturbance_share run.others_share
+run.disturbance_share run.others_share run.contention
 phase.imbalance phase.rank_imbalance phase.thread_imbalance phase.dynamic_ratio phase.slowest_rank_persistence
 phase.first_rank_ratio
 phase.untold_imbalance run.undivided_parts run.used_share run.device_overlap_s run.device_overlap_share
@@ -277,7 +277,7 @@ def test_run_facts() -> None:
     found = build_case_sheet("idle-threads").run.values
     assert found["run.threads"] == 2
     assert found["run.processors"] == 4
-    assert found["run.oversubscription"] == 1
+    assert found["run.oversubscription"] == found["run.contention"] == 1
     assert found["run.startup_s"] == 0.5
     assert found["run.shutdown_s"] == pytest.approx(0.1)
     assert found["run.iterations"] == 10

@@ -48,6 +48,15 @@ void gather(int n, double *restrict y, const double *restrict x, const int *rest
 }
 double MPI_Mine(double x) { return x + 1.0; }
 double exchange(int n, double x) { for (int i = 0; i < n; i++) x = 0.5 * MPI_Mine(x); return x; }
+typedef struct Node { double mass; struct Node *part[8]; } Node;
+double walk(const Node *node, double x)
+{
+    double all = node->mass / x;
+    for (int i = 0; i < 8; i++)
+        if (node->part[i])
+            all += 0.5 * walk(node->part[i], 1.5 * x);
+    return all;
+}
 double orbit(int n, double x) { for (int i = 0; i < n; i++) x = 3.7 * x * (1.0 - x); return x; }
 void sweep(int n, double *u) { for (int i = 1; i < n; i++) u[i] = 0.5 * (u[i - 1] + u[i + 1]); }
 void thomas(int n, double b, double *restrict p, const double *restrict c)
@@ -213,6 +222,14 @@ def test_loops_behind_hundreds_of_jumps_back_are_weighed(scalar: Path) -> None:
 
 def test_a_loop_that_communicates_is_no_computation(scalar: Path) -> None:
     assert function(scalar, "exchange").loops == ()
+
+
+def test_a_walk_through_a_tree_calls_nothing_that_could_be_inlined(scalar: Path) -> None:
+    code = function(scalar, "walk")
+    assert [loop.scalar_reason for loop in code.loops] == ["call"]
+    assert code.loop_shares()["call"] == 0.0
+    assert function(scalar, "power").loop_shares()["call"] == 0.0, "a mathematical function"
+    assert replace(code, recursing=frozenset()).loop_shares()["call"] == 1.0
 
 
 def test_calls_are_named(scalar: Path) -> None:

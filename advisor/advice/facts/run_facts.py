@@ -13,6 +13,7 @@ from advisor.analysis.disturbance import (
     BOUND_CORES,
     BUSY,
     QUEUE_DELAY,
+    count_idle_processors,
     disturbance_seconds,
     has_free_cores,
     taken_share,
@@ -70,6 +71,11 @@ def _compute_oversubscription(source: FactSource) -> float | None:
         for trait in (HANDS_OVER, INTERPRETER):
             processors -= source.events.select_rows("wait", (), trait).seconds / everything
     return max(processors, 0.0) / cores
+
+
+def _compute_contention(source: FactSource) -> float | None:
+    profile = source.profile
+    return (len(profile.processors) - count_idle_processors(profile)) / profile.cores if profile.cores else None
 
 
 def _busy_cores(source: FactSource) -> float | None:
@@ -196,6 +202,7 @@ VALUES: Final[dict[str, Compute]] = {
     "run.processors": lambda source: len(source.profile.processors),
     "run.cores": lambda source: source.profile.cores,
     "run.oversubscription": _compute_oversubscription,
+    "run.contention": _compute_contention,
     "run.busy_cores": _busy_cores,
     "run.startup_s": partial(_outside_seconds, "start-up"),
     "run.shutdown_s": partial(_outside_seconds, "shutdown"),
