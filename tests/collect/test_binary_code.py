@@ -48,6 +48,12 @@ void gather(int n, double *restrict y, const double *restrict x, const int *rest
 }
 double MPI_Mine(double x) { return x + 1.0; }
 double exchange(int n, double x) { for (int i = 0; i < n; i++) x = 0.5 * MPI_Mine(x); return x; }
+typedef struct { double place, before, now, next; } Point;
+void wave(unsigned n, double c, Point *p)
+{
+    for (unsigned i = 1; i <= n - 2; i++)
+        p[i].next = c * (p[i + 1].now + p[i - 1].now) + 2.0 * (1.0 - c) * p[i].now - p[i].before;
+}
 typedef struct Node { double mass; struct Node *part[8]; } Node;
 double walk(const Node *node, double x)
 {
@@ -195,7 +201,7 @@ def test_a_vectorized_loop_has_no_reason_and_its_remainder_is_none(optimized: Pa
 
 
 def test_strides_divisions_and_stores_to_one_place_are_told(scalar: Path) -> None:
-    names = ("add", "column", "divide", "update", "gather", "thomas", "relax")
+    names = ("add", "column", "divide", "update", "gather", "thomas", "relax", "wave")
     shares = {name: function(scalar, name).loop_shares() for name in names}
     assert shares["column"]["strided"] == shares["column"]["far"] == 1.0
     assert shares["add"]["strided"] == shares["add"]["far"] == 0.0
@@ -206,6 +212,8 @@ def test_strides_divisions_and_stores_to_one_place_are_told(scalar: Path) -> Non
     assert shares["update"]["fixed"] == 1.0
     assert shares["add"]["fixed"] == 0.0
     assert shares["gather"]["indexed"] == 1.0
+    assert shares["wave"]["indexed"] == 0.0, "what its unsigned counter becomes advances by the size of an object"
+    assert shares["wave"]["strided"] == 1.0
 
 
 def test_divisions_cost_nothing_where_a_loop_waits_for_memory(scalar: Path) -> None:

@@ -67,8 +67,9 @@ class FunctionCode:
     where it has any. ``carrying`` is the share of the pieces of its code that find values in registers
     (``live_in_registers``). ``calling_math``, ``calling_inlinable``, ``calling_checks`` and ``recursing`` are the
     beginnings of loops that call transcendental functions, what an instruction would do, what reports failed checks,
-    and the function itself. ``baseline``: it has no instructions of AVX or later. ``computes``: it has no loops, and does little else than floating-point
-    arithmetic. ``samples`` say where in it the time was spent, None where too few are known.
+    and the function itself. ``baseline``: it has no instructions of AVX or later. ``computes``: it has no loops, and
+    does little else than floating-point arithmetic. ``samples`` say where in it the time was spent, None where too few
+    are known.
     """
 
     symbol: Symbol
@@ -145,8 +146,9 @@ class FunctionCode:
         """Return the shares of its time in loops that are of a kind, by the name of the kind.
 
         ``scalar``: of that in arithmetic; the reasons for it, but for loops that call mathematical functions, which are
-        ``math`` or ``inlinable``, those that walk a tree by calling themselves, and those that are a ``filter``; ``slow``: loops that divide or take roots, and wait
-        for no memory meanwhile; without samples both are of the arithmetic. ``strided``, ``far``, ``indexed`` and
+        ``math`` or ``inlinable``, those that walk a tree by calling themselves, and those that are a ``filter``;
+        ``slow``: loops that divide or take roots, and wait for no memory meanwhile; without samples both are of the
+        arithmetic. ``strided``, ``far``, ``indexed`` and
         ``shape`` (dense in steps that the code doesn't know): loops with a quarter of such accesses or more; ``fixed``:
         those that update one place, or lines of the cache that another thread stores to as well; ``filter``: those that
         test many and use few; ``select``: those that only look for the smallest; ``search``: those that only look for
