@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: A process that gives up its core more often in a second does not look for messages all the time that it waits.
 SLEEPING_PER_S: Final = 50
+#: Of cores of which others had this share, fewer ranks would leave them more.
+_HELD_BY_OTHERS: Final = 0.5
 
 
 def _run_iterations(source: FactSource) -> float | None:
@@ -74,8 +76,11 @@ def _compute_oversubscription(source: FactSource) -> float | None:
 
 
 def _compute_contention(source: FactSource) -> float | None:
+    """Return the processors that compute for each core; None where others held so many that it does not matter."""
     profile = source.profile
-    return (len(profile.processors) - count_idle_processors(profile)) / profile.cores if profile.cores else None
+    if not profile.cores or (taken_share(profile) or 0.0) >= _HELD_BY_OTHERS:
+        return None
+    return (len(profile.processors) - count_idle_processors(profile)) / profile.cores
 
 
 def _busy_cores(source: FactSource) -> float | None:

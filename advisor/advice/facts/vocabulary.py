@@ -42,9 +42,10 @@ _RUN: Final = (
     *parse_facts("cores", _CORES, """
         run.cores            | count | cores that the run may use
         run.oversubscription | ratio | processors, less their waits for turns / cores; at most 1 if seen free
-        run.contention       | ratio | processors of ranks that compute, not only wait for others / cores
         run.busy_cores       | share | CPU and run-queue seconds / (time in phases * cores), at most 1; 1 if not known
     """),
+    *parse_facts("cores cpu_s", _TRACE,
+        "run.contention | ratio | processors of ranks that compute / cores; unknown where others held half of these"),
     *parse_facts("cores.bound", _TRACE,
         "run.bound_threads | ratio | threads of a process / cores that it may use, of the process with the most"),
     *parse_facts("outside", _TRACE, """
