@@ -19,10 +19,12 @@ from advisor.advice.facts.page import render_facts_page
 from advisor.advice.facts.sheet import find_programming_model, find_slowest_processors
 from advisor.advice.facts.values import VALUES
 from advisor.advice.facts.vocabulary import VOCABULARY, command_for, facts_by_name
-from advisor.advice.rules.cases import build_case_sheet
+from advisor.advice.rules.case_profiles import build_profile
+from advisor.advice.rules.cases import build_case_sheet, load_cases
 from advisor.advice.rules.names import current_names
 from advisor.model.records import Note, Phase, Processor, Profile, Region
 from advisor.model.units import DIMENSIONS
+from advisor.trace.counts import TASK_RECORDING
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The words that rule files may rely on.
@@ -268,6 +270,16 @@ def test_bandwidth_needs_a_machine() -> None:
     profile = build_run([[2.0], [1.0]], regions=(Region("solve"),), counts={"memory_bytes": np.array([[peak, 0.0]])})
     found = collect_sheet(profile, machine=machine).sites[0].values
     assert found["memory.bandwidth_share"] == pytest.approx(0.5)
+
+
+def test_what_recording_took_is_no_cost_of_tasks() -> None:
+    profile = build_profile(load_cases()["small-tasks"])
+    waited_s = profile.sum_by_region("wait_s").sum()
+    share = collect_sheet(profile).sites[0].values["wait.task_share"]
+    recorded = np.zeros((len(profile.regions), len(profile.processors)))
+    recorded[0, 0] = waited_s / 4
+    found = collect_sheet(replace(profile, counts={**profile.counts, TASK_RECORDING: recorded})).sites[0].values
+    assert found["wait.task_share"] == pytest.approx(share - 0.25)
 
 
 # ---- the run

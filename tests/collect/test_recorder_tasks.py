@@ -31,6 +31,7 @@ def test_tasks_are_work_wherever_they_run(tmp_path: Path, compiler: str) -> None
     tasks = profile.counts["tasks"].sum()
     # a runtime may hand out the parts of a taskloop by further tasks
     assert run + deep + LOOPS <= tasks <= run + deep + 2 * LOOPS
+    assert bool(profile.counts["tasks.recording_s"].any()) == (compiler == "gcc"), "OMPT tells no creation by itself"
     named = [region for region in profile.regions if region.name == "omp task"]
     assert {region.file for region in named} == {"tasks.c"}
     assert len({region.line for region in named}) >= 5
