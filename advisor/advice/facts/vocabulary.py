@@ -125,7 +125,7 @@ _WAITING: Final = (
         wait.turns_s             | s     | run less the most that one thread computes, where they take turns; else 0
         wait.work_per_hand_over_s | s    | computation / waits for locks, notices and pipes
         wait.answer_share        | share | waiting for what a loop in Python asks for one by one / all waiting
-        wait.task_share          | share | threads without a task to run, and making tasks, less recording that / all waiting
+        wait.task_share          | share | no task to run, and making tasks, less recording that / all waiting
         wait.unmatched_share     | share | waiting in messages without a partner in the data / all waiting
     """),
 )
