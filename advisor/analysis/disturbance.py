@@ -12,6 +12,7 @@ import numpy as np
 
 from advisor.model.records import OTHER_PROGRAMS, Profile
 from advisor.model.units import format_seconds
+from advisor.support.grouping import iterate_groups
 from advisor.trace.counts import UNDISTURBED_TRANSFER
 
 #: Counts, in the row of the program: the longest delay of each instance of a phase, summed up; the run-queue delay of
@@ -38,6 +39,8 @@ SPEED_SHARE: Final = 0.1
 _CROWDED: Final = 0.75
 #: Less of the run does not matter.
 _LEAST_SHARE: Final = 0.01
+#: A rank whose processors compute less than this share of what others do on average takes no part in the work.
+_IDLE_SHARE: Final = 0.05
 
 
 def has_free_cores(profile: Profile) -> bool:
@@ -51,6 +54,20 @@ def has_free_cores(profile: Profile) -> bool:
         BUSY in profile.counts
         and float(profile.counts[BUSY].sum()) < _CROWDED * (profile.cores or 0) * profile.actual_s
     )
+
+
+def count_idle_processors(profile: Profile) -> int:
+    """Return the processors of ranks that compute next to nothing, as a master does who only hands out work.
+
+    Such ranks give up their cores while they wait (Open MPI lets ranks yield where they share cores); with fewer ranks
+    there would be one less of those that compute.
+    """
+    if not profile.has_measure("cpu_s"):
+        return 0
+    taken = profile.sum_by_region("cpu_s").sum(axis=0)
+    ranks = np.array([processor.rank for processor in profile.processors])
+    idle = [team for _, team in iterate_groups(ranks) if taken[team].mean() < _IDLE_SHARE * taken.mean()]
+    return sum(len(team) for team in idle)
 
 
 def disturbance_seconds(profile: Profile) -> float:

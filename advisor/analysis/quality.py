@@ -6,6 +6,7 @@ too. The score is one less all penalties; F, or any penalty of 1, means insuffic
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -134,12 +135,23 @@ def _check_processors(profile: Profile) -> Iterator[Note]:
 def _suggest_fewer(profile: Profile, cores: int) -> str:
     """Return the command that records no more processors than cores, or what to do where that takes other settings.
 
-    A number of ranks that divides the one there was fits most programs.
+    A number of ranks that divides the one there was fits most programs; those that make communicators of the rows and
+    columns of a square may refuse any other number than a square.
     """
+    root, at_most = math.isqrt(profile.ranks), f"run with at most {cores} processors, each on its own core"
     if cores < 2 or "mpi" not in profile.paradigms or profile.ranks < len(profile.processors):
-        return f"run with at most {cores} processors, each on its own core"
+        return at_most
+    if root * root == profile.ranks and _has_rows_and_columns(profile):
+        root = math.isqrt(cores)
+        return f"gapwatch run -- mpirun -n {root * root} ./PROGRAM" if root > 1 else at_most
     fewer = max((count for count in range(2, cores + 1) if profile.ranks % count == 0), default=cores)
     return f"gapwatch run -- mpirun -n {fewer} ./PROGRAM"
+
+
+def _has_rows_and_columns(profile: Profile) -> bool:
+    """Return whether a program divides a Cartesian topology into communicators."""
+    called = {region.name.upper() for region in profile.regions}
+    return "MPI_CART_SUB" in called or {"MPI_CART_CREATE", "MPI_COMM_SPLIT"} <= called
 
 
 def _check_cores(profile: Profile, cores: int) -> Iterator[Note]:

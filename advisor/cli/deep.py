@@ -223,7 +223,7 @@ def _record(run: DeepRun, one: Pass, words: list[str], variables: dict[str, str]
     from advisor.collect.recorder.session import finish_session, prepare_session
 
     session = prepare_session(words, run.recording / one.name, run.limit_B, run.mpicc)
-    _run_pass(run, one, words, {**session.variables, **variables})
+    _run_pass(run, one, list(session.command), {**session.variables, **variables})
     missing = finish_session(session)
     if missing:
         raise AdvisorError(missing)

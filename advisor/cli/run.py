@@ -93,7 +93,9 @@ def run_command(args: argparse.Namespace) -> int:
     if args.profile is not None:
         _refuse_unwritable(args.profile, as_folder=not args.from_outside)
     session = None if args.from_outside else _session(command, args)
-    recording = record_program(command, args.interval, session.variables if session else None)
+    recording = record_program(
+        session.command if session else command, args.interval, session.variables if session else None
+    )
     if session is not None:
         from advisor.collect.recorder.background import await_background
 

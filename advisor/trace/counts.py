@@ -35,6 +35,8 @@ TO_FIRST, BYTES_TO_FIRST = "messages.to_first", "messages.to_first_B"
 ANSWER_SECONDS: Final = "wait.answer_s"
 #: Counts by row and location: seconds of collectives that bring what the one before at their place has brought.
 REPEATED_SECONDS: Final = "comm.repeated_s"
+#: Counts by row and location: seconds that recording tasks took while threads created them.
+TASK_RECORDING: Final = "tasks.recording_s"
 #: Counts by row and location: seconds in functions of the program that a library calls to compare what it sorts.
 COMPARISON_SECONDS: Final = "compared_s"
 #: Counts by row and location: seconds of waiting in loops of the program that ask memory again and again.

@@ -78,6 +78,24 @@ def test_processors_that_were_seen_to_want_few_cores_share_none() -> None:
     assert bounds.explain_shared_cores(profile) is not None
 
 
+def test_a_rank_that_only_hands_out_work_competes_for_no_core() -> None:
+    profile = replace(unbalanced(2.0), cores=1, counts={})
+    (step,) = profile.phases
+    for share, ratio in ((0.0, 1), (0.5, 2)):
+        cpu_s = step.arrays["cpu_s"].copy()
+        cpu_s[:, 0] = share * cpu_s[:, 1]
+        master = replace(profile, phases=(replace(step, arrays={**step.arrays, "cpu_s": cpu_s}),))
+        assert sheet_of(master).run.values["run.contention"] == ratio
+        assert sheet_of(master).run.values["run.oversubscription"] == 2
+
+
+def test_where_others_hold_half_of_the_cores_own_ranks_do_not_matter() -> None:
+    profile = unbalanced(2.0)
+    for taken_s, known in ((14.9, True), (15.0, False)):
+        held = replace(profile, counts={**profile.counts, TAKEN: np.array([[taken_s, 0.0]])})
+        assert ("run.contention" in sheet_of(held).run.values) == known
+
+
 def test_a_gap_is_known_down_to_what_others_cannot_have_made() -> None:
     for longest_s, low in ((0.0, 5.0), (2.0, 3.0), (7.0, 0.0)):
         span = sheet_of(unbalanced(longest_s)).run.gap_span("L")

@@ -162,6 +162,14 @@ def has_free_cores(busy: float) -> bool:
     return disturbance.has_free_cores(profile)
 
 
+def is_at_work(share: float) -> bool:
+    taken = np.array([[share, 2.0 - share]])
+    profile: Any = SimpleNamespace(
+        processors=TWO_RANKS, has_measure=lambda name: True, sum_by_region=lambda name: taken
+    )
+    return disturbance.count_idle_processors(profile) == 0
+
+
 def is_disturbed(share: float) -> bool:
     profile: Any = SimpleNamespace(counts={}, outside={OTHER_PROGRAMS: np.array([share * 20.0])}, actual_s=20.0)
     return disturbance.disturbance_seconds(profile) > 0
@@ -195,11 +203,12 @@ BOUNDARIES: dict[str, tuple[Callable[[float], object], float, float]] = {
     "collecting._ALONE": (lambda x: is_answered(to_others=10.0 / x - 10.0), 0.899, 0.9),
     "collecting._ANSWERED": (lambda x: is_answered(answers=5.0 * x), 0.799, 0.8),
     "disturbance._LEAST_SHARE": (is_disturbed, 0.00999, 0.01),
+    "disturbance._IDLE_SHARE": (is_at_work, 0.0499, 0.05),
     "disturbance._CROWDED": (has_free_cores, 0.75, 0.749),
 }
 #: Those whose boundary is tested elsewhere: of messages in ``test_facts.py``, of computation that CPU clocks prove in
-#: ``test_proven_imbalance.py``.
-ELSEWHERE = {"event_facts.SMALL_MESSAGE_B", "disturbance.SPEED_SHARE"}
+#: ``test_proven_imbalance.py``, of what others held in ``test_disturbance.py``.
+ELSEWHERE = {"event_facts.SMALL_MESSAGE_B", "disturbance.SPEED_SHARE", "run_facts._HELD_BY_OTHERS"}
 
 
 def numbers_in(path: Path) -> set[str]:

@@ -19,17 +19,19 @@ from advisor.advice.facts.page import render_facts_page
 from advisor.advice.facts.sheet import find_programming_model, find_slowest_processors
 from advisor.advice.facts.values import VALUES
 from advisor.advice.facts.vocabulary import VOCABULARY, command_for, facts_by_name
-from advisor.advice.rules.cases import build_case_sheet
+from advisor.advice.rules.case_profiles import build_profile
+from advisor.advice.rules.cases import build_case_sheet, load_cases
 from advisor.advice.rules.names import current_names
 from advisor.model.records import Note, Phase, Processor, Profile, Region
 from advisor.model.units import DIMENSIONS
+from advisor.trace.counts import TASK_RECORDING
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The words that rule files may rely on.
 WORDS = """
 run.wall_s run.ranks run.threads run.processors run.cores run.oversubscription run.startup_s run.shutdown_s
 run.busy_cores run.bound_threads run.iterations run.has_mpi run.has_openmp run.idle_threads_share run.queue_share
-run.disturbance_share run.others_share
+run.disturbance_share run.others_share run.contention
 phase.imbalance phase.rank_imbalance phase.thread_imbalance phase.dynamic_ratio phase.slowest_rank_persistence
 phase.first_rank_ratio
 phase.untold_imbalance run.undivided_parts run.used_share run.device_overlap_s run.device_overlap_share
@@ -270,6 +272,16 @@ def test_bandwidth_needs_a_machine() -> None:
     assert found["memory.bandwidth_share"] == pytest.approx(0.5)
 
 
+def test_what_recording_took_is_no_cost_of_tasks() -> None:
+    profile = build_profile(load_cases()["small-tasks"])
+    waited_s = profile.sum_by_region("wait_s").sum()
+    share = collect_sheet(profile).sites[0].values["wait.task_share"]
+    recorded = np.zeros((len(profile.regions), len(profile.processors)))
+    recorded[0, 0] = waited_s / 4
+    found = collect_sheet(replace(profile, counts={**profile.counts, TASK_RECORDING: recorded})).sites[0].values
+    assert found["wait.task_share"] == pytest.approx(share - 0.25)
+
+
 # ---- the run
 
 
@@ -277,7 +289,7 @@ def test_run_facts() -> None:
     found = build_case_sheet("idle-threads").run.values
     assert found["run.threads"] == 2
     assert found["run.processors"] == 4
-    assert found["run.oversubscription"] == 1
+    assert found["run.oversubscription"] == found["run.contention"] == 1
     assert found["run.startup_s"] == 0.5
     assert found["run.shutdown_s"] == pytest.approx(0.1)
     assert found["run.iterations"] == 10

@@ -119,15 +119,34 @@ def test_a_machine_that_is_too_slow_for_the_run_is_the_wrong_one() -> None:
     )
 
 
-@pytest.mark.parametrize(("ranks", "cores", "fewer"), [(4, 2, 2), (6, 4, 3), (5, 4, 4), (8, 6, 4)])
-def test_ranks_that_share_cores_are_recorded_again_with_as_many_as_fit(ranks: int, cores: int, fewer: int) -> None:
+def sharing(ranks: int, cores: int) -> Profile:
     arrays = {"wall_s": np.full((2, ranks, 4), 2.5)}
     lengths = {"start_s": np.arange(4.0) * 5, "duration_s": np.full(4, 5.0)}
     phases = [Phase("phase", "parallel", np.array([0, 1]), arrays, **lengths)]
-    profile = build(phases, actual_s=20.0, cores=cores, paradigms=frozenset({"mpi"}))
+    return build(phases, actual_s=20.0, cores=cores, paradigms=frozenset({"mpi"}))
+
+
+@pytest.mark.parametrize(("ranks", "cores", "fewer"), [(4, 2, 2), (6, 4, 3), (5, 4, 4), (8, 6, 4)])
+def test_ranks_that_share_cores_are_recorded_again_with_as_many_as_fit(ranks: int, cores: int, fewer: int) -> None:
+    profile = sharing(ranks, cores)
     assert notes(profile)[SHARED_CORES].collect == f"gapwatch run -- mpirun -n {fewer} ./PROGRAM"
     threads = notes(replace(profile, paradigms=frozenset({"openmp"})))[SHARED_CORES].collect
     assert threads == f"run with at most {cores} processors, each on its own core"
+
+
+@pytest.mark.parametrize(
+    ("ranks", "cores", "command"),
+    [
+        (4, 2, "run with at most 2 processors, each on its own core"),
+        (16, 6, "gapwatch run -- mpirun -n 4 ./PROGRAM"),
+        (6, 4, "gapwatch run -- mpirun -n 3 ./PROGRAM"),
+    ],
+)
+def test_rows_and_columns_of_ranks_stay_a_square(ranks: int, cores: int, command: str) -> None:
+    profile = sharing(ranks, cores)
+    for calls in (("MPI_Cart_sub",), ("MPI_Cart_create", "MPI_Comm_split")):
+        made = replace(profile, regions=(*profile.regions, *map(Region, calls)))
+        assert notes(made)[SHARED_CORES].collect == command
 
 
 def test_more_cpu_time_than_the_cores_have_is_a_doubt_with_a_remedy() -> None:

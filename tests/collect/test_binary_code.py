@@ -48,6 +48,21 @@ void gather(int n, double *restrict y, const double *restrict x, const int *rest
 }
 double MPI_Mine(double x) { return x + 1.0; }
 double exchange(int n, double x) { for (int i = 0; i < n; i++) x = 0.5 * MPI_Mine(x); return x; }
+typedef struct { double place, before, now, next; } Point;
+void wave(unsigned n, double c, Point *p)
+{
+    for (unsigned i = 1; i <= n - 2; i++)
+        p[i].next = c * (p[i + 1].now + p[i - 1].now) + 2.0 * (1.0 - c) * p[i].now - p[i].before;
+}
+typedef struct Node { double mass; struct Node *part[8]; } Node;
+double walk(const Node *node, double x)
+{
+    double all = node->mass / x;
+    for (int i = 0; i < 8; i++)
+        if (node->part[i])
+            all += 0.5 * walk(node->part[i], 1.5 * x);
+    return all;
+}
 double orbit(int n, double x) { for (int i = 0; i < n; i++) x = 3.7 * x * (1.0 - x); return x; }
 void sweep(int n, double *u) { for (int i = 1; i < n; i++) u[i] = 0.5 * (u[i - 1] + u[i + 1]); }
 void thomas(int n, double b, double *restrict p, const double *restrict c)
@@ -186,7 +201,7 @@ def test_a_vectorized_loop_has_no_reason_and_its_remainder_is_none(optimized: Pa
 
 
 def test_strides_divisions_and_stores_to_one_place_are_told(scalar: Path) -> None:
-    names = ("add", "column", "divide", "update", "gather", "thomas", "relax")
+    names = ("add", "column", "divide", "update", "gather", "thomas", "relax", "wave")
     shares = {name: function(scalar, name).loop_shares() for name in names}
     assert shares["column"]["strided"] == shares["column"]["far"] == 1.0
     assert shares["add"]["strided"] == shares["add"]["far"] == 0.0
@@ -197,6 +212,8 @@ def test_strides_divisions_and_stores_to_one_place_are_told(scalar: Path) -> Non
     assert shares["update"]["fixed"] == 1.0
     assert shares["add"]["fixed"] == 0.0
     assert shares["gather"]["indexed"] == 1.0
+    assert shares["wave"]["indexed"] == 0.0, "what its unsigned counter becomes advances by the size of an object"
+    assert shares["wave"]["strided"] == 1.0
 
 
 @pytest.mark.parametrize("debug", ["-g", "-g0"])
@@ -221,6 +238,14 @@ def test_loops_behind_hundreds_of_jumps_back_are_weighed(scalar: Path) -> None:
 
 def test_a_loop_that_communicates_is_no_computation(scalar: Path) -> None:
     assert function(scalar, "exchange").loops == ()
+
+
+def test_a_walk_through_a_tree_calls_nothing_that_could_be_inlined(scalar: Path) -> None:
+    code = function(scalar, "walk")
+    assert [loop.scalar_reason for loop in code.loops] == ["call"]
+    assert code.loop_shares()["call"] == 0.0
+    assert function(scalar, "power").loop_shares()["call"] == 0.0, "a mathematical function"
+    assert replace(code, recursing=frozenset()).loop_shares()["call"] == 1.0
 
 
 def test_calls_are_named(scalar: Path) -> None:

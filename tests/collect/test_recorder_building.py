@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from advisor.collect.recorder import building
+from advisor.collect.recorder import building, session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -80,3 +80,28 @@ def test_who_cannot_write_a_home_records_all_the_same(tmp_path: Path, monkeypatc
     library = building.build_recorder(None)
     assert library.exists()
     assert not library.is_relative_to(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("command", "started"),
+    [
+        ("mpirun -n 2 -x A ./app -x 3", "mpirun -n 2 {} -x A ./app -x 3"),
+        ("env B=1 mpirun -x B=2 -x A -n 2 ./app", "env B=1 mpirun {} -x B=2 -x A -n 2 ./app"),
+        ("mpirun -n 2 ./app -x 3", None),
+        ("bash -x run.sh", None),
+        ("bash -x hands_on.sh", "bash -x hands_on.sh"),
+    ],
+)
+def test_open_mpi_is_told_once_what_to_hand_on(
+    site: Path, monkeypatch: pytest.MonkeyPatch, command: str, started: str | None
+) -> None:
+    (site / "run.sh").write_text("#!/bin/sh\nset -x\nmpirun -n 2 ./app\n", encoding="utf-8")
+    (site / "hands_on.sh").write_text("#!/bin/sh\nmpirun -n 2 -x A=1 ./app\n", encoding="utf-8")
+    monkeypatch.setattr(session, "build_recorder", lambda compiler: site / "recorder.so")
+    monkeypatch.setenv("OMPI_MCA_mca_base_env_list", "A")
+    prepared = session.prepare_session(command.split(), site / "recording")
+    handed = [name for name in prepared.variables if name != "OMPI_MCA_mca_base_env_list"]
+    options = " ".join(f"-x {name}" for name in handed)
+    assert " ".join(prepared.command) == (started or command).format(options)
+    given = prepared.variables.get("OMPI_MCA_mca_base_env_list")
+    assert given == (";".join(("A", *handed)) if started is None else None)

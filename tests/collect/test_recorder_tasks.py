@@ -31,6 +31,7 @@ def test_tasks_are_work_wherever_they_run(tmp_path: Path, compiler: str) -> None
     tasks = profile.counts["tasks"].sum()
     # a runtime may hand out the parts of a taskloop by further tasks
     assert run + deep + LOOPS <= tasks <= run + deep + 2 * LOOPS
+    assert bool(profile.counts["tasks.recording_s"].any()) == (compiler == "gcc"), "OMPT tells no creation by itself"
     named = [region for region in profile.regions if region.name == "omp task"]
     assert {region.file for region in named} == {"tasks.c"}
     assert len({region.line for region in named}) >= 5
@@ -71,3 +72,13 @@ def test_the_seconds_of_tasks_are_their_own(tmp_path: Path) -> None:
         assert (found.end_ns[inside] < found.end_ns[found.parent[inside]]).all()
         lasted = int((found.end_ns - found.start_ns)[~inside].sum())
         assert 0 < int(found.busy_ns(thread)[found.is_task].sum()) <= lasted
+
+
+def test_a_plugin_brings_a_runtime_of_its_own(tmp_path: Path) -> None:
+    part = compile_program(tmp_path, ("gcc", "-fopenmp", "-DPART", "-fPIC", "-shared", "-O2"), "plugin.c")
+    part = part.rename(part.with_name("part.so"))
+    program = compile_program(tmp_path, ("gcc",), "plugin.c", "-ldl")
+    folder, out, err = record_run(tmp_path, str(program), str(part), OMP_NUM_THREADS="2")
+    assert "recorded into" in err, err
+    assert out == "499500\n"
+    assert len(recording.advisor_read(folder).processors) == 2

@@ -134,6 +134,14 @@ def test_the_reach_of_loads_is_estimated_from_lines_that_come_twice(elements: in
     assert estimate_reach_B([addresses[:10]]) is None, "too few"
 
 
+def test_the_reach_of_several_processes_is_that_of_each() -> None:
+    places = 64 * np.random.default_rng(1).integers(0, 1 << 20, 30).astype(np.uint64)
+    drawn = [places + np.uint64(base) for base in (0x55D0 << 32, 0x7F00 << 32)]
+    reach = estimate_reach_B(drawn)
+    assert reach is not None
+    assert 56 << 20 <= reach <= 64 << 20, "too few for pages that come twice"
+
+
 def test_divisions_of_integers_and_atomic_updates_are_named(program: Path) -> None:
     for name, mnemonic, kind in (("rest", "div", "quotient"), ("hits", "lock ", "fixed")):
         image, symbol, code = find_function(program, name)

@@ -14,7 +14,7 @@ from advisor.advice.facts import collecting, event_rows
 from advisor.advice.facts.count_facts import sum_counts
 from advisor.advice.facts.source import compute_share
 from advisor.trace import io_calls
-from advisor.trace.counts import ANSWER_SECONDS, REPEATED_SECONDS, SPIN_SECONDS
+from advisor.trace.counts import ANSWER_SECONDS, REPEATED_SECONDS, SPIN_SECONDS, TASK_RECORDING
 
 if TYPE_CHECKING:
     from advisor.advice.facts.source import Compute, FactSource
@@ -134,6 +134,14 @@ def _creation_share(source: FactSource) -> float | None:
         for trait in (event_rows.CREATES_OR_JOINS, None)
     )
     return compute_share(mine, everything)
+
+
+def _task_share(source: FactSource) -> float | None:
+    """Return the share of waiting for tasks, and of creating them, without what recording that took."""
+    if source.events is None:
+        return None
+    every, tasks = (source.events.select_rows("wait", kinds).seconds for kinds in ((), WAITING_KINDS["task"]))
+    return compute_share(max(tasks - (sum_counts(source, TASK_RECORDING) or 0.0), 0.0), every)
 
 
 def _lock_share(source: FactSource) -> float | None:
@@ -308,6 +316,7 @@ def _polls_per_message(source: FactSource) -> float | None:
 VALUES: Final[dict[str, Compute]] = {
     **{f"wait.{name}_share": partial(_seconds_share, "wait", kinds, None) for name, kinds in WAITING_KINDS.items()},
     "wait.unmatched_share": partial(_message_share, "wait", "unmatched"),
+    "wait.task_share": _task_share,
     "wait.lock_share": _lock_share,
     "wait.interpreter_share": partial(_seconds_share, "wait", (), event_rows.INTERPRETER),
     "wait.hand_over_share": partial(_seconds_share, "wait", (), event_rows.HANDS_OVER),

@@ -13,6 +13,7 @@ from advisor.analysis.disturbance import (
     BOUND_CORES,
     BUSY,
     QUEUE_DELAY,
+    count_idle_processors,
     disturbance_seconds,
     has_free_cores,
     taken_share,
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 #: A process that gives up its core more often in a second does not look for messages all the time that it waits.
 SLEEPING_PER_S: Final = 50
+#: Of cores of which others had this share, fewer ranks would leave them more.
+_HELD_BY_OTHERS: Final = 0.5
 
 
 def _run_iterations(source: FactSource) -> float | None:
@@ -70,6 +73,14 @@ def _compute_oversubscription(source: FactSource) -> float | None:
         for trait in (HANDS_OVER, INTERPRETER):
             processors -= source.events.select_rows("wait", (), trait).seconds / everything
     return max(processors, 0.0) / cores
+
+
+def _compute_contention(source: FactSource) -> float | None:
+    """Return the processors that compute for each core; None where others held so many that it does not matter."""
+    profile = source.profile
+    if not profile.cores or (taken_share(profile) or 0.0) >= _HELD_BY_OTHERS:
+        return None
+    return (len(profile.processors) - count_idle_processors(profile)) / profile.cores
 
 
 def _busy_cores(source: FactSource) -> float | None:
@@ -196,6 +207,7 @@ VALUES: Final[dict[str, Compute]] = {
     "run.processors": lambda source: len(source.profile.processors),
     "run.cores": lambda source: source.profile.cores,
     "run.oversubscription": _compute_oversubscription,
+    "run.contention": _compute_contention,
     "run.busy_cores": _busy_cores,
     "run.startup_s": partial(_outside_seconds, "start-up"),
     "run.shutdown_s": partial(_outside_seconds, "shutdown"),

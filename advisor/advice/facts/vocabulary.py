@@ -44,6 +44,8 @@ _RUN: Final = (
         run.oversubscription | ratio | processors, less their waits for turns / cores; at most 1 if seen free
         run.busy_cores       | share | CPU and run-queue seconds / (time in phases * cores), at most 1; 1 if not known
     """),
+    *parse_facts("cores cpu_s", _TRACE,
+        "run.contention | ratio | processors of ranks that compute / cores; unknown where others held half of these"),
     *parse_facts("cores.bound", _TRACE,
         "run.bound_threads | ratio | threads of a process / cores that it may use, of the process with the most"),
     *parse_facts("outside", _TRACE, """
@@ -123,7 +125,7 @@ _WAITING: Final = (
         wait.turns_s             | s     | run less the most that one thread computes, where they take turns; else 0
         wait.work_per_hand_over_s | s    | computation / waits for locks, notices and pipes
         wait.answer_share        | share | waiting for what a loop in Python asks for one by one / all waiting
-        wait.task_share          | share | threads without a task to run, and making tasks / all waiting
+        wait.task_share          | share | no task to run, and making tasks, less recording that / all waiting
         wait.unmatched_share     | share | waiting in messages without a partner in the data / all waiting
     """),
 )

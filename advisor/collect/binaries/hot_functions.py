@@ -64,14 +64,22 @@ _HIDING: Final[tuple[WaitKind, ...]] = (*_OF_MEMORY, "guess")
 class FunctionCode:
     """One function: its innermost loops, and how it was compiled as far as that is known (``source``).
 
-    ``on_stack`` are the instructions that access its own frame, ``in_memory`` all that access memory; of the loops
-    where it has any. ``carrying`` is the share of the pieces of its code that find values in registers
-    (``live_in_registers``). ``calling_math``, ``calling_inlinable`` and ``calling_checks`` are the beginnings of loops
-    that call transcendental functions, what an instruction would do, and what reports failed checks. ``baseline``: it
-    has no instructions of AVX or later. ``computes``: it has no loops, and does little else than floating-point
-    arithmetic. ``relaxed``: the compiler was free to put reciprocals for divisions, so that none is left that can go.
-    ``recomputes``: it calls itself and meets equal arguments (``pure_recursion``). ``samples`` say where in it the time
-    was spent, None where too few are known.
+        ``on_stack`` are the instructions that access its own frame, ``in_memory`` all that access memory; of the loops
+        where it has any. ``carrying`` is the share of the pieces of its code that find values in registers
+    <<<<<<< HEAD
+        (``live_in_registers``). ``calling_math``, ``calling_inlinable`` and ``calling_checks`` are the beginnings of loops
+        that call transcendental functions, what an instruction would do, and what reports failed checks. ``baseline``: it
+        has no instructions of AVX or later. ``computes``: it has no loops, and does little else than floating-point
+        arithmetic. ``relaxed``: the compiler was free to put reciprocals for divisions, so that none is left that can go.
+        ``recomputes``: it calls itself and meets equal arguments (``pure_recursion``). ``samples`` say where in it the time
+        was spent, None where too few are known.
+    =======
+        (``live_in_registers``). ``calling_math``, ``calling_inlinable``, ``calling_checks`` and ``recursing`` are the
+        beginnings of loops that call transcendental functions, what an instruction would do, what reports failed checks,
+        and the function itself. ``baseline``: it has no instructions of AVX or later. ``computes``: it has no loops, and
+        does little else than floating-point arithmetic. ``samples`` say where in it the time was spent, None where too few
+        are known.
+    >>>>>>> side-mpi
     """
 
     symbol: Symbol
@@ -87,6 +95,7 @@ class FunctionCode:
     calling_math: frozenset[int]
     calling_inlinable: frozenset[int]
     calling_checks: frozenset[int]
+    recursing: frozenset[int]
     baseline: bool
     computes: bool
     relaxed: bool = False
@@ -149,8 +158,9 @@ class FunctionCode:
         """Return the shares of its time in loops that are of a kind, by the name of the kind.
 
         ``scalar``: of that in arithmetic; the reasons for it, but for loops that call mathematical functions, which are
-        ``math`` or ``inlinable``, and those that are a ``filter``; ``slow``: loops that divide or take roots, and wait
-        for no memory meanwhile; without samples both are of the arithmetic. ``strided``, ``far``, ``indexed`` and
+        ``math`` or ``inlinable``, those that walk a tree by calling themselves, and those that are a ``filter``;
+        ``slow``: loops that divide or take roots, and wait for no memory meanwhile; without samples both are of the
+        arithmetic. ``strided``, ``far``, ``indexed`` and
         ``shape`` (dense in steps that the code doesn't know): loops with a quarter of such accesses or more; ``fixed``:
         those that update one place, or lines of the cache that another thread stores to as well; ``filter``: those that
         test many and use few; ``select``: those that only look for the smallest; ``search``: those that only look for
@@ -161,8 +171,9 @@ class FunctionCode:
         """
         loops = list(zip(self.loops, self.time_shares(), strict=True))
         reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)
+        called = self.calling_math | self.calling_inlinable | self.recursing
         for one, share in loops:
-            reason = one.scalar_reason if one.begin not in self.calling_math | self.calling_inlinable else None
+            reason = one.scalar_reason if one.begin not in called else None
             if reason is not None and not one.filters and (reason == "objects" or not one.streams):
                 reasons[reason] += share
 
@@ -361,6 +372,7 @@ def analyze_function(
             if calls_kind(image, loop.calls, "check")
             or (_share_of_all_waits(samples, _HIDING, loop) < _HELD_UP and tests_much(image, code, loop))
         ),
+        recursing=frozenset(loop.begin for loop in loops if _recurses(image, symbol, loop)),
         baseline=not any(map(is_extended, code)),
         computes=not loops and scalar + packed >= _COMPUTING * len(code),
         called=frozenset(image.name_functions(targets)),
@@ -392,3 +404,9 @@ def _add_samples(
 def _communicates(image: ElfImage, loop: InnerLoop) -> bool:
     """Return whether a loop calls MPI: what it takes is no computation, however deep it lies."""
     return any(name.lower().startswith(("mpi_", "pmpi_")) for name in image.name_functions(loop.calls))
+
+
+def _recurses(image: ElfImage, symbol: Symbol, loop: InnerLoop) -> bool:
+    """Return whether a loop calls the function itself, or a part of it, and nothing else of the program."""
+    own = image.name_functions(target for target in loop.calls if target not in image.stubs)
+    return {name.partition(".")[0] for name in own} == {symbol.name.partition(".")[0]}

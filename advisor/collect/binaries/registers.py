@@ -22,6 +22,7 @@ _PARTS: Final[Mapping[str, str]] = {
 #: What makes ``rbp`` the pointer to a function's frame.
 _FRAME: Final = re.compile(r"(?:mov rbp,rsp|lea rbp,\[rsp.*)")
 _RBP: Final = re.compile(r"\b[re]?bpl?\b")
+_BASE: Final = re.compile(r"\[(\w+)")
 #: Instructions whose first operand is only read.
 _ONLY_READ: Final = frozenset({
     "cmp", "test", "push", "ucomisd", "ucomiss", "comisd", "comiss", "vucomisd", "vucomiss", "vcomisd", "vcomiss",
@@ -104,6 +105,25 @@ def _find_rotating(body: Sequence[Instruction], writes: Mapping[str, int]) -> di
         source = copies.get(register, "")
         if writes.get(register) == writes.get(source) == 1 and isinstance(step := _read_step(one, source), int):
             found |= {register: step, source: step}
+    return found | _find_carried(body, writes)
+
+
+def _find_carried(body: Sequence[Instruction], writes: Mapping[str, int]) -> dict[str, int | str]:
+    """Return the steps of counters whose next value is made in a register that then serves for something else."""
+    made: dict[str, tuple[str, int]] = {}
+    found: dict[str, int | str] = {}
+    for one in body:
+        target = whole_register(one.operands[0]) if one.operands else ""
+        if one.mnemonic == "mov" and len(one.operands) == 2:
+            source, step = made.get(whole_register(one.operands[1]), ("", 0))
+            if source == target and writes.get(target) == 1:
+                found[target] = step
+        for register in find_writes((one,)):
+            made.pop(register, None)
+        if one.mnemonic == "lea" and (base := _BASE.search(one.operands[1])) is not None:
+            source = whole_register(base[1])
+            if isinstance(advance := _read_step(one, source), int) and source != target:
+                made[target] = (source, advance)
     return found
 
 

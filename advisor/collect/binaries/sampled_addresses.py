@@ -26,6 +26,8 @@ Registers: TypeAlias = "npt.NDArray[np.uint64]"
 FEW_SAMPLES: Final = 20
 _FEW_PAIRS: Final = 10
 _PAGE_B: Final = 4096
+#: The system places the memory of processes at random, over terabytes: no array is so large.
+_APART_B: Final = 16 << 30
 #: A value with this share of the samples is the usual one.
 _ALIKE: Final = 0.8
 #: Columns of registers by their names; ``r16`` is ``rbp`` where it points to no frame.
@@ -52,12 +54,15 @@ def estimate_reach_B(addresses: Sequence[npt.NDArray[np.uint64]]) -> float | Non
     """Return through how many bytes of memory some addresses go, at most; None where they are too few to tell.
 
     Of n draws from m equal lines n (n - 1) / 2 m pairs are of one line. The same holds for pages, of which few draws
-    are enough, and all lies between the first and the last one.
+    are enough, and all lies between the first and the last one. Of several processes, whose memory lies apart, the one
+    that goes through most counts.
     """
     drawn = np.concatenate(addresses) if addresses else np.zeros(0, dtype=np.uint64)
     if len(drawn) < FEW_SAMPLES:
         return None
-    found = [float(drawn.max() - drawn.min()) + LINE_B]
+    ordered = np.sort(drawn)
+    groups = np.split(ordered, np.flatnonzero(np.diff(ordered) > _APART_B) + 1)
+    found = [max(float(group[-1] - group[0]) for group in groups) + LINE_B]
     for unit in (LINE_B, _PAGE_B):
         counts = np.unique(drawn // np.uint64(unit), return_counts=True)[1].astype(np.float64)
         pairs = float((counts * (counts - 1) / 2).sum())

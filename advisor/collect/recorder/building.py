@@ -164,7 +164,7 @@ def find_compiler(arguments: Sequence[str], stated: str | None = None) -> Compil
     """
     if stated:
         return _take_stated(stated)
-    words = [*arguments, *_words_of_scripts(arguments)]
+    words = [*arguments, *words_of_scripts(arguments)]
     wanted = next((library for word in words if (library := _library_in(_file(word)))), None)
     launcher = next((word for word in words if is_launcher(word)), None)
     if wanted is None and launcher is None:
@@ -188,7 +188,7 @@ def _take_stated(command: str) -> Compiler:
     return Compiler(command, library)
 
 
-def _words_of_scripts(arguments: Sequence[str]) -> Iterator[str]:
+def words_of_scripts(arguments: Sequence[str]) -> Iterator[str]:
     """Yield the words of scripts of the shell on a command line: ``bash run.sh``, ``./run.sh``, ``bash -c "..."``."""
     for before, word in zip(("", *arguments), arguments, strict=False):
         if _SHELL_COMMAND.match(before):

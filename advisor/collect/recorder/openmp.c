@@ -46,8 +46,7 @@ static void join_event(void) { gw_note(GW_JOIN, 0); }
 
 #define TEAM(name, parameters, arguments)                                              \
   void name parameters {                                                               \
-    static void(*real) parameters;                                                     \
-    if (!real) real = (void(*) parameters)gw_resolve(#name);                           \
+    void(*real) parameters = GW_REAL(void(*) parameters, #name);                       \
     struct team team = {body, data};                                                   \
     if (gw_on && !gw_depth) {                                                          \
       fork_event(threads, place_of(team.body));                                        \
@@ -81,8 +80,7 @@ TEAM_RUNTIME(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 /* Taking a lock, and giving it back; `lock` says which. */
 #define TAKING(name, function, parameters, arguments, lock)                                                \
   void name parameters {                                                                                   \
-    static void(*real) parameters;                                                                         \
-    if (!real) real = (void(*) parameters)gw_resolve(#name);                                               \
+    void(*real) parameters = GW_REAL(void(*) parameters, #name);                                           \
     int counted = !uses_ompt && gw_lock_counted(function, __builtin_return_address(0), lock);              \
     struct gw_record *r = uses_ompt || counted ? NULL : ENTER_BRIEF(function);                             \
     gw_lock_awaited(r, lock);                                                                              \
@@ -92,8 +90,7 @@ TEAM_RUNTIME(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
   }
 #define GIVING(name, parameters, arguments, lock)                                                          \
   void name parameters {                                                                                   \
-    static void(*real) parameters;                                                                         \
-    if (!real) real = (void(*) parameters)gw_resolve(#name);                                               \
+    void(*real) parameters = GW_REAL(void(*) parameters, #name);                                           \
     gw_lock_given(lock);                                                                                   \
     real arguments;                                                                                        \
   }
@@ -101,8 +98,7 @@ TEAM_RUNTIME(GOMP_parallel_loop_maybe_nonmonotonic_runtime)
 /* Where a thread waits it may run tasks meanwhile, whose records lie inside. */
 #define WAITING_WITH_TASKS(name, function, parameters, arguments)                                          \
   void name parameters {                                                                                   \
-    static void(*real) parameters;                                                                         \
-    if (!real) real = (void(*) parameters)gw_resolve(#name);                                               \
+    void(*real) parameters = GW_REAL(void(*) parameters, #name);                                           \
     struct gw_record *r = gw_self ? gw_open(function, __builtin_return_address(0)) : NULL;                 \
     gw_depth++;                                                                                            \
     real arguments;                                                                                        \
@@ -127,8 +123,7 @@ TAKING(omp_set_lock, F_omp_lock, (void *lock), (lock), lock)
 GIVING(omp_unset_lock, (void *lock), (lock), lock)
 
 void GOMP_ordered_start(void) {
-  static void (*real)(void);
-  if (!real) real = (void (*)(void))gw_resolve("GOMP_ordered_start");
+  void (*real)(void) = GW_REAL(void (*)(void), "GOMP_ordered_start");
   struct gw_record *r = ENTER_BRIEF(F_omp_ordered);
   real();
   gw_leave_brief(r);

@@ -150,6 +150,19 @@ void gw_tell_function(unsigned function);     /* name a function the first time 
 void gw_tell_text(const char *key, long number, const char *text);
 void *gw_resolve(const char *name);           /* the next definition of a function, abort if there is none */
 void *gw_find(const char *name);              /* the same, NULL if there is none */
+/* The same where a library may be loaded for its users alone, and several times, as modules of Python bring their own:
+   the definition that the caller's library was loaded with. */
+struct gw_way {
+  const void *caller;
+  void *real;
+};
+void *gw_resolve_for(const char *name, const void *caller, void **everywhere, struct gw_way *way);
+#define GW_REAL(type, name)                                                                                     \
+  ({                                                                                                            \
+    static void *everywhere;                                                                                    \
+    static __thread struct gw_way way;                                                                          \
+    (type)(everywhere ? everywhere : gw_resolve_for(name, __builtin_return_address(0), &everywhere, &way));     \
+  })
 void *gw_find_data(const char *name);         /* a variable, where the program itself finds it */
 uint64_t gw_now(void);
 uint64_t gw_thread_cpu(void);

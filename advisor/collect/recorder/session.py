@@ -15,8 +15,9 @@ import numpy as np
 from advisor.collect.batch_jobs import find_batch_job
 from advisor.collect.binaries.addresses import resolve_addresses
 from advisor.collect.binaries.executables import keep_program
-from advisor.collect.recorder.building import build_recorder, find_compiler
+from advisor.collect.recorder.building import build_recorder, find_compiler, words_of_scripts
 from advisor.model.errors import AdvisorError, InputError
+from advisor.support.launchers import find_launched_program, is_launcher
 from advisor.trace.recordings.addresses import locate_addresses, sorted_objects
 from advisor.trace.recordings.command import current_command, write_command
 from advisor.trace.recordings.families import complete_children, find_workers, read_processes
@@ -32,16 +33,19 @@ if TYPE_CHECKING:
 FOLDER, LIMIT, RATE = "GAPWATCH_RECORDING", "GAPWATCH_RECORDING_LIMIT", "GAPWATCH_RECORDING_SAMPLES"
 #: Where Open MPI is told which variables to hand on to other nodes; it minds the case of its own variables.
 _HANDED_ON: Final = "OMPI_MCA_mca_base_env_list"
+#: Its option that does the same for one variable; it refuses commands that use both.
+_HANDS_ON: Final = "-x"
 #: Bytes that a process may write unless the user says otherwise: 16 million records.
 DEFAULT_LIMIT_B: Final = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A run that is going to be recorded into ``folder``, with the ``variables`` that the program needs for that."""
+    """A run of a ``command`` to be recorded into ``folder``, with the ``variables`` that the program needs for that."""
 
     folder: Path
     variables: Mapping[str, str]
+    command: Sequence[str]
 
 
 def prepare_session(
@@ -61,10 +65,22 @@ def prepare_session(
         raise AdvisorError(f"can't write {folder}: {error.strerror}") from error
     variables = {"LD_PRELOAD": " ".join((str(library), os.environ.get("LD_PRELOAD", ""))).strip()}
     variables |= {FOLDER: str(folder.resolve()), LIMIT: str(limit_B)}
-    given = os.environ.get(_HANDED_ON)
-    names = ";".join((*variables, RATE)) if RATE in os.environ else ";".join(variables)
-    variables[_HANDED_ON] = f"{given};{names}" if given else names
-    return Session(folder, variables)
+    names = [*variables, *(name for name in (RATE,) if name in os.environ)]
+    command, at = list(arguments), _find_hand_on(arguments)
+    if at is not None:
+        command[at:at] = [word for name in names for word in (_HANDS_ON, name)]
+    elif _find_hand_on(list(words_of_scripts(arguments))) is None:
+        variables[_HANDED_ON] = ";".join((*filter(None, (os.environ.get(_HANDED_ON),)), *names))
+    return Session(folder, variables, command)
+
+
+def _find_hand_on(words: Sequence[str]) -> int | None:
+    """Return the place of a launcher's option that hands a variable on, None where no launcher has one."""
+    for at in (place for place, word in enumerate(words) if is_launcher(word)):
+        options = words[at : at + (find_launched_program(words[at:]) or 0)]
+        if _HANDS_ON in options:
+            return at + options.index(_HANDS_ON)
+    return None
 
 
 def finish_session(session: Session) -> str | None:

@@ -111,8 +111,7 @@ void GOMP_task(void (*body)(void *), void *data, void (*copy)(void *, void *), l
                unsigned flags, void **depend, int priority, void *detach) {
   typedef void (*task)(void (*)(void *), void *, void (*)(void *, void *), long, long, bool, unsigned, void **, int,
                        void *);
-  static task real;
-  if (!real) real = (task)gw_resolve("GOMP_task");
+  task real = GW_REAL(task, "GOMP_task");
   if (!gw_on || gw_depth || !gw_self) {
     real(body, data, copy, size, align, deferred, flags, depend, priority, detach);
     return;
@@ -136,8 +135,7 @@ void GOMP_task(void (*body)(void *), void *data, void (*copy)(void *, void *), l
             unsigned long tasks, int priority, type start, type end, type step) {                                      \
     typedef void (*loop)(void (*)(void *), void *, void (*)(void *, void *), long, long, unsigned, unsigned long, int, \
                          type, type, type);                                                                            \
-    static loop real;                                                                                                  \
-    if (!real) real = (loop)gw_resolve(#name);                                                                         \
+    loop real = GW_REAL(loop, #name);                                                                                  \
     if (!gw_on || gw_depth || !gw_self) {                                                                              \
       real(body, data, copy, size, align, flags, tasks, priority, start, end, step);                                   \
       return;                                                                                                          \

@@ -17,6 +17,7 @@ import numpy as np
 from advisor.formats.recording.naming import RegionTable, idle_region
 from advisor.formats.recording.recorded_threads import RecordedThread, calls_of, map_processors
 from advisor.model.records import FloatArray, IntArray, Profile, Region
+from advisor.trace.counts import TASK_RECORDING
 from advisor.trace.recordings.layout import FORK, JOIN
 
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from advisor.formats.recording.contents import Recording
 
 #: Calls in which a thread may run tasks.
-_WAITS: Final = ("omp_barrier", "omp_implicit_barrier", "omp_taskwait", "omp_task_create", "omp_taskloop")
+_CREATE: Final = "omp_task_create"
+_WAITS: Final = ("omp_barrier", "omp_implicit_barrier", "omp_taskwait", _CREATE, "omp_taskloop")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,12 +189,15 @@ def open_at(nesting: TaskNesting, time_ns: npt.NDArray[Any]) -> IntArray:
 
 
 def count_tasks(profile: Profile, recording: Recording) -> dict[str, FloatArray]:
-    """Return how many tasks were run, and their own seconds, by region and processor; empty for a run without any."""
+    """Return how many tasks were run, their own seconds, and what recording them took while threads created them.
+
+    By region and processor; empty for a run without any.
+    """
     numbers = {region: row for row, region in reversed(list(enumerate(profile.regions)))}
     columns = map_processors(profile)
     table = RegionTable(recording.places)
     shape = (len(profile.regions), len(profile.processors))
-    found = {"tasks": np.zeros(shape), "task_s": np.zeros(shape)}
+    found = {name: np.zeros(shape) for name in ("tasks", "task_s", TASK_RECORDING)}
     for thread in recording.threads:
         nesting, q = nest_tasks(thread), columns.get((thread.rank, thread.processor))
         if nesting is None or q is None:
@@ -200,6 +205,9 @@ def count_tasks(profile: Profile, recording: Recording) -> dict[str, FloatArray]
         chosen = np.flatnonzero(nesting.is_task)
         row = nesting.find_rows(thread, table, numbers, profile.program)[chosen]
         chosen, row = chosen[row >= 0], row[row >= 0]
-        np.add.at(found["tasks"][:, q], row, 1 + thread.records["tag"][nesting.record[chosen]])
+        tasks = 1 + thread.records["tag"][nesting.record[chosen]]
+        np.add.at(found["tasks"][:, q], row, tasks)
+        if len(calls_of(thread, _CREATE)):  # a record of that, and one of the task
+            np.add.at(found[TASK_RECORDING][:, q], row, 2 * tasks * thread.process.prices.record_s)
         np.add.at(found["task_s"][:, q], row, nesting.busy_ns(thread)[chosen] / 1e9)
     return found if found["tasks"].any() else {}
