@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from advisor.advice import facts, ranking, rules
-from advisor.advice.ranking import order
+from advisor.advice.ranking import explained_drafts, order
 from advisor.advice.rules.case_profiles import build_profile
 from advisor.advice.rules.cases import load_cases
 from advisor.analysis import bounds, gaps
@@ -79,3 +79,16 @@ def test_parts_are_added_up_and_at_least_the_surest_of_them_is_won() -> None:
     gap: Any = SimpleNamespace(name="X", seconds=20.0)
     total = order._compute_total(drafts, [gap], run(), nothing)
     assert (total.ceiling_s, total.expected_s, total.interval_s) == (8.0, 5.0, (2.0, 6.5))
+
+
+@pytest.mark.parametrize(("guess_s", "first"), [(2.0, "A-2"), (8.0, "A-1")])
+def test_what_is_expected_stands_before_guesses_that_usually_win_less(guess_s: float, first: str) -> None:
+    """Half of the ceiling of 2 s is less than the 2 s of A-2, whatever the effort; half of 8 s is not."""
+    guess, known = (part_draft(action, "a", 8.0, 1.0, 2.0, 3.0) for action in ("A-1", "A-2"))
+    action = replace(guess.match.action, typical_fraction=0.5)
+    item = replace(
+        guess.recommendation, ceiling_s=guess_s, expected_s=None, interval_s=None, basis=None, confidence=1.0
+    )
+    guess = replace(guess, match=replace(guess.match, action=action), recommendation=item)
+    known = replace(known, recommendation=replace(known.recommendation, basis="calibration", confidence=1.0))
+    assert explained_drafts.put_known_first([guess, known])[0].recommendation.action == first

@@ -96,23 +96,22 @@ def is_general(draft: Draft) -> bool:
     return len(asked) > 1 and sizes and draft.recommendation.expected_s is None
 
 
-def put_measured_first(ordered: Sequence[Draft]) -> list[Draft]:
-    """Return the drafts in their order, those with a measured gain before guesses that usually win less.
+def put_known_first(ordered: Sequence[Draft]) -> list[Draft]:
+    """Return the drafts in their order, those with an expected gain before guesses that usually win less.
 
     A guess is an action of which only the ceiling is known; little effort does not put it before what is known.
     """
     result: list[Draft] = []
     for draft in ordered:
         place = len(result)
-        if draft.recommendation.basis == "experiment":
-            while place and _is_guess_below(result[place - 1], draft):
-                place -= 1
+        while place and _is_guess_below(result[place - 1], draft):
+            place -= 1
         result.insert(place, draft)
     return result
 
 
-def _is_guess_below(other: Draft, measured: Draft) -> bool:
-    made, known = other.recommendation, measured.recommendation
+def _is_guess_below(other: Draft, expected: Draft) -> bool:
+    made, known = other.recommendation, expected.recommendation
     usual_s = made.ceiling_s * other.match.action.typical_fraction * made.confidence
     return made.expected_s is None and usual_s < (known.expected_s or 0.0) * known.confidence
 

@@ -14,7 +14,7 @@ from advisor.advice.ranking.explained_drafts import (
     explained_gain,
     put_builds_first,
     put_general_last,
-    put_measured_first,
+    put_known_first,
     sum_explained,
 )
 from advisor.advice.ranking.gains import ExpectedGain, cap_gain
@@ -80,7 +80,7 @@ def rank_matches(
     found = [_add_expected_gain(draft, gain) for draft in drafts]
     worth = (draft for draft in found if _is_worth_it(draft, profile) or matters_at_target(draft, words))
     by_score = sorted(worth, key=lambda draft: draft.sort_key)
-    ordered = put_builds_first(put_general_last(put_measured_first(by_score)))
+    ordered = put_builds_first(put_general_last(put_known_first(by_score)))
     found = _sort_near_equals(_select_one_per_cause(ordered, profile, budget))
     chosen = sort_by_target([add_outlook(draft, words, budget) for draft in found], words, noise_s)
     if order == "steps":
