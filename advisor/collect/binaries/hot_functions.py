@@ -64,22 +64,14 @@ _HIDING: Final[tuple[WaitKind, ...]] = (*_OF_MEMORY, "guess")
 class FunctionCode:
     """One function: its innermost loops, and how it was compiled as far as that is known (``source``).
 
-        ``on_stack`` are the instructions that access its own frame, ``in_memory`` all that access memory; of the loops
-        where it has any. ``carrying`` is the share of the pieces of its code that find values in registers
-    <<<<<<< HEAD
-        (``live_in_registers``). ``calling_math``, ``calling_inlinable`` and ``calling_checks`` are the beginnings of loops
-        that call transcendental functions, what an instruction would do, and what reports failed checks. ``baseline``: it
-        has no instructions of AVX or later. ``computes``: it has no loops, and does little else than floating-point
-        arithmetic. ``relaxed``: the compiler was free to put reciprocals for divisions, so that none is left that can go.
-        ``recomputes``: it calls itself and meets equal arguments (``pure_recursion``). ``samples`` say where in it the time
-        was spent, None where too few are known.
-    =======
-        (``live_in_registers``). ``calling_math``, ``calling_inlinable``, ``calling_checks`` and ``recursing`` are the
-        beginnings of loops that call transcendental functions, what an instruction would do, what reports failed checks,
-        and the function itself. ``baseline``: it has no instructions of AVX or later. ``computes``: it has no loops, and
-        does little else than floating-point arithmetic. ``samples`` say where in it the time was spent, None where too few
-        are known.
-    >>>>>>> side-mpi
+    ``on_stack`` are the instructions that access its own frame, ``in_memory`` all that access memory; of the loops
+    where it has any. ``carrying`` is the share of the pieces of its code that find values in registers
+    (``live_in_registers``). ``calling_math``, ``calling_inlinable``, ``calling_checks`` and ``recursing`` are the
+    beginnings of loops that call transcendental functions, what an instruction would do, what reports failed checks,
+    and the function itself. ``baseline``: it has no instructions of AVX or later. ``computes``: it has no loops, and
+    does little else than floating-point arithmetic. ``relaxed``: the compiler was free to put reciprocals for
+    divisions, so that none is left that can go. ``recomputes``: it calls itself and meets equal arguments
+    (``pure_recursion``). ``samples`` say where in it the time was spent, None where too few are known.
     """
 
     symbol: Symbol
