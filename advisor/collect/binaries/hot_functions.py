@@ -178,7 +178,7 @@ class FunctionCode:
         arithmetic = sum(share for _, share in computing) if self.samples is None else 1.0
         return {
             **reasons,
-            "scalar": _ratio(sum(share * _ratio(one.scalar, _floating(one)) for one, share in computing), arithmetic),
+            "scalar": _ratio(sum(share * _ratio(one.scalar, one.floating) for one, share in computing), arithmetic),
             "slow": _ratio(slow, arithmetic),
             "strided": sum_of(lambda one: not one.searches and _is_mostly(one, one.strided)),
             "transposed": sum_of(lambda one: one.transposes and _is_mostly(one, one.strided)),
@@ -194,7 +194,7 @@ class FunctionCode:
             )
             if self.baseline
             else 0.0,
-            "fixed": sum_of(_is_shared) + self._atomic_share(),
+            "fixed": sum_of(lambda one: one.is_shared) + self._atomic_share(),
             "branches": sum_of(lambda one: one.branches),
             "search": sum_of(lambda one: one.searches),
             "filter": sum_of(lambda one: one.filters),
@@ -233,7 +233,7 @@ class FunctionCode:
         """Return the share of its time that waits for atomic updates in loops that don't store to one place only."""
         if self.samples is None:
             return 0.0
-        fixed = [(one.begin, one.end) for one in self.loops if _is_shared(one)]
+        fixed = [(one.begin, one.end) for one in self.loops if one.is_shared]
         return _ratio(self.samples.count_waits("atomic", fixed), self.samples.total)
 
     def _is_dividing(self, loop: InnerLoop) -> bool:
@@ -277,7 +277,7 @@ def _share_of_all_waits(samples: FunctionSamples | None, kinds: Iterable[WaitKin
 
 def _arithmetic_share(loop: InnerLoop, share: float, samples: FunctionSamples | None) -> float:
     """Return what turns the share of a loop into that of its arithmetic; with samples, time is what counts."""
-    return float(share > 0) if samples is not None else _ratio(_floating(loop), loop.instructions)
+    return float(share > 0) if samples is not None else _ratio(loop.floating, loop.instructions)
 
 
 def _computes(loop: InnerLoop) -> bool:
@@ -285,16 +285,7 @@ def _computes(loop: InnerLoop) -> bool:
 
     Neither for the iteration before nor for memory.
     """
-    return not (loop.recurs or loop.is_short or loop.streams) and _floating(loop) >= _COMPUTING * loop.instructions
-
-
-def _floating(loop: InnerLoop) -> int:
-    return loop.scalar + loop.packed
-
-
-def _is_shared(loop: InnerLoop) -> bool:
-    """Return whether threads store to the same lines in a loop, or may do so: to one place in each iteration."""
-    return loop.fixed_updates > 0 if loop.shares_lines is None else loop.shares_lines
+    return not (loop.recurs or loop.is_short or loop.streams) and loop.floating >= _COMPUTING * loop.instructions
 
 
 def _is_streamed(loop: InnerLoop) -> bool:
@@ -313,7 +304,7 @@ def _is_slow(loop: InnerLoop) -> bool:
     """
     if loop.recurs and not loop.fixed_divisors:
         return False
-    return loop.slow > 0 and loop.slow >= _SLOW_SHARE * _floating(loop)
+    return loop.slow > 0 and loop.slow >= _SLOW_SHARE * loop.floating
 
 
 def _ratio(part: float, whole: float) -> float:

@@ -85,6 +85,16 @@ class InnerLoop:
     selects: bool = False
 
     @property
+    def floating(self) -> int:
+        """Floating-point instructions, of one number or of vectors."""
+        return self.scalar + self.packed
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether threads store to the same lines, or may do so: to one place in each iteration."""
+        return self.fixed_updates > 0 if self.shares_lines is None else self.shares_lines
+
+    @property
     def is_vector(self) -> bool:
         """Whether most of what it computes is done with vectors."""
         return self.packed > self.scalar or self.packed_integers > self.integers
