@@ -79,11 +79,6 @@ CONTENTS: dict[str, tuple[bytes, str, str]] = {
         "rocprofv3 --kernel-trace",
     ),
     "pmc_perf.csv": (b"Dispatch_ID,Kernel_Name,GPU_ID\n", "counters of AMD devices without times", "rocprofv3"),
-    "profile.json": (
-        b'{"meta": {"interval": 1, "processType": 0}, "libs": []}',
-        "a profile of the Firefox Profiler or samply",
-        "perf script > perf.txt",
-    ),
     "vasprun.xml.gz": (
         gzip.compress(b'<modeling>\n <generator>\n  <i name="program" type="string">vasp </i>\n'),
         "results of VASP without its times, which are in OUTCAR (packed by gzip)",

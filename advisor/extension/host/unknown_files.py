@@ -127,10 +127,6 @@ _TEXTS: Final = (
         FileKind("a benchmark of the file system, which measures the machine and no program"),
     ),
     (
-        re.compile(rb'\{\s*"meta"\s*:\s*\{(?s:.)*?"(?:interval|preprocessedProfileVersion)"\s*:'),
-        FileKind("a profile of the Firefox Profiler or samply", "perf record -g -- ./PROGRAM; perf script > perf.txt"),
-    ),
-    (
         re.compile(rb"startup\ttime=\d+\s+experiment\tselected="),
         FileKind("a causal profile of Coz, which holds no times of functions", "coz plot"),
     ),

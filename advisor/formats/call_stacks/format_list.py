@@ -35,6 +35,8 @@ _LONGEST_KIND: Final = 8
 _V8: Final = re.compile(
     rb'\s*\{[^\[{]{0,100}"nodes"\s*:\s*\[\s*\{.{0,200}?"callFrame"\s*:\s*\{.{0,200}?"functionName"', re.S
 )
+#: The Firefox Profiler writes its facts first, or last; an interval is of samples alone.
+_FIREFOX: Final = re.compile(rb'"meta"\s*:\s*\{.*?"(?:preprocessedProfileVersion|interval)"\s*:', re.S)
 _FLIGHT: Final = b"FLR\0"
 _RPROF: Final = re.compile(rb"(?:(?:memory|GC|line) profiling: )*sample\.interval=\d+\r?\n")
 _PERF_REPORT: Final = re.compile(rb"^# (?:Children +Self|Overhead) +(?:Samples +)?Command +Shared Object +Symbol", re.M)
@@ -75,6 +77,11 @@ def _begins_with_statistics(ends: bytes) -> bool:
 def _begins_as_session(ends: bytes) -> bool:
     """Return whether the file is a session of pyinstrument in any of its forms."""
     return all(mark in ends for mark in _PYINSTRUMENT) and any(mark in ends for mark in _PYINSTRUMENT_FRAMES)
+
+
+def _begins_as_threads(ends: bytes) -> bool:
+    """Return whether the file is a profile of the Firefox Profiler: an object with facts of how it was recorded."""
+    return ends[:HEAD].lstrip()[:1] == b"{" and _FIREFOX.search(ends) is not None
 
 
 def _begins_with_profile(ends: bytes) -> bool:
@@ -124,6 +131,7 @@ FORMATS: Final = (
     StackFormat("pprof", _begins_with_profile, 0.8),
     StackFormat("jfr", lambda ends: ends.startswith(_FLIGHT), 1.0),
     StackFormat("cpuprofile", lambda ends: _V8.match(ends) is not None, 1.0),
+    StackFormat("firefox_profile", _begins_as_threads, 1.0),
     StackFormat("rprof", lambda ends: _RPROF.match(ends) is not None, 1.0),
     StackFormat("perf_report", lambda ends: _PERF_REPORT.search(ends) is not None, 0.9),
     StackFormat("perf_annotate", lambda ends: _PERF_ANNOTATE.search(ends) is not None, 0.9),
