@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from advisor.advice.computation import KIND_WORDS
+from advisor.analysis.cache_counts import list_accesses, list_misses
 from advisor.model.lists import join_names
 from advisor.model.records import HOT_SPOTS, Finding
 from advisor.model.reports import Bar, Bars
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 _LISTED: Final = 5
 #: Regions with less than this are not worth a name.
 _LEAST: Final = 0.02
+#: Caches, the last one at the end, and how many regions are named whose loads and stores miss it.
+_CACHES: Final = {"L1": "first cache", "LL": "last cache"}
+_MISSING: Final = 3
 #: A kind of code with less is not named.
 _KIND: Final = 0.05
 #: Sources of glibc, as debug information of distributions names them.
@@ -49,9 +53,28 @@ def describe_hot_spots(profile: Profile) -> Finding | None:
     kinds = [f"{format_share(share)} {kind}" for kind, share in _list_kinds(profile, shares)]
     of_kinds = f" Of all, {join_names(kinds)}." if kinds else ""
     return Finding(
-        "hot_spots", HOT_SPOTS, "run", f"{words} by region: {', '.join(names)}.{of_kinds}",
+        "hot_spots", HOT_SPOTS, "run", f"{words} by region: {', '.join(names)}.{of_kinds}{_describe_misses(profile)}",
         {"share": float(shares[largest[0]])}, (Bars(words, "share", bars),),
     )  # fmt: skip
+
+
+def _describe_misses(profile: Profile) -> str:
+    """Return how many loads and stores miss which cache, and in which regions most miss the last one."""
+    accesses = list_accesses(profile.counts)
+    total = 0.0 if accesses is None else float(accesses.sum())
+    told: list[str] = []
+    most = ""
+    for level, words in _CACHES.items():
+        misses = list_misses(profile.counts, level)
+        if misses is None or not 0 < float(misses.sum()) <= total:
+            continue
+        verb = "" if told else "miss "
+        told.append(f"{format_share(float(misses.sum()) / total)} {verb}the {words}")
+        by_region = misses.sum(axis=1) / misses.sum()
+        top = [int(row) for row in np.argsort(-by_region, kind="stable")[:_MISSING] if by_region[row] >= _KIND]
+        names = [f"{profile.regions[row].name} {format_share(float(by_region[row]))}" for row in top]
+        most = f" ({', '.join(names)})" if len(profile.regions) > 1 and names else ""
+    return f" Of the loads and stores, {join_names(told)}{most}." if told else ""
 
 
 def _list_kinds(profile: Profile, shares: FloatArray) -> list[tuple[str, float]]:

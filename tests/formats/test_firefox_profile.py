@@ -1,4 +1,4 @@
-"""Profiles of the Firefox Profiler and samply: processor time of threads between samples, and stacks from its tables."""
+"""Profiles of the Firefox Profiler and samply: processor time between samples of threads, and stacks of tables."""
 
 from __future__ import annotations
 

@@ -144,3 +144,11 @@ def test_seconds_of_a_report_of_perf(tmp_path: Path, event: str, count: int, hea
     assert ("cycles without times" in {note.name for note in profile.notes}) == ("cycles" in event)
     for unknown in (text.replace(event, "stalled-cycles-frontend"), text.replace("2K", "99")):
         assert "samples" in read_text(tmp_path / "report.txt", unknown).counts
+
+
+def test_a_clock_whose_count_is_that_of_its_samples_tells_no_time(tmp_path: Path) -> None:
+    clock = PERF_REPORT.replace("cycles:u", "cpu-clock")
+    assert read_text(tmp_path / "a.txt", clock.replace("1000000", "2000000000")).sum_by_region("cpu_s").sum() > 0
+    counted = read_text(tmp_path / "b.txt", clock.replace("1000000", "2000"))
+    assert "samples" in counted.counts
+    assert not counted.sum_by_region("cpu_s").any()

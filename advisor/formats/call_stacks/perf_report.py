@@ -58,7 +58,7 @@ class _Table(NamedTuple):
 
     def seconds_per_count(self, processor: str) -> float | None:
         """Return the seconds of a nanosecond or a cycle that was counted; None where neither was, or hardly any."""
-        if not self.counted or self.samples < _FEWEST:
+        if self.counted <= self.samples or self.samples < _FEWEST:  # older versions count samples as events
             return None
         if _CLOCK.match(self.event):
             return 1e-9
