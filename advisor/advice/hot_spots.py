@@ -12,7 +12,7 @@ from advisor.analysis.cache_counts import list_accesses, list_misses
 from advisor.model.lists import join_names
 from advisor.model.records import HOT_SPOTS, Finding
 from advisor.model.reports import Bar, Bars
-from advisor.model.units import format_share
+from advisor.model.units import format_seconds, format_share
 from advisor.trace.library_functions import count_by_name, is_unoptimized_access
 
 if TYPE_CHECKING:
@@ -33,8 +33,9 @@ _OF_LIBC: Final = re.compile(
 #: Times, then counts, the nearest to time first, and what they are called.
 _TIMES: Final = {"wall_s": "Time", "cpu_s": "CPU time"}
 _COUNTS: Final = {
-    "device_s": "Device time", "cycles": "Cycles", "instructions": "Instructions", "samples": "Samples",
-    "operations": "Operations", "flops": "Floating-point operations",
+    "device_s": "Device time", "runtime_call_s": "Calls of the device's runtime", "cycles": "Cycles",
+    "instructions": "Instructions", "samples": "Samples", "operations": "Operations",
+    "flops": "Floating-point operations",
 }  # fmt: skip
 
 
@@ -52,10 +53,22 @@ def describe_hot_spots(profile: Profile) -> Finding | None:
     bars = tuple(Bar(profile.regions[row].name, float(shares[row])) for row in largest)
     kinds = [f"{format_share(share)} {kind}" for kind, share in _list_kinds(profile, shares)]
     of_kinds = f" Of all, {join_names(kinds)}." if kinds else ""
+    others = _describe_misses(profile) + _describe_calls(profile)
     return Finding(
-        "hot_spots", HOT_SPOTS, "run", f"{words} by region: {', '.join(names)}.{of_kinds}{_describe_misses(profile)}",
+        "hot_spots", HOT_SPOTS, "run", f"{words} by region: {', '.join(names)}.{of_kinds}{others}",
         {"share": float(shares[largest[0]])}, (Bars(words, "share", bars),),
     )  # fmt: skip
+
+
+def _describe_calls(profile: Profile) -> str:
+    """Return which calls of a device's runtime took longest on the host, where its table was read."""
+    calls = profile.counts.get("runtime_call_s")
+    if calls is None or not calls.sum() > 0 or "device_s" not in profile.counts:
+        return ""
+    seconds = calls.sum(axis=1)
+    top = [int(row) for row in np.argsort(-seconds, kind="stable")[:_MISSING] if seconds[row] >= _KIND * seconds.sum()]
+    names = [f"{profile.regions[row].name} {format_seconds(float(seconds[row]))}" for row in top]
+    return f" On the host, calls of its runtime took {format_seconds(float(seconds.sum()))}: {', '.join(names)}."
 
 
 def _describe_misses(profile: Profile) -> str:

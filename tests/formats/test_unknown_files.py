@@ -79,6 +79,26 @@ CONTENTS: dict[str, tuple[bytes, str, str]] = {
         "rocprofv3 --kernel-trace",
     ),
     "pmc_perf.csv": (b"Dispatch_ID,Kernel_Name,GPU_ID\n", "counters of AMD devices without times", "rocprofv3"),
+    "metrics.txt": (
+        b"==7== NVPROF is profiling process 7, command: ./a\n==7== Metric result:\n",
+        "counters of nvprof without the seconds of kernels",
+        "nvprof -f -o run.nvvp ./PROGRAM",
+    ),
+    "nvprof.txt": (
+        b"==7== NVPROF is profiling process 7, command: ./a\n==7== Profiling result:\nNo kernels were profiled.\n",
+        "an output of nvprof without kernels and calls of CUDA",
+        "nvprof -f -o run.nvvp ./PROGRAM",
+    ),
+    "session.nvvp": (
+        b'<?xml version="1.0"?>\n<session version="1" name="a">\n<executable file="/a/b" timestamp="1"/>\n',
+        "a session of NVIDIA's Visual Profiler without its data",
+        "nvprof -f -o run.nvvp ./PROGRAM",
+    ),
+    "stats.csv": (
+        b"Generating SQLite file a.sqlite\nProcessing [a.sqlite] with [/opt/nvtx_sum.py]...\nSKIPPED: a.sqlite\n",
+        "statistics of nsys without kernels and calls of CUDA",
+        "gapwatch run -- ./PROGRAM",
+    ),
     "vasprun.xml.gz": (
         gzip.compress(b'<modeling>\n <generator>\n  <i name="program" type="string">vasp </i>\n'),
         "results of VASP without its times, which are in OUTCAR (packed by gzip)",

@@ -34,7 +34,7 @@ def _is_report(path: Path) -> bool:
     from advisor.formats.nsys.report import list_tables  # only now: SQLite is not loaded for other files
 
     tables = list_tables(path)
-    return "StringIds" in tables and any(
+    return bool({"StringIds", "StringTable"} & tables) and any(
         name.startswith(("CUPTI_ACTIVITY_KIND_", "NVTX_", "META_DATA_")) for name in tables
     )
 

@@ -1,7 +1,7 @@
 """Summaries of what a device did: those that nvprof prints, and ``nsys stats`` of Nsight Systems, as text or CSV.
 
-They hold the seconds of each kernel and kind of copy on the devices. When these ran, what the device waited for, and
-how long the run was is not in them.
+They hold the seconds of each kernel and kind of copy on the devices, and of each call of the interface on the host.
+When these ran, what the device waited for, and how long the run was is not in them.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ import csv
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 import numpy as np
 
+from advisor.analysis.quality import RECORD_CUDA
 from advisor.formats.decimal_commas import use_points
 from advisor.formats.plain_text import PlainText, read_plain_text
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Processor, Profile
+from advisor.support.stated_commands import state_command
 from advisor.trace.callpaths.profile import from_call_paths
 from advisor.trace.callpaths.records import CallPathNode, CallPaths
 from advisor.trace.events import Role
@@ -31,32 +33,43 @@ _NVPROF_ROW: Final = re.compile(
     r" +(\S.*?)\s*$"
 )
 _CELLS: Final = re.compile(rf'"?(\d+(?:\.\d+)?)%"?,{_TIME},(\d{{1,15}}),{_TIME},{_TIME},{_TIME},(\S.*?)\s*$')
+#: What nvprof calls the two kinds of rows.
+_TYPES: Final = ("GPU activities", "API calls")
 _API: Final = re.compile(r"==\d+== API calls:")
+_PROFILED: Final = re.compile(
+    r"==\d+== (?:NVPROF is profiling process \d+, command|Profiling application): +(\S.*?) *$"
+)
 _RESULT: Final = re.compile(r"==\d+== Profiling result:")
 _COMMAS: Final = re.compile(r"(?:Time ?\(%\)|[\d.]*),")
 _SPACES: Final = re.compile(r" {2,}")
-_COUNT_COLUMNS: Final = {"Name": ("Instances",), "Operation": ("Count", "Operations")}
+_COUNT_COLUMNS: Final = {"Name": ("Instances", "Num Calls"), "Operation": ("Count", "Operations")}
+#: The column that tells a table of calls from one of kernels, and what calls of CUDA begin with.
+_CALLS: Final = "Num Calls"
+_CUDA: Final = re.compile(r"cu[A-Z]|cuda[A-Z]")
 #: By how much a share in percent, and an average, may miss what they are of.
 _SHARE: Final = 0.06
 _SLACK: Final = 0.01
-_RECORD: Final = "nsys profile -o FILE ./PROGRAM; nsys export -t sqlite FILE.nsys-rep, and give gapwatch FILE.sqlite"
 _ALONE: Final = Note(
     "sums of device activities",
     "the table adds up kernels and copies: when they ran, what the device waited for, and how long the run was"
     " is not in it",
     0.0,
-    _RECORD,
+    RECORD_CUDA,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class _Activity:
-    """Kernels or copies of one name: seconds on the devices, how many, and the share in percent that is printed."""
+    """Kernels, copies or calls of one name: their seconds, how many, and the share in percent that is printed.
+
+    ``is_call`` is whether these are calls of the interface on the host, and no activities of devices.
+    """
 
     name: str
     seconds: float
     calls: float
     percent: float
+    is_call: bool = False
 
 
 def read_summary(path: Path) -> Profile:
@@ -69,40 +82,45 @@ def read_summary(path: Path) -> Profile:
         or list(_parse_nsys(text))
     )
     if not any(one.seconds > 0 for one in found):
-        raise InputError(path, "the summary holds no kernels and no copies")
+        raise InputError(path, f"the summary holds no kernels, no copies and no calls of CUDA: {RECORD_CUDA}")
     merged: dict[str, list[float]] = {}
-    for one in found:
-        entry = merged.setdefault(one.name, [0.0, 0.0])
-        entry[0] += one.seconds
-        entry[1] += one.calls
+    for one in sorted(found, key=lambda one: one.is_call):
+        entry = merged.setdefault(one.name, [0.0, 0.0, 0.0])
+        entry[one.is_call] += one.seconds
+        entry[2] += one.calls
     table = np.array(list(merged.values()))
+    counts = {"device_s": table[:, :1], "runtime_call_s": table[:, 1:2], "calls": table[:, 2:]}
+    command = next((match[1] for _, match in text.find_matches(_PROFILED)), "")
     paths = CallPaths(
-        program="", run=path.name, reader="nsys", processors=(Processor(0),),
-        nodes=tuple(CallPathNode(name, Role.USER) for name in merged),
-        wall_s=None, counts={"device_s": table[:, :1], "calls": table[:, 1:]}, actual_s=float("nan"), notes=(_ALONE,),
+        program=PurePath(command.split()[0]).name if command else "", run=path.name, reader="nsys",
+        processors=(Processor(0),), nodes=tuple(CallPathNode(name, Role.USER) for name in merged),
+        parameters=state_command(command), wall_s=None,
+        counts={name: seconds for name, seconds in counts.items() if seconds.any()},
+        actual_s=float("nan"), notes=(_ALONE,),
     )  # fmt: skip
     return from_call_paths(paths, path)
 
 
 def _parse_nvprof(text: PlainText) -> Iterator[_Activity]:
-    """Yield the rows of nvprof's table of the device: those before the calls of its interface."""
+    """Yield the rows of nvprof's table of the device, and the calls of its interface behind them."""
     on_device = True
-    rows: list[_Activity] = []
+    rows: tuple[list[_Activity], list[_Activity]] = ([], [])
     for line, row in enumerate(text.lines):
         if _API.match(row):
             on_device = False
         elif _RESULT.match(row):
-            if rows:
+            if any(rows):
                 raise text.make_error(line, "the result of a second run begins: give each run a file")
             on_device = True
         cells = _NVPROF_ROW.match(row)
         if cells is None:
             continue
         on_device = cells[1] == "GPU activities" if cells[1] else on_device
-        if on_device:
-            seconds, mean = (text.parse_number(cells[n], line) * _UNITS[cells[n + 1]] for n in (3, 6))
-            rows.append(_check_row(text, line, _Activity(cells[12], seconds, float(cells[5]), float(cells[2])), mean))
-    yield from _check_shares(text, rows)
+        seconds, mean = (text.parse_number(cells[n], line) * _UNITS[cells[n + 1]] for n in (3, 6))
+        one = _Activity(cells[12], seconds, float(cells[5]), float(cells[2]), not on_device)
+        rows[one.is_call].append(_check_row(text, line, one, mean))
+    for table in rows:
+        yield from _check_shares(text, table)
 
 
 def _parse_nvprof_cells(text: PlainText) -> Iterator[_Activity]:
@@ -119,9 +137,9 @@ def _parse_nvprof_cells(text: PlainText) -> Iterator[_Activity]:
 
 
 def _parse_nvprof_csv(text: PlainText) -> Iterator[_Activity]:
-    """Yield the rows of the device in nvprof's table in CSV, whose second line holds the units."""
+    """Yield the rows of nvprof's table in CSV, whose second line holds the units."""
     head = units = None
-    rows: list[_Activity] = []
+    rows: tuple[list[_Activity], list[_Activity]] = ([], [])
     for line, row in enumerate(text.lines):
         cells = _split_commas(text, line, row)
         if set(cells) >= _NVPROF_COLUMNS:
@@ -132,13 +150,16 @@ def _parse_nvprof_csv(text: PlainText) -> Iterator[_Activity]:
                 units = fields
                 if not {units["Time"], units["Avg"]} <= _UNITS.keys():
                     raise text.make_error(line, f"{units['Time'][:20]!r} is not a unit of time")
-            elif fields.get("Type", "GPU activities") == "GPU activities":
+            elif fields.get("Type", "GPU activities") in _TYPES:
+                is_call = fields.get("Type") == _TYPES[1]
                 seconds, mean = (text.parse_number(fields[n], line) * _UNITS[units[n]] for n in ("Time", "Avg"))
                 calls, percent = (text.parse_number(fields[n], line) for n in ("Calls", "Time(%)"))
-                rows.append(_check_row(text, line, _Activity(fields["Name"], seconds, calls, percent), mean))
+                one = _Activity(fields["Name"], seconds, calls, percent, is_call)
+                rows[is_call].append(_check_row(text, line, one, mean))
         elif not row.strip():
             head = None
-    yield from _check_shares(text, rows)
+    for table in rows:
+        yield from _check_shares(text, table)
 
 
 def _parse_nsys(text: PlainText) -> Iterator[_Activity]:
@@ -153,6 +174,7 @@ def _parse_nsys(text: PlainText) -> Iterator[_Activity]:
         last = head[-1] if head else ""
         line += 1
         counted = _COUNT_COLUMNS.get(last, ())
+        is_call = len(head) > 2 and head[2] == _CALLS
         if len(head) < 6 or head[1] != "Total Time (ns)" or head[2] not in counted or "GridXYZ" in head:
             continue
         begin = line
@@ -166,14 +188,18 @@ def _parse_nsys(text: PlainText) -> Iterator[_Activity]:
                 raise text.make_error(line - 1, "a row of the table is cut off")
             percent, total, calls, mean = (text.parse_number(cell.replace(",", ""), line - 1) for cell in cells[:4])
             name = cells[len(head) - 1]
-            rows.append(_check_row(text, line - 1, _Activity(name, total * 1e-9, calls, percent), mean * 1e-9))
+            one = _Activity(name, total * 1e-9, calls, percent, is_call)
+            rows.append(_check_row(text, line - 1, one, mean * 1e-9))
+        if is_call and not any(_CUDA.match(row.name) for row in rows):
+            continue  # calls of the operating system
         total_s = sum(row.seconds for row in _check_shares(text, rows))
-        if last not in totals:
-            totals[last] = total_s
+        kind = head[2] if is_call else last
+        if kind not in totals:
+            totals[kind] = total_s
             yield from rows
-        elif abs(total_s - totals[last]) > _SLACK * totals[last]:
+        elif abs(total_s - totals[kind]) > _SLACK * totals[kind]:
             raise text.make_error(
-                begin - 1, f"a second table of {total_s:.3g} s after one of {totals[last]:.3g} s: give each run a file"
+                begin - 1, f"a second table of {total_s:.3g} s after one of {totals[kind]:.3g} s: give each run a file"
             )
 
 
