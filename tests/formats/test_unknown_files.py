@@ -79,6 +79,11 @@ CONTENTS: dict[str, tuple[bytes, str, str]] = {
         "rocprofv3 --kernel-trace",
     ),
     "pmc_perf.csv": (b"Dispatch_ID,Kernel_Name,GPU_ID\n", "counters of AMD devices without times", "rocprofv3"),
+    "metrics.csv": (
+        b"ID,Process ID,Process Name,Host Name,Kernel Name,Kernel Time,Context,Stream,Metric Name\n0,7,a,h,k,t,1,7,x\n",
+        "metrics of Nsight Compute without the seconds of kernels",
+        "ncu --set full --csv --page raw ./PROGRAM > kernels.csv",
+    ),
     "metrics.txt": (
         b"==7== NVPROF is profiling process 7, command: ./a\n==7== Metric result:\n",
         "counters of nvprof without the seconds of kernels",

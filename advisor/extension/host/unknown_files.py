@@ -128,6 +128,13 @@ _TEXTS: Final = (
         FileKind("a benchmark of the file system, which measures the machine and no program"),
     ),
     (
+        re.compile(rb'"?ID"?,"?Process ID"?,"?Process Name"?,"?Host Name"?,"?Kernel Name"?,"?Kernel Time"?,'),
+        FileKind(
+            "metrics of Nsight Compute without the seconds of kernels",
+            "ncu --set full --csv --page raw ./PROGRAM > kernels.csv",
+        ),
+    ),
+    (
         re.compile(rb"^==\d+== (?:Metric|Event) result:", re.MULTILINE),
         FileKind("counters of nvprof without the seconds of kernels", _NVPROF),
     ),

@@ -39,7 +39,9 @@ _V8: Final = re.compile(
 _FIREFOX: Final = re.compile(rb'"meta"\s*:\s*\{.*?"(?:preprocessedProfileVersion|interval)"\s*:', re.S)
 _FLIGHT: Final = b"FLR\0"
 _RPROF: Final = re.compile(rb"(?:(?:memory|GC|line) profiling: )*sample\.interval=\d+\r?\n")
-_PERF_REPORT: Final = re.compile(rb"^# (?:Children +Self|Overhead) +(?:Samples +)?Command +Shared Object +Symbol", re.M)
+_PERF_REPORT: Final = re.compile(
+    rb"^# (?:Children +Self|Overhead) +(?:Samples +)?(?:Command|Shared Object|Symbol)\b", re.M
+)
 #: A table of pprof with its columns, or with the sum of all samples above numbers and shares.
 _PPROF_TEXT: Final = re.compile(
     rb"^ *flat +flat% +sum% +cum +cum%|^Total: \d+ samples\r?\n *\d+ +[\d.]+% +[\d.]+% +\d+ +[\d.]+% ", re.M
