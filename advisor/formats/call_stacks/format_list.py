@@ -49,6 +49,7 @@ _PPROF_TEXT: Final = re.compile(
 _PERF_ANNOTATE: Final = re.compile(rb"^ *Percent *\|\s*Source code & Disassembly of ", re.M)
 #: Statistics of cProfile: a dictionary whose first key is a tuple of three, the first of them a text.
 _DICT, _TUPLE, _TEXTS = b"{", b")\x03", b"zZaAu"
+_PYTHON_2: Final = re.compile(rb"\{\(\x03\0\0\0[st].{3}\0", re.S)
 
 
 class StackFormat(NamedTuple):
@@ -73,6 +74,8 @@ def find_format(ends: bytes) -> StackFormat | None:
 def _begins_with_statistics(ends: bytes) -> bool:
     """Return whether the file begins as a dictionary of functions: file, line and name."""
     bare = bytes(code & 0x7F for code in ends[:4])
+    if _PYTHON_2.match(ends):
+        return True
     return bare[:1] == _DICT and bare[1:3] == _TUPLE and bare[3:4] in [bytes([text]) for text in _TEXTS]
 
 
