@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from advisor.model.records import FloatArray, Profile
 
 _LISTED: Final = 5
+_LONGEST: Final = 100
 #: Regions with less than this are not worth a name.
 _LEAST: Final = 0.02
 #: Caches, the last one at the end, and how many regions are named whose loads and stores miss it.
@@ -49,7 +50,7 @@ def describe_hot_spots(profile: Profile) -> Finding | None:
     largest = [int(row) for row in np.argsort(-shares, kind="stable")[:_LISTED] if shares[row] >= _LEAST]
     if not largest:
         return None
-    names = [f"{profile.regions[row].name} {format_share(float(shares[row]))}" for row in largest]
+    names = [f"{_shorten(profile.regions[row].name)} {format_share(float(shares[row]))}" for row in largest]
     bars = tuple(Bar(profile.regions[row].name, float(shares[row])) for row in largest)
     kinds = [f"{format_share(share)} {kind}" for kind, share in _list_kinds(profile, shares)]
     of_kinds = f" Of all, {join_names(kinds)}." if kinds else ""
@@ -58,6 +59,11 @@ def describe_hot_spots(profile: Profile) -> Finding | None:
         "hot_spots", HOT_SPOTS, "run", f"{words} by region: {', '.join(names)}.{of_kinds}{others}",
         {"share": float(shares[largest[0]])}, (Bars(words, "share", bars),),
     )  # fmt: skip
+
+
+def _shorten(name: str) -> str:
+    """Return a name that leaves room for others: those of kernels may hold all their template arguments."""
+    return name if len(name) <= _LONGEST else f"{name[:_LONGEST]}…"
 
 
 def _describe_calls(profile: Profile) -> str:

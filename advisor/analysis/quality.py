@@ -31,6 +31,7 @@ HIDDEN: Final = "waiting hidden"
 UNTOLD: Final = WAITING_UNKNOWN
 #: The commands that record what its devices do, in a form that is read here.
 RECORD_CUDA: Final = "nsys profile -t cuda,nvtx,osrt,mpi -o run ./PROGRAM && nsys export -t sqlite run.nsys-rep"
+RECORD_ROCM: Final = "rocprofv3 --sys-trace --output-format rocpd -d traces -- ./PROGRAM"
 RECORD_DEVICES: Final = f"{RECORD_CUDA}  # of AMD: rocprofv3 --sys-trace -- ./PROGRAM"
 
 #: The note of a run that nobody measured: its times have no noise, and are as good as its model.
@@ -76,7 +77,7 @@ def _grade_without_run_time(profile: Profile) -> Grade:
     on_devices, in_calls = (
         float(profile.counts[name].sum()) if name in profile.counts else 0.0 for name in ("device_s", "runtime_call_s")
     )
-    record = RECORD_CUDA if profile.reader == "nsys" else RECORD_DEVICES
+    record = {"nsys": RECORD_CUDA, "rocprof": RECORD_ROCM}.get(profile.reader, RECORD_DEVICES)
     if on_devices >= policy.SHORTEST_DEVICE_RUN_S or in_calls >= policy.SHORTEST_RUN_S:
         text = f"{unknown}: seconds are those of devices, without what they wait for"
         return _grade_notes([_make_note("device time alone", text, record), *profile.notes])

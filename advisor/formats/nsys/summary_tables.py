@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Final
 
 import numpy as np
 
-from advisor.analysis.quality import RECORD_CUDA
+from advisor.analysis.quality import RECORD_CUDA, RECORD_ROCM
 from advisor.formats.decimal_commas import use_points
 from advisor.formats.plain_text import PlainText, read_plain_text
 from advisor.model.errors import InputError
@@ -59,7 +59,7 @@ _ALONE: Final = Note(
 
 
 @dataclass(frozen=True, slots=True)
-class _Activity:
+class DeviceSum:
     """Kernels, copies or calls of one name: their seconds, how many, and the share in percent that is printed.
 
     ``is_call`` is whether these are calls of the interface on the host, and no activities of devices.
@@ -81,30 +81,37 @@ def read_summary(path: Path) -> Profile:
         or list(_parse_nvprof_csv(text))
         or list(_parse_nsys(text))
     )
-    if not any(one.seconds > 0 for one in found):
-        raise InputError(path, f"the summary holds no kernels, no copies and no calls of CUDA: {RECORD_CUDA}")
+    command = next((match[1] for _, match in text.find_matches(_PROFILED)), "")
+    return build_sums(found, path, "nsys", command)
+
+
+def build_sums(found: Iterable[DeviceSum], path: Path, reader: str, command: str = "") -> Profile:
+    """Return the profile of sums of devices and calls; raises ``InputError`` where there are none."""
+    record = RECORD_CUDA if reader == "nsys" else RECORD_ROCM
+    listed = sorted(found, key=lambda one: one.is_call)
+    if not any(one.seconds > 0 for one in listed):
+        raise InputError(path, f"the summary holds no kernels, no copies and no calls of the runtime: {record}")
     merged: dict[str, list[float]] = {}
-    for one in sorted(found, key=lambda one: one.is_call):
+    for one in listed:
         entry = merged.setdefault(one.name, [0.0, 0.0, 0.0])
         entry[one.is_call] += one.seconds
         entry[2] += one.calls
     table = np.array(list(merged.values()))
     counts = {"device_s": table[:, :1], "runtime_call_s": table[:, 1:2], "calls": table[:, 2:]}
-    command = next((match[1] for _, match in text.find_matches(_PROFILED)), "")
     paths = CallPaths(
-        program=PurePath(command.split()[0]).name if command else "", run=path.name, reader="nsys",
+        program=PurePath(command.split()[0]).name if command else "", run=path.name, reader=reader,
         processors=(Processor(0),), nodes=tuple(CallPathNode(name, Role.USER) for name in merged),
         parameters=state_command(command), wall_s=None,
         counts={name: seconds for name, seconds in counts.items() if seconds.any()},
-        actual_s=float("nan"), notes=(_ALONE,),
+        actual_s=float("nan"), notes=(replace(_ALONE, collect=record),),
     )  # fmt: skip
     return from_call_paths(paths, path)
 
 
-def _parse_nvprof(text: PlainText) -> Iterator[_Activity]:
+def _parse_nvprof(text: PlainText) -> Iterator[DeviceSum]:
     """Yield the rows of nvprof's table of the device, and the calls of its interface behind them."""
     on_device = True
-    rows: tuple[list[_Activity], list[_Activity]] = ([], [])
+    rows: tuple[list[DeviceSum], list[DeviceSum]] = ([], [])
     for line, row in enumerate(text.lines):
         if _API.match(row):
             on_device = False
@@ -117,29 +124,29 @@ def _parse_nvprof(text: PlainText) -> Iterator[_Activity]:
             continue
         on_device = cells[1] == "GPU activities" if cells[1] else on_device
         seconds, mean = (text.parse_number(cells[n], line) * _UNITS[cells[n + 1]] for n in (3, 6))
-        one = _Activity(cells[12], seconds, float(cells[5]), float(cells[2]), not on_device)
+        one = DeviceSum(cells[12], seconds, float(cells[5]), float(cells[2]), not on_device)
         rows[one.is_call].append(_check_row(text, line, one, mean))
     for table in rows:
         yield from _check_shares(text, table)
 
 
-def _parse_nvprof_cells(text: PlainText) -> Iterator[_Activity]:
+def _parse_nvprof_cells(text: PlainText) -> Iterator[DeviceSum]:
     """Yield the rows of nvprof's table in CSV where each cell holds its unit, and names with commas are not quoted."""
-    rows: list[_Activity] = []
+    rows: list[DeviceSum] = []
     for line, row in enumerate(text.lines):
         if rows and not _CELLS.match(row):
             break  # the calls of its interface follow
         if found := _CELLS.match(row):
             seconds, mean = (text.parse_number(found[n], line) * _UNITS[found[n + 1]] for n in (2, 5))
-            activity = _Activity(found[11].strip('"'), seconds, float(found[4]), float(found[1]))
+            activity = DeviceSum(found[11].strip('"'), seconds, float(found[4]), float(found[1]))
             rows.append(_check_row(text, line, activity, mean))
     yield from _check_shares(text, rows)
 
 
-def _parse_nvprof_csv(text: PlainText) -> Iterator[_Activity]:
+def _parse_nvprof_csv(text: PlainText) -> Iterator[DeviceSum]:
     """Yield the rows of nvprof's table in CSV, whose second line holds the units."""
     head = units = None
-    rows: tuple[list[_Activity], list[_Activity]] = ([], [])
+    rows: tuple[list[DeviceSum], list[DeviceSum]] = ([], [])
     for line, row in enumerate(text.lines):
         cells = _split_commas(text, line, row)
         if set(cells) >= _NVPROF_COLUMNS:
@@ -154,7 +161,7 @@ def _parse_nvprof_csv(text: PlainText) -> Iterator[_Activity]:
                 is_call = fields.get("Type") == _TYPES[1]
                 seconds, mean = (text.parse_number(fields[n], line) * _UNITS[units[n]] for n in ("Time", "Avg"))
                 calls, percent = (text.parse_number(fields[n], line) for n in ("Calls", "Time(%)"))
-                one = _Activity(fields["Name"], seconds, calls, percent, is_call)
+                one = DeviceSum(fields["Name"], seconds, calls, percent, is_call)
                 rows[is_call].append(_check_row(text, line, one, mean))
         elif not row.strip():
             head = None
@@ -162,7 +169,7 @@ def _parse_nvprof_csv(text: PlainText) -> Iterator[_Activity]:
         yield from _check_shares(text, table)
 
 
-def _parse_nsys(text: PlainText) -> Iterator[_Activity]:
+def _parse_nsys(text: PlainText) -> Iterator[DeviceSum]:
     """Yield the rows of the table of kernels and of that of copies by time; raises ``InputError`` for a second run's.
 
     The same seconds once more are another view of the same kernels.
@@ -178,7 +185,7 @@ def _parse_nsys(text: PlainText) -> Iterator[_Activity]:
         if len(head) < 6 or head[1] != "Total Time (ns)" or head[2] not in counted or "GridXYZ" in head:
             continue
         begin = line
-        rows: list[_Activity] = []
+        rows: list[DeviceSum] = []
         while line < len(text.lines) and text.lines[line].strip():
             cells = _split(text, line, len(head))
             line += 1
@@ -188,7 +195,7 @@ def _parse_nsys(text: PlainText) -> Iterator[_Activity]:
                 raise text.make_error(line - 1, "a row of the table is cut off")
             percent, total, calls, mean = (text.parse_number(cell.replace(",", ""), line - 1) for cell in cells[:4])
             name = cells[len(head) - 1]
-            one = _Activity(name, total * 1e-9, calls, percent, is_call)
+            one = DeviceSum(name, total * 1e-9, calls, percent, is_call)
             rows.append(_check_row(text, line - 1, one, mean * 1e-9))
         if is_call and not any(_CUDA.match(row.name) for row in rows):
             continue  # calls of the operating system
@@ -218,7 +225,7 @@ def _split_commas(text: PlainText, line: int, row: str) -> list[str]:
         raise text.make_error(line, f"no line of CSV: {error}") from None
 
 
-def _check_row(text: PlainText, line: int, row: _Activity, mean_s: float) -> _Activity:
+def _check_row(text: PlainText, line: int, row: DeviceSum, mean_s: float) -> DeviceSum:
     """Return the row; raises ``InputError`` where its total is not its average times its number, or it has no end."""
     if line == len(text.lines) - 1:
         raise text.make_error(line, "the last line has no end: the file is cut off")
@@ -227,7 +234,7 @@ def _check_row(text: PlainText, line: int, row: _Activity, mean_s: float) -> _Ac
     return row
 
 
-def _check_shares(text: PlainText, rows: list[_Activity]) -> list[_Activity]:
+def _check_shares(text: PlainText, rows: list[DeviceSum]) -> list[DeviceSum]:
     """Return the rows; raises ``InputError`` where their shares are not those of their seconds."""
     together = sum(row.seconds for row in rows)
     for row in rows:
