@@ -125,3 +125,12 @@ def test_variants_of_kernels_of_rajaperf(tmp_path: Path) -> None:
     (tmp_path / "cut.csv").write_text(RAJAPERF.replace(", -        , 0.400    ,\n", ", -"))
     with pytest.raises(InputError, match=r"line 5.*cut off"):
         benchmarks.advisor_read(tmp_path / "cut.csv")
+
+
+@pytest.mark.parametrize(("head", "second"), [("Kernel ", "Kernel "), ("Variant", "Tuning ")])
+def test_lines_of_tunings_of_rajaperf(tmp_path: Path, head: str, second: str) -> None:
+    text = RAJAPERF.replace("Kernel ", head).replace("\n       ", f"\n{second}")
+    (tmp_path / "timing.csv").write_text(text)
+    assert benchmarks.advisor_sniff(tmp_path / "timing.csv") == 1.0
+    names = {region.name for region in benchmarks.advisor_read(tmp_path / "timing.csv").regions}
+    assert "Apps_ENERGY RAJA_CUDA block_256" in names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -200,3 +201,27 @@ def test_calls_of_the_operating_system_are_no_calls_of_the_device(tmp_path: Path
     system = text.replace("cudaMemcpy\n", "pthread_cond_wait\n").replace("cudaLaunchKernel\n", "poll\n")
     (tmp_path / "system.txt").write_text(system)
     assert "runtime_call_s" not in nsys.advisor_read(tmp_path / "system.txt").counts
+
+
+def test_directives_are_no_second_run_of_their_kernels(tmp_path: Path) -> None:
+    (tmp_path / "out.csv").write_text("""Type,Time(%),Time,Calls,Avg,Min,Max,Name
+"GPU activities",75.00%,30.000ms,100,300.00us,290.00us,310.00us,"relax(double*, int)"
+,25.00%,10.000ms,2,5.0000ms,4.0000ms,6.0000ms,"[CUDA memcpy HtoD]"
+"API calls",90.00%,90.000ms,2,45.000ms,1.0000ms,89.000ms,"cuMemAlloc"
+,10.00%,10.000ms,1,10.000ms,10.000ms,10.000ms,"cuModuleLoadDataEx"
+"OpenACC (excl)",100.00%,70.000ms,2,35.000ms,1.0000ms,69.000ms,"acc_enter_data@heat.c:28"
+""")
+    profile = nsys.advisor_read(tmp_path / "out.csv")
+    assert "acc_enter_data@heat.c:28" not in {region.name for region in profile.regions}
+    assert profile.counts["device_s"].sum() == pytest.approx(0.04)
+    assert profile.counts["runtime_call_s"].sum() == pytest.approx(0.1)
+
+
+def test_a_report_without_devices_is_named(tmp_path: Path) -> None:
+    database = sqlite3.connect(tmp_path / "run.sqlite")
+    database.execute("create table StringIds (id, value)")
+    database.execute("create table TARGET_INFO_SESSION_START_TIME (utcEpochNs)")
+    database.close()
+    assert nsys.advisor_sniff(tmp_path / "run.sqlite") == 1.0
+    with pytest.raises(InputError, match=r"nothing of devices.*nsys profile -t cuda"):
+        nsys.advisor_read(tmp_path / "run.sqlite")

@@ -168,6 +168,12 @@ def test_a_clock_whose_count_is_that_of_its_samples_tells_no_time(tmp_path: Path
             "    60.00%  heat     heat\n    40.00%  heat     libm-2.31.so    \n",
             {"[heat]": 1200, "[libm-2.31.so]": 800},
         ),
+        (
+            "Children      Self  Symbol            Shared Object  IPC   [IPC Coverage]",
+            "    60.00%    60.00%  [.] Heat::solve(int)  heat  -      -    \n"
+            "    40.00%    40.00%  [k] clear  [k]  1.2\n",
+            {"Heat::solve(int)": 1200, "clear": 800},
+        ),
         ("Children      Self  Command", "    60.00%    60.00%  heat 1\n    40.00%    40.00%  mpirun\n", {
             "[heat 1]": 1200, "[mpirun]": 800,
         }),

@@ -53,8 +53,9 @@ def test_a_table_of_cachegrind_holds_what_the_file_does(rank: int) -> None:
 
 
 def test_a_table_of_callgrind(tmp_path: Path) -> None:
-    path = written(tmp_path / "callgrind.txt", TABLE)
+    path = written(tmp_path / "callgrind.txt", f"Reading data from 'callgrind.out.77'...\n{TABLE}")
     assert callgrind.advisor_sniff(path) == 1.0
+    assert callgrind.advisor_sniff(written(tmp_path / "bare.txt", TABLE)) == 1.0
     profile = callgrind.advisor_read(path)
     soundness.check_profile(profile)
     assert profile.program == "heat"

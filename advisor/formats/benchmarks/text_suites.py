@@ -28,6 +28,8 @@ _CRITERION: Final = re.compile(
 )
 _NAME: Final = re.compile(r"(\S.{0,300}?)\s*$")
 _CATCH: Final = re.compile(rf"(\S.{{0,300}}?) +\d+ +\d+ +{_NUMBER} {_UNIT}\s*$")
+#: What its line of tunings begins with: as that of the variants did, in old versions.
+_SECOND_HEADS: Final = ("", "Kernel", "Tuning")
 #: What RAJAPerf writes where a kernel has no such variant, or it was not asked for.
 _NOT_RUN: Final = frozenset({"", "-", "Not run"})
 _THREE: Final = re.compile(rf" +{_NUMBER} {_UNIT} +{_NUMBER} {_UNIT} +{_NUMBER} {_UNIT}\s*$")
@@ -105,7 +107,7 @@ def _read_rajaperf(text: PlainText) -> tuple[MeasuredBenchmark, ...]:
     variants = _split_cells(text.lines[1])[1:]
     tunings = _split_cells(text.lines[2]) if len(text.lines) > 2 else [""]
     first = 2
-    if not tunings[0] and len(tunings) == len(variants) + 1:
+    if tunings[0] in _SECOND_HEADS and len(tunings) == len(variants) + 1:
         first = 3
         variants = [f"{variant} {tuning}".strip() for variant, tuning in zip(variants, tunings[1:], strict=True)]
     found = []

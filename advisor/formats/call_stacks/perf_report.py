@@ -22,12 +22,14 @@ _SHARES_OF: Final = {
 }
 _HEAD: Final = re.compile(
     r"# (?P<shares>Children|Overhead)(?: +Self)?(?: +Samples)?(?P<command> +Command)?(?P<file> +Shared Object)?"
-    r"(?P<name> +Symbol)?\s*$"
+    r"(?:(?P<name> +Symbol)(?P<more> +\S.*)?)?\s*$"
 )
 #: No two spaces stand inside a command: so a line can be read in one way only, however long it is.
 _COMMAND: Final = r"(?P<command>\S+(?: \S+)*)"
 _FILE: Final = r"(?P<file>\S+(?: +\S+)*?)"
 _NAME: Final = r"\[[^\]]\] (?P<name>.*\S)"
+#: A name that other columns follow.
+_NAME_BEFORE: Final = r"\[[^\]]\] (?P<name>\S+(?: \S+)*)(?: {2,}.*)?$"
 _COUNT: Final = re.compile(r"# Event count \(approx\.\): (\d+)\s*$")
 #: Events that pass with time, and those that count its nanoseconds.
 _TIME: Final = re.compile(r"cycles|clock")
@@ -106,7 +108,7 @@ def _find_row(text: PlainText, line: int, end: int) -> re.Pattern[str]:
         raise text.make_error(line, "the table is not by command, shared object or symbol: perf report --stdio > FILE")
     parts = [part for part, column in ((_COMMAND, head["command"]), (_FILE, head["file"])) if column]
     if head["name"]:
-        parts.append(_NAME)
+        parts.append(_NAME_BEFORE if head["more"] else _NAME)
     gap = r" {2,}" if head["command"] else r" +"
     rest = gap.join(parts[:2]) + "".join(f" +{part}" for part in parts[2:])
     return re.compile(_SHARES_OF[head["shares"]] + rest + (r"" if head["name"] else r"\s*$"))

@@ -28,12 +28,17 @@ from advisor.trace.events import Role
 _NVPROF_COLUMNS: Final = frozenset(("Time(%)", "Time", "Calls", "Avg", "Name"))
 _UNITS: Final = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _TIME: Final = r"(\d+(?:\.\d+)?(?:e[-+]?\d+)?)(s|ms|us|ns)"
+#: Kinds of rows; those of directives are calls of the interface once more.
+_KINDS: Final = r"GPU activities|API calls|Open\w{2,3} \(\w{1,9}\)"
 _NVPROF_ROW: Final = re.compile(
-    rf"\s*(?:(GPU activities|API calls): +)?(\d+(?:\.\d+)?)% +{_TIME} +(\d{{1,15}}) +{_TIME} +{_TIME} +{_TIME}"
+    rf"\s*(?:({_KINDS}): +)?(\d+(?:\.\d+)?)% +{_TIME} +(\d{{1,15}}) +{_TIME} +{_TIME} +{_TIME}"
     r" +(\S.*?)\s*$"
 )
-_CELLS: Final = re.compile(rf'"?(\d+(?:\.\d+)?)%"?,{_TIME},(\d{{1,15}}),{_TIME},{_TIME},{_TIME},(\S.*?)\s*$')
-#: What nvprof calls the two kinds of rows.
+_CELLS: Final = re.compile(
+    rf'(?:"?(?P<kind>{_KINDS})?"?,)?"?(\d+(?:\.\d+)?)%"?,{_TIME},(\d{{1,15}}),{_TIME},{_TIME},{_TIME}'
+    r",(\S.*?)\s*$"
+)
+#: What nvprof calls the two kinds of rows that are counted.
 _TYPES: Final = ("GPU activities", "API calls")
 _API: Final = re.compile(r"==\d+== API calls:")
 _PROFILED: Final = re.compile(
@@ -110,21 +115,23 @@ def build_sums(found: Iterable[DeviceSum], path: Path, reader: str, command: str
 
 def _parse_nvprof(text: PlainText) -> Iterator[DeviceSum]:
     """Yield the rows of nvprof's table of the device, and the calls of its interface behind them."""
-    on_device = True
+    kind = _TYPES[0]
     rows: tuple[list[DeviceSum], list[DeviceSum]] = ([], [])
     for line, row in enumerate(text.lines):
         if _API.match(row):
-            on_device = False
+            kind = _TYPES[1]
         elif _RESULT.match(row):
             if any(rows):
                 raise text.make_error(line, "the result of a second run begins: give each run a file")
-            on_device = True
+            kind = _TYPES[0]
         cells = _NVPROF_ROW.match(row)
         if cells is None:
             continue
-        on_device = cells[1] == "GPU activities" if cells[1] else on_device
+        kind = cells[1] or kind
+        if kind not in _TYPES:
+            continue
         seconds, mean = (text.parse_number(cells[n], line) * _UNITS[cells[n + 1]] for n in (3, 6))
-        one = DeviceSum(cells[12], seconds, float(cells[5]), float(cells[2]), not on_device)
+        one = DeviceSum(cells[12], seconds, float(cells[5]), float(cells[2]), kind == _TYPES[1])
         rows[one.is_call].append(_check_row(text, line, one, mean))
     for table in rows:
         yield from _check_shares(text, table)
@@ -132,15 +139,22 @@ def _parse_nvprof(text: PlainText) -> Iterator[DeviceSum]:
 
 def _parse_nvprof_cells(text: PlainText) -> Iterator[DeviceSum]:
     """Yield the rows of nvprof's table in CSV where each cell holds its unit, and names with commas are not quoted."""
-    rows: list[DeviceSum] = []
+    rows: tuple[list[DeviceSum], list[DeviceSum]] = ([], [])
+    kind = _TYPES[0]
     for line, row in enumerate(text.lines):
-        if rows and not _CELLS.match(row):
-            break  # the calls of its interface follow
-        if found := _CELLS.match(row):
-            seconds, mean = (text.parse_number(found[n], line) * _UNITS[found[n + 1]] for n in (2, 5))
-            activity = DeviceSum(found[11].strip('"'), seconds, float(found[4]), float(found[1]))
-            rows.append(_check_row(text, line, activity, mean))
-    yield from _check_shares(text, rows)
+        found = _CELLS.match(row)
+        if found is None:
+            if rows[0] and not row.strip():
+                break  # the calls of its interface follow
+            continue
+        kind = found["kind"] or kind
+        if kind not in _TYPES:
+            continue
+        seconds, mean = (text.parse_number(found[n], line) * _UNITS[found[n + 1]] for n in (3, 6))
+        one = DeviceSum(found[12].strip('"'), seconds, float(found[5]), float(found[2]), kind == _TYPES[1])
+        rows[one.is_call].append(_check_row(text, line, one, mean))
+    for table in rows:
+        yield from _check_shares(text, table)
 
 
 def _parse_nvprof_csv(text: PlainText) -> Iterator[DeviceSum]:

@@ -15,10 +15,12 @@ _HEAD: Final = 16 << 10
 _MOST: Final = 20_000
 CALLGRIND: Final = re.compile(rb"(# callgrind format\n)?(version: \d+\n)?creator: callgrind-")
 CACHEGRIND: Final = re.compile(rb"(desc: [^\n]*\n)*cmd: [^\n]*\nevents: \w[\w ]*\n")
-_MAY_BEGIN: Final = re.compile(rb"# callgrind|version: \d|creator: callgrind-|desc: |cmd: |-{64}")
+_MAY_BEGIN: Final = re.compile(rb"# callgrind|version: \d|creator: callgrind-|desc: |cmd: |-{64}|Reading data from '")
 #: What begins the tables that ``callgrind_annotate`` and ``cg_annotate`` print.
 TABLES: Final = {
-    CALLGRIND: re.compile(rb"-{80}\r?\nProfile data file '[^\n]*' \(creator: callgrind-"),
+    CALLGRIND: re.compile(
+        rb"(?:Reading data from '[^\n]*\n)?-{80}\r?\nProfile data file '[^\n]*' \(creator: callgrind-"
+    ),
     CACHEGRIND: re.compile(rb"-{80}\r?\n(?:(?:I1|D1|LL) cache: [^\n]*\n)*Command: [^\n]*\nData file: "),
 }
 
