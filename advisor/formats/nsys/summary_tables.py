@@ -61,6 +61,9 @@ _ALONE: Final = Note(
     0.0,
     RECORD_CUDA,
 )
+#: What one of the two tables alone leaves open, as of a file that was cut off between them.
+_NO_CALLS: Final = Note("no sums of calls", "calls of the runtime on the host are not in it", 0.05)
+_NO_DEVICES: Final = Note("no sums of devices", "kernels and copies are not in it", 0.05)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +106,15 @@ def build_sums(found: Iterable[DeviceSum], path: Path, reader: str, command: str
         entry[2] += one.calls
     table = np.array(list(merged.values()))
     counts = {"device_s": table[:, :1], "runtime_call_s": table[:, 1:2], "calls": table[:, 2:]}
+    missing = (_NO_DEVICES,) if all(one.is_call for one in listed) else ()
+    if not any(one.is_call for one in listed):
+        missing = (_NO_CALLS,)
     paths = CallPaths(
         program=PurePath(command.split()[0]).name if command else "", run=path.name, reader=reader,
         processors=(Processor(0),), nodes=tuple(CallPathNode(name, Role.USER) for name in merged),
         parameters=state_command(command), wall_s=None,
         counts={name: seconds for name, seconds in counts.items() if seconds.any()},
-        actual_s=float("nan"), notes=(replace(_ALONE, collect=record),),
+        actual_s=float("nan"), notes=(replace(_ALONE, collect=record), *missing),
     )  # fmt: skip
     return from_call_paths(paths, path)
 
