@@ -239,10 +239,7 @@ def _build_notes(
     if absent:
         yield Note("not counted", f"perf could not count {', '.join(absent)} everywhere; these are unknown")
     every = {event for process in processes for event in (*process.values, *process.seconds)}
-    uneven = sorted(
-        e for e in every if any(e not in process.values and e not in process.seconds for process in processes)
-    )
-    if uneven:
+    if uneven := sorted(e for e in every if any(e not in {*one.values, *one.seconds} for one in processes)):
         yield Note(
             "events missing", f"not in all files, and left out: {', '.join(uneven)}", PENALTIES["events missing"]
         )
