@@ -31,10 +31,9 @@ HIDDEN: Final = "waiting hidden"
 #: The note of a profile that does not tell work from waiting at all.
 UNTOLD: Final = WAITING_UNKNOWN
 #: The commands that record what its devices do, in a form that is read here.
-RECORD_DEVICES: Final = (
-    "nsys profile -t cuda,nvtx,osrt,mpi -o run ./PROGRAM && nsys export -t sqlite run.nsys-rep"
-    "  # of AMD: rocprofv3 --sys-trace -- ./PROGRAM"
-)
+RECORD_CUDA: Final = "nsys profile -t cuda,nvtx,osrt,mpi -o run ./PROGRAM && nsys export -t sqlite run.nsys-rep"
+RECORD_ROCM: Final = "rocprofv3 --sys-trace --output-format rocpd -d traces -- ./PROGRAM"
+RECORD_DEVICES: Final = f"{RECORD_CUDA}  # of AMD: rocprofv3 --sys-trace -- ./PROGRAM"
 
 #: The note of a run that nobody measured: its times have no noise, and are as good as its model.
 SIMULATED: Final = Note("simulated", "these are the times of a simulation, not of a run")
@@ -58,20 +57,34 @@ def grade_profile(
         return _grade_notes([*profile.notes, *find_device_doubts(profile, profile.devices)])
     loads = loads or summarize_loads(profile)
     if not profile.has_run_time:
-        from advisor.analysis.cpu_time import has_cpu_time_alone
-
-        how = recording_command(profile, "actual_s")
-        if has_cpu_time_alone(profile):
-            text = "the wall time of the run is not known: seconds are those of processors, without any waiting"
-            return _grade_notes([_make_note("CPU time alone", text, how), *profile.notes])
-        note = _make_note("no run time", "the wall time of the run is not known", how)
-        return Grade("F", 0.0, (note, *profile.notes))
+        return _grade_without_run_time(profile)
     if profile.is_simulated:
         doubts = [*_check_values(profile, bounds, gaps), *_check_phases(profile, loads)]
         return _grade_notes([*profile.notes, *doubts, SIMULATED])
     found = [*profile.notes, *_check_run(profile), *_check_processors(profile), *_check_values(profile, bounds, gaps)]
     found += [*_check_phases(profile, loads), *_check_clocks(profile)]
     return _grade_notes(found, computes_by_clock=profile.status.get("cpu_s") == "measured")
+
+
+def _grade_without_run_time(profile: Profile) -> Grade:
+    """Return D where the time of processors or devices tells what changes of the computation win at most, else F."""
+    from advisor.analysis.cpu_time import has_cpu_time_alone
+
+    how = recording_command(profile, "actual_s")
+    unknown = "the wall time of the run is not known"
+    if has_cpu_time_alone(profile):
+        text = f"{unknown}: seconds are those of processors, without any waiting"
+        return _grade_notes([_make_note("CPU time alone", text, how), *profile.notes])
+    on_devices, in_calls = (
+        float(profile.counts[name].sum()) if name in profile.counts else 0.0 for name in ("device_s", "runtime_call_s")
+    )
+    record = {"nsys": RECORD_CUDA, "rocprof": RECORD_ROCM}.get(profile.reader, RECORD_DEVICES)
+    if on_devices >= policy.SHORTEST_DEVICE_RUN_S or in_calls >= policy.SHORTEST_RUN_S:
+        text = f"{unknown}: seconds are those of devices, without what they wait for"
+        return _grade_notes([_make_note("device time alone", text, record), *profile.notes])
+    if on_devices or in_calls:
+        how = record
+    return Grade("F", 0.0, (_make_note("no run time", unknown, how), *profile.notes))
 
 
 def _grade_notes(found: Sequence[Note], *, computes_by_clock: bool = False) -> Grade:

@@ -46,6 +46,7 @@ UNDECIDED_CHANGE: Final = 3.0
 PENALTIES: Final = {
     "no run time": 1.0,
     "CPU time alone": 0.5,
+    "device time alone": 0.5,
     "too short": 1.0,
     "impossible values": 1.0,
     "most processors missing": 1.0,

@@ -114,11 +114,14 @@ def describe_how(how: HowTo) -> str:
 
 
 def describe_length(profile: Profile, unknown: str) -> str:
-    """Return how long the run took, else the CPU time that was counted, else the words for what is ``unknown``."""
+    """Return how long the run took, else what processors or devices took, else the words for what is ``unknown``."""
     if profile.has_run_time:
         return format_seconds(profile.actual_s)
     counted = float(profile.sum_by_region("cpu_s").sum())
-    return f"{format_seconds(counted)} of CPU time" if counted > 0 else unknown
+    if counted > 0:
+        return f"{format_seconds(counted)} of CPU time"
+    on_devices = float(profile.counts["device_s"].sum()) if "device_s" in profile.counts else 0.0
+    return f"{format_seconds(on_devices)} of device time" if on_devices > 0 else unknown
 
 
 def describe_processors(profile: Profile) -> str:

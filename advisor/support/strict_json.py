@@ -121,11 +121,23 @@ class JsonNode:
 
     def require_items(self, limit: int | None = None) -> list[JsonNode]:
         """Return the members of an array, of at most ``limit``."""
+        values = self.require_list()
+        if limit is not None and len(values) > limit:
+            raise self.make_error(f"more than {limit:,}")
+        return [self.find_item(number) for number in range(len(values))]
+
+    def require_list(self) -> list[object]:
+        """Return the values of an array as they are: of a long one no more nodes are made than are looked at."""
         if not isinstance(self.value, list):
             raise self._type_error("an array")
-        if limit is not None and len(self.value) > limit:
-            raise self.make_error(f"more than {limit:,}")
-        return [JsonNode(self.file, f"{self.place}[{i}]", value) for i, value in enumerate(self.value)]
+        return self.value
+
+    def find_item(self, number: int) -> JsonNode:
+        """Return a member of an array by its number; raises ``InputError`` where it has no such member."""
+        values = self.require_list()
+        if not 0 <= number < len(values):
+            raise self.make_error(f"there is no member {number}")
+        return JsonNode(self.file, f"{self.place}[{number}]", values[number])
 
     def require_text(self, limit: int = 10_000) -> str:
         """Return a string of at most ``limit`` characters."""

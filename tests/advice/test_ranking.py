@@ -386,3 +386,20 @@ def test_ceilings_are_those_of_the_gaps(case: str) -> None:
                 assert item.ceiling_s == pytest.approx(most)
             else:  # it is about a part of the gap
                 assert 0 < item.ceiling_s <= most * (1 + 1e-12)
+
+
+def test_instructions_for_cuda_are_told_in_hip_where_there_are_none() -> None:
+    from advisor.advice.ranking.effects import select_instructions
+
+    action = BOOK.find_action("D-44")
+    assert action is not None
+    profile = build_profile(load_cases()["skewed-load"])
+    on_amd, on_nvidia = (replace(profile, paradigms=(model,), language="c++") for model in ("hip", "cuda"))
+    told = select_instructions(action, on_amd, "device")
+    assert {how.model for how in told} == {"hip"}
+    assert "hipMemcpyAsync(d_table, table, bytes, hipMemcpyHostToDevice, stream);" in (told[0].after or "")
+    assert {how.model for how in select_instructions(action, on_nvidia, "device")} == {"cuda"}
+    own = BOOK.find_action("D-14")
+    assert own is not None
+    listed = tuple(how for how in own.instructions if how.model == "hip")
+    assert select_instructions(own, on_amd, "device") == listed != ()

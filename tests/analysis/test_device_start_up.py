@@ -141,3 +141,28 @@ def test_a_wait_for_what_was_issued_before_the_recording_is_no_part_of_the_run(c
     assert ("earlier work" in [note.name for note in profile.notes]) == context
     assert profile.devices is not None
     assert profile.devices.facts["sync_calls"] == 1
+
+
+def gain_of_allocating_once(first_ms: int) -> float:
+    builder = new_builder()
+    builder.add_call(0, first_ms * MS, "main", CallRole.ALLOCATE, "cudaMalloc")
+    at = first_ms * MS
+    for number in range(20):
+        launch(builder, at + 10 * US, 5 * US, number, "kernel", at + 20 * US, MS)
+        builder.add_call(at + 2 * MS, at + 6 * MS, "main", CallRole.ALLOCATE, "cudaMalloc")
+        at += 6 * MS
+    builder.add_call(at, at + 5 * US, "main", CallRole.LAUNCH, "cudaLaunchKernel", 99)
+    builder.add_activity(at + 10 * US, at + MS, 0, 7, Activity.COMPUTE, "kernel", link=99)
+    profile = build(builder)
+    assert profile.devices is not None
+    found = next(each for each in profile.devices.gains if each.change == "allocations")
+    assert found.high_s <= profile.actual_s
+    return found.expected_s * 1e3
+
+
+def test_long_allocation_before_the_first_kernel_sets_up_and_stays() -> None:
+    assert gain_of_allocating_once(400) == pytest.approx(80.0, abs=1.0)
+
+
+def test_allocations_between_kernels_are_won_whatever_comes_first() -> None:
+    assert gain_of_allocating_once(1) == pytest.approx(81.0, abs=1.0)

@@ -80,6 +80,9 @@ WHOLE = Phase("run", "whole", np.array([0, 1]), {"wall_s": np.ones((2, 2, 1)), "
 DOUBTS = {
     "no run time": replace(with_array("cpu_s", 0.0), actual_s=math.nan, phases=()),
     "CPU time alone": sound(actual_s=math.nan),
+    "device time alone": replace(
+        with_array("cpu_s", 0.0), actual_s=math.nan, phases=(), counts={"device_s": np.full((2, 2), 0.1)}
+    ),
     "too short": sound(actual_s=0.05),
     "impossible values": with_array("cpu_s", np.nan),
     "most processors missing": sound(ranks_expected=5),

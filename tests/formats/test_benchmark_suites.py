@@ -99,3 +99,38 @@ def test_a_suite_of_memory_holds_no_seconds(tmp_path: Path) -> None:
     memory = {'"name": "sweep"': '"name": "sweep", "unit": "byte"', '"name": "norm"': '"name": "norm", "unit": "byte"'}
     with pytest.raises(InputError, match="no benchmark that was measured"):
         read_text("pyperf.json", memory, tmp_path)
+
+
+RAJAPERF = """Min Runtime Report (sec.)  ,  ,  ,  ,
+Kernel            , Base_Seq, RAJA_CUDA, RAJA_CUDA,
+                  , default , block_128, block_256,
+Basic_DAXPY       , 0.250   , 0.050    , Not run  ,
+Apps_ENERGY       , 1.500   , -        , 0.400    ,
+"""
+
+
+def test_variants_of_kernels_of_rajaperf(tmp_path: Path) -> None:
+    (tmp_path / "RAJAPerf-timing-Minimum.csv").write_text(RAJAPERF)
+    assert benchmarks.advisor_sniff(tmp_path / "RAJAPerf-timing-Minimum.csv") == 1.0
+    profile = benchmarks.advisor_read(tmp_path / "RAJAPerf-timing-Minimum.csv")
+    calls = profile.parameters["calls of each benchmark"]
+    seconds = profile.sum_by_region("wall_s").sum(axis=1) / calls
+    assert dict(zip((r.name for r in profile.regions), seconds.tolist(), strict=True)) == pytest.approx({
+        "Basic_DAXPY Base_Seq default": 0.25, "Basic_DAXPY RAJA_CUDA block_128": 0.05,
+        "Apps_ENERGY Base_Seq default": 1.5, "Apps_ENERGY RAJA_CUDA block_256": 0.4,
+    })  # fmt: skip
+    old = "".join(line for line in RAJAPERF.replace("Min", "Mean").splitlines(keepends=True) if "default" not in line)
+    (tmp_path / "old.csv").write_text(old)
+    assert {region.name for region in benchmarks.advisor_read(tmp_path / "old.csv").regions} >= {"Basic_DAXPY Base_Seq"}
+    (tmp_path / "cut.csv").write_text(RAJAPERF.replace(", -        , 0.400    ,\n", ", -"))
+    with pytest.raises(InputError, match=r"line 5.*cut off"):
+        benchmarks.advisor_read(tmp_path / "cut.csv")
+
+
+@pytest.mark.parametrize(("head", "second"), [("Kernel ", "Kernel "), ("Variant", "Tuning ")])
+def test_lines_of_tunings_of_rajaperf(tmp_path: Path, head: str, second: str) -> None:
+    text = RAJAPERF.replace("Kernel ", head).replace("\n       ", f"\n{second}")
+    (tmp_path / "timing.csv").write_text(text)
+    assert benchmarks.advisor_sniff(tmp_path / "timing.csv") == 1.0
+    names = {region.name for region in benchmarks.advisor_read(tmp_path / "timing.csv").regions}
+    assert "Apps_ENERGY RAJA_CUDA block_256" in names

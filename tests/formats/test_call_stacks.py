@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 import pstats
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -324,3 +325,44 @@ def test_a_table_whose_last_line_is_of_a_built_in_is_whole_without_a_return(
     else:
         with pytest.raises(InputError, match="the file is cut off"):
             call_stacks.advisor_read(tmp_path / "out.txt")
+
+
+def python_2(value: object) -> bytes:
+    """Return a value as Python 2 marshals it: texts are bytes, names are stored once and referred to."""
+    interned: dict[str, int] = {}
+
+    def write(one: object) -> bytes:
+        if isinstance(one, dict):
+            return b"{" + b"".join(write(key) + write(each) for key, each in one.items()) + b"0"
+        if isinstance(one, tuple):
+            return b"(" + struct.pack("<i", len(one)) + b"".join(map(write, one))
+        if isinstance(one, int):
+            return b"i" + struct.pack("<i", one)
+        if isinstance(one, float):
+            return b"g" + struct.pack("<d", one)
+        assert isinstance(one, str)
+        if one in interned:
+            return b"R" + struct.pack("<i", interned[one])
+        if one.startswith("/"):  # no name
+            return b"s" + struct.pack("<i", len(one)) + one.encode()
+        interned[one] = len(interned)
+        return b"t" + struct.pack("<i", len(one)) + one.encode()
+
+    return write(value)
+
+
+def test_statistics_of_python_2(tmp_path: Path) -> None:
+    main, solve = ("/me/heat.py", 1, "<module>"), ("/me/heat.py", 9, "solve")
+    built_in = ("~", 0, "<sum>")
+    statistics = {
+        main: (1, 1, 0.25, 2.0, {}),
+        solve: (4, 4, 1.5, 1.75, {main: (4, 4, 1.5, 1.75)}),
+        built_in: (8, 8, 0.25, 0.25, {solve: (8, 8, 0.25, 0.25)}),
+    }
+    (tmp_path / "heat.prof").write_bytes(python_2(statistics))
+    assert call_stacks.advisor_sniff(tmp_path / "heat.prof") == 0.8
+    profile = call_stacks.advisor_read(tmp_path / "heat.prof")
+    assert own_seconds(profile) == {"<module>": 0.25, "solve": 1.5, "<sum>": 0.25}
+    (tmp_path / "bad.prof").write_bytes(python_2(statistics).replace(b"R\x01", b"R\x09"))
+    with pytest.raises(InputError, match="there is no text 9"):
+        call_stacks.advisor_read(tmp_path / "bad.prof")

@@ -312,7 +312,7 @@ def test_only_its_own_files_are_claimed(tmp_path: Path) -> None:
     assert [path for path in others if callgrind.advisor_sniff(path)] == []
     assert callgrind.advisor_sniff(RANK0) == 1.0
     assert cachegrind.advisor_sniff(RANK0) is None
-    assert callgrind.advisor_sniff(SMALL / "expected.rank0.txt") is None
+    assert callgrind.advisor_sniff(SMALL / "expected.rank0.txt") == 1.0, "a table of callgrind_annotate"
     assert callgrind.advisor_sniff(tmp_path) is None
     (tmp_path / "profile").write_text("version: 1\ncreator: xdebug 3.1\nevents: Time\n")
     assert callgrind.advisor_sniff(tmp_path) is None

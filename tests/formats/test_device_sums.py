@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
 import pytest
 
+import gapwatch
+from advisor.advice.hot_spots import describe_hot_spots
 from advisor.formats import nsys
 from advisor.model.errors import InputError
 
@@ -33,7 +36,7 @@ def test_kernels_and_copies_have_their_seconds(name: str, seconds: list[float]) 
 def test_csv(tmp_path: Path) -> None:
     (tmp_path / "out.csv").write_text(CSV)
     profile = nsys.advisor_read(tmp_path / "out.csv")
-    assert [region.name for region in profile.regions] == ["relax(double*, int)", "[CUDA memcpy HtoD]"]
+    assert [region.name for region in profile.regions] == ["relax(double*, int)", "[CUDA memcpy HtoD]", "cudaMalloc"]
     assert profile.counts["device_s"].sum() == pytest.approx(0.04)
 
 
@@ -157,3 +160,68 @@ def test_contradicting_activities_are_refused(tmp_path: Path, old: str, new: str
     (tmp_path / "out.txt").write_text(text.replace(old, new, 1))
     with pytest.raises(InputError, match=message):
         nsys.advisor_read(tmp_path / "out.txt")
+
+
+def test_the_command_and_calls_of_the_runtime_are_told() -> None:
+    profile = nsys.advisor_read(HERE / "nvprof.txt")
+    assert profile.program == "heat"
+    assert "./heat 4096" in profile.parameters.values()
+    calls = dict(zip((r.name for r in profile.regions), profile.counts["runtime_call_s"].sum(axis=1), strict=True))
+    assert {name: value for name, value in calls.items() if value} == pytest.approx(
+        {"cudaMalloc": 0.16, "cudaMemcpy": 0.04}
+    )
+    assert profile.counts["device_s"].sum() == pytest.approx(0.04), "calls are no time of the device"
+    found = describe_hot_spots(profile)
+    assert found is not None
+    assert found.text.endswith(" On the host, calls of its runtime took 200 ms: cudaMalloc 160 ms, cudaMemcpy 40.0 ms.")
+
+
+def test_seconds_of_devices_are_evidence_of_grade_d(tmp_path: Path) -> None:
+    advice = gapwatch.load(HERE / "nvprof.txt")
+    assert (advice.grade.letter, advice.verdict) == ("D", "insufficient evidence")
+    text = (HERE / "nvprof.txt").read_text()
+    short = "".join(line.replace("us", "ns").replace("ms", "us") + "\n" for line in text.splitlines())
+    (tmp_path / "short.txt").write_text(short)
+    assert gapwatch.load(tmp_path / "short.txt").grade.letter == "F"
+
+
+def test_calls_alone_are_read(tmp_path: Path) -> None:
+    lines = (HERE / "nvprof.txt").read_text().splitlines()
+    (tmp_path / "calls.txt").write_text("\n".join([*lines[:5], *lines[-2:]]) + "\n")
+    profile = nsys.advisor_read(tmp_path / "calls.txt")
+    assert "device_s" not in profile.counts
+    assert profile.counts["runtime_call_s"].sum() == pytest.approx(0.2)
+
+
+def test_calls_of_the_operating_system_are_no_calls_of_the_device(tmp_path: Path) -> None:
+    text = (HERE / "nsys-stats.txt").read_text()
+    (tmp_path / "stats.txt").write_text(text)
+    whole = nsys.advisor_read(tmp_path / "stats.txt").counts["runtime_call_s"].sum()
+    assert whole == pytest.approx(0.1)
+    system = text.replace("cudaMemcpy\n", "pthread_cond_wait\n").replace("cudaLaunchKernel\n", "poll\n")
+    (tmp_path / "system.txt").write_text(system)
+    assert "runtime_call_s" not in nsys.advisor_read(tmp_path / "system.txt").counts
+
+
+def test_directives_are_no_second_run_of_their_kernels(tmp_path: Path) -> None:
+    (tmp_path / "out.csv").write_text("""Type,Time(%),Time,Calls,Avg,Min,Max,Name
+"GPU activities",75.00%,30.000ms,100,300.00us,290.00us,310.00us,"relax(double*, int)"
+,25.00%,10.000ms,2,5.0000ms,4.0000ms,6.0000ms,"[CUDA memcpy HtoD]"
+"API calls",90.00%,90.000ms,2,45.000ms,1.0000ms,89.000ms,"cuMemAlloc"
+,10.00%,10.000ms,1,10.000ms,10.000ms,10.000ms,"cuModuleLoadDataEx"
+"OpenACC (excl)",100.00%,70.000ms,2,35.000ms,1.0000ms,69.000ms,"acc_enter_data@heat.c:28"
+""")
+    profile = nsys.advisor_read(tmp_path / "out.csv")
+    assert "acc_enter_data@heat.c:28" not in {region.name for region in profile.regions}
+    assert profile.counts["device_s"].sum() == pytest.approx(0.04)
+    assert profile.counts["runtime_call_s"].sum() == pytest.approx(0.1)
+
+
+def test_a_report_without_devices_is_named(tmp_path: Path) -> None:
+    database = sqlite3.connect(tmp_path / "run.sqlite")
+    database.execute("create table StringIds (id, value)")
+    database.execute("create table TARGET_INFO_SESSION_START_TIME (utcEpochNs)")
+    database.close()
+    assert nsys.advisor_sniff(tmp_path / "run.sqlite") == 1.0
+    with pytest.raises(InputError, match=r"nothing of devices.*nsys profile -t cuda"):
+        nsys.advisor_read(tmp_path / "run.sqlite")

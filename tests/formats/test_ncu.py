@@ -102,6 +102,18 @@ def test_pages_of_text(tmp_path: Path) -> None:
     assert advisor_sniff(tmp_path / "notes.txt") is None
 
 
+def test_a_kernel_whose_counting_was_stopped_is_not_missed(tmp_path: Path) -> None:
+    text = (PROFILES / "device_sums" / "ncu-details.txt").read_text()
+    stopped = '==PROF== Profiling "stencil" - 2: 0%....==PROF== Trying to shutdown target application\n'
+    (tmp_path / "stopped.txt").write_text(text.replace("==PROF== Disconnected", f"{stopped}==PROF== Disconnected"))
+    assert advisor_read(tmp_path / "stopped.txt").actual_s == pytest.approx(0.010)
+    (tmp_path / "cut.txt").write_text(
+        text.replace("==PROF== Disc", stopped.replace("0%....", "100%") + "==PROF== Disc")
+    )
+    with pytest.raises(InputError, match="cut off"):
+        advisor_read(tmp_path / "cut.txt")
+
+
 def test_counted_kernels_have_no_noise(tmp_path: Path) -> None:
     (tmp_path / "short.txt").write_text(
         (PROFILES / "device_sums" / "ncu-details.txt").read_text().replace("8,000.00", "4,000.00")

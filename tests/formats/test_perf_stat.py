@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from advisor.analysis import soundness
+from advisor.analysis.cache_counts import list_accesses, list_misses
 from advisor.formats import perf_stat
 from advisor.model.errors import InputError
 from advisor.model.records import Processor, Profile
@@ -220,3 +221,51 @@ def test_files_whose_names_number_nothing_are_runs_of_their_own(tmp_path: Path) 
         (tmp_path / f"rank{rank}.txt").write_text(TABLE)
     assert perf_stat.advisor_sniff(tmp_path) == 1.0
     assert len(perf_stat.advisor_read(tmp_path).processors) == 2
+
+
+CYCLES = """ Performance counter stats for './heat':
+
+     {cycles}      cpu-cycles
+       246,000,000      L1-dcache-loads
+        56,000,000      L1-dcache-load-misses
+
+       0.200000000 seconds time elapsed
+
+"""
+
+
+@pytest.mark.parametrize(
+    ("cycles", "cpu_s"),
+    [
+        ("  540,000,000", 0.2),  # 0.18 s at 3 GHz: a processor of 2.7 GHz that works all the time
+        ("  900,000,000", 0.2),  # … and one of 4.5 GHz
+        ("2,400,000,000", 0.2),  # several, each of which works for as long as the run takes
+        ("  200,000,000", None),  # slow, or idle for most of the time: nobody knows
+    ],
+)
+def test_cycles_tell_the_time_of_a_processor_without_its_clock(
+    tmp_path: Path, cycles: str, cpu_s: float | None
+) -> None:
+    profile = perf_stat.advisor_read(written(tmp_path / "stat.txt", CYCLES.format(cycles=cycles)))
+    assert ("cycles without times" in notes(profile)) == (cpu_s is not None)
+    if cpu_s is None:
+        assert "cpu_s" not in profile.phases[0].arrays
+    else:
+        assert profile.actual_s == 0.2
+        assert profile.phases[0].arrays["cpu_s"].ravel().tolist() == [pytest.approx(cpu_s)]
+
+
+def test_cycles_alone_are_seconds_at_the_usual_rate(tmp_path: Path) -> None:
+    profile = perf_stat.advisor_read(written(tmp_path / "s.csv", "1500000000,,cycles,1,100.00,,\n"))
+    assert not profile.has_run_time
+    assert profile.phases[0].arrays["cpu_s"].ravel().tolist() == [pytest.approx(0.5)]
+
+
+def test_misses_of_caches_are_facts(tmp_path: Path) -> None:
+    written(tmp_path / "stat.txt", CYCLES.format(cycles="540,000,000"))
+    profile = perf_stat.advisor_read(tmp_path / "stat.txt")
+    accesses, misses = list_accesses(profile.counts), list_misses(profile.counts, "L1")
+    assert accesses is not None
+    assert misses is not None
+    assert (accesses.sum(), misses.sum()) == (246e6, 56e6)
+    assert list_misses(profile.counts, "LL") is None

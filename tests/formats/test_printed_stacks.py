@@ -144,3 +144,43 @@ def test_seconds_of_a_report_of_perf(tmp_path: Path, event: str, count: int, hea
     assert ("cycles without times" in {note.name for note in profile.notes}) == ("cycles" in event)
     for unknown in (text.replace(event, "stalled-cycles-frontend"), text.replace("2K", "99")):
         assert "samples" in read_text(tmp_path / "report.txt", unknown).counts
+
+
+def test_a_clock_whose_count_is_that_of_its_samples_tells_no_time(tmp_path: Path) -> None:
+    clock = PERF_REPORT.replace("cycles:u", "cpu-clock")
+    assert read_text(tmp_path / "a.txt", clock.replace("1000000", "2000000000")).sum_by_region("cpu_s").sum() > 0
+    counted = read_text(tmp_path / "b.txt", clock.replace("1000000", "2000"))
+    assert "samples" in counted.counts
+    assert not counted.sum_by_region("cpu_s").any()
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "names"),
+    [
+        ("Overhead  Symbol", "    60.00%  [.] solve(int)\n    40.00%  [k] clear\n", {"solve(int)": 1200, "clear": 800}),
+        (
+            "Overhead  Shared Object  Symbol",
+            "    60.00%  heat  [.] solve(int)\n    40.00%  libm-2.31.so   [.] exp\n",
+            {"solve(int)": 1200, "exp": 800},
+        ),
+        (
+            "Overhead  Command  Shared Object",
+            "    60.00%  heat     heat\n    40.00%  heat     libm-2.31.so    \n",
+            {"[heat]": 1200, "[libm-2.31.so]": 800},
+        ),
+        (
+            "Children      Self  Symbol            Shared Object  IPC   [IPC Coverage]",
+            "    60.00%    60.00%  [.] Heat::solve(int)  heat  -      -    \n"
+            "    40.00%    40.00%  [k] clear  [k]  1.2\n",
+            {"Heat::solve(int)": 1200, "clear": 800},
+        ),
+        ("Children      Self  Command", "    60.00%    60.00%  heat 1\n    40.00%    40.00%  mpirun\n", {
+            "[heat 1]": 1200, "[mpirun]": 800,
+        }),
+    ],
+)  # fmt: skip
+def test_reports_of_perf_by_other_columns(tmp_path: Path, columns: str, rows: str, names: dict[str, float]) -> None:
+    text = f"$ perf report --stdio --sort x\n# Samples: 2K of event 'branches'\n#\n# {columns}\n# ....\n#\n{rows}\n"
+    profile = read_text(tmp_path / "report.txt", text)
+    found = dict(zip((r.name for r in profile.regions), profile.counts["samples"].sum(axis=1), strict=True))
+    assert found == pytest.approx(names)

@@ -79,10 +79,30 @@ CONTENTS: dict[str, tuple[bytes, str, str]] = {
         "rocprofv3 --kernel-trace",
     ),
     "pmc_perf.csv": (b"Dispatch_ID,Kernel_Name,GPU_ID\n", "counters of AMD devices without times", "rocprofv3"),
-    "profile.json": (
-        b'{"meta": {"interval": 1, "processType": 0}, "libs": []}',
-        "a profile of the Firefox Profiler or samply",
-        "perf script > perf.txt",
+    "metrics.csv": (
+        b"ID,Process ID,Process Name,Host Name,Kernel Name,Kernel Time,Context,Stream,Metric Name\n0,7,a,h,k,t,1,7,x\n",
+        "metrics of Nsight Compute without the seconds of kernels",
+        "ncu --set full --csv --page raw ./PROGRAM > kernels.csv",
+    ),
+    "metrics.txt": (
+        b"==7== NVPROF is profiling process 7, command: ./a\n==7== Metric result:\n",
+        "counters of nvprof without the seconds of kernels",
+        "nvprof -f -o run.nvvp ./PROGRAM",
+    ),
+    "nvprof.txt": (
+        b"==7== NVPROF is profiling process 7, command: ./a\n==7== Profiling result:\nNo kernels were profiled.\n",
+        "an output of nvprof without kernels and calls of CUDA",
+        "nvprof -f -o run.nvvp ./PROGRAM",
+    ),
+    "session.nvvp": (
+        b'<?xml version="1.0"?>\n<session version="1" name="a">\n<executable file="/a/b" timestamp="1"/>\n',
+        "a session of NVIDIA's Visual Profiler without its data",
+        "nvprof -f -o run.nvvp ./PROGRAM",
+    ),
+    "stats.csv": (
+        b"Generating SQLite file a.sqlite\nProcessing [a.sqlite] with [/opt/nvtx_sum.py]...\nSKIPPED: a.sqlite\n",
+        "statistics of nsys without kernels and calls of CUDA",
+        "gapwatch run -- ./PROGRAM",
     ),
     "vasprun.xml.gz": (
         gzip.compress(b'<modeling>\n <generator>\n  <i name="program" type="string">vasp </i>\n'),

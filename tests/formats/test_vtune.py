@@ -133,3 +133,18 @@ def test_damage_is_refused_or_read_soundly(tmp_path: Path) -> None:
                 continue
             contract.check_value(profile, Profile)
             soundness.check_profile(profile)
+
+
+def test_commas_in_names_that_are_not_quoted(tmp_path: Path) -> None:
+    """VTune quotes no names: times tell where a name ends."""
+    columns = "Function,CPU Time,CPU Time:Effective Time,CPU Time:Spin Time,Module,Function (Full),Source File"
+    rows = (
+        "solve(int, double*, int),4.000,3.900,0.100,heat,solve(int, double*, int),heat.cpp",
+        "relax<float, 4>,1.000,1.000,,heat,relax<float, 4>,heat.cpp",
+        "main,0.500,0.500,0.000,heat,main,heat.cpp",
+    )
+    (tmp_path / "hotspots.csv").write_text("\n".join((columns, *rows)) + "\n")
+    profile = vtune.advisor_read(tmp_path / "hotspots.csv")
+    found = dict(zip((r.name for r in profile.regions), profile.sum_by_region("cpu_s").sum(axis=1), strict=True))
+    assert found == pytest.approx({"solve(int, double*, int)": 3.9, "relax<float, 4>": 1.0, "main": 0.5})
+    assert {region.file for region in profile.regions} == {"heat.cpp"}

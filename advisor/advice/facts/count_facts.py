@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from advisor.advice.facts.source import Compute, FactSource, compute_share
+from advisor.analysis.cache_counts import list_accesses, list_misses
+
+if TYPE_CHECKING:
+    from advisor.model.records import FloatArray
 
 
 def sum_counts(source: FactSource, *names: str) -> float | None:
@@ -15,17 +19,20 @@ def sum_counts(source: FactSource, *names: str) -> float | None:
     counts = source.profile.counts
     if names[0] not in counts:
         return None
+    return sum(_sum_rows(source, counts[name]) or 0.0 for name in names if name in counts)
+
+
+def _sum_rows(source: FactSource, table: FloatArray | None) -> float | None:
+    """Return what of a count (regions, processors) is of the regions of the site."""
+    if table is None:
+        return None
     rows = np.unique(np.concatenate([source.profile.phases[p].regions for p in source.phases]))
-    return float(sum(counts[name][rows].sum() for name in names if name in counts))
+    return float(table[rows].sum())
 
 
 def _miss_ratio(level: str, source: FactSource) -> float | None:
-    accesses = sum_counts(source, "compiled_ops.load", "compiled_ops.store")
-    name = f"misses.{level}"
-    if level == "LL" and name not in source.profile.counts:
-        deeper = [count for count in source.profile.counts if count in ("misses.L2", "misses.L3", "misses.L4")]
-        name = max(deeper, default=name)
-    return compute_share(sum_counts(source, name), accesses) if accesses else None
+    accesses = _sum_rows(source, list_accesses(source.profile.counts))
+    return compute_share(_sum_rows(source, list_misses(source.profile.counts, level)), accesses) if accesses else None
 
 
 def _vectorized_share(source: FactSource) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -38,6 +39,10 @@ class SourceSpot:
     file: str | None = None
     line: int | None = None
     dominant: bool = False
+
+
+#: What calls and constants of CUDA begin with.
+_CUDA: Final = re.compile(r"\bcuda(?=[A-Z])")
 
 
 def find_effects(
@@ -125,7 +130,10 @@ def select_instructions(action: Action, profile: Profile, model: str | None) -> 
         models = set(profile.paradigms)
     if any(how.model == "threads" for how in action.instructions) and _has_plain_threads(profile):
         models = (models - {"openmp"}) | {"threads"}
-    fitting = tuple(how for how in action.instructions if how.model in models | {"any"}) or action.instructions
+    instructions = action.instructions
+    if "hip" in models and not any(how.model == "hip" for how in instructions):
+        instructions += tuple(_speak_hip(how) for how in instructions if how.model == "cuda")
+    fitting = tuple(how for how in instructions if how.model in models | {"any"}) or instructions
     if (profile.language or "").lower() != "python":
         fitting = tuple(how for how in fitting if how.language != "python") or fitting
     fitting = tuple(sorted(fitting, key=lambda how: how.model not in models & _FRAMEWORKS))
@@ -140,6 +148,12 @@ def select_instructions(action: Action, profile: Profile, model: str | None) -> 
     return tuple(
         how for name in dict.fromkeys(how.model for how in fitting) for how in _select_language(fitting, name, language)
     )
+
+
+def _speak_hip(how: HowTo) -> HowTo:
+    """Return instructions for CUDA in HIP, whose kernels are written alike, and whose calls have the same names."""
+    before, after = (code and _CUDA.sub("hip", code) for code in (how.before, how.after))
+    return replace(how, model="hip", text=_CUDA.sub("hip", how.text), before=before, after=after)
 
 
 def _has_plain_threads(profile: Profile) -> bool:

@@ -98,6 +98,7 @@ _SUFFIXES: Final = {
 _SCRIPT: Final = b"#!"
 #: Names that other tools give to texts as well.
 _BINARY_SUFFIXES: Final = {".map": FileKind("a recording of Linaro MAP", "perf-report {path}")}
+_NVPROF: Final = "nvprof -f -o run.nvvp ./PROGRAM"
 #: Texts by what stands in them, not only at their beginning.
 _TEXTS: Final = (
     (
@@ -127,8 +128,27 @@ _TEXTS: Final = (
         FileKind("a benchmark of the file system, which measures the machine and no program"),
     ),
     (
-        re.compile(rb'\{\s*"meta"\s*:\s*\{(?s:.)*?"(?:interval|preprocessedProfileVersion)"\s*:'),
-        FileKind("a profile of the Firefox Profiler or samply", "perf record -g -- ./PROGRAM; perf script > perf.txt"),
+        re.compile(rb'"?ID"?,"?Process ID"?,"?Process Name"?,"?Host Name"?,"?Kernel Name"?,"?Kernel Time"?,'),
+        FileKind(
+            "metrics of Nsight Compute without the seconds of kernels",
+            "ncu --set full --csv --page raw ./PROGRAM > kernels.csv",
+        ),
+    ),
+    (
+        re.compile(rb"^==\d+== (?:Metric|Event) result:", re.MULTILINE),
+        FileKind("counters of nvprof without the seconds of kernels", _NVPROF),
+    ),
+    (
+        re.compile(rb"^==\d+== NVPROF is profiling|^======== CPU profiling result", re.MULTILINE),
+        FileKind("an output of nvprof without kernels and calls of CUDA", _NVPROF),
+    ),
+    (
+        re.compile(rb"^Processing \[\S+\.sqlite\] with \[", re.MULTILINE),
+        FileKind("statistics of nsys without kernels and calls of CUDA", "gapwatch run -- ./PROGRAM"),
+    ),
+    (
+        re.compile(rb"<session version=\"\d+\" name=(?s:.)*<executable file="),
+        FileKind("a session of NVIDIA's Visual Profiler without its data", _NVPROF),
     ),
     (
         re.compile(rb"startup\ttime=\d+\s+experiment\tselected="),

@@ -28,6 +28,10 @@ _CRITERION: Final = re.compile(
 )
 _NAME: Final = re.compile(r"(\S.{0,300}?)\s*$")
 _CATCH: Final = re.compile(rf"(\S.{{0,300}}?) +\d+ +\d+ +{_NUMBER} {_UNIT}\s*$")
+#: What its line of tunings begins with: as that of the variants did, in old versions.
+_SECOND_HEADS: Final = ("", "Kernel", "Tuning")
+#: What RAJAPerf writes where a kernel has no such variant, or it was not asked for.
+_NOT_RUN: Final = frozenset({"", "-", "Not run"})
 _THREE: Final = re.compile(rf" +{_NUMBER} {_UNIT} +{_NUMBER} {_UNIT} +{_NUMBER} {_UNIT}\s*$")
 
 
@@ -98,9 +102,35 @@ def _read_catch(text: PlainText) -> tuple[MeasuredBenchmark, ...]:
     return tuple(found)
 
 
+def _read_rajaperf(text: PlainText) -> tuple[MeasuredBenchmark, ...]:
+    """Return each kernel in each variant that was run; tunings of a variant stand in a second line of the heading."""
+    variants = _split_cells(text.lines[1])[1:]
+    tunings = _split_cells(text.lines[2]) if len(text.lines) > 2 else [""]
+    first = 2
+    if tunings[0] in _SECOND_HEADS and len(tunings) == len(variants) + 1:
+        first = 3
+        variants = [f"{variant} {tuning}".strip() for variant, tuning in zip(variants, tunings[1:], strict=True)]
+    found = []
+    for line in range(first, len(text.lines)):
+        kernel, *cells = _split_cells(text.lines[line])
+        if not kernel:
+            continue
+        if len(cells) < len(variants) or line == len(text.lines) - 1:
+            raise text.make_error(line, "a row of the table is cut off")
+        for variant, cell in zip(variants, cells, strict=False):
+            if variant and cell not in _NOT_RUN:
+                found.append(MeasuredBenchmark(f"{kernel} {variant}", _parse_seconds(text, line, cell, "s")))
+    return tuple(found)
+
+
+def _split_cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line.split(",")]
+
+
 _READERS: Final[Mapping[str, Callable[[PlainText], tuple[MeasuredBenchmark, ...]]]] = {
     "Go": _read_go,
     "Criterion.rs": _read_criterion,
     "libtest": _read_libtest,
     "Catch2": _read_catch,
+    "RAJAPerf": _read_rajaperf,
 }

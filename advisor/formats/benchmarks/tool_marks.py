@@ -22,6 +22,7 @@ IN_LINES: Final[Mapping[str, re.Pattern[bytes]]] = {
     "Criterion.rs": re.compile(rb"(?m)^.*\btime: +\[[\d.]+ \S{1,3} [\d.]+ \S{1,3} [\d.]+ \S{1,3}\]"),
     "libtest": re.compile(rb"(?m)^test .{1,300} \.\.\. bench: +[\d,.]+ ..?/iter \(\+/- "),
     "Catch2": re.compile(rb"(?m)^benchmark name +samples +iterations +est"),
+    "RAJAPerf": re.compile(rb"\A(?:Mean|Min|Max) Runtime Report \(sec\.\)[ ,]*\r?\n(?:Kernel|Variant) *,"),
 }
 
 

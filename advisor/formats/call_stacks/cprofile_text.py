@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from advisor.formats.call_stacks.known_code import is_compiling
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
 from advisor.formats.plain_text import PlainText, read_plain_text
 from advisor.model.errors import InputError
@@ -35,7 +37,7 @@ def parse(path: Path) -> StackProfile:
         raise text.make_error(len(text.lines) - 1, "the last line has no end: the file is cut off")
     wall_s = text.parse_number(total[3], totals[-1]) if total is not None else _find_longest(text, head)
     found = StackProfile("cProfile", "wall_s", {}, wall_s, sampled=False, language="python")
-    counted = 0.0
+    counted = compiled_s = 0.0
     for line in range(head + 1, len(text.lines)):
         row = _match_row(text.lines[line])
         if row is None:
@@ -50,6 +52,8 @@ def parse(path: Path) -> StackProfile:
         counted += calls
         found.add_spent(stack, 0, own)
         found.calls[stack] = found.calls.get(stack, 0.0) + calls
+        compiled_s = max(compiled_s, inclusive if is_compiling(stack[0]) else 0.0)
+    found = replace(found, compiled_s=compiled_s)
     if not found.spent:
         raise text.make_error(head, "the table has no rows")
     return _add_unlisted(found, counted, float(total[1][:18]) if total is not None else None)
@@ -86,8 +90,7 @@ def _add_unlisted(found: StackProfile, counted: float, total: float | None) -> S
         else f"the table lists {counted:,.0f} of {total:,.0f} calls"
     )
     note = Note("functions left out", text, 0.1, "python -m cProfile -o FILE, and give gapwatch that file")
-    wall_s = max(found.wall_s, together)
-    return StackProfile(found.tool, found.unit, found.spent, wall_s, sampled=False, language="python", notes=(note,))
+    return replace(found, wall_s=max(found.wall_s, together), notes=(note,))
 
 
 def _parse_place(text: str) -> Frame:

@@ -35,9 +35,13 @@ _LONGEST_KIND: Final = 8
 _V8: Final = re.compile(
     rb'\s*\{[^\[{]{0,100}"nodes"\s*:\s*\[\s*\{.{0,200}?"callFrame"\s*:\s*\{.{0,200}?"functionName"', re.S
 )
+#: The Firefox Profiler writes its facts first, or last; an interval is of samples alone.
+_FIREFOX: Final = re.compile(rb'"meta"\s*:\s*\{.*?"(?:preprocessedProfileVersion|interval)"\s*:', re.S)
 _FLIGHT: Final = b"FLR\0"
 _RPROF: Final = re.compile(rb"(?:(?:memory|GC|line) profiling: )*sample\.interval=\d+\r?\n")
-_PERF_REPORT: Final = re.compile(rb"^# (?:Children +Self|Overhead) +(?:Samples +)?Command +Shared Object +Symbol", re.M)
+_PERF_REPORT: Final = re.compile(
+    rb"^# (?:Children +Self|Overhead) +(?:Samples +)?(?:Command|Shared Object|Symbol)\b", re.M
+)
 #: A table of pprof with its columns, or with the sum of all samples above numbers and shares.
 _PPROF_TEXT: Final = re.compile(
     rb"^ *flat +flat% +sum% +cum +cum%|^Total: \d+ samples\r?\n *\d+ +[\d.]+% +[\d.]+% +\d+ +[\d.]+% ", re.M
@@ -45,6 +49,7 @@ _PPROF_TEXT: Final = re.compile(
 _PERF_ANNOTATE: Final = re.compile(rb"^ *Percent *\|\s*Source code & Disassembly of ", re.M)
 #: Statistics of cProfile: a dictionary whose first key is a tuple of three, the first of them a text.
 _DICT, _TUPLE, _TEXTS = b"{", b")\x03", b"zZaAu"
+_PYTHON_2: Final = re.compile(rb"\{\(\x03\0\0\0[st].{3}\0", re.S)
 
 
 class StackFormat(NamedTuple):
@@ -69,12 +74,19 @@ def find_format(ends: bytes) -> StackFormat | None:
 def _begins_with_statistics(ends: bytes) -> bool:
     """Return whether the file begins as a dictionary of functions: file, line and name."""
     bare = bytes(code & 0x7F for code in ends[:4])
+    if _PYTHON_2.match(ends):
+        return True
     return bare[:1] == _DICT and bare[1:3] == _TUPLE and bare[3:4] in [bytes([text]) for text in _TEXTS]
 
 
 def _begins_as_session(ends: bytes) -> bool:
     """Return whether the file is a session of pyinstrument in any of its forms."""
     return all(mark in ends for mark in _PYINSTRUMENT) and any(mark in ends for mark in _PYINSTRUMENT_FRAMES)
+
+
+def _begins_as_threads(ends: bytes) -> bool:
+    """Return whether the file is a profile of the Firefox Profiler: an object with facts of how it was recorded."""
+    return ends[:HEAD].lstrip()[:1] == b"{" and _FIREFOX.search(ends) is not None
 
 
 def _begins_with_profile(ends: bytes) -> bool:
@@ -124,6 +136,7 @@ FORMATS: Final = (
     StackFormat("pprof", _begins_with_profile, 0.8),
     StackFormat("jfr", lambda ends: ends.startswith(_FLIGHT), 1.0),
     StackFormat("cpuprofile", lambda ends: _V8.match(ends) is not None, 1.0),
+    StackFormat("firefox_profile", _begins_as_threads, 1.0),
     StackFormat("rprof", lambda ends: _RPROF.match(ends) is not None, 1.0),
     StackFormat("perf_report", lambda ends: _PERF_REPORT.search(ends) is not None, 0.9),
     StackFormat("perf_annotate", lambda ends: _PERF_ANNOTATE.search(ends) is not None, 0.9),

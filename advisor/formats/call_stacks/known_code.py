@@ -8,6 +8,7 @@ done for it.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 #: Code of which is known that it is none of the kinds that are told apart.
 NATIVE: Final = "native"
 INTERPRETED: Final = "interpreted"
+JITTED: Final = "jitted"
 _TIMES_BUILT_INS: Final = "cProfile"
 #: Packages whose operators and functions compute in compiled code that cProfile counts as time of their caller.
 _ARRAYS: Final = re.compile(
@@ -32,6 +34,15 @@ _ARRAYS: Final = re.compile(
 )
 #: What takes less each time, from one call to the next, is brief: the interpreter's, whatever it computes with.
 _BRIEF_S: Final = 1e-5
+#: numba's function that compiles another one when it is called with arguments of new types, and all its files.
+_COMPILER: Final = (re.compile(r"(?:.*[/\\])?dispatcher\.py$"), "_compile_for_args")
+_COMPILERS: Final = re.compile(r".*[/\\](?:numba[/\\](?!cuda[/\\]cudadrv|np[/\\]ufunc)|llvmlite[/\\]).*")
+#: Files of which nothing but the name is left, whoever brought them: packages, and modules of Python's library.
+_BARE: Final = re.compile(r"(\w+)\.py$")
+_LIBRARY: Final = frozenset({
+    *sys.stdlib_module_names, "__init__", "compiler_lock", "compiler_machinery", "dispatcher", "lowering",
+    "typed_passes", "typeinfer", "untyped_passes",
+})  # fmt: skip
 #: Code that the program did not bring: of libraries, of Python itself, and what loads modules.
 _OF_OTHERS: Final = re.compile(
     r"(?:.*[/\\])?(?:site-packages|dist-packages|lib[/\\]python\d[^/\\]*|Lib)[/\\]|<(?!string|stdin)|~"
@@ -88,12 +99,26 @@ def count_known_code(found: StackProfile, nodes: tuple[CallPathNode, ...], spent
     everything = np.where(works, spent, 0.0)
     told = np.array([kind is not None for kind in kinds])[:, None]
     counts = {"code.all_s": everything, "code.known_s": np.where(told, everything, 0.0)}
-    names = {kind for kind in kinds if kind is not None and kind != NATIVE}
+    names = {kind for kind in kinds if kind is not None and kind not in (NATIVE, JITTED)}
     if found.tool == _TIMES_BUILT_INS:
         names.add(INTERPRETED)
     for name in sorted(names):
         counts[f"code.{name}_s"] = np.where(np.array([kind == name for kind in kinds])[:, None], everything, 0.0)
-    return counts
+    compiled = _share_out_compiling(found, kinds, everything)
+    return counts if compiled is None else {**counts, f"code.{JITTED}_s": compiled}
+
+
+def _share_out_compiling(found: StackProfile, kinds: list[str | None], everything: FloatArray) -> FloatArray | None:
+    """Return the seconds (nodes, threads) in which functions were compiled; None without any.
+
+    A profile without a call tree tells how long that took in all: it passed in the compiler and in what it calls, which
+    is not the program's code.
+    """
+    own = np.where(np.array([kind == JITTED for kind in kinds])[:, None], everything, 0.0)
+    if not found.compiled_s > float(own.sum()):
+        return own if own.any() else None
+    others = np.where(np.array([kind in (JITTED, NATIVE) for kind in kinds])[:, None], everything, 0.0)
+    return others * min(found.compiled_s / max(float(others.sum()), 1e-12), 1.0)
 
 
 def _classify_stacks(found: StackProfile, nodes: tuple[CallPathNode, ...]) -> list[str | None]:
@@ -114,11 +139,22 @@ def _classify_stacks(found: StackProfile, nodes: tuple[CallPathNode, ...]) -> li
         elif own is not None:
             kinds.append(own)
         elif found.tool == _TIMES_BUILT_INS and node.role == Role.USER:
-            others = node.file is None or _OF_OTHERS.match(node.file) is not None
+            others = node.file is None or _is_of_others(node.file)
             kinds.append(NATIVE if others else INTERPRETED if not arrays or _is_brief(found, node) else None)
         else:
             kinds.append(found.kinds.get(node_key(node)))
     return kinds
+
+
+def _is_of_others(file: str) -> bool:
+    """Return whether a file is not the program's own: of a library, or of Python, whose tables may hold no folders."""
+    bare = _BARE.match(file)
+    return _OF_OTHERS.match(file) is not None or (bare is not None and bare[1] in _LIBRARY)
+
+
+def is_compiling(frame: Frame) -> bool:
+    """Return whether a function compiles others while the program runs."""
+    return frame.name == _COMPILER[1] and frame.file is not None and _COMPILER[0].match(frame.file) is not None
 
 
 def _is_own_function(node: CallPathNode) -> bool:
@@ -144,6 +180,8 @@ def classify_function(name: str, file: str | None) -> str | None:
     """
     if file is not None and file.endswith((".go", ".s")):
         return _match(_GO, name)
+    if file is not None and _COMPILERS.match(file) and file.endswith(".py"):
+        return JITTED
     for kind, place, function in _PYTHON_FILES:
         if file is not None and place.match(file) and function.fullmatch(name):
             return kind

@@ -29,6 +29,7 @@ class MarshalReader:
         self._at = 0
         self._count = 0
         self._references: list[object] = []
+        self._interned: list[str] = []  # of Python 2, which refers to nothing else
 
     def read_object(self) -> object:
         """Return the object, which must fill the file."""
@@ -69,11 +70,20 @@ class MarshalReader:
             return _END if kind == "0" else None
         if kind in "zZ":
             return self._take(self._take(1)[0]).decode("latin-1")
-        if kind in "aAut":
+        if kind in "aAuts":
             size = self._take_int()
-            return self._take(max(size, 0)).decode("utf-8", "surrogateescape")
+            text = self._take(max(size, 0)).decode("utf-8", "surrogateescape")
+            self._interned += [text] if kind == "t" else []
+            return text
+        if kind == "R":
+            number = self._take_int()
+            if not 0 <= number < len(self._interned):
+                raise self._make_error(f"there is no text {number}")
+            return self._interned[number]
         if kind == "i":
             return self._take_int()
+        if kind == "I":
+            return int(struct.unpack("<q", self._take(8))[0])
         if kind == "l":
             return self._read_long()
         if kind == "g":

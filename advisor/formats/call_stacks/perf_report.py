@@ -15,9 +15,21 @@ from advisor.model.records import Note
 from advisor.support.managed_runtimes import find_language
 
 _SAMPLES: Final = re.compile(r"# Samples: ([\d.]+)([KMG]?) +of event '?([^']*[^'\s])'?\s*$")
+#: What a row begins with, by its columns: shares, and how many samples there are.
+_SHARES_OF: Final = {
+    "Children": r" {1,6}(?:\d{1,3}\.\d\d%)? +(?P<own>\d{1,3}\.\d\d)% +(?:\d+ +)?",
+    "Overhead": r" {1,6}(?P<own>\d{1,3}\.\d\d)% +(?:\d+ +)?",
+}
+_HEAD: Final = re.compile(
+    r"# (?P<shares>Children|Overhead)(?: +Self)?(?: +Samples)?(?P<command> +Command)?(?P<file> +Shared Object)?"
+    r"(?:(?P<name> +Symbol)(?P<more> +\S.*)?)?\s*$"
+)
 #: No two spaces stand inside a command: so a line can be read in one way only, however long it is.
-_FUNCTION: Final = r"(?P<command>\S+(?: \S+)*) {2,}(?P<file>\S+(?: +\S+)*?) +\[[^\]]\] (?P<name>.*\S)"
-_ROW: Final = re.compile(r" {1,6}(?:\d{1,3}\.\d\d%)? +(?P<own>\d{1,3}\.\d\d)% +(?:\d+ +)?" + _FUNCTION)
+_COMMAND: Final = r"(?P<command>\S+(?: \S+)*)"
+_FILE: Final = r"(?P<file>\S+(?: +\S+)*?)"
+_NAME: Final = r"\[[^\]]\] (?P<name>.*\S)"
+#: A name that other columns follow.
+_NAME_BEFORE: Final = r"\[[^\]]\] (?P<name>\S+(?: \S+)*)(?: {2,}.*)?$"
 _COUNT: Final = re.compile(r"# Event count \(approx\.\): (\d+)\s*$")
 #: Events that pass with time, and those that count its nanoseconds.
 _TIME: Final = re.compile(r"cycles|clock")
@@ -27,8 +39,6 @@ _CYCLES: Final = re.compile(r"(?:\w{1,40}/)?(?:cpu-|ref-)?cycles(?:[:/].*)?$")
 _PROCESSOR: Final = re.compile(r"# cpudesc : (.*)")
 #: Shares of fewer samples are those of chance.
 _FEWEST: Final = 100
-_FLAT: Final = re.compile(r" {1,6}(?P<own>\d{1,3}\.\d\d)% +(?:\d+ +)?" + _FUNCTION)
-_CHILDREN: Final = re.compile(r"# Children +Self")
 _POWER: Final = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9}
 #: What is not listed of the samples is a row of its own from this per cent on.
 _LEAST: Final = 0.5
@@ -58,7 +68,7 @@ class _Table(NamedTuple):
 
     def seconds_per_count(self, processor: str) -> float | None:
         """Return the seconds of a nanosecond or a cycle that was counted; None where neither was, or hardly any."""
-        if not self.counted or self.samples < _FEWEST:
+        if self.counted <= self.samples or self.samples < _FEWEST:  # older versions count samples as events
             return None
         if _CLOCK.match(self.event):
             return 1e-9
@@ -91,8 +101,21 @@ def parse(path: Path) -> StackProfile:
     return _read_table(text, table, min(ends, default=len(text.lines)))
 
 
+def _find_row(text: PlainText, line: int, end: int) -> re.Pattern[str]:
+    """Return what matches a row of a table; raises ``InputError`` where its columns are none of those known."""
+    head = text.find_match(_HEAD, line, end)
+    if head is None or not (head["command"] or head["file"] or head["name"]):
+        raise text.make_error(line, "the table is not by command, shared object or symbol: perf report --stdio > FILE")
+    parts = [part for part, column in ((_COMMAND, head["command"]), (_FILE, head["file"])) if column]
+    if head["name"]:
+        parts.append(_NAME_BEFORE if head["more"] else _NAME)
+    gap = r" {2,}" if head["command"] else r" +"
+    rest = gap.join(parts[:2]) + "".join(f" +{part}" for part in parts[2:])
+    return re.compile(_SHARES_OF[head["shares"]] + rest + (r"" if head["name"] else r"\s*$"))
+
+
 def _read_table(text: PlainText, table: _Table, end: int) -> StackProfile:
-    row = _ROW if text.find_line(_CHILDREN, table.line, end) is not None else _FLAT
+    row = _find_row(text, table.line, end)
     named = text.find_match(_PROCESSOR)
     processor = named[1] if named else ""
     each_s = table.seconds_per_count(processor)
@@ -106,10 +129,13 @@ def _read_table(text: PlainText, table: _Table, end: int) -> StackProfile:
         own = text.parse_number(cells["own"], line)
         total += own
         rows += 1
-        commands[cells["command"]] = commands.get(cells["command"], 0.0) + own
-        languages.add(find_language(cells["name"], cells["file"]))
+        told = cells.groupdict(default="")
+        command, file = told.get("command", ""), told.get("file", "")
+        name = told.get("name", "") or f"[{file or command}]"  # of a report by library or program
+        commands[command] = commands.get(command, 0.0) + own
+        languages.add(find_language(name, file))
         if own:
-            found.add_spent((Frame(cells["name"]),), 0, own / 100 * whole)
+            found.add_spent((Frame(name),), 0, own / 100 * whole)
     if not found.spent:
         raise text.make_error(table.line, "no function follows: the report is cut off")
     if total > 100 + max(_LEAST, _ROUNDED * rows):

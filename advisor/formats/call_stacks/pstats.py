@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+from advisor.formats.call_stacks.known_code import is_compiling
 from advisor.formats.call_stacks.marshal_reader import MarshalReader
 from advisor.formats.call_stacks.stacks import Frame, StackProfile
 from advisor.formats.plain_text import read_content
@@ -20,23 +22,16 @@ def parse(path: Path) -> StackProfile:
     statistics = MarshalReader(path, read_content(path)).read_object()
     if not isinstance(statistics, dict):
         raise InputError(path, "no statistics of cProfile: no dictionary")
+    compiled_s = 0.0
     for key, value in statistics.items():
-        frame, calls, own, callers = _check_entry(path, key, value)
+        frame, calls, own, inclusive, callers = _check_entry(path, key, value)
+        compiled_s = max(compiled_s, inclusive if is_compiling(frame) else 0.0)
         found.add_spent((frame,), 0, own)
         found.calls[frame,] = found.calls.get((frame,), 0.0) + calls
         for caller, count in _count_by_caller(path, callers):
             found.made[caller,] = found.made.get((caller,), 0.0) + count
     together = sum(sum(each) for each in found.spent.values())
-    return StackProfile(
-        found.tool,
-        found.unit,
-        found.spent,
-        together,
-        sampled=False,
-        language="python",
-        calls=found.calls,
-        made=found.made,
-    )
+    return replace(found, wall_s=together, compiled_s=compiled_s)
 
 
 def _count_by_caller(path: Path, callers: dict[object, object]) -> Iterator[tuple[Frame, float]]:
@@ -49,9 +44,10 @@ def _count_by_caller(path: Path, callers: dict[object, object]) -> Iterator[tupl
                 raise InputError(path, "damaged: a caller is not a function")
 
 
-def _check_entry(path: Path, key: object, value: object) -> tuple[Frame, float, float, dict[object, object]]:
-    """Return a function, how often it was called, its own seconds and its callers, whose seconds must be those of its
-    calls.
+def _check_entry(path: Path, key: object, value: object) -> tuple[Frame, float, float, float, dict[object, object]]:
+    """Return a function, how often it was called, its own seconds, those with what it calls, and its callers.
+
+    Their seconds must be those of its calls.
     """
     match key, value:
         case (str(file), int(line), str(name)), (int(first), int(calls), float(own), float(inclusive), dict(callers)):
@@ -77,4 +73,4 @@ def _check_entry(path: Path, key: object, value: object) -> tuple[Frame, float, 
         and (missing < -_SLACK - 1e-6 * own or (told == calls and missing > _SLACK + 1e-6 * own))
     ):
         raise InputError(path, "damaged: the callers' seconds do not add up", place)
-    return Frame(name, file, line or None), float(calls), own, callers
+    return Frame(name, file, line or None), float(calls), own, inclusive, callers

@@ -28,7 +28,8 @@ class StackProfile:
     ``spent`` maps a stack to what each of its ``threads`` spent with it on top, in ``unit``; ``calls`` how often the
     function on top was entered, and ``made`` how many calls it made, where these were counted. ``wall_s`` is the wall
     time of the run, NaN where it is not known. ``sampled`` is whether times are estimates from samples. ``kinds`` is
-    what the profiler tells of the code of functions (name, file, line): whether it is interpreted.
+    what the profiler tells of the code of functions (name, file, line): whether it is interpreted. ``compiled_s`` is
+    for how long functions were compiled while the program ran, all that the compiler calls included.
     """
 
     tool: str
@@ -44,6 +45,7 @@ class StackProfile:
     made: dict[tuple[Frame, ...], float] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     kinds: dict[tuple[str, str | None, int | None], str] = field(default_factory=dict)
+    compiled_s: float = 0.0
 
     def add_spent(self, stack: tuple[Frame, ...], thread: int, amount: float) -> None:
         """Add what a thread spent with ``stack``."""

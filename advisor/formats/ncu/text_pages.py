@@ -21,8 +21,8 @@ _ROW: Final = re.compile(r"    \S")
 #: The lines above, between and below the rows show how wide the three columns are.
 _RULE: Final = re.compile(r"    (-+) (-+) (-+)\s*$")
 _HEADING: Final = "Metric Name"
-#: What is printed for each kernel while the program runs.
-_COUNTED: Final = re.compile(r"==PROF== Profiling ")
+#: What is printed for each kernel while the program runs, to its end where it was counted.
+_COUNTED: Final = re.compile(r"==PROF== Profiling .*100%")
 
 
 def is_text_page(head: bytes) -> bool:

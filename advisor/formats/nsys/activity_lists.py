@@ -12,6 +12,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Final
 
+from advisor.analysis.quality import RECORD_CUDA
 from advisor.formats.decimal_commas import use_points
 from advisor.formats.plain_text import PlainText, read_plain_text
 from advisor.model.errors import InputError
@@ -31,6 +32,8 @@ _END: Final = re.compile(r"\s*$|==\d+==|Report file ")
 #: A kernel's number behind its name, by which nvprof links it to its call.
 _LINK: Final = re.compile(r" \[(\d{1,15})\]$")
 _FAULTS: Final = "page faults"
+#: Events of managed memory that take no time of their own: pages that were moved to and fro, or are read from afar.
+_EVENTS: Final = ("page thrash", "throttling", "remote map")
 _ABSENT: Final = ("", "-")
 #: Names of one column in the different lists.
 _ALIASES: Final = {
@@ -46,7 +49,6 @@ _UNIT_OF_COLUMN: Final = re.compile(r" ?\(([KMGT]?B|s|sec|ms|us|ns|nsec)(?:/s|ps
 _AGREE: Final = 0.1
 #: From this share of the recording on, what beginnings are rounded by matters.
 _COARSE: Final = 0.05
-_SINGLE: Final = "nsys profile -o FILE ./PROGRAM; nsys export -t sqlite FILE.nsys-rep, and give gapwatch FILE.sqlite"
 
 
 @dataclass(slots=True)
@@ -153,8 +155,8 @@ class _ListReader:
         if len(cells) < len(columns.names):
             raise self._text.make_error(line, "a row of the list is cut off")
         name = columns.find_cell(cells, "name")
-        if _FAULTS in name:
-            self._builder.add_count("page_faults", 1)
+        if _FAULTS in name or any(event in name for event in _EVENTS):
+            self._builder.add_count("page_faults", int(_FAULTS in name))
             return
         start, step = self._parse_time(cells[0], columns.units[0], line)
         length, _ = self._parse_time(cells[1], columns.units[1], line)
@@ -213,4 +215,4 @@ class _ListReader:
             return []
         most = format_seconds(min(self._rounded, self._end - self._begin) * 1e-9)
         text = f"beginnings have so few digits that the pauses between activities may be wrong by {most} in all"
-        return [Note("rounded times", text, 0.2, _SINGLE)]
+        return [Note("rounded times", text, 0.2, RECORD_CUDA)]

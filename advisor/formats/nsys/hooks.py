@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from advisor.analysis.quality import RECORD_CUDA
 from advisor.extension.hookspecs import hookimpl
 from advisor.formats.nsys.columns import is_report_folder
 from advisor.formats.nsys.detection import is_activity_list, is_summary
+from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
     from advisor.model.records import Profile
@@ -25,18 +27,28 @@ def list_reports(folder: Path) -> list[Path]:
 
 
 def _is_report(path: Path) -> bool:
+    tables = _list_tables(path)
+    return bool({"StringIds", "StringTable"} & tables) and any(
+        name.startswith(("CUPTI_ACTIVITY_KIND_", "NVTX_", "META_DATA_")) for name in tables
+    )
+
+
+def _is_empty_report(path: Path) -> bool:
+    """Return whether nothing of devices is in a report: they were not recorded, or nothing used them."""
+    return {"StringIds", "TARGET_INFO_SESSION_START_TIME"} <= _list_tables(path) and not _is_report(path)
+
+
+def _list_tables(path: Path) -> set[str]:
+    """Return the tables of a database; none of what is no database."""
     try:
         with path.open("rb") as stream:
             if stream.read(len(_MAGIC)) != _MAGIC:
-                return False
+                return set()
     except OSError:
-        return False
+        return set()
     from advisor.formats.nsys.report import list_tables  # only now: SQLite is not loaded for other files
 
-    tables = list_tables(path)
-    return "StringIds" in tables and any(
-        name.startswith(("CUPTI_ACTIVITY_KIND_", "NVTX_", "META_DATA_")) for name in tables
-    )
+    return set(list_tables(path))
 
 
 def _start_together(reports: list[Path]) -> bool:
@@ -58,7 +70,7 @@ def advisor_sniff(path: Path) -> float | None:
         return 0.95 if len(reports) > 1 and _start_together(reports) else None
     if not path.is_file():
         return None
-    if _is_report(path):
+    if _is_report(path) or _is_empty_report(path):
         return 1.0
     return 0.9 if is_summary(path) or is_activity_list(path) else None
 
@@ -68,6 +80,8 @@ def advisor_read(path: Path) -> Profile:
     """Return the run recorded at ``path``, all reports of it; raises ``InputError`` for what is damaged."""
     from advisor.formats.device_ranks import profile_device_ranks
 
+    if path.is_file() and _is_empty_report(path):
+        raise InputError(path, f"Nsight Systems recorded nothing of devices in this run: {RECORD_CUDA}")
     if path.is_file() and not _is_report(path):
         if is_activity_list(path):
             from advisor.formats.nsys.activity_lists import read_device_trace as read_list

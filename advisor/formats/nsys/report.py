@@ -8,7 +8,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
+from advisor.formats.nsys import nvprof_database
 from advisor.formats.nsys.columns import load_folder
+from advisor.formats.nsys.nvprof_database import load_database
 from advisor.formats.sqlite_files import open_database
 from advisor.model.errors import InputError
 from advisor.trace.devices import naming
@@ -60,13 +62,20 @@ def read_device_trace(files: Sequence[Path]) -> DeviceTrace:
     rank = 0
     for file in files:
         try:
-            with closing(load_folder(file) if file.is_dir() else open_database(file)) as database:
+            with closing(_open_report(file)) as database:
                 rank = _Report(database, file, builder).read_processes(rank)
         except (sqlite3.Error, OverflowError, TypeError, ValueError) as error:
             raise InputError(file, f"is damaged, or no export of Nsight Systems: {error}") from error
     if not rank:
         raise InputError(files[0], "the report holds no calls of CUDA and no activities of devices")
     return builder.build_trace(files[0], program="", tool="Nsight Systems")
+
+
+def _open_report(file: Path) -> sqlite3.Connection:
+    """Return the tables of a report, whatever they are exported as, or what nvprof recorded in their form."""
+    if file.is_dir():
+        return load_folder(file)
+    return load_database(file) if nvprof_database.STRINGS in list_tables(file) else open_database(file)
 
 
 class _Report:

@@ -14,6 +14,7 @@ from advisor.analysis.quality import HIDDEN
 from advisor.formats import rank_numbers
 from advisor.formats.perf.events import strip_modifiers
 from advisor.formats.perf_stat.table import CLOCKS
+from advisor.formats.sampled_cycles import note_clock_rate, read_clock_rate
 from advisor.model.errors import InputError
 from advisor.model.records import Note, Processor
 from advisor.model.units import format_seconds, format_share
@@ -28,6 +29,11 @@ if TYPE_CHECKING:
 _SECONDS: Final = {"msec": 1e-3, "ns": 1e-9, "us": 1e-6, "s": 1.0, "sec": 1.0}
 #: A process with several threads runs on more than one processor; up to this it is one.
 _ONE: Final = 1.02
+#: Events of a processor at work, by which its time is known where no clock was counted.
+_CYCLES: Final = ("cycles", "cpu-cycles")
+_CPU_CLOCKS: Final = frozenset({"task-clock", "cpu-clock", "user_time"})
+#: How many times faster, or slower, than the usual a single processor may be.
+_FASTEST: Final = 1.7
 #: The elapsed time follows from the processors in use, printed to three digits: only where these are enough.
 _ROUNDED: Final = 0.0005
 _COARSE: Final = 0.02
@@ -40,6 +46,7 @@ PENALTIES: Final = {
     "whole machine": 0.1,
     "table cut off": 0.1,
     "several runs": 0.1,
+    "cycles without times": 0.1,
 }
 
 
@@ -52,6 +59,7 @@ class _CountedProcess:
     elapsed_s: float | None
     enabled_share: float
     is_system: bool
+    by_cycles: bool = False
 
 
 def build_call_paths(tables: Sequence[CountTable], path: Path) -> CallPaths:
@@ -113,7 +121,16 @@ def _sum_process(table: CountTable) -> _CountedProcess:
             values[row.event] = (values.get(row.event) or 0.0) + row.value
     system = any(row.is_system for row in table.rows)
     enabled = min((row.enabled_share for row in table.rows if row.value is not None), default=1.0)
-    return _CountedProcess(values, seconds, _find_elapsed(table.rows, seconds, intervals), enabled, system)
+    elapsed_s = _find_elapsed(table.rows, seconds, intervals)
+    cycles = next((values[event] for event in values if strip_modifiers(event) in _CYCLES), None)
+    by_cycles = not system and bool(cycles) and not _CPU_CLOCKS & seconds.keys()
+    if by_cycles and cycles:
+        used_s = cycles / read_clock_rate("")
+        at_work = elapsed_s is None or used_s * _FASTEST >= elapsed_s
+        if at_work:  # one processor whose rate is not known, if it is not several
+            seconds["task-clock"] = elapsed_s if elapsed_s and used_s <= _FASTEST * elapsed_s else used_s
+        by_cycles = at_work
+    return _CountedProcess(values, seconds, elapsed_s, enabled, system, by_cycles)
 
 
 def _find_elapsed(rows: Sequence[CountRow], seconds: dict[str, float], intervals: list[float]) -> float | None:
@@ -207,6 +224,11 @@ def _build_notes(
     """Yield what counts of whole processes can't tell."""
     how = "counts are of whole processes: functions, communication and waiting are not told apart"
     yield Note("few counts", how, PENALTIES["few counts"], "perf record --call-graph dwarf ./PROGRAM")
+    if any(process.by_cycles for process in processes) and actual_s is None:
+        yield note_clock_rate("")
+    elif any(process.by_cycles for process in processes):
+        text = "no clock of the processor was counted: its cycles are those of processors that work all the time"
+        yield Note("cycles without times", text, PENALTIES["cycles without times"], "perf stat ./PROGRAM")
     if any(table.is_cut for table in tables):
         text = "the table ends before the elapsed time: events may be missing"
         yield Note("table cut off", text, PENALTIES["table cut off"], "perf stat -o FILE ./PROGRAM")
@@ -217,10 +239,7 @@ def _build_notes(
     if absent:
         yield Note("not counted", f"perf could not count {', '.join(absent)} everywhere; these are unknown")
     every = {event for process in processes for event in (*process.values, *process.seconds)}
-    uneven = sorted(
-        e for e in every if any(e not in process.values and e not in process.seconds for process in processes)
-    )
-    if uneven:
+    if uneven := sorted(e for e in every if any(e not in {*one.values, *one.seconds} for one in processes)):
         yield Note(
             "events missing", f"not in all files, and left out: {', '.join(uneven)}", PENALTIES["events missing"]
         )

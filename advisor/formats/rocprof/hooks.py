@@ -23,6 +23,7 @@ _COLUMNS: Final = (b"Start_Timestamp", b"End_Timestamp", b"Correlation_Id")
 _HEAD_BYTES: Final = 4096
 #: The first key of rocprofv3's JSON stands within so many bytes.
 _MARK_BYTES: Final = 64
+_SUMS: Final = re.compile(rb'"?Name"?,"?Calls"?,"?TotalDurationNs?"?,"?AverageNs?"?,"?Percentage"?')
 _MAGIC: Final = b"SQLite format 3\0"
 _ANEW: Final = "rocprofv3 --hip-trace --kernel-trace --memory-copy-trace --marker-trace -d NEW_FOLDER -- ./PROGRAM"
 
@@ -78,6 +79,25 @@ def _is_json(path: Path) -> bool:
     return path.is_file() and b'"rocprofiler-sdk-tool"' in read_head(path, _HEAD_BYTES)[:_MARK_BYTES]
 
 
+def _is_first_json(path: Path) -> bool:
+    """Return whether a document is one of rocprof 1 or 2."""
+    head = read_head(path, _HEAD_BYTES) if path.is_file() else b""
+    return b'"traceEvents"' in head[:_MARK_BYTES] and b'"CPU HIP API"' in head and b'"process_name"' in head
+
+
+def _is_statistics(path: Path) -> bool:
+    """Return whether a table holds sums of kernels or calls."""
+    return path.suffix == ".csv" and _SUMS.match(_read_header(path)) is not None
+
+
+def _is_first_database(path: Path) -> bool:
+    if not path.is_file() or read_head(path, len(_MAGIC)) != _MAGIC:
+        return False
+    from advisor.formats.rocprof.first_version import is_database
+
+    return is_database(path)
+
+
 @hookimpl
 def advisor_sniff(path: Path) -> float | None:
     """Return 1 for tables of kernels, databases and JSON documents of rocprofv3, and less for directories of them.
@@ -87,9 +107,11 @@ def advisor_sniff(path: Path) -> float | None:
     if path.is_dir():
         return 0.95 if list_databases(path) or _holds_one_run(path) or list_documents(path) else None
     if path.name.endswith((".json", ".json.gz")):
-        return 1.0 if _is_json(path) else None
+        return 1.0 if _is_json(path) or _is_first_json(path) else None
     if path.suffix == ".db":
-        return 1.0 if _is_database(path) else None
+        return 1.0 if _is_database(path) or _is_first_database(path) else None
+    if path.is_file() and _is_statistics(path):
+        return 0.9
     match = _TABLE.match(path.name)
     if match and match["kind"] != "kernel":
         return None
@@ -111,6 +133,10 @@ def advisor_read(path: Path) -> Profile:
 
     Where a directory holds the run in several formats the database counts. Raises ``InputError`` for what is damaged.
     """
+    if path.is_file() and _is_statistics(path):
+        from advisor.formats.rocprof.statistics_tables import read_statistics
+
+        return read_statistics(path)
     from advisor.formats.device_ranks import profile_device_ranks
 
     trace, files, foreign = _read_trace(path)
@@ -124,6 +150,10 @@ def advisor_read(path: Path) -> Profile:
 
 def _read_trace(path: Path) -> tuple[DeviceTrace, list[Path], list[Path]]:
     """Return the trace, the files of kernels that it is in, and tables beside them that are of other recordings."""
+    if _is_first_database(path) or _is_first_json(path):
+        from advisor.formats.rocprof.first_version import read_recordings
+
+        return read_recordings([path]), [path], []
     databases = list_databases(path) if path.is_dir() else [path] if path.suffix == ".db" else []
     if databases:
         from advisor.formats.rocprof.rocpd import read_databases

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from advisor.formats.valgrind import counts, detection
+from advisor.formats.valgrind.annotations import read_annotation
 from advisor.formats.valgrind.files import find_files, read_dump
 from advisor.formats.valgrind.functions import build_functions
 from advisor.formats.valgrind.notes import build_notes
@@ -42,7 +43,10 @@ class _ValgrindRun:
 def read_outputs(path: Path, tool: Literal["cachegrind", "callgrind"]) -> CallPaths:
     """Return what a tool counted in each function; raises ``InputError`` with the line of what is damaged."""
     numbered = tool == "callgrind"
-    files = find_files(path, detection.CALLGRIND if numbered else detection.CACHEGRIND)
+    pattern = detection.CALLGRIND if numbered else detection.CACHEGRIND
+    if path.is_file() and detection.is_output(path, detection.TABLES[pattern]):
+        return build_call_paths([read_annotation(path)], path.name, tool)
+    files = find_files(path, pattern)
     return build_call_paths([read_dump(file, numbered) for file in files], path.name, tool)
 
 

@@ -49,6 +49,7 @@ def read_hotspots(text: PlainText) -> CallPaths:
     for number, row in enumerate(split_rows(text, start + 1, delimiter), start=start + 1):
         if not any(cell.strip() for cell in row):
             continue
+        row = _join_names(row, columns)
         if len(row) != len(columns):
             raise text.make_error(number, f"{len(row)} cells in a table of {len(columns)} columns")
         key = (row[columns[named]].strip(), _find(row, columns, "Module"), _find(row, columns, "Source File"))
@@ -56,6 +57,22 @@ def read_hotspots(text: PlainText) -> CallPaths:
         at = cells.setdefault(key, {})
         at[thread] = at.get(thread, 0.0) + _parse_seconds(text, row[columns[spent]], number)
     return _build_call_paths(text, cells, max(len(threads), 1), by_thread="Thread" in columns)
+
+
+def _join_names(row: list[str], columns: dict[str, int]) -> list[str]:
+    """Return the row with commas inside names of functions, which VTune does not quote: times tell where these end."""
+    excess = len(row) - len(columns)
+    times = [place for name, place in columns.items() if name.startswith("CPU Time")]
+    if excess <= 0 or not times or 0 not in (columns.get("Function"), columns.get("Function Stack")):
+        return row
+    for inside in range(excess + 1):
+        joined = [", ".join(row[: inside + 1]), *row[inside + 1 :]]
+        if all(_CELL.match(joined[place].strip()) or not joined[place].strip() for place in times):
+            full, rest = columns.get("Function (Full)"), len(joined) - len(columns)
+            if full is None or not rest:
+                return joined
+            return [*joined[:full], ", ".join(joined[full : full + rest + 1]), *joined[full + rest + 1 :]]
+    return row
 
 
 def _find(row: list[str], columns: dict[str, int], name: str) -> str:

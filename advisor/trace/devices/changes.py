@@ -14,7 +14,7 @@ import numpy as np
 from advisor.model.devices import DeviceGain
 from advisor.trace.devices.account import HOST_STRETCH_S
 from advisor.trace.devices.events import Activity, CallRole, DeviceTrace, Direction
-from advisor.trace.devices.facts import SMALL_MESSAGE_B, find_plain_products, find_simple_kernels
+from advisor.trace.devices.facts import SETUP_S, SMALL_MESSAGE_B, find_plain_products, find_simple_kernels
 from advisor.trace.devices.kernel_facts import FULL_PPM, find_fusible
 from advisor.trace.devices.naming import find_named_calls, match_names
 from advisor.trace.devices.operator_facts import UPDATES, find_element_reads, find_value_copies
@@ -164,8 +164,18 @@ def _load_ahead(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> D
 
 
 def _reuse_memory(trace: DeviceTrace, graph: RunGraph, compute_gain: Compute) -> DeviceGain:
-    """Return the gain where memory of the device is allocated once."""
-    won = compute_gain(_let_return(graph, graph.role == CallRole.ALLOCATE))
+    """Return the gain where memory of the device is allocated once.
+
+    A long call before the first kernel of its process sets the device or a library up, whatever else is allocated.
+    """
+    mine = graph.role == CallRole.ALLOCATE
+    kernels = trace.activities.kind == Activity.COMPUTE
+    ranks = trace.device_ranks[trace.activities.device[kernels]]
+    first = np.full(int(max(trace.thread_ranks.max(initial=0), ranks.max(initial=0))) + 1, np.inf)
+    np.minimum.at(first, ranks, trace.activities.start_s[kernels])
+    before = graph.call_start_s < first[trace.thread_ranks[trace.calls.thread[graph.call]]]
+    sets_up = before & (graph.call_end_s - graph.call_start_s >= SETUP_S)
+    won = compute_gain(_let_return(graph, mine & ~sets_up))
     return DeviceGain("allocations", won, 0.8 * won, 1.1 * won)
 
 

@@ -36,7 +36,7 @@ _PASSES: Final = 50
 
 
 def replay_changes(trace: DeviceTrace, waiting_until_s: FloatArray) -> tuple[DeviceGain, ...]:
-    """Return what each change would have won; nothing where the run is too long or can't be reproduced."""
+    """Return what each change would have won, at most the run; nothing where it is too long or can't be reproduced."""
     apart = ~_find_migrations(trace)
     acts = trace.activities
     kept = {each.name: getattr(acts, each.name)[apart] for each in fields(acts)}
@@ -51,7 +51,7 @@ def replay_changes(trace: DeviceTrace, waiting_until_s: FloatArray) -> tuple[Dev
         return ()
 
     gains = (change(trace, graph, _Timer(graph, timer, length).compute_gain) for change in CHANGES)
-    return tuple(found for found in gains if found.high_s > 0)
+    return tuple(replace(found, high_s=min(found.high_s, length)) for found in gains if found.high_s > 0)
 
 
 def _find_migrations(trace: DeviceTrace) -> BoolArray:
