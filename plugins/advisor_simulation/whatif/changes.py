@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from advisor.advice.facts.collecting import has_hub
-from advisor.analysis.disturbance import taken_share
 from advisor.analysis.loads.computation import compute_alone, cores_per_processor
 from advisor_simulation.whatif import call_grouping, sharing_work
 
@@ -37,12 +35,6 @@ RANK_PIECES: Final = 32
 UNEVEN: Final = 1.02
 #: A phase with less work than this share of its time only synchronizes.
 EMPTY: Final = 0.01
-#: Who computes less than this share of the median of all takes no part, and of a hub that answers all others less than
-#: this one: it packs and unpacks what others compute.
-IDLE: Final = 0.1
-HUB_IDLE: Final = 0.75
-#: Others never take all that fewer ranks need: what they took of the cores counts up to this share.
-MOST_TAKEN: Final = 0.9
 
 
 def _select_phases(run: MeasuredRun, chosen: set[int], serial: bool | None = False) -> list[PhaseRun]:
@@ -332,35 +324,6 @@ def share_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     return run.with_phases(changed)
 
 
-def start_fewer(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Start as many processors as there are cores: they share all computation, and none waits for a core.
-
-    Who hardly computes, as one that hands out work, does not then either, and other programs take what they took.
-    Communication takes what it takes for who is held up least. That needs CPU times: else what looks like computation
-    holds the turns of others, and nothing is known.
-    """
-    cores = run.profile.cores
-    timed = all("cpu_s" in phase.arrays for phase in run.profile.phases)
-    if not cores or run.processors <= cores or not timed:
-        return None
-    workers = (cores - _count_idle(run, cores)) * (1.0 - min(taken_share(run.profile) or 0.0, MOST_TAKEN))
-    changed = []
-    for phase in run.phases:
-        work, shape = phase.work.sum(axis=0) / workers, phase.work.shape
-        moved = np.broadcast_to(phase.transfer.min(axis=0), shape).copy()
-        even = replace(phase, work=np.broadcast_to(work, shape).copy(), alone=np.zeros(shape), transfer=moved)
-        changed.append(replace(even, inner=np.minimum(phase.inner, 0.0)))
-    return run.with_phases(changed)
-
-
-def _count_idle(run: MeasuredRun, cores: int) -> int:
-    """Return how many of as many processors as cores would hardly compute: the same share as now, but one at least."""
-    computed = sum((phase.work.sum(axis=1) for phase in run.phases), np.zeros(run.processors))
-    first = np.array([one.rank == 0 for one in run.profile.processors]) & has_hub(run.profile)
-    idle = int(np.count_nonzero(computed < np.where(first, HUB_IDLE, IDLE) * np.median(computed)))
-    return min(max(round(idle * cores / run.processors), 1), cores - 1) if idle else 0
-
-
 CHANGES: Final[Mapping[tuple[str, str], Change]] = {
     ("rebalance", "ranks"): decompose_by_work,
     ("rebalance", "first rank"): use_first_rank,
@@ -404,6 +367,6 @@ CHANGES: Final[Mapping[tuple[str, str], Change]] = {
     ("io", "parallel"): share_io,
     ("io", "balanced"): share_io,
     ("fsync", "rare"): call_grouping.reduce_fsync,
-    ("ranks", "cores"): start_fewer,
+    ("ranks", "cores"): sharing_work.start_fewer,
     ("sleep", "removed"): call_grouping.remove_sleep,
 }
