@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.cli import user_folders
 from advisor.model.run_points import STATED
 from advisor.support.extras import install_line
-from advisor.support.launchers import split_line
+from advisor.support.launchers import is_interpreter, split_line
 
 if TYPE_CHECKING:
     from advisor.model.records import Advice, Profile
@@ -28,7 +28,6 @@ _RECORDED: Final = re.compile(r"(gapwatch run(?: --deep| --from-outside)? -- )(?
 _CORES: Final = re.compile(r"--cores N\b")
 _PATH: Final = re.compile(r"(?<![\w$/=.-])(?:PATH|DIRECTORY)\b")
 _NAME: Final = re.compile(r"(?<![\w./])PROGRAM\b")
-_INTERPRETER: Final = re.compile(r"(python[\d.]*|perl|ruby|julia|Rscript)")
 _INCORE: Final = "gapwatch incore"
 _RECORD: Final = "gapwatch run -- "
 _DEEP: Final = "gapwatch run --deep"
@@ -176,7 +175,7 @@ def program_place(words: Sequence[str], program: str) -> int | None:
     """Return where in a command line the program stands, before a script its interpreter; None if it does not."""
     for at, word in enumerate(words):
         if PurePath(word).name == program:
-            return at - 1 if at and _INTERPRETER.fullmatch(PurePath(words[at - 1]).name) else at
+            return at - 1 if at and is_interpreter(words[at - 1]) else at
     return None
 
 

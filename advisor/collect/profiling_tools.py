@@ -9,13 +9,14 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.notes import escape_undecodable
 from advisor.model.recommendations import Need
+from advisor.support.launchers import is_interpreter
 
 if TYPE_CHECKING:
     from advisor.collect.sampled_run import SampledRun
@@ -113,16 +114,10 @@ def split_command(run: SampledRun) -> tuple[str, str | None]:
     arguments, names = run.recording.arguments, {lane.process.name for lane in run.lanes}
     for at, argument in enumerate(arguments):
         if escape_undecodable(PurePath(argument).name) in names:
-            script = at > 0 and _is_interpreter(arguments, at)
-            start = at - 1 if script else at
+            start = at - 1 if at and is_interpreter(arguments[at - 1]) else at
             launch = escape_undecodable(shlex.join(arguments[:start]))
             return (f"{launch} " if launch else ""), escape_undecodable(shlex.join(arguments[start:]))
     return "", None
-
-
-def _is_interpreter(arguments: Sequence[str], at: int) -> bool:
-    before = PurePath(arguments[at - 1]).name
-    return not arguments[at - 1].startswith("-") and before.startswith(("python", "perl", "ruby", "julia", "Rscript"))
 
 
 def localize_advice(

@@ -1,4 +1,4 @@
-"""Launchers of ranks in a command: which word is one, and which says how many ranks it starts."""
+"""Launchers of ranks in a command, which of their words says how many ranks they start, and interpreters of scripts."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ _FLAGS: Final = frozenset(
 #: Options of OpenMPI with two values.
 _PAIRS: Final = frozenset({"--mca", "-mca", "--gmca", "-gmca"})
 _FLUX: Final = ("flux", "run")
+_INTERPRETER: Final = re.compile(r"(python|pypy|perl|ruby)[\d.]*t?|julia|R|Rscript")
 
 
 class RankOption(NamedTuple):
@@ -124,3 +125,8 @@ def split_settings(words: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the settings in front of a command, and its words."""
     settings = list(takewhile(_SETTING.match, words))
     return settings, list(words[len(settings) :])
+
+
+def is_interpreter(program: str) -> bool:
+    """Return whether a program, given by its path, runs the script that it is given."""
+    return _INTERPRETER.fullmatch(PurePath(program).name) is not None

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from advisor.collect.binaries.disassembly import Instruction
-from advisor.collect.binaries.hot_functions import _is_shared
 from advisor.collect.binaries.inner_loops import find_inner_loops
 from advisor.collect.binaries.sampled_addresses import COLUMNS, FEW_SAMPLES, Registers
 from advisor.collect.binaries.shared_lines import find_sharing
@@ -57,8 +56,8 @@ def test_where_the_address_is_computed_registers_hold_something_else() -> None:
 
 def test_samples_decide_on_updates_before_the_code_does() -> None:
     (loop,) = find_inner_loops(DICE)
-    assert not _is_shared(loop), "the code alone says nothing of where the elements lie"
-    assert _is_shared(replace(loop, shares_lines=True))
+    assert not loop.is_shared, "the code alone says nothing of where the elements lie"
+    assert replace(loop, shares_lines=True).is_shared
     one_place = replace(loop, fixed_updates=1)
-    assert _is_shared(one_place)
-    assert not _is_shared(replace(one_place, shares_lines=False)), "each thread has a line of its own"
+    assert one_place.is_shared
+    assert not replace(one_place, shares_lines=False).is_shared, "each thread has a line of its own"

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from advisor.formats.recording.recorded_threads import RecordedThread, teams_of
+from advisor.support.launchers import is_interpreter
 from advisor.trace.events import Role
-from advisor.trace.recordings.families import is_interpreter
 from advisor.trace.recordings.layout import CALL, PYTHON_BIT
 from advisor.trace.regions import classify_region
 

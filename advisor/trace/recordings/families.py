@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Final
 
+from advisor.support.launchers import is_interpreter
 from advisor.trace.recordings.processes import Members, Process, process_files, read_process, share_members
 
 #: What a child of fork has as its parent had it, and what it only adds to.
@@ -17,8 +17,6 @@ _SAME: Final = (
     "cycle_s", "subnormal_ratio", "prices",
 )  # fmt: skip
 _ADDED_TO: Final = ("functions", "files", "python", "objects")
-#: What runs the script that it is given.
-_INTERPRETER: Final = re.compile(r"(python|pypy|perl)[\d.]*t?|julia|R")
 _NEVER: Final = 1 << 62
 
 
@@ -59,11 +57,6 @@ def name_program(process: Process) -> str:
     """Return the name of the program, for an interpreter that of its script."""
     script = next((word for word in process.arguments[1:] if word.endswith((".py", ".jl", ".R", ".pl"))), None)
     return PurePath(script).name if script and is_interpreter(process.program) else PurePath(process.program).name
-
-
-def is_interpreter(program: str) -> bool:
-    """Return whether a program, given by its path, runs what others wrote."""
-    return _INTERPRETER.fullmatch(PurePath(program).name) is not None
 
 
 def gather_families(processes: Iterable[Process]) -> list[Family]:
