@@ -43,6 +43,11 @@ CONTENTS: dict[str, tuple[bytes, str, str]] = {
         "samples that Profile.print() of Julia prints, which says no seconds",
         "gapwatch run -- julia",
     ),
+    "run.0001.profile": (
+        b"+----+\n|     Subroutine          Total      Profiled   Time      |\n|        calls      calls      (incl.)   |\n",
+        "CASTEP's profile of its subroutines, which is not read: its output SEED.castep holds its times",
+        "",
+    ),
     "a.h5": (b"\x89HDF\r\n\x1a\n" + bytes(8), "HDF5", ""),
     "r.nsys-rep": (b"\x01\x02\x03", "a report of Nsight Systems", "nsys export"),
     "a.lz4": (b"\x04\x22\x4d\x18" + bytes(20), "packed by lz4", "unlz4"),

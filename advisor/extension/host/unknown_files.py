@@ -175,6 +175,10 @@ _TEXTS: Final = (
         re.compile(rb"startup\ttime=\d+\s+experiment\tselected="),
         FileKind("a causal profile of Coz, which holds no times of functions", "coz plot"),
     ),
+    (
+        re.compile(rb"\|\s+Subroutine\s+Total\s+Profiled\s+Time\s+\|"),
+        FileKind("CASTEP's profile of its subroutines, which is not read: its output SEED.castep holds its times"),
+    ),
     (re.compile(rb"PROJECTIONS-RECORD"), FileKind("a log of Charm++'s Projections, which is not read")),
     (
         re.compile(rb"<modeling>\s.*<i name=\"program\"[^>]*>vasp", re.DOTALL),

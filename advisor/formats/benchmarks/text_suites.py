@@ -34,6 +34,8 @@ _SECOND_HEADS: Final = ("", "Kernel", "Tuning")
 #: What RAJAPerf writes where a kernel has no such variant, or it was not asked for.
 _NOT_RUN: Final = frozenset({"", "-", "Not run"})
 _THREE: Final = re.compile(rf" +{_NUMBER} {_UNIT} +{_NUMBER} {_UNIT} +{_NUMBER} {_UNIT}\s*$")
+#: Tables of JMH by their form: those that also name benchmarks whose time they do not state.
+_JMH: Final = {"JMH's table": read_jmh_output, "JMH's CSV": read_jmh_csv}
 
 
 def read_text_suite(text: PlainText, tool: str) -> MeasuredSuite:
@@ -131,7 +133,6 @@ def _split_cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.split(",")]
 
 
-_JMH: Final = {"JMH's table": read_jmh_output, "JMH's CSV": read_jmh_csv}
 _READERS: Final[Mapping[str, Callable[[PlainText], tuple[MeasuredBenchmark, ...]]]] = {
     "Go": _read_go,
     "Criterion.rs": _read_criterion,
