@@ -44,7 +44,7 @@ CONTENTS: dict[str, tuple[bytes, str, str]] = {
         "gapwatch run -- julia",
     ),
     "run.0001.profile": (
-        b"+----+\n|     Subroutine          Total      Profiled   Time      |\n|        calls      calls      (incl.)   |\n",
+        b"+----+\n|     Subroutine          Total      Profiled   Time      |\n|        calls    calls   (incl.)   |\n",
         "CASTEP's profile of its subroutines, which is not read: its output SEED.castep holds its times",
         "",
     ),
