@@ -18,12 +18,14 @@ from typing import TYPE_CHECKING, Final
 from advisor.cli import user_folders
 from advisor.model.run_points import STATED
 from advisor.support.extras import install_line
-from advisor.support.launchers import is_interpreter, split_line
+from advisor.support.launchers import find_launched_program, find_launcher_place, is_interpreter, split_line
 
 if TYPE_CHECKING:
     from advisor.model.records import Advice, Profile
 
 _LAUNCH: Final = re.compile(r"mpirun -n \d+ (?=\S*PROGRAM|valgrind|perf|eztrace|tau_exec|env|likwid)")
+#: What follows the processes that a launcher starts on this node, and so has to start the launcher.
+_FOLLOWS: Final = re.compile(r"(nsys profile [^&;#]*)(?=\./PROGRAM)")
 _RECORDED: Final = re.compile(r"(gapwatch run(?: --deep| --from-outside)? -- )(?:mpirun -n (\d+) )?\./PROGRAM\b")
 _CORES: Final = re.compile(r"--cores N\b")
 _PATH: Final = re.compile(r"(?<![\w$/=.-])(?:PATH|DIRECTORY)\b")
@@ -76,6 +78,7 @@ def _filler(profile: Profile, paths: Sequence[Path]) -> Callable[[str], str]:
         if "SOURCE" not in command:
             if launch is not None:
                 command = _LAUNCH.sub(lambda _: launch, command)
+                command = _FOLLOWS.sub(lambda found: found[1] + launch, command)
             if program is not None:
                 binary = shlex.split(program)[0]  # without its arguments
                 command = command.replace(f"{_BINARY} ./PROGRAM", f"{_BINARY} {shlex.quote(binary)}")
@@ -165,6 +168,9 @@ def split_command(profile: Profile) -> tuple[str | None, str | None]:
     """
     _, words = _split_settings(profile)
     at = program_place(words, profile.program)
+    if at is None and words and "command" not in profile.parameters:
+        # What an output states is a command alone, and its program may have a name of its own there (gmx_mpi).
+        at = find_launched_program(words) if find_launcher_place(words) is not None else 0
     if at is not None:
         launch = shlex.join(words[:at])
         return (f"{launch} " if launch else ""), shlex.join(words[at:])

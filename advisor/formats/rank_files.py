@@ -52,8 +52,8 @@ def compare_origins(origins: Sequence[Origin]) -> Iterator[Note]:
             return
 
 
-def note_copies(files: Sequence[Path]) -> Iterator[Note]:
-    """Yield a note where two of ``files``, each of a process of its own, hold the same; those of no bytes never do."""
+def iterate_copies(files: Sequence[Path]) -> Iterator[tuple[Path, Path]]:
+    """Yield each of ``files`` that holds the same as one before it, and that one; those of no bytes never do."""
     by_size: dict[int, list[Path]] = {}
     for file in files:
         by_size.setdefault(file.stat().st_size, []).append(file)
@@ -63,8 +63,14 @@ def note_copies(files: Sequence[Path]) -> Iterator[Note]:
             with file.open("rb") as stream:
                 other = seen.setdefault(hashlib.file_digest(stream, "sha256").digest(), file)
             if other is not file:
-                yield Note("the same file twice", f"{file.name} and {other.name} hold the same", PENALTY, _ANEW)
-                return
+                yield file, other
+
+
+def note_copies(files: Sequence[Path]) -> Iterator[Note]:
+    """Yield a note where two of ``files``, each of a process of its own, hold the same."""
+    for file, other in iterate_copies(files):
+        yield Note("the same file twice", f"{file.name} and {other.name} hold the same", PENALTY, _ANEW)
+        return
 
 
 def check_copies(paths: CallPaths, files: Sequence[Path]) -> CallPaths:

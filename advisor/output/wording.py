@@ -208,5 +208,5 @@ def select_command(advice: Advice) -> str | None:
     order = [*doubts, *needs, *bounds] if doubtful else [*needs, *bounds, *doubts]
     if is_open(advice) or describe_unanswered_gap(advice):
         order = [*grave, *order]
-    known = [command for command in (*unseen, *order) if command]
+    known = [command for command in (unseen if any(unseen) else order) if command]
     return next((command for command in known if not _OPEN.search(command)), next(iter(known), None))

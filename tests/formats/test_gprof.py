@@ -44,6 +44,15 @@ def test_numbers_of_many_functions_have_no_room_for_their_bracket(tmp_path: Path
     ]
 
 
+def test_old_versions_put_a_tab_behind_a_cycle(tmp_path: Path) -> None:
+    text = CYCLES.read_text()
+    assert "as a whole> [" in text
+    (tmp_path / "gprof.txt").write_text(text.replace("as a whole> [", "as a whole>\t["))
+    paths, same = gprof.read_call_paths(tmp_path / "gprof.txt"), gprof.read_call_paths(CYCLES)
+    assert paths.nodes == same.nodes
+    assert paths.notes == same.notes
+
+
 @pytest.mark.parametrize(
     "file", [CYCLES, CYCLES.with_name("explained.txt"), FAULTLAB, BT, RECORDED / "parts" / "flat.txt"]
 )

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from advisor import pipeline
+from advisor.cli.next_commands import fill_commands
 from advisor.extension.host.plugin_host import load_plugins
 from advisor.formats import timing_tables
 from advisor.model.errors import InputError
 from advisor.model.records import DEVICES_UNSEEN
 from advisor.output.wording import select_command
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 TITLE = "     R E A L   C Y C L E   A N D   T I M E   A C C O U N T I N G\n\n"
 RULE = "-" * 77 + "\n"
@@ -81,6 +79,16 @@ def test_a_rank_that_waits_for_its_device_does_not_compute(tmp_path: Path) -> No
     note = next(note for note in advice.grade.notes if note.name == DEVICES_UNSEEN)
     assert "55.0 %" in note.text
     assert (select_command(advice) or "").startswith("nsys profile ")
+
+
+def test_devices_that_were_not_recorded_are_recorded_next(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[1] / "profiles" / "timing_tables" / "gromacs.log").read_text()
+    (tmp_path / "md.log").write_text(f"1 GPU selected for this run.\n{text}")
+    advice = pipeline.advise([tmp_path / "md.log"], pipeline.Options(), load_plugins())
+    assert (select_command(advice) or "").startswith("nsys profile ")
+    command = select_command(fill_commands(advice, [tmp_path / "md.log"])) or ""
+    assert command.startswith("nsys profile ")
+    assert " -o run mpirun -n 4 gmx_mpi mdrun -s t.tpr " in command
 
 
 @pytest.mark.parametrize(("host_s", "wait_s", "most_s"), [(60, 40, 40), (20, 80, 20)])

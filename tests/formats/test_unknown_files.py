@@ -23,6 +23,31 @@ CONTENTS: dict[str, tuple[bytes, str, str]] = {
     "data.gz": (gzip.compress(b"\x00\x01"), "packed by gzip", "gunzip"),
     "perf.data": (b"PERFILE2" + bytes(100), "a recording of perf", "perf script -i"),
     "gmon.out": (b"gmon\x01\x00\x00\x00", "raw data of gprof", "gprof -b ./PROGRAM"),
+    "gmon.rank0": (
+        b"gmon\x00\x00\x00\x01",
+        "raw data of gprof from a big-endian machine, for a gprof that knows its programs",
+        "gprof -b ./PROGRAM",
+    ),
+    "dhat.out.1": (
+        b'{"dhatFileVersion":2\n,"mode":"heap"}',
+        "a profile of DHAT: what is allocated and used of the heap, without seconds",
+        "gapwatch run -- ./PROGRAM",
+    ),
+    "julia.txt": (
+        "Overhead ╎ [+additional indent] Count File:Line; Function\n====\n   ╎6576 @Base/client.jl:485; f()\n".encode(),
+        "samples that Profile.print() of Julia prints, which says no seconds",
+        "gapwatch run -- julia",
+    ),
+    "julia-flat.txt": (
+        b" Count  Overhead File                    Line Function\n =====  ======== ====  ==== ========\n",
+        "samples that Profile.print() of Julia prints, which says no seconds",
+        "gapwatch run -- julia",
+    ),
+    "run.0001.profile": (
+        b"+----+\n|     Subroutine          Total      Profiled   Time      |\n|        calls    calls   (incl.)   |\n",
+        "CASTEP's profile of its subroutines, which is not read: its output SEED.castep holds its times",
+        "",
+    ),
     "a.h5": (b"\x89HDF\r\n\x1a\n" + bytes(8), "HDF5", ""),
     "r.nsys-rep": (b"\x01\x02\x03", "a report of Nsight Systems", "nsys export"),
     "a.lz4": (b"\x04\x22\x4d\x18" + bytes(20), "packed by lz4", "unlz4"),

@@ -83,6 +83,19 @@ def test_seconds_of_a_recording(tmp_path: Path) -> None:
     assert use.facts["sync_calls"] == 3
 
 
+def test_a_copy_is_no_other_rank(tmp_path: Path) -> None:
+    content = write_space(tmp_path / "a.xplane.pb").read_bytes()
+    (tmp_path / "b.xplane.pb").write_bytes(content)
+    profile = advisor_read(tmp_path)
+    assert len(profile.processors) == len(advisor_read(tmp_path / "a.xplane.pb").processors)
+    assert [(note.text, note.penalty) for note in profile.notes if note.name == "the same file twice"] == [
+        ("left out, it holds the same as a.xplane.pb: b.xplane.pb", 0.1)
+    ]
+    write_space(tmp_path / "b.xplane.pb", (event(7, 0, 5),))
+    assert "the same file twice" not in {note.name for note in advisor_read(tmp_path).notes}
+    assert advisor_read(tmp_path).ranks == 2
+
+
 def test_starting_and_ending_the_recording_is_no_part_of_the_run(tmp_path: Path) -> None:
     profiler = (event(7, -900_000, 9_000_000), event(5, -900_000, 899_990), event(6, 30_000, 6_000_000))
     profile = advisor_read(write_space(tmp_path / "node7.xplane.pb", profiler))
@@ -95,7 +108,7 @@ def test_starting_and_ending_the_recording_is_no_part_of_the_run(tmp_path: Path)
 
 def test_hosts_of_a_directory_are_ranks(tmp_path: Path) -> None:
     write_space(tmp_path / "node7.xplane.pb")
-    write_space(tmp_path / "node8.xplane.pb")
+    write_space(tmp_path / "node8.xplane.pb", (event(7, 0, 5),))  # what two hosts record is never the same
     use = advisor_read(tmp_path).devices
     assert use is not None
     assert len(use.devices) == 2

@@ -49,6 +49,13 @@ _MAGIC: Final = (
     (b"7z\xbc\xaf\x27\x1c", FileKind("a 7z archive", _UNPACK.format(tool="7z x"))),
     (b"PK\x03\x04", FileKind("a zip archive", _UNPACK.format(tool="unzip"))),
     (b"PERFILE2", FileKind("a recording of perf", "perf script -i {path} > perf.txt")),
+    (
+        b"gmon\x00\x00\x00",
+        FileKind(
+            "raw data of gprof from a big-endian machine, for a gprof that knows its programs",
+            "gprof -b ./PROGRAM {path} > gprof.txt",
+        ),
+    ),
     (b"gmon", FileKind("raw data of gprof", "gprof -b ./PROGRAM {path} > gprof.txt")),
     (b"HPCRUN-profile", FileKind("raw data of hpcrun", "hpcprof FOLDER_OF_THESE_FILES")),
     (b"SQLite format 3\x00", FileKind("a SQLite database")),
@@ -98,9 +105,23 @@ _SUFFIXES: Final = {
 _SCRIPT: Final = b"#!"
 #: Names that other tools give to texts as well.
 _BINARY_SUFFIXES: Final = {".map": FileKind("a recording of Linaro MAP", "perf-report {path}")}
+_RUN: Final = "gapwatch run -- ./PROGRAM"
 _NVPROF: Final = "nvprof -f -o run.nvvp ./PROGRAM"
 #: Texts by what stands in them, not only at their beginning.
 _TEXTS: Final = (
+    (
+        re.compile(rb'^\s*\{\s*"dhatFileVersion"\s*:'),
+        FileKind("a profile of DHAT: what is allocated and used of the heap, without seconds", _RUN),
+    ),
+    (
+        re.compile(
+            "^ *(?:Overhead ╎ \\[\\+additional indent\\] Count|Count +(?:Overhead +)?File +Line Function)".encode(),
+            re.M,
+        ),
+        FileKind(
+            "samples that Profile.print() of Julia prints, which says no seconds", "gapwatch run -- julia SCRIPT.jl"
+        ),
+    ),
     (
         re.compile(rb"# OSU MPI\S* (?:Latency|Bandwidth) Test v|# Benchmarking +PingPong"),
         FileKind("a benchmark of MPI, which measures the machine and no program", _MACHINE),
@@ -144,7 +165,7 @@ _TEXTS: Final = (
     ),
     (
         re.compile(rb"^Processing \[\S+\.sqlite\] with \[", re.MULTILINE),
-        FileKind("statistics of nsys without kernels and calls of CUDA", "gapwatch run -- ./PROGRAM"),
+        FileKind("statistics of nsys without kernels and calls of CUDA", _RUN),
     ),
     (
         re.compile(rb"<session version=\"\d+\" name=(?s:.)*<executable file="),
@@ -153,6 +174,10 @@ _TEXTS: Final = (
     (
         re.compile(rb"startup\ttime=\d+\s+experiment\tselected="),
         FileKind("a causal profile of Coz, which holds no times of functions", "coz plot"),
+    ),
+    (
+        re.compile(rb"\|\s+Subroutine\s+Total\s+Profiled\s+Time\s+\|"),
+        FileKind("CASTEP's profile of its subroutines, which is not read: its output SEED.castep holds its times"),
     ),
     (re.compile(rb"PROJECTIONS-RECORD"), FileKind("a log of Charm++'s Projections, which is not read")),
     (

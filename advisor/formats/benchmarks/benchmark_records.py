@@ -31,7 +31,10 @@ class MeasuredBenchmark:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredSuite:
-    """The benchmarks of one file, and what it says of the run. ``middle`` is what a call takes: median or mean."""
+    """The benchmarks of one file, and what it says of the run. ``middle`` is what a call takes: median or mean.
+
+    ``unstated`` are benchmarks that ran, but whose time the file only gives as a power of ten, or not at all.
+    """
 
     tool: str
     benchmarks: tuple[MeasuredBenchmark, ...]
@@ -41,6 +44,7 @@ class MeasuredSuite:
     cores: int | None = None
     build: str | None = None
     failed: tuple[str, ...] = ()
+    unstated: tuple[str, ...] = ()
     middle: str = "median"
 
 

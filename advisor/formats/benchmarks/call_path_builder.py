@@ -75,3 +75,7 @@ def _describe_suite(suite: MeasuredSuite, calls: int) -> Iterator[Note]:
     if suite.failed:
         names = ", ".join(suite.failed[:3])
         yield Note("benchmarks failed", f"left out because they failed ({len(suite.failed)}): {names[:200]}", 0.1)
+    if suite.unstated:
+        text = f"left out, their time is not stated as a number ({len(suite.unstated)}): "
+        names = ", ".join(suite.unstated[:3])
+        yield Note("benchmarks without a number", text + names[:200], 0.1, "choose a smaller unit of time")

@@ -1,4 +1,4 @@
-"""What ``go test -bench``, ``cargo bench`` (libtest, Criterion.rs) and Catch2 print: seconds of a call of each."""
+"""What ``go test -bench``, ``cargo bench`` (libtest, Criterion.rs), Catch2 and JMH print: seconds of a call of each."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from advisor.formats.benchmarks.benchmark_records import (
     compute_half_range,
     compute_median,
 )
+from advisor.formats.benchmarks.jmh_tables import read_jmh_csv, read_jmh_output
 
 if TYPE_CHECKING:
     from advisor.formats.plain_text import PlainText
@@ -33,10 +34,15 @@ _SECOND_HEADS: Final = ("", "Kernel", "Tuning")
 #: What RAJAPerf writes where a kernel has no such variant, or it was not asked for.
 _NOT_RUN: Final = frozenset({"", "-", "Not run"})
 _THREE: Final = re.compile(rf" +{_NUMBER} {_UNIT} +{_NUMBER} {_UNIT} +{_NUMBER} {_UNIT}\s*$")
+#: Tables of JMH by their form: those that also name benchmarks whose time they do not state.
+_JMH: Final = {"JMH's table": read_jmh_output, "JMH's CSV": read_jmh_csv}
 
 
 def read_text_suite(text: PlainText, tool: str) -> MeasuredSuite:
     """Return the benchmarks in an output; raises ``InputError`` with the line of what cannot be."""
+    if tool in _JMH:
+        benchmarks, unstated = _JMH[tool](text)
+        return MeasuredSuite("JMH", benchmarks, unstated=unstated, middle="mean")
     found = _READERS[tool](text)
     packages = {match[1] for _, match in text.find_matches(_PACKAGE)} if tool == "Go" else set()
     return MeasuredSuite(

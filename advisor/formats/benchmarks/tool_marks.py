@@ -22,6 +22,11 @@ IN_LINES: Final[Mapping[str, re.Pattern[bytes]]] = {
     "Criterion.rs": re.compile(rb"(?m)^.*\btime: +\[[\d.]+ \S{1,3} [\d.]+ \S{1,3} [\d.]+ \S{1,3}\]"),
     "libtest": re.compile(rb"(?m)^test .{1,300} \.\.\. bench: +[\d,.]+ ..?/iter \(\+/- "),
     "Catch2": re.compile(rb"(?m)^benchmark name +samples +iterations +est"),
+    "JMH's table": re.compile(
+        rb"(?m)^(?:\[\w+\]\s+)?Benchmark[ \t]+(?:\(\S+\)[ \t]+)*Mode[ \t]+(?:Thr[ \t]+)?(?:Cnt|Count|Samples)[ \t]+"
+        rb"(?:Sec[ \t]+)?(?:Score|Mean)[ \t].*Units?\s*$"
+    ),
+    "JMH's CSV": re.compile(rb'\A"?Benchmark"?[,;]"?Mode"?[,;]"?Threads"?[,;]"?Samples"?[,;]"?Score"?[,;]'),
     "RAJAPerf": re.compile(rb"\A(?:Mean|Min|Max) Runtime Report \(sec\.\)[ ,]*\r?\n(?:Kernel|Variant) *,"),
 }
 

@@ -1,4 +1,4 @@
-"""What tells sums and lists of device activities by nvprof and ``nsys stats`` from other text."""
+"""What tells sums, lists and logs of device activities by NVIDIA's tools from other text."""
 
 from __future__ import annotations
 
@@ -17,6 +17,15 @@ _LIST: Final = re.compile(
     re.M,
 )
 _NSYS: Final = re.compile(rb"^ *Time ?\(%\)[ ,]+Total Time \(ns\)[ ,]+(?:Instances|Count|Operations)[ ,]", re.M)
+
+_LOG: Final = re.compile(rb"^# CUDA_PROFILE_LOG_VERSION [\d.]+", re.M)
+_LOG_HEAD: Final = re.compile(rb"^(?:\w+,)*method,(?:\w+,)*gputime\b", re.M)
+
+
+def is_command_line_log(path: Path) -> bool:
+    """Return whether the file is a log of CUDA's command-line profiler, which ended with CUDA 7.5."""
+    ends = read_ends(path)
+    return _LOG.search(ends) is not None and _LOG_HEAD.search(ends) is not None
 
 
 def is_summary(path: Path) -> bool:

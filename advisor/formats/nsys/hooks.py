@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from advisor.analysis.quality import RECORD_CUDA
 from advisor.extension.hookspecs import hookimpl
 from advisor.formats.nsys.columns import is_report_folder
-from advisor.formats.nsys.detection import is_activity_list, is_summary
+from advisor.formats.nsys.detection import is_activity_list, is_command_line_log, is_summary
 from advisor.model.errors import InputError
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def advisor_sniff(path: Path) -> float | None:
         return None
     if _is_report(path) or _is_empty_report(path):
         return 1.0
-    return 0.9 if is_summary(path) or is_activity_list(path) else None
+    return 0.9 if is_summary(path) or is_activity_list(path) or is_command_line_log(path) else None
 
 
 @hookimpl
@@ -87,6 +87,10 @@ def advisor_read(path: Path) -> Profile:
             from advisor.formats.nsys.activity_lists import read_device_trace as read_list
 
             return profile_device_ranks(read_list(path), path, "nsys", [path])
+        if is_command_line_log(path):
+            from advisor.formats.nsys.command_line_log import read_command_line_log
+
+            return read_command_line_log(path)
         from advisor.formats.nsys.summary_tables import read_summary
 
         return read_summary(path)

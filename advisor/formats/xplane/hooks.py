@@ -44,8 +44,20 @@ def advisor_sniff(path: Path) -> float | None:
 @hookimpl
 def advisor_read(path: Path) -> Profile:
     """Return the run recorded at ``path``, all hosts of it; raises ``InputError`` for what is damaged."""
+    from dataclasses import replace
+
     from advisor.formats.device_ranks import profile_device_ranks
+    from advisor.formats.rank_files import iterate_copies
     from advisor.formats.xplane.spaces import read_spaces
+    from advisor.model.records import Note
 
     files = list_spaces(path) if path.is_dir() else [path]
-    return profile_device_ranks(read_spaces(files), path, "xplane", files)
+    # Two hosts never record the same to the picosecond: a copy is no other rank.
+    copies = dict(iterate_copies(files))
+    kept = [file for file in files if file not in copies]
+    profile = profile_device_ranks(read_spaces(kept), path, "xplane", kept)
+    told = (
+        Note("the same file twice", f"left out, it holds the same as {other.name}: {file.name}", 0.1)
+        for file, other in list(copies.items())[:1]
+    )
+    return replace(profile, notes=(*profile.notes, *told))
