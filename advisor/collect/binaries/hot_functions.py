@@ -54,6 +54,8 @@ _HELD_UP: Final = 0.4
 #: A loop in which one in so many arithmetic instructions divides or takes a root is bound by that unit; so is one in
 #: which one in so many of all instructions divides integers.
 _SLOW_SHARE: Final = 0.05
+#: What holds up loops that would compute faster on the same numbers, which memory has to bring as before.
+_COMPUTED_FASTER: Final[tuple[ScalarReason, ...]] = ("order", "overlap")
 #: Waits for what lies far away in memory.
 _OF_MEMORY: Final[tuple[WaitKind, ...]] = ("pointer", "chain", "scatter")
 #: Waits in which comparisons cost nothing: they have been made when the loop goes on.
@@ -159,7 +161,8 @@ class FunctionCode:
         an element, which are not ``strided``, as no other order would do; ``pointer``, ``chain`` and ``scatter``:
         waiting for loads, by how their addresses come about, ``guess``: for branches that were guessed wrong,
         ``quotient``: for divisions of integers (``WaitKind``), all of a loop that these hold up; ``streamed``: waiting
-        for memory that they go through in order, which vectors would not shorten.
+        for memory that they go through in order, which vectors would not shorten. Of sums and
+        other scalar loops the time that memory takes for their numbers is left out (``memory_share``).
         """
         loops = list(zip(self.loops, self.time_shares(), strict=True))
         reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)
@@ -167,7 +170,8 @@ class FunctionCode:
         for one, share in loops:
             reason = one.scalar_reason if one.begin not in called else None
             if reason is not None and not one.filters and (reason == "objects" or not one.streams):
-                reasons[reason] += share
+                stays = one.memory_share if reason in _COMPUTED_FASTER else 0.0
+                reasons[reason] += share * (1.0 - stays)
 
         def sum_of(holds: Callable[[InnerLoop], object]) -> float:
             return sum(share for one, share in loops if holds(one))

@@ -23,7 +23,7 @@ from advisor.collect.binaries.registers import find_steps, find_writes
 from advisor.collect.binaries.sampled_addresses import read_constants, read_steps
 from advisor.collect.binaries.search_loops import is_bisection, is_search, is_selection
 from advisor.collect.binaries.spin_loops import is_spin
-from advisor.collect.binaries.streaming import waits_for_memory
+from advisor.collect.binaries.streaming import measure_memory_share, waits_for_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -191,6 +191,7 @@ def _describe_loop(
         selects=trips is not None and trips >= _MANY_TRIPS and is_selection(body, steps),
         spins=is_spin(body, coded),
         streams=waits_for_memory(body, walks, (sums, slow), registers, progress) if known else None,
+        memory_share=measure_memory_share(body, walks, registers, progress) if known else 0.0,
         transposes=bool(counts.strided)
         and nest is not None
         and transposes_operand(nest, [terms for terms, _ in groups], rows, (steps, writes)),
