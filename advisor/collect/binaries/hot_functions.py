@@ -54,8 +54,6 @@ _HELD_UP: Final = 0.4
 #: A loop in which one in so many arithmetic instructions divides or takes a root is bound by that unit; so is one in
 #: which one in so many of all instructions divides integers.
 _SLOW_SHARE: Final = 0.05
-#: What holds up loops that would compute faster on the same numbers, which memory has to bring as before.
-_COMPUTED_FASTER: Final[tuple[ScalarReason, ...]] = ("order", "overlap")
 #: Waits for what lies far away in memory.
 _OF_MEMORY: Final[tuple[WaitKind, ...]] = ("pointer", "chain", "scatter")
 #: Waits in which comparisons cost nothing: they have been made when the loop goes on.
@@ -170,8 +168,7 @@ class FunctionCode:
         for one, share in loops:
             reason = one.scalar_reason if one.begin not in called else None
             if reason is not None and not one.filters and (reason == "objects" or not one.streams):
-                stays = one.memory_share if reason in _COMPUTED_FASTER else 0.0
-                reasons[reason] += share * (1.0 - stays)
+                reasons[reason] += share * one.computed_share
 
         def sum_of(holds: Callable[[InnerLoop], object]) -> float:
             return sum(share for one, share in loops if holds(one))

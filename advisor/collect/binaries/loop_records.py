@@ -97,6 +97,11 @@ class InnerLoop:
         return self.fixed_updates > 0 if self.shares_lines is None else self.shares_lines
 
     @property
+    def computed_share(self) -> float:
+        """The part of its time that computing faster can shorten, of sums and other simple loops."""
+        return 1.0 - self.memory_share if self.scalar_reason in ("order", "overlap") else 1.0
+
+    @property
     def is_vector(self) -> bool:
         """Whether most of what it computes is done with vectors."""
         return self.packed > self.scalar or self.packed_integers > self.integers
