@@ -101,12 +101,14 @@ def build_lanes(processes: Iterable[Process]) -> list[Lane]:
     """Return the threads that work, each with its rank and its number in the rank.
 
     Processes without a rank get one: those that run at the same time different ones, one that starts after another has
-    ended that of the other. Threads likewise.
+    ended that of the other. Threads likewise. What has ended was last seen up to an interval before: that is when
+    its place is free, as a shell starts the next command at once.
     """
     ordered = sorted(processes, key=lambda process: (process.main_thread.start_s, process.pid))
     taken = {process.rank for process in ordered if process.rank is not None}
     free = _assign_places(
-        [(process.main_thread.start_s, process.end_s or 0.0) for process in ordered if process.rank is None], taken
+        [(process.main_thread.start_s, process.main_thread.last_s) for process in ordered if process.rank is None],
+        taken,
     )
     of_rank: dict[int, list[Process]] = defaultdict(list)
     for process in ordered:

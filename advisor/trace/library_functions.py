@@ -103,8 +103,12 @@ _LOCK: Final = re.compile(
     r"pthread_(?:mutex|spin|rwlock)_\w*lock\w*|mtx_\w*lock|lll_(?:mutex_)?(?:un)?lock_\w+|GOMP_critical_\w+|gomp_mutex_\w*lock\w*"
     r"|omp_(?:un)?set_(?:nest_)?lock|kmpc_(?:end_)?critical\w*|kmp_(?:acquire|release)_\w*lock\w*|omp_critical"
 )
-#: Of the C library; ``random_r`` and the others do the work of those whose state they are given.
-_RANDOM: Final = re.compile(r"s?rand|random(?:_r)?|[dlm]rand48|drand48_iterate|[delmjn]+rand48_r")
+#: Of the C library; ``random_r`` and the others do the work of those whose state they are given. Of Fortran's libraries
+#: (gfortran, Intel, flang), what ``random_number`` and the older ``rand`` and ``irand`` call for a number or an array.
+_RANDOM: Final = re.compile(
+    r"s?rand|random(?:_r)?|[dlm]rand48|drand48_iterate|[delmjn]+rand48_r"
+    r"|gfortran_(?:a?random_[rim]\d+|i?rand)|for_random_number\w*|FortranA?RandomNumber\w*"
+)
 #: Sorting of glibc (merging; quick from 2.37 on), musl and the BSDs; the function that compares is the program's. Of
 #: C++, by libstdc++ and libc++, which put the comparison into their loops.
 _SORT: Final = re.compile(
@@ -121,13 +125,19 @@ _STRING: Final = re.compile(
 )
 #: Goes to the end of a text to know where that is.
 _LENGTH: Final = re.compile(r"(?:strn?len|strn?cat|wcsn?len|gfortran_string_len_trim)(?:_\w+)?")
+#: Of C++'s streams, what takes and gives lines, pieces and characters as they are.
+_PIECES: Final = (
+    r"std::(?:getline\b|(?:basic_)?[io]stream(?:<[^()]*>)?::"
+    r"(?:get|getline|ignore|peek|putback|readsome|read|unget|put|write|flush)(?:\(|$))"
+)
 #: Formatted input and output: of C, of C++ (streams and their facets), of gfortran, whose other functions have names
 #: in its library: code without a name there is that of its input and output.
 _TEXT: Final = re.compile(
     r"(?:isoc\d+_)?v?[fsd]?n?(?:print|scan)f(?:_chk)?|(?:IO_)?v\w*(?:print|scan)f(?:_internal)?|printf_(?:fp|buffer)\w*"
     r"|(?:isoc\d+_)?(?:strto|wcsto)(?:[dfl]|ld|ll?|ull?|imax|umax)(?:_l)?(?:_internal)?|strto\w+_internal|ato(?:[fil]|ll)"
     r"|itoa_word|mpn_extract_\w+|round_and_return|str_to_mpn\w*"
-    r"|.*std::(?:num_(?:put|get)<|(?:basic_)?[io]stream|operator(?:<<|>>)|(?:ostream|istream)\w*_insert).*"
+    rf"|(?!.*{_PIECES})"
+    r".*std::(?:num_(?:put|get)<|(?:basic_)?[io]stream|operator(?:<<|>>)|(?:ostream|istream)\w*_insert).*"
     r"|std::(?:__cxx11::)?(?:to_string|sto(?:[dfi]|ld|ll?|ull?))\b.*"
     r"|_?gfortran_(?:st_(?:read|write)\w*|transfer_\w+)|(?:read|write)_(?:real|integer|decimal|float_\w+)|format_lex"
     r"|libgfortran\.so[.\d]*"
@@ -136,6 +146,7 @@ _TEXT: Final = re.compile(
 _BUFFERED: Final = re.compile(
     r"f(?:read|write)|f?(?:get|put)[cs]|(?:get|put)char|getline|getdelim|ungetc|u(?:nder)?flow|overflow"
     r"|IO_(?:\w+_)?(?:xsget|xsput|sget|sput|underflow|overflow|getline|getdelim|[gp]et[cs]|fread|fwrite|f[gp]uts)\w*"
+    rf"|.*{_PIECES}.*"
 )
 #: Functions of C++'s library of an instruction or two, without arguments of templates and calls, and mangled: they
 #: have no code of their own unless the compiler was told not to optimize.

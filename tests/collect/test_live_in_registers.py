@@ -72,6 +72,8 @@ def test_the_frame_pointer_is_a_register_where_it_points_to_no_frame() -> None:
     ("name", "kind"),
     [
         ("rand", "random"), ("__random", "random"), ("__random_r", "random"), ("drand48", "random"),
+        ("_gfortran_random_r8", "random"), ("_gfortran_arandom_r4", "random"), ("_gfortran_random_init", None),
+        ("for_random_number", "random"),
         ("lrand48", "random"), ("__drand48_iterate", "random"), ("random_walk", None), ("operand", None),
         ("rand_r", None),
         ("qsort", "sort"), ("qsort_r@@GLIBC_2.8", "sort"), ("msort_with_tmp.part.0", "sort"), ("_quicksort", "sort"),

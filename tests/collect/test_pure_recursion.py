@@ -62,6 +62,12 @@ int place(int n, int row, int *at) {
   }
   return found;
 }
+int leaves[1 << 20];
+long nodes(int at, int deep) {
+  if (deep == 0) return leaves[at];
+  return nodes(2 * at, deep - 1) + nodes(2 * at + 1, deep - 1);
+}
+long moves(int n) { return n ? 2 * moves(n - 1) + moves(n - 2 > 0 ? n - 2 : 0) : 1; }
 int divisor(int a, int b) { return b ? divisor(b, a % b) : a; }
 double area(double a, double b, int deep) {
   double m = (a + b) / 2;
@@ -71,6 +77,7 @@ int main(int n, char **v) {
   int a[20] = {n}, at[20] = {0};
   struct tree leaf = {0, 0};
   long once = count(&leaf) + sum(a, 0, n) + queens(n, 0, 0, 0) + place(n, 0, at) + divisor(n, 6) + (long)area(0, n, n);
+  once += nodes(1, n) + moves(n);
   return (int)(once + fibonacci(n) + paths(n, n) + common(v[0], v[0], n, n) + coins(a, n, n) + products(a, 1, n));
 }
 """
@@ -79,7 +86,14 @@ int main(int n, char **v) {
 @pytest.mark.parametrize("level", ["-O1", "-O3"])
 def test_equal_arguments_are_told_from_different_ones(tmp_path: Path, level: str) -> None:
     program = compile_program(tmp_path, "gcc", SOURCE, level, "-g", "-fno-inline-functions-called-once")
-    again = ("fibonacci", "paths", "common", "coins", *(("products",) if level == "-O1" else ()))  # else in two parts
-    others = ("count", "sum", "queens", "place", "divisor", "area")
+    again = (
+        "fibonacci",
+        "paths",
+        "common",
+        "coins",
+        "moves",
+        *(("products",) if level == "-O1" else ()),
+    )  # else in two parts
+    others = ("count", "sum", "queens", "place", "nodes", "divisor", "area")
     for name in (*again, *others):
         assert function(program, name).loop_shares()["recomputed"] == (name in again), name

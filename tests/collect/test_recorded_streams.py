@@ -30,6 +30,19 @@ def test_loops_wait_for_memory_where_arrays_are_larger_than_caches(
     assert narrow < 0.2 if least else narrow > 0.5, "wider vectors win nothing where memory holds a loop up"
 
 
+@pytest.mark.parametrize(("rows", "least", "most"), [("2900", 0.0, 0.85), ("300", 0.9, 1.0)])
+def test_another_order_of_a_sum_does_not_win_what_memory_takes(
+    tmp_path: Path, rows: str, least: float, most: float
+) -> None:
+    program = compile_program(tmp_path, ("gcc", "-O2", "-fno-tree-vectorize"), "rows.c")
+    folder, _, err = record_run(tmp_path, str(program), rows)
+    assert "recorded into" in err, err
+    profile = recording.advisor_read(folder)
+    counts = describe_code(profile, program).counts
+    at = [region.name for region in profile.regions].index("main")
+    assert least <= counts["code.order_s"][at].sum() / counts["code.all_s"][at].sum() <= most
+
+
 def test_templates_of_the_library_stand_at_the_line_that_calls_them(tmp_path: Path) -> None:
     program = compile_program(tmp_path, ("g++", "-O2"), "largest.cpp")
     folder, _, err = record_run(tmp_path, str(program))

@@ -63,6 +63,14 @@ def test_a_program_started_in_a_clean_environment_is_recorded(tmp_path: Path) ->
     assert len(profile.processors) == 1, "who waits for the only child is no processor"
 
 
+def test_a_program_started_behind_an_emptied_environment_is_recorded(tmp_path: Path) -> None:
+    program = compile_program(tmp_path, ("gcc",), "clean.c")
+    folder, out, err = record_run(tmp_path, str(program))
+    assert out.strip(), err
+    assert len(read_recording(folder).processes) == 2
+    assert not [note.text for note in recording.advisor_read(folder).notes if note.name == "other programs started"]
+
+
 def test_what_a_child_waits_for_in_a_pipe_is_no_input(tmp_path: Path) -> None:
     shutil.copy(SOURCES / "pool.py", tmp_path)
     folder, out, err = record_run(tmp_path, newest_interpreter(), str(tmp_path / "pool.py"), "fork")

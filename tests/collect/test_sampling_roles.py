@@ -54,6 +54,12 @@ def test_programs_one_after_the_other_are_one_rank_and_those_side_by_side_are_se
     ]  # fmt: skip
 
 
+def test_a_command_that_follows_at_once_takes_the_place_of_the_one_before() -> None:
+    first, second = process("solve", 0, 4, 4.0), process("solve", 4, 8, 4.0)
+    first.end_s = 4.03  # between the sample that saw it and the next one
+    assert [lane.rank for lane in roles.build_lanes([first, second])] == [0, 0]
+
+
 def test_processes_without_a_rank_take_none_that_is_given() -> None:
     ranked, other = process("app", 0, 10, 9.0, rank=0), process("app", 0, 10, 9.0)
     assert sorted(lane.rank for lane in roles.build_lanes([ranked, other])) == [0, 1]

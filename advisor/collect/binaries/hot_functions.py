@@ -159,7 +159,8 @@ class FunctionCode:
         an element, which are not ``strided``, as no other order would do; ``pointer``, ``chain`` and ``scatter``:
         waiting for loads, by how their addresses come about, ``guess``: for branches that were guessed wrong,
         ``quotient``: for divisions of integers (``WaitKind``), all of a loop that these hold up; ``streamed``: waiting
-        for memory that they go through in order, which vectors would not shorten.
+        for memory that they go through in order, which vectors would not shorten. Of sums and
+        other scalar loops the time that memory takes for their numbers is left out (``memory_share``).
         """
         loops = list(zip(self.loops, self.time_shares(), strict=True))
         reasons: dict[str, float] = dict.fromkeys(REASONS, 0.0)
@@ -167,7 +168,7 @@ class FunctionCode:
         for one, share in loops:
             reason = one.scalar_reason if one.begin not in called else None
             if reason is not None and not one.filters and (reason == "objects" or not one.streams):
-                reasons[reason] += share
+                reasons[reason] += share * one.computed_share
 
         def sum_of(holds: Callable[[InnerLoop], object]) -> float:
             return sum(share for one, share in loops if holds(one))

@@ -23,7 +23,7 @@ from advisor.collect.binaries.registers import find_steps, find_writes
 from advisor.collect.binaries.sampled_addresses import read_constants, read_steps
 from advisor.collect.binaries.search_loops import is_bisection, is_search, is_selection
 from advisor.collect.binaries.spin_loops import is_spin
-from advisor.collect.binaries.streaming import waits_for_memory
+from advisor.collect.binaries.streaming import measure_memory_share, waits_for_memory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
@@ -151,13 +151,12 @@ def _describe_loop(
     groups = _group_accesses(accesses, lambda at: derive_steps(body, at, steps, writes, constants), writes)
     rows = {each.terms for at, each in accesses.items() if nest is not None and nest.strides_across_rows(at, each)}
     counts = count_accesses(groups, rows, (coded, writes))
-    walks = {terms: step for terms, step in groups if isinstance(step, int) and step}
     floating = tuple(one.address for one in body if is_arithmetic(one))
     integers, packed_integers = ((), ()) if floating else _find_integers(body, steps, writes)
     recurs = counts.reads_back or has_recurrence(body) or (bool(scalar or integers) and has_integer_recurrence(body))
     calls = tuple(one.target for one in body if one.mnemonic == "call")
     sums = count_ordered_sums(body)
-    known = not (recurs or counts.indexed or calls)
+    walks = {} if recurs or counts.indexed or calls else {at: by for at, by in groups if isinstance(by, int) and by}
     trips = estimate_trips(body, steps, writes, registers)
     return InnerLoop(
         begin=body[0].address,
@@ -190,7 +189,8 @@ def _describe_loop(
         searches=(chain is None and is_search(body, steps)) or is_bisection(body),
         selects=trips is not None and trips >= _MANY_TRIPS and is_selection(body, steps),
         spins=is_spin(body, coded),
-        streams=waits_for_memory(body, walks, (sums, slow), registers, progress) if known else None,
+        streams=waits_for_memory(body, walks, (sums, slow), registers, progress),
+        memory_share=measure_memory_share(body, walks, registers, progress),
         transposes=bool(counts.strided)
         and nest is not None
         and transposes_operand(nest, [terms for terms, _ in groups], rows, (steps, writes)),

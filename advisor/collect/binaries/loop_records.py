@@ -40,7 +40,8 @@ class InnerLoop:
     lie in memory does not matter. ``unshaped`` are those that go along memory, as samples show, though the code takes
     any step. ``trips`` is how many iterations it mostly has, None where samples
     don't tell. ``shares_lines``: two threads store to the same lines of the cache in it, None where samples don't tell.
-    ``streams``: it waits for memory that it goes through in order, None where samples don't tell. ``divisions`` are
+    ``streams``: it waits for memory that it goes through in order, None where samples don't tell; ``memory_share``
+    is the part of its time that bringing this takes at the least. ``divisions`` are
     those of integers in an iteration, as far as samples show that they run, ``leaps`` the constant steps of strided
     accesses, with their number. ``filters``: it computes a test that hardly any element passes, as samples show.
     ``selects``: it only looks for the place of the smallest or largest of many elements.
@@ -79,6 +80,7 @@ class InnerLoop:
     trips: int | None = None
     shares_lines: bool | None = None
     streams: bool | None = None
+    memory_share: float = 0.0
     divisions: int = 0
     leaps: tuple[tuple[int, int], ...] = ()
     filters: bool = False
@@ -93,6 +95,11 @@ class InnerLoop:
     def is_shared(self) -> bool:
         """Whether threads store to the same lines, or may do so: to one place in each iteration."""
         return self.fixed_updates > 0 if self.shares_lines is None else self.shares_lines
+
+    @property
+    def computed_share(self) -> float:
+        """The part of its time that computing faster can shorten, of sums and other simple loops."""
+        return 1.0 - self.memory_share if self.scalar_reason in ("order", "overlap") else 1.0
 
     @property
     def is_vector(self) -> bool:

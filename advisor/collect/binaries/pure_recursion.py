@@ -7,11 +7,13 @@ others does more than return a number.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from advisor.collect.binaries.float_arithmetic import is_arithmetic
 from advisor.collect.binaries.memory_accesses import is_on_stack
+from advisor.collect.binaries.registers import whole_register
 
 if TYPE_CHECKING:
     from advisor.collect.binaries.disassembly import Instruction
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 _ARGUMENTS: Final = frozenset(["rdi", "edi", "rsi", "esi", "rdx", "edx", "rcx", "ecx", "r8", "r8d", "r9", "r9d"])
 #: Take parts: of ranges that are halved, or of masks.
 _PARTS: Final = ("shr", "sar", "sal", "shl", "div", "idiv", "rol", "ror", "bt", "popcnt", "tzcnt", "bsf")
+#: An address of a register and itself.
+_TWICE: Final = re.compile(r"\[(\w+) ?\+ ?(?:\1\b(?!\*)|\1\*1\b)")
 _COUNTS_DOWN: Final = ("sub", "dec")
 #: Only read what is in memory.
 _READERS: Final = ("cmp", "test", "push", "bt")
@@ -33,7 +37,7 @@ def computes_again(code: Sequence[Instruction], symbol: Symbol) -> bool:
         return False
     if len(calls) < 2 and not _repeats(code, calls[0]):
         return False
-    if any(_does_more(one) for one in code):
+    if any(_does_more(one) for one in code) or _passes_doubled(code):
         return False
     return any(one.mnemonic in _COUNTS_DOWN or _is_less(one) for one in code if "rsp" not in one.operands[:1])
 
@@ -52,6 +56,24 @@ def _does_more(one: Instruction) -> bool:
             return True
     scaled = one.mnemonic in ("shl", "sal") and one.operands[-1] != "cl"  # an index, or a constant
     return is_arithmetic(one) or (one.mnemonic.startswith(_PARTS) and not scaled)
+
+
+def _passes_doubled(code: Sequence[Instruction]) -> bool:
+    """Return whether a doubled number is passed on: that of a node of a tree that is kept in an array."""
+    doubled: set[str] = set()
+    for one in code:
+        if not one.operands or one.operands[0] == one.memory:
+            continue
+        target, source = whole_register(one.operands[0]), whole_register(one.operands[-1])
+        twice = one.mnemonic == "add" and target == source
+        twice |= one.mnemonic == "lea" and _TWICE.search(one.operands[1]) is not None
+        if twice or (one.mnemonic == "mov" and source in doubled):
+            doubled.add(target)
+        elif one.mnemonic in ("mov", "movsxd", "xor", "lea", "call"):
+            doubled.discard("rax" if one.mnemonic == "call" else target)
+        if target in doubled and one.operands[0] in _ARGUMENTS:
+            return True
+    return False
 
 
 def _is_pointer(one: Instruction) -> bool:

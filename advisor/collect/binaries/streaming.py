@@ -33,6 +33,8 @@ _SUM_CYCLES: Final = 4.0
 #: A loop that takes so many times as long as its instructions waits for something else, as ports that several of them
 #: need rarely cost as much.
 _WAITING: Final = 2.0
+#: Bytes that a core gets from memory in a cycle at best, 25 to 40 GB/s.
+_CORE_B: Final = 10.0
 #: Fewer pairs of samples say nothing of how long an iteration takes.
 _FEW_PAIRS: Final = 8
 #: What some samples have in common with few others, as time that passed elsewhere: this part gets on fastest.
@@ -52,17 +54,58 @@ def waits_for_memory(
     each other, and the divisions. ``registers`` (n, 16) and ``progress`` (n, 2, 18) are those of the profile, by the
     address of the instruction.
     """
+    found = _measure_streams(body, walks, registers, progress)
+    if found is None:
+        return None
+    streams, cycles = found
+    if not streams:
+        return False
+    if cycles is None:
+        return None
+    least = max(len(body) / _STARTED, _SUM_CYCLES * chains[0]) + _DIVISION_CYCLES * chains[1]
+    return cycles >= _WAITING * least
+
+
+def measure_memory_share(
+    body: Sequence[Instruction],
+    walks: Mapping[Terms, int],
+    registers: Mapping[int, Registers],
+    progress: Mapping[int, Registers],
+) -> float:
+    """Return the share of a loop's time in which memory could just bring what it goes through; 0 where not known.
+
+    So much stays, however fast the loop computes: a sum in any order, and vectors, win the rest at most. Of what lies
+    in one piece of memory, as rows of a matrix, the same bytes come once.
+    """
+    found = _measure_streams(body, walks, registers, progress)
+    if found is None or found[1] is None:
+        return 0.0
+    moved_B, end = 0, 0.0
+    for begin, last, step in sorted(found[0].values()):
+        moved_B += abs(step) if begin > end else 0
+        end = max(end, last)
+    return min(moved_B / (_CORE_B * found[1]), 1.0)
+
+
+def _measure_streams(
+    body: Sequence[Instruction],
+    walks: Mapping[Terms, int],
+    registers: Mapping[int, Registers],
+    progress: Mapping[int, Registers],
+) -> tuple[dict[Terms, tuple[float, float, int]], float | None] | None:
+    """Return the walks that go through more than caches hold, and the cycles of an iteration; None where not sampled.
+
+    Walks are given by their first and last address and their step. Only they tell how far the loop got: a row that is
+    read again and again begins anew between two samples. The cycles are None where too few pairs of samples tell them.
+    """
     seen = [registers[one.address] for one in body if one.address in registers]
     passed = [progress[one.address] - _shift(one, progress[one.address]) for one in body if one.address in progress]
     if not walks or not seen or not passed:
         return None
-    if (_largest_reach_B(body, walks, np.concatenate(seen)) or 0.0) < _BEYOND_CACHES_B:
-        return False
-    cycles = _measure_iterations(walks, np.concatenate(passed), (body[0].address, body[-1].address))
-    if len(cycles) < _FEW_PAIRS:
-        return None
-    least = max(len(body) / _STARTED, _SUM_CYCLES * chains[0]) + _DIVISION_CYCLES * chains[1]
-    return bool(np.percentile(cycles, _FASTEST) >= _WAITING * least)
+    streams = _find_streams(body, walks, np.concatenate(seen))
+    steps = {terms: walks[terms] for terms in streams}
+    cycles = _measure_iterations(steps, np.concatenate(passed), (body[0].address, body[-1].address))
+    return streams, float(np.percentile(cycles, _FASTEST)) if len(cycles) >= _FEW_PAIRS else None
 
 
 def _shift(one: Instruction, pairs: Registers) -> Registers:
@@ -72,14 +115,17 @@ def _shift(one: Instruction, pairs: Registers) -> Registers:
     return shift
 
 
-def _largest_reach_B(body: Sequence[Instruction], walks: Mapping[Terms, int], seen: Registers) -> float | None:
-    """Return through how many bytes of memory the accesses go that advance, of the one with most."""
-    found = []
+def _find_streams(
+    body: Sequence[Instruction], walks: Mapping[Terms, int], seen: Registers
+) -> dict[Terms, tuple[float, float, int]]:
+    """Return the walks through more memory than caches hold: the first and last address, and the step."""
+    found = {}
     for one in body:
         access = read_access(one)
-        if access is not None and access.terms in walks and (drawn := find_addresses(one, seen)) is not None:
-            found.append(estimate_reach_B([drawn]) or 0.0)
-    return max(found, default=None)
+        drawn = find_addresses(one, seen) if access is not None and access.terms in walks else None
+        if access is not None and drawn is not None and (estimate_reach_B([drawn]) or 0.0) >= _BEYOND_CACHES_B:
+            found[access.terms] = float(drawn.min()), float(drawn.max()), walks[access.terms]
+    return found
 
 
 def _measure_iterations(walks: Mapping[Terms, int], pairs: Registers, span: tuple[int, int]) -> FloatArray:

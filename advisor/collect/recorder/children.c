@@ -105,12 +105,18 @@ static int is_named(const char *variable, const char *name) {
   return !strncmp(variable, name, length) && variable[length] == '=';
 }
 
+/* Copies: programs write what they do over their environment, for ps to show it. */
+static void keep_variable(const char *one) {
+  char *copy = strdup(one);
+  if (copy) handed_on[handed++] = copy;
+}
+
 void gw_keep_environment(void) {
   static const char *const names[] = {"LD_PRELOAD", "GAPWATCH_RECORDING", "GAPWATCH_RECORDING_LIMIT",
                                       "GAPWATCH_RECORDING_SAMPLES"};
   for (char **one = environ; one && *one; one++)
     for (size_t at = 0; at < sizeof names / sizeof *names; at++)
-      if (is_named(*one, names[at]) && handed < sizeof handed_on / sizeof *handed_on) handed_on[handed++] = *one;
+      if (is_named(*one, names[at]) && handed < sizeof handed_on / sizeof *handed_on) keep_variable(*one);
 }
 
 static size_t count_variables(char *const *environment) {
@@ -138,6 +144,18 @@ int execve(const char *path, char *const argv[], char *const envp[]) {
   char *room[count_variables(envp) + handed + 1];
   return real(path, argv, hand_on(envp, room));
 }
+
+/* Of the C library, these reach its execve without going through the one above: env -i starts programs so. */
+int execvpe(const char *file, char *const argv[], char *const envp[]) {
+  static int (*real)(const char *, char *const[], char *const[]);
+  if (!real) real = (int (*)(const char *, char *const[], char *const[]))gw_resolve("execvpe");
+  char *room[count_variables(envp) + handed + 1];
+  return real(file, argv, hand_on(envp, room));
+}
+
+int execvp(const char *file, char *const argv[]) { return execvpe(file, argv, environ); }
+
+int execv(const char *path, char *const argv[]) { return execve(path, argv, environ); }
 
 #define SPAWNING(name)                                                                                             \
   int name(pid_t *child, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *how, \
