@@ -111,9 +111,10 @@ def put_known_first(ordered: Sequence[Draft]) -> list[Draft]:
 
 
 def _is_guess_below(other: Draft, expected: Draft) -> bool:
+    """Return whether only the ceiling of a draft is known, and it usually wins less than is expected of the other."""
     made, known = other.recommendation, expected.recommendation
-    usual_s = made.ceiling_s * other.match.action.typical_fraction * made.confidence
-    return made.expected_s is None and usual_s < (known.expected_s or 0.0) * known.confidence
+    is_known = made.expected_s is not None or known.expected_s is None
+    return not is_known and other.score * made.effort < expected.score * known.effort
 
 
 def put_builds_first(ordered: Sequence[Draft]) -> list[Draft]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -204,7 +205,9 @@ def _select_one_per_cause(
             if claim in owner:
                 taken[owner[claim]] = taken.get(owner[claim], 0.0) + budget.part_seconds(claim[1], claim[0])
         left = sum(budget.part_seconds(name, site) for site, name in free)
-        little = left < sum(taken.values()) or not _is_enough(compute_ceiling(budget, free), profile)
+        gone = sum(taken.values())
+        few = left < gone and not math.isclose(left, gone)  # half of the seconds, however they were added up
+        little = few or not _is_enough(compute_ceiling(budget, free), profile)
         if taken and (tried or little or _is_place_taken(draft, owner, budget)):
             most = max(taken, key=lambda number: (taken[number], -number))
             chosen[most] = _add_alternative(chosen[most], draft.match.action.id)
