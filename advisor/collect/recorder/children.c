@@ -111,9 +111,24 @@ static void keep_variable(const char *one) {
   if (copy) handed_on[handed++] = copy;
 }
 
+typedef int spawn_function(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,
+                           char *const[], char *const[]);
+static int (*real_execve)(const char *, char *const[], char *const[]);
+static int (*real_execvpe)(const char *, char *const[], char *const[]);
+static spawn_function *real_posix_spawn, *real_posix_spawnp;
+
+/* Found before any fork: in a child of several threads the lock of the loader may be held by one that is gone. */
+static void find_starters(void) {
+  real_execvpe = (__typeof__(real_execvpe))gw_resolve("execvpe");
+  real_posix_spawn = (spawn_function *)gw_resolve("posix_spawn");
+  real_posix_spawnp = (spawn_function *)gw_resolve("posix_spawnp");
+  real_execve = (__typeof__(real_execve))gw_resolve("execve");
+}
+
 void gw_keep_environment(void) {
   static const char *const names[] = {"LD_PRELOAD", "GAPWATCH_RECORDING", "GAPWATCH_RECORDING_LIMIT",
                                       "GAPWATCH_RECORDING_SAMPLES"};
+  find_starters();
   for (char **one = environ; one && *one; one++)
     for (size_t at = 0; at < sizeof names / sizeof *names; at++)
       if (is_named(*one, names[at]) && handed < sizeof handed_on / sizeof *handed_on) keep_variable(*one);
@@ -139,18 +154,16 @@ static char *const *hand_on(char *const *environment, char **room) {
 
 /* The room is on the stack: a child of vfork shares the memory of its parent. */
 int execve(const char *path, char *const argv[], char *const envp[]) {
-  static int (*real)(const char *, char *const[], char *const[]);
-  if (!real) real = (int (*)(const char *, char *const[], char *const[]))gw_resolve("execve");
+  if (!real_execve) find_starters();
   char *room[count_variables(envp) + handed + 1];
-  return real(path, argv, hand_on(envp, room));
+  return real_execve(path, argv, hand_on(envp, room));
 }
 
 /* Of the C library, these reach its execve without going through the one above: env -i starts programs so. */
 int execvpe(const char *file, char *const argv[], char *const envp[]) {
-  static int (*real)(const char *, char *const[], char *const[]);
-  if (!real) real = (int (*)(const char *, char *const[], char *const[]))gw_resolve("execvpe");
+  if (!real_execve) find_starters();
   char *room[count_variables(envp) + handed + 1];
-  return real(file, argv, hand_on(envp, room));
+  return real_execvpe(file, argv, hand_on(envp, room));
 }
 
 int execvp(const char *file, char *const argv[]) { return execvpe(file, argv, environ); }
@@ -160,11 +173,9 @@ int execv(const char *path, char *const argv[]) { return execve(path, argv, envi
 #define SPAWNING(name)                                                                                             \
   int name(pid_t *child, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *how, \
            char *const argv[], char *const envp[]) {                                                               \
-    static int (*real)(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *,        \
-                       char *const[], char *const[]);                                                              \
-    if (!real) real = (__typeof__(real))gw_resolve(#name);                                                         \
+    if (!real_execve) find_starters();                                                                             \
     char *room[count_variables(envp) + handed + 1];                                                                \
-    return real(child, path, actions, how, argv, hand_on(envp, room));                                             \
+    return real_##name(child, path, actions, how, argv, hand_on(envp, room));                                      \
   }
 SPAWNING(posix_spawn)
 SPAWNING(posix_spawnp)
