@@ -56,7 +56,7 @@ def test_what_python_does_beside_arithmetic_is_told_by_its_lines(tmp_path: Path)
     found = find_interpreter("3.11") or find_interpreter("3.12")
     if found is None:
         pytest.skip("there is no Python 3.11 or 3.12 here: apt-get install python3.11 python3.11-venv")
-    folder, _, err = record_run(tmp_path, str(found), str(SOURCES / "dictionaries.py"), "2")
+    folder, _, err = record_run(tmp_path, str(found), str(SOURCES / "dictionaries.py"), "5")
     assert "recorded into" in err, err
     profile = recording.advisor_read(folder)
 
@@ -67,7 +67,7 @@ def test_what_python_does_beside_arithmetic_is_told_by_its_lines(tmp_path: Path)
 
     assert share("unique", "listed") > 0.8
     assert share("Page.render", "regrown") > 0.5
-    assert share("count", "interpreted") + share("count", "keyed") > 0.4, "some of it compares keys in the C library"
+    assert share("count", "interpreted") + share("count", "keyed") > 0.3, "some of it compares keys in the C library"
     assert share("unique", "interpreted") + share("unique", "keyed") < 0.2
     advice = (tmp_path / "home" / "advice.txt").read_text("utf-8")
     assert "in searching lists of Python" in advice or "searching lists of Python in unique" in advice
