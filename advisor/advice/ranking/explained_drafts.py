@@ -113,8 +113,9 @@ def put_known_first(ordered: Sequence[Draft]) -> list[Draft]:
 def _is_guess_below(other: Draft, expected: Draft) -> bool:
     """Return whether only the ceiling of a draft is known, and it usually wins less than is expected of the other."""
     made, known = other.recommendation, expected.recommendation
-    is_known = made.expected_s is not None or known.expected_s is None
-    return not is_known and other.score * made.effort < expected.score * known.effort
+    if made.expected_s is not None or known.expected_s is None:
+        return False
+    return other.score * made.effort < expected.score * known.effort
 
 
 def put_builds_first(ordered: Sequence[Draft]) -> list[Draft]:

@@ -27,15 +27,18 @@ def list_reports(folder: Path) -> list[Path]:
 
 
 def _is_report(path: Path) -> bool:
-    tables = _list_tables(path)
+    return _holds_devices(_list_tables(path))
+
+
+def _holds_devices(tables: set[str]) -> bool:
     return bool({"StringIds", "StringTable"} & tables) and any(
         name.startswith(("CUPTI_ACTIVITY_KIND_", "NVTX_", "META_DATA_")) for name in tables
     )
 
 
-def _is_empty_report(path: Path) -> bool:
+def _is_empty(tables: set[str]) -> bool:
     """Return whether nothing of devices is in a report: they were not recorded, or nothing used them."""
-    return {"StringIds", "TARGET_INFO_SESSION_START_TIME"} <= _list_tables(path) and not _is_report(path)
+    return {"StringIds", "TARGET_INFO_SESSION_START_TIME"} <= tables and not _holds_devices(tables)
 
 
 def _list_tables(path: Path) -> set[str]:
@@ -70,7 +73,8 @@ def advisor_sniff(path: Path) -> float | None:
         return 0.95 if len(reports) > 1 and _start_together(reports) else None
     if not path.is_file():
         return None
-    if _is_report(path) or _is_empty_report(path):
+    tables = _list_tables(path)
+    if _holds_devices(tables) or _is_empty(tables):
         return 1.0
     return 0.9 if is_summary(path) or is_activity_list(path) or is_command_line_log(path) else None
 
@@ -80,9 +84,10 @@ def advisor_read(path: Path) -> Profile:
     """Return the run recorded at ``path``, all reports of it; raises ``InputError`` for what is damaged."""
     from advisor.formats.device_ranks import profile_device_ranks
 
-    if path.is_file() and _is_empty_report(path):
+    tables = _list_tables(path) if path.is_file() else set()
+    if _is_empty(tables):
         raise InputError(path, f"Nsight Systems recorded nothing of devices in this run: {RECORD_CUDA}")
-    if path.is_file() and not _is_report(path):
+    if path.is_file() and not _holds_devices(tables):
         if is_activity_list(path):
             from advisor.formats.nsys.activity_lists import read_device_trace as read_list
 

@@ -136,9 +136,8 @@ def _parse_nvprof(text: PlainText) -> Iterator[DeviceSum]:
         kind = cells[1] or kind
         if kind not in _TYPES:
             continue
-        seconds, mean = (text.parse_number(cells[n], line) * _UNITS[cells[n + 1]] for n in (3, 6))
-        one = DeviceSum(cells[12], seconds, float(cells[5]), float(cells[2]), kind == _TYPES[1])
-        rows[one.is_call].append(_check_row(text, line, one, mean))
+        one = _read_row(text, line, cells, cells[12], is_call=kind == _TYPES[1])
+        rows[one.is_call].append(one)
     for table in rows:
         yield from _check_shares(text, table)
 
@@ -156,11 +155,16 @@ def _parse_nvprof_cells(text: PlainText) -> Iterator[DeviceSum]:
         kind = found["kind"] or kind
         if kind not in _TYPES:
             continue
-        seconds, mean = (text.parse_number(found[n], line) * _UNITS[found[n + 1]] for n in (3, 6))
-        one = DeviceSum(found[12].strip('"'), seconds, float(found[5]), float(found[2]), kind == _TYPES[1])
-        rows[one.is_call].append(_check_row(text, line, one, mean))
+        one = _read_row(text, line, found, found[12].strip('"'), is_call=kind == _TYPES[1])
+        rows[one.is_call].append(one)
     for table in rows:
         yield from _check_shares(text, table)
+
+
+def _read_row(text: PlainText, line: int, cells: re.Match[str], name: str, *, is_call: bool) -> DeviceSum:
+    """Return a row of nvprof whose cells hold their units: share, total, number and average."""
+    seconds, mean = (text.parse_number(cells[n], line) * _UNITS[cells[n + 1]] for n in (3, 6))
+    return _check_row(text, line, DeviceSum(name, seconds, float(cells[5]), float(cells[2]), is_call), mean)
 
 
 def _parse_nvprof_csv(text: PlainText) -> Iterator[DeviceSum]:
