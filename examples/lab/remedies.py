@@ -234,7 +234,7 @@ def use_private_copies(_code: Code, phase: Phase) -> Phase | None:
 def write_large_blocks(_code: Code, phase: Phase) -> Phase | None:
     """Buffer small operations; who writes for others puts their data together."""
     if isinstance(phase, Served):
-        return None if phase.gathered else replace(phase, gathered=True)
+        return None if phase.gathered or phase.direct else replace(phase, gathered=True)
     return replace(phase, pieces=1) if isinstance(phase, Output) and phase.pieces > 1 else None
 
 
@@ -255,12 +255,14 @@ def force_less_often(_code: Code, phase: Phase) -> Phase | None:
 def write_in_background(_code: Code, phase: Phase) -> Phase | None:
     """Write while the program goes on."""
     if isinstance(phase, Served):
-        return replace(phase, buffers=2) if phase.buffers == 1 else None
+        return replace(phase, buffers=2) if phase.buffers == 1 and not phase.direct else None
     return replace(phase, background=True) if isinstance(phase, Output) and not phase.background else None
 
 
 def write_in_parallel(code: Code, phase: Phase) -> Phase | None:
     """Let each rank write its own data."""
+    if isinstance(phase, Served):
+        return None if phase.direct else replace(phase, direct=True)
     if not isinstance(phase, Output) or phase.writer == "all":
         return None
     return replace(phase, writer="all", pieces=max(phase.pieces // code.ranks, 1))

@@ -27,7 +27,8 @@ class Served(Phase):
 
     Those who compute add something up before they hand their output over. With ``buffers`` 1 they go on when their data
     are written, with 2 when the buffer before that is free. Those who write compute as well, the part ``works`` of what
-    the others do, and write then. With ``gathered`` they write what they have of all in one piece.
+    the others do, and write then. With ``gathered`` they write what they have of all in one piece. With ``direct`` those
+    who compute write their own output, and nobody serves.
     """
 
     serve: str = "serve_output"
@@ -37,6 +38,7 @@ class Served(Phase):
     buffers: int = 2
     works: float = 0.0
     gathered: bool = False
+    direct: bool = False
 
     def regions(self) -> tuple[str, ...]:
         """Return the regions that compute, hand over and write."""
@@ -53,10 +55,12 @@ class Served(Phase):
             yield from computing(self.name, float(own[rank] * part[rank] * own.sum() / (own * part).sum()))
             yield Collective("MPI_Allreduce", 8, -1, working)
         if rank == server:
-            yield from self._write(served[rank], rank)
+            yield from () if self.direct else self._write(served[rank], rank)
             return
         yield Enter(self.hand_over)
-        if self.buffers == 1:
+        if self.direct:
+            yield Transfer("write", f"out.{rank}", self.size_B)
+        elif self.buffers == 1:
             yield Send(server, self.size_B, _DATA)
             yield Recv(server, _RECEIPT)
         else:

@@ -44,6 +44,8 @@ _OTHER_CALLS = {
     "reductions": _MESSAGES, "collectives": _MESSAGES, "messages": _JOINT, "send": _JOINT, "receive": _JOINT,
     "serial": _CALLS, "rebalance": _CALLS, "schedule": _CALLS,
 }  # fmt: skip
+#: The gap that calls make up, by the changes that are about these calls.
+_GAPS_OF_CALLS = {"io": "O", "barriers": "S'"}
 #: Changes of the compiler's options that concern all code.
 _OF_BUILD = frozenset({"optimized", "unchecked"})
 
@@ -139,12 +141,13 @@ def _find_unfit_regions(profile: Profile, change: Collection[str]) -> frozenset[
 def _select_gaps(main: RuleMatch, names: tuple[str, ...], budget: GapBudget) -> list[Gap]:
     """Return the gaps among ``names`` that tell where an action belongs.
 
-    An action on files belongs to the calls on files, although others wait for them in all gaps of imbalance. What lies
-    outside of all phases is in no region that a gap of several holds beside it.
+    An action on files belongs to the calls on files, and one on barriers to these, although others wait for them in all
+    gaps of imbalance. What lies outside of all phases is in no region that a gap of several holds beside it.
     """
-    held = budget.find_gap_with("O")
-    if "io" in main.action.change and held in budget.gaps and budget.gap_seconds(held) > 0:
-        names = (held,)
+    for change, letter in _GAPS_OF_CALLS.items():
+        held = budget.find_gap_with(letter)
+        if change in main.action.change and held in budget.gaps and budget.gap_seconds(held) > 0:
+            names = (held,)
     gaps = [budget.gaps[name] for name in names if name in budget.gaps]
     return [gap for gap in gaps if len(gap.members) == 1] if find_gap_letters(main) == ("X",) else gaps
 

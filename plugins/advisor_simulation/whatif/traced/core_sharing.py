@@ -82,13 +82,24 @@ def _takes_turns(seconds: FloatArray) -> bool:
 def _change_places(turns: FloatArray) -> bool:
     """Return whether each step has the same number of ranks in most passes, while ranks change places.
 
-    Work that wanders does so, too, if it is one rank that has more: several have to be late, or by several steps.
+    Work that wanders does so, too, if it is one rank that has more: several have to be late, or by different steps. A rank
+    that is always late by as much has more to do, or a slow core, and is none of these.
     """
+    turns = turns[[not _is_always_late(row) for row in turns.astype(np.int64)]]
+    if not len(turns):
+        return False
     steps, number = np.unique(np.sort(turns, axis=0), axis=1, return_inverse=True)
     counts = np.bincount(number.ravel())
     usual = int(counts.argmax())
     alike = turns[:, number.ravel() == usual]
     _, times = np.unique(alike, axis=1, return_counts=True)
-    several = steps[:, usual].max() > 1 or (steps[:, usual] > 0).sum() > 1
+    late = turns[turns > 0]
+    several = len(np.unique(late)) > 1 or (steps[:, usual] > 0).sum() > 1
     exchanged = 1.0 - times.max() / alike.shape[1]
     return bool(several and counts[usual] >= SAME_STEPS * turns.shape[1] and exchanged >= EXCHANGED)
+
+
+def _is_always_late(turns: IntArray) -> bool:
+    """Return whether a rank is late by the same number of steps in most passes."""
+    counts = np.bincount(turns)
+    return bool(counts[1:].max(initial=0) > STEADY * len(turns))
