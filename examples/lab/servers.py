@@ -27,8 +27,8 @@ class Served(Phase):
 
     Those who compute add something up before they hand their output over. With ``buffers`` 1 they go on when their data
     are written, with 2 when the buffer before that is free. Those who write compute as well, the part ``works`` of what
-    the others do, and write then. With ``gathered`` they write what they have of all in one piece. With ``direct`` those
-    who compute write their own output, and nobody serves.
+    the others do, and write then. With ``gathered`` they write what they have of all in one piece. With ``direct``
+    those who compute write their own output, and nobody serves.
     """
 
     serve: str = "serve_output"

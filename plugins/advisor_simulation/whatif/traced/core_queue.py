@@ -63,8 +63,8 @@ class _Stretches(NamedTuple):
     """What ranks of a host compute without a pause, in the order in which it begins, and the ends of its parts.
 
     ``start`` (stretches,); ``end``, ``job`` and ``last`` (parts,) in the order of the ends: the stretch, and whether it
-    ends there. ``at`` are the rows, ``seconds`` what was recorded, ``kind`` and ``rank`` tell which are alike, ``cell``
-    which are parts of the same pass of the same rank.
+    ends there. ``at`` are the rows, ``seconds`` what was recorded, ``kind`` and ``rank`` tell which are alike, ``turn``
+    which are of the same pass, and ``cell`` which are of the same rank, too.
     """
 
     start: FloatArray
@@ -75,13 +75,14 @@ class _Stretches(NamedTuple):
     seconds: FloatArray
     kind: IntArray
     rank: IntArray
+    turn: IntArray
     cell: IntArray
 
     def select_parts(self, these: IntArray) -> _Stretches:
         """Return the stretches with some of the parts."""
         end, job, last, at = self.end[these], self.job[these], self.last[these], self.at[these]
-        seconds, kind, rank, cell = self.seconds[these], self.kind[these], self.rank[these], self.cell[these]
-        return _Stretches(self.start, end, job, last, at, seconds, kind, rank, cell)
+        seconds, kind, rank = self.seconds[these], self.kind[these], self.rank[these]
+        return _Stretches(self.start, end, job, last, at, seconds, kind, rank, self.turn[these], self.cell[these])
 
     def measure_scatter(self, seconds: FloatArray) -> FloatArray:
         """Return how equal passes scatter of each rank, and of all: wide and median deviation, (2, 2)."""
@@ -112,8 +113,30 @@ def find_queue(rows: ReplayRows, units: Sequence[Unit], hosts: IntArray) -> time
         these = _find_stretches(rows, units, hosts == host)
         told = _follow(these, cores, slice_s)
         if told is not None:
-            factor[these.at] = told[0] / these.seconds * (sizes[host] / cores)
+            factor[these.at] = _hand_to_fewer(these, told[0], sizes[host] / cores)
     return time_slices.Turns(cores, ranks, slice_s, factor)
+
+
+def _hand_to_fewer(these: _Stretches, on_core_s: FloatArray, ranks_per_core: float) -> FloatArray:
+    """Return by how much longer each part takes if one rank for each core does what neighbouring ranks did in a pass.
+
+    What is read from a queue scatters; with the work of several ranks, whoever is left has the mean of it.
+    """
+    cells, inverse = number_values(these.cell, int(these.cell.max()) + 1)
+    first = np.zeros(len(cells), dtype=np.int64)
+    first[inverse] = np.arange(len(inverse))
+    recorded_s, done_s = (np.bincount(inverse, each, minlength=len(cells)) for each in (these.seconds, on_core_s))
+    order = np.lexsort((these.rank[first], these.turn[first]))
+    begin = np.flatnonzero(np.diff(these.turn[first][order], prepend=-1))
+    working = np.diff(begin, append=len(order))
+    left = np.maximum(working / ranks_per_core, 1.0)
+    start, count, exact, fewer = (np.repeat(each, working) for each in (begin, working, left, np.round(left)))
+    block = np.floor((np.arange(len(order)) - start + 0.5) * fewer / count)
+    summed = np.r_[0.0, np.cumsum(done_s[order])]
+    low, high = (np.interp(start + each * count / fewer, np.arange(len(summed)), summed) for each in (block, block + 1))
+    longer = np.empty(len(cells))
+    longer[order] = (high - low) * fewer / exact / recorded_s[order]
+    return longer[inverse]
 
 
 def _find_stretches(rows: ReplayRows, units: Sequence[Unit], chosen: Mask) -> _Stretches:
@@ -140,7 +163,7 @@ def _find_stretches(rows: ReplayRows, units: Sequence[Unit], chosen: Mask) -> _S
     last = np.r_[~goes_on[1:], True]
     cell = number_values(turn * len(chosen) + rank, int(turn.max(initial=0) + 1) * len(chosen))[1]
     kind = number_values(kind, int(kind.max(initial=0)) + 1)[1]
-    found = _Stretches(begun[first][place], ended, order_of[job], last, at, seconds, kind, rank, cell)
+    found = _Stretches(begun[first][place], ended, order_of[job], last, at, seconds, kind, rank, turn, cell)
     return found.select_parts(np.argsort(ended, kind="stable"))
 
 

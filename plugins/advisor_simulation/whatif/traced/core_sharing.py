@@ -82,8 +82,8 @@ def _takes_turns(seconds: FloatArray) -> bool:
 def _change_places(turns: FloatArray) -> bool:
     """Return whether each step has the same number of ranks in most passes, while ranks change places.
 
-    Work that wanders does so, too, if it is one rank that has more: several have to be late, or by different steps. A rank
-    that is always late by as much has more to do, or a slow core, and is none of these.
+    Work that wanders does so, too, if it is one rank that has more: several have to be late, or by different steps. A
+    rank that is always late by as much has more to do, or a slow core, and is none of these.
     """
     turns = turns[[not _is_always_late(row) for row in turns.astype(np.int64)]]
     if not len(turns):
