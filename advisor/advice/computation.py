@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from advisor.model.recommendations import Need
 from advisor.model.records import COMPUTATION, DEVICES_UNSEEN, Bound, Finding, Gap, Profile
 from advisor.model.units import format_share
 from advisor.trace.library_functions import COUNTED_KINDS
+
+if TYPE_CHECKING:
+    from advisor.model.devices import DeviceUse
 
 NEED: Final = "what bounds the computation"
 _LISTED: Final = 3
@@ -127,6 +130,8 @@ def need_computation(profile: Profile, bounds: Sequence[Bound], gaps: Sequence[G
 def describe_computation(profile: Profile, bounds: Sequence[Bound]) -> Finding | None:
     """Return a sentence on what the computation is bound by; None where it is less than half of the run."""
     values = {bound.name: bound.seconds for bound in bounds}
+    if profile.devices is not None:
+        return _describe_devices(profile, profile.devices, values)
     seconds = values.get("I")
     if not profile.has_run_time or seconds is None:
         return None
@@ -159,6 +164,21 @@ def describe_computation(profile: Profile, bounds: Sequence[Bound]) -> Finding |
     measures = {"share": seconds / profile.actual_s} | {fact: share for share, fact in named}
     parts = tuple(_build_part(profile, fact, share * seconds) for share, fact in named)
     return Finding("code", COMPUTATION, "I", text, measures, explains=parts)
+
+
+def _describe_devices(profile: Profile, use: DeviceUse, values: Mapping[str, float | None]) -> Finding | None:
+    """Return which kernels, or operators of hosts, take most of a run; None where it is known how fast they can be."""
+    seconds = values.get("K")
+    if seconds is None or values.get("R") is not None or seconds < policy.COMPUTATION_SHARE * profile.actual_s:
+        return None
+    causes = sorted((one for one in use.causes if one.gap == "compute"), key=lambda one: -one.seconds)
+    named = [f"{one.name} {format_share(one.seconds / seconds)}" for one in causes if one.seconds >= _LEAST * seconds]
+    listed = f", of it {', '.join(named[:_LISTED])}" if named else ""
+    what, peak = ("Operators of hosts", "the cores") if use.facts.get("on_host") else ("Kernels", "the devices")
+    share = seconds / profile.actual_s
+    whole = f"{what} take {format_share(share)} of the run{listed}"
+    text = f"{whole}; how far they are from the peak of {peak} is not known."
+    return Finding("code", COMPUTATION, "K", text, {"share": share})
 
 
 def _describe_functions(profile: Profile) -> str:

@@ -21,6 +21,8 @@ GAPS = {level.gap: level.adds for level in ALL_LEVELS if level.gap} | {"M": "mac
 _OPEN: Final = re.compile(
     r"…|\b(?:PROGRAM|SOURCES?|PATH|DIR|DIRECTORY|RANKS|COMMAND|RUN-1|P=1024)\b|(?:-n|--cores) N\b"
 )
+#: A change of the program that only makes its next recording easier to read.
+_MARKING: Final = "mark them"
 #: A doubt that costs so much of the grade is to be settled first; what records the program anew.
 _GRAVE: Final = 0.3
 _RECORDS: Final = re.compile(r"\bgapwatch run\b")
@@ -209,4 +211,5 @@ def select_command(advice: Advice) -> str | None:
     if is_open(advice) or describe_unanswered_gap(advice):
         order = [*grave, *order]
     known = [command for command in (unseen if any(unseen) else order) if command]
-    return next((command for command in known if not _OPEN.search(command)), next(iter(known), None))
+    ready = (command for command in known if not _OPEN.search(command) and not command.startswith(_MARKING))
+    return next(ready, next(iter(known), None))

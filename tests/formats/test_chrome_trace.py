@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from advisor.extension.host import load_plugins
 from advisor.formats.chrome_trace import advisor_read, advisor_sniff
 from advisor.formats.chrome_trace.trace_builder import read_device_trace
 from advisor.model.errors import InputError
+from advisor.model.records import COMPUTATION
+from advisor.output.wording import select_command
+from advisor.pipeline import Options, advise
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -370,3 +374,18 @@ def test_devices_whose_processes_a_converter_named(tmp_path: Path) -> None:
     assert use is not None
     assert use.devices == ("rank 0 device",)
     assert float(use.seconds["compute"].sum()) == pytest.approx(800e-6)
+
+
+def test_what_operators_take_is_no_answer_to_what_bounds_them(tmp_path: Path) -> None:
+    events = [event("aten::linear", "cpu_op", 20_000 * n, 19_000) for n in range(20)]
+    events += [event("aten::relu", "cpu_op", 20_000 * n + 19_005, 900) for n in range(20)]
+    path = tmp_path / "cpu.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}))
+    found = advise([path], Options(), load_plugins())
+    assert found.recommendations == ()
+    (told,) = (finding for finding in found.findings if finding.kind == COMPUTATION)
+    assert told.text == (
+        "Operators of hosts take 99.5 % of the run, of it aten::linear 95.5 %; "
+        "how far they are from the peak of the cores is not known."
+    )
+    assert select_command(found) == "gapwatch run -- python ./PROGRAM"
