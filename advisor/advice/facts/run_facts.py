@@ -103,14 +103,18 @@ def _busy_cores(source: FactSource) -> float | None:
 
 
 def _bound_threads(source: FactSource) -> float | None:
-    """Return the threads of a process for each core that it may use, of the process with most."""
-    table = source.profile.counts.get(BOUND_CORES)
+    """Return the threads of a process for each core that it may use, of the process with most.
+
+    One that may use all cores of its node is bound to none of them: 0.
+    """
+    table, cores = source.profile.counts.get(BOUND_CORES), source.profile.cores
     if table is None:
         return None
     ranks = np.array([processor.rank for processor in source.profile.processors])
     bound = table.sum(axis=0)
-    ratios = [np.count_nonzero(ranks == rank) / bound[ranks == rank].max() for rank in np.unique(ranks[bound > 0])]
-    return float(max(ratios)) if ratios else None
+    each = {int(rank): float(bound[ranks == rank].max()) for rank in np.unique(ranks[bound > 0])}
+    tied = [np.count_nonzero(ranks == rank) / most for rank, most in each.items() if cores is None or most < cores]
+    return float(max(tied, default=0.0)) if each else None
 
 
 def _confined_seconds(source: FactSource) -> float | None:

@@ -151,20 +151,36 @@ def schedule_dynamically(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | No
     """Hand out work on demand: threads share inside their rank if there are threads, else all share.
 
     Ranks fetch pieces, ``RANK_PIECES`` for each. Where ranks differ by more than their threads do, they share as well.
+    What only one thread has a function for stays with it.
     """
     changed = []
     for phase in _select_phases(run, chosen):
         if run.team.is_hybrid:
             own = phase.work - phase.alone
-            even, structure = mean_by_rank(run, own), _find_structure(own)
+            structure = _find_structure(own)
             by_rank = mean_by_rank(run, structure)
             among_threads = float((structure.max(axis=0) - by_rank.max(axis=0)).sum())
             if float((by_rank.max(axis=0) - by_rank.mean(axis=0)).sum()) > among_threads:
                 even = _fetch_work(replace(phase, work=own)).work
+            else:
+                even = _share_by_rank(run, own, np.minimum(run.find_single_work(phase), own))
             changed.append(replace(phase, work=phase.alone + even))
         else:
             changed.append(_fetch_work(phase))
     return run.with_phases(changed)
+
+
+def _share_by_rank(run: MeasuredRun, work: FloatArray, kept: FloatArray) -> FloatArray:
+    """Return the work (Q, I) if threads of a rank that are done with what they keep of it share the rest."""
+    shared = np.empty_like(work)
+    for master in np.unique(run.team.master):
+        mine = run.team.master == master
+        least = np.sort(kept[mine], axis=0)
+        helping = np.arange(1, len(least) + 1)[:, None]
+        level = ((work - kept)[mine].sum(axis=0) + np.cumsum(least, axis=0)) / helping
+        last = np.maximum((level >= least).sum(axis=0) - 1, 0)
+        shared[mine] = np.maximum(kept[mine], level[last, np.arange(level.shape[1])])
+    return shared
 
 
 def _find_structure(work: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 End = Literal["all", "neighbours", "none"]
 #: Parts of a load, each (Q, I).
 PARTS = ("work", "transfer", "io")
+#: A region is one thread's alone if it does this part of it, and large from this share of a phase's work on.
+ALONE: Final = 0.95
+LARGE: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +128,7 @@ class MeasuredRun:
             if changed is phase:
                 continue
             recorded = self.profile.phases[phase.number]
-            own = sum(
-                sign * recorded.arrays[name]
-                for name, sign in (("wall_s", 1), ("wait_s", -1), ("sync_s", -1), ("transfer_s", -1), ("io_s", -1))
-                if name in recorded.arrays
-            )
+            own = _find_region_work(recorded)
             whole = np.sum(own, axis=0)
             lost = np.maximum(phase.work - changed.work, 0.0)
             share = np.divide(lost, whole, out=np.zeros_like(whole), where=whole > 0)
@@ -138,6 +137,17 @@ class MeasuredRun:
                     name = self.profile.regions[int(region)].name
                     moved[name] = moved.get(name, 0.0) + float(seconds)
         return moved
+
+    def find_single_work(self, phase: PhaseRun) -> FloatArray:
+        """Return the work (Q, I) in large regions that one thread runs alone, as stages of a pipeline do."""
+        recorded = self.profile.phases[phase.number]
+        own = np.maximum(_find_region_work(recorded), 0.0)
+        each = own.sum(axis=2)
+        total = each.sum(axis=1)
+        teams = np.array([self.profile.regions[int(region)].threaded for region in recorded.regions], dtype=bool)
+        alone = teams & (each.max(axis=1) >= ALONE * total) & (total >= LARGE * total.sum())
+        single: FloatArray = own[alone].sum(axis=0)
+        return single
 
     def sum_closing_sync(self, run: PhaseRun) -> FloatArray:
         """Return the seconds (Q, I) in the call that ends a phase; all synchronization if regions don't show it."""
@@ -161,6 +171,15 @@ class MeasuredRun:
     def compute_gaps(self) -> dict[str, float]:
         """Return the gaps P to X in seconds, by the formulas of docs/concepts.md."""
         return _compute_gaps(self)
+
+
+def _find_region_work(phase: Phase) -> FloatArray:
+    """Return what processors do themselves in the regions of a phase (R, Q, I), as far as that is told apart."""
+    found: FloatArray = np.zeros(next(iter(phase.arrays.values())).shape)
+    for name, sign in (("wall_s", 1), ("wait_s", -1), ("sync_s", -1), ("transfer_s", -1), ("io_s", -1)):
+        if name in phase.arrays:
+            found = found + sign * phase.arrays[name]
+    return found
 
 
 def build_run(profile: Profile) -> MeasuredRun | None:
