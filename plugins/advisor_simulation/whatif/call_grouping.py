@@ -45,9 +45,11 @@ def _saved_seconds(
     category: str,
     kinds: tuple[str, ...],
     calls: npt.NDArray[np.bool_] | None = None,
+    *,
+    once: bool = False,
 ) -> dict[int, FloatArray]:
     """Return for each phase the seconds that each processor saves (Q,), if each makes one call per partner and
-    iteration; ``calls`` says which regions are such calls.
+    iteration, or ``once``; ``calls`` says which regions are such calls.
 
     What is left of a call's seconds is its part in the number of calls, but not less than moving its bytes takes.
     """
@@ -63,9 +65,8 @@ def _saved_seconds(
         )
         if calls is not None:
             rows &= calls[causes.call]
-        needed = (
-            _count_passes(phase) * _count_partners(causes, phase.number, category, run.processors)[causes.processor]
-        )
+        partners = _count_partners(causes, phase.number, category, run.processors)[causes.processor]
+        needed = (1 if once else _count_passes(phase)) * partners
         made = np.flatnonzero(rows & (causes.processor >= 0) & (causes.count > needed))
         seconds = causes.seconds[made]
         least = np.minimum(causes.bytes[made] / FASTEST, seconds)
@@ -148,12 +149,14 @@ def _forces_each_piece(run: MeasuredRun) -> bool:
 
 
 def fewer_files(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
-    """Open, create and look up one file in each iteration."""
-    return _fewer_calls(run, chosen, _calls(run, METADATA) > 0)
+    """Open, create and look up one file, and keep it open."""
+    return _fewer_calls(run, chosen, _calls(run, METADATA) > 0, once=True)
 
 
-def _fewer_calls(run: MeasuredRun, chosen: set[int], calls: npt.NDArray[np.bool_]) -> MeasuredRun | None:
-    saved = _saved_seconds(run, chosen, "io", ("file", "unaligned file", "aligned file"), calls)
+def _fewer_calls(
+    run: MeasuredRun, chosen: set[int], calls: npt.NDArray[np.bool_], *, once: bool = False
+) -> MeasuredRun | None:
+    saved = _saved_seconds(run, chosen, "io", ("file", "unaligned file", "aligned file"), calls, once=once)
     own = 1.0 - delayed_io_share(run.profile)  # who has no core in a call has none without it
     changed = [replace(p, io=_subtract_saved(p.io, own * saved[p.number])) for p in run.phases if p.number in saved]
     return run.with_phases(changed) if changed else None
@@ -222,6 +225,17 @@ def find_io(run: MeasuredRun, phase: PhaseRun) -> FloatArray:
     """Return the seconds (Q, I) of input and output, without those in which the operating system held a processor."""
     measured = run.profile.phases[phase.number].arrays.get("io_s")
     return phase.io if measured is None else np.minimum(measured.sum(axis=0), phase.io)
+
+
+def find_moved_data(run: MeasuredRun, phase: PhaseRun) -> FloatArray:
+    """Return the seconds (Q, I) in which data are read, written and forced to storage; not those of opening files."""
+    recorded = run.profile.phases[phase.number]
+    measured = recorded.arrays.get("io_s")
+    if measured is None:
+        return phase.io
+    names = (run.profile.regions[int(region)].name for region in recorded.regions)
+    moving = np.array([METADATA not in call_traits(name) for name in names], dtype=bool)
+    return np.minimum(measured[moving].sum(axis=0), phase.io)
 
 
 def _without_io(run: MeasuredRun, chosen: set[int], regions: Collection[int], measure: str) -> MeasuredRun | None:

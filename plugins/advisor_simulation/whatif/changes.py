@@ -31,6 +31,8 @@ PIECES: Final = 4
 #: The pieces that ranks fetch themselves, for each rank in each phase: with fewer than ten the last ones decide, with
 #: a hundred messages and lost locality do; this is their geometric mean.
 RANK_PIECES: Final = 32
+#: The part of the output of a phase that nothing follows, where it is not known how often that writes.
+LAST: Final = 0.2
 #: Largest over mean work of the ranks, from which on a phase is uneven.
 UNEVEN: Final = 1.02
 #: A phase with less work than this share of its time only synchronizes.
@@ -306,22 +308,22 @@ def hide_transfer(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
 def hide_io(run: MeasuredRun, chosen: set[int]) -> MeasuredRun | None:
     """Write in the background: each write overlaps the computation up to the next one.
 
-    So nothing hides what is written last, unless computation follows. Of a phase that comes once, and of which nothing
-    tells how often it writes, it is not known what comes last. What the operating system takes stays.
+    So nothing hides what is written last, unless computation follows: of a phase that comes once, and of which nothing
+    tells how often it writes, ``LAST``. What the operating system takes stays.
     """
     phases = _select_phases(run, chosen, None)
     starts = np.concatenate([phase.start for phase in run.phases])
     order = np.argsort(starts, kind="stable")
     work = np.concatenate([phase.work.max(axis=0) for phase in run.phases])[order]
     starts, done = starts[order], np.r_[0.0, np.cumsum(work)]
-    passed = [call_grouping.find_io(run, phase) for phase in phases]
+    passed = [call_grouping.find_moved_data(run, phase) for phase in phases]
     busy = [phase.start[seconds.max(axis=0) > 0] for phase, seconds in zip(phases, passed, strict=True)]
     written = np.sort(np.concatenate(busy or [np.zeros(0)]))
     changed = []
     for phase, seconds in zip(phases, passed, strict=True):
         io, own = seconds.max(axis=0), phase.work.max(axis=0)
-        outputs = max(phase.passes / len(phase.start), 1.0)
-        last = 0.0 if outputs == len(phase.start) == 1 else 1.0 / outputs
+        outputs = max((phase.outputs or phase.passes) / len(phase.start), 1.0)
+        last = LAST if outputs == len(phase.start) == 1 else 1.0 / outputs
         until = np.r_[written, np.inf][np.searchsorted(written, phase.start, side="right")]
         begin, end = (np.searchsorted(starts, time, side="right") for time in (phase.start, until))
         inside = np.minimum(HIDDEN * own, io) * (1.0 - last)

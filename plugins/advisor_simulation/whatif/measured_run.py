@@ -38,7 +38,8 @@ class PhaseRun:
     ``work``, ``transfer``, ``io`` and ``sync`` are charged loads: a thread is charged what the first thread of its rank
     does outside parallel regions; ``alone`` is that part of ``work``. ``sync`` is what each spends on synchronizing,
     ``inner`` the rest of each instance's time, ``start`` (I,) when it began. A trace may tell that its main region is
-    passed more often than there are instances: ``passes`` times in all.
+    passed more often than there are instances, ``passes`` times in all, and how often who spends most in files turns
+    to them: ``outputs`` times, 0 where that is not known.
     """
 
     number: int
@@ -52,6 +53,7 @@ class PhaseRun:
     start: FloatArray
     end: End = "all"
     passes: int = 1
+    outputs: int = 0
 
     @property
     def load(self) -> FloatArray:

@@ -126,8 +126,10 @@ def build_trial(run: MeasuredRun, trace: Trace | None = None) -> Trial:
 
     traced = operations.build_operations(run, trace)
     if traced is not None:
-        passes = traced.count_passes()
-        run = run.with_phases([replace(p, passes=passes[n]) for n, p in enumerate(run.phases) if n in passes])
+        passes, outputs = traced.count_passes(), traced.count_outputs()
+        run = run.with_phases(
+            [replace(p, passes=passes.get(n, p.passes), outputs=outputs.get(n, 0)) for n, p in enumerate(run.phases)]
+        )
     return Trial(run, traced)
 
 

@@ -64,7 +64,7 @@ class _Stretches(NamedTuple):
 
     ``start`` (stretches,); ``end``, ``job`` and ``last`` (parts,) in the order of the ends: the stretch, and whether it
     ends there. ``at`` are the rows, ``seconds`` what was recorded, ``kind`` and ``rank`` tell which are alike, ``turn``
-    which are of the same pass, and ``cell`` which are of the same rank, too.
+    which are of the same pass of a code, and ``cell`` which are of the same rank, too.
     """
 
     start: FloatArray
@@ -145,12 +145,13 @@ def _find_stretches(rows: ReplayRows, units: Sequence[Unit], chosen: Mask) -> _S
     for number, unit in enumerate(units):
         mine = chosen[rows.line[unit.at]] & (rows.seconds[unit.at] > 0)
         at, turn = unit.at[mine], unit.turn[mine]
-        parts.append(np.stack([at, turn % unit.positions + number * len(rows), turn + number * len(rows)]))
-    at, kind, turn = np.concatenate(parts, axis=1)
+        code, begin = unit.codes[rows.line[at]], number * len(rows)
+        parts.append(np.stack([at, turn % unit.positions + begin, turn + begin, code]))
+    at, kind, turn, code = np.concatenate(parts, axis=1)
     ended = np.asarray(rows.program.end_s)[rows.key[at].astype(np.int64)]
     seconds, rank = rows.seconds[at], rows.line[at].astype(np.int64)
     order = np.lexsort((ended, rank))
-    at, kind, turn, ended, seconds, rank = (each[order] for each in (at, kind, turn, ended, seconds, rank))
+    at, kind, turn, code, ended, seconds, rank = (each[order] for each in (at, kind, turn, code, ended, seconds, rank))
     begun = ended - seconds
     goes_on = (np.diff(rank, prepend=-1) == 0) & (begun - np.r_[0.0, ended[:-1]] <= _SAME_S)
     job = np.cumsum(~goes_on) - 1
@@ -163,6 +164,7 @@ def _find_stretches(rows: ReplayRows, units: Sequence[Unit], chosen: Mask) -> _S
     last = np.r_[~goes_on[1:], True]
     cell = number_values(turn * len(chosen) + rank, int(turn.max(initial=0) + 1) * len(chosen))[1]
     kind = number_values(kind, int(kind.max(initial=0)) + 1)[1]
+    turn = turn * (int(code.max(initial=0)) + 2) + code + 1
     found = _Stretches(begun[first][place], ended, order_of[job], last, at, seconds, kind, rank, turn, cell)
     return found.select_parts(np.argsort(ended, kind="stable"))
 

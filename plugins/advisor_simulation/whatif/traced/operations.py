@@ -236,6 +236,22 @@ class TracedOperations:
                 largest[unit.phase] = unit
         return {phase: unit.seconds.shape[1] for phase, unit in largest.items()}
 
+    def count_outputs(self) -> dict[int, int]:
+        """Return how often the rank with most seconds in files turns to them in each phase, by place in ``Run.phases``.
+
+        Calls with no computation to speak of in between are one output, or input.
+        """
+        files = self.rows.op_mask(Op.BURST) & work.file_mask(self.rows)
+        at = np.flatnonzero(files)
+        since = np.cumsum(work.computing_mask(self.rows) & ~files)[at]
+        phase, line, seconds = self._site()[0][at], self.rows.line[at], self.rows.seconds[at]
+        found = {}
+        for number in np.unique(phase[phase >= 0]).tolist():
+            mine = phase == number
+            busiest = np.bincount(line[mine], seconds[mine]).argmax()
+            found[number] = len(np.unique(since[mine & (line == busiest)]))
+        return found
+
     def moved_seconds(self, after: TracedOperations) -> dict[str, float]:
         """Return the seconds that computations lose in a run with the same rows, by region; none where rows differ."""
         if len(after.rows) != len(self.rows):
