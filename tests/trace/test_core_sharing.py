@@ -74,11 +74,19 @@ def test_ranks_that_write_for_the_others_hide_no_turns() -> None:
 
 
 def test_steps_of_little_work_are_no_turns_where_the_rest_takes_as_long_each_time() -> None:
-    """A slow rank, and work that wanders in equal steps: most of the computation shows that nobody waits for a core."""
+    """Work that wanders in equal steps: most of the computation shows that nobody waits for a core."""
     random = np.random.default_rng(4)
-    slow = np.r_[1.1, np.ones(5)]
-    wandering = np.stack([slow + 0.1 * (np.arange(6) == number % 6) for number in range(PASSES)], axis=1)
-    steady = replace(unit(10.0 * slow[:, None] * random.normal(1.0, 0.0005, (6, PASSES))), noise=0.0005)
+    ranks = np.arange(6)
+    steps = [1.0 + 0.1 * (ranks == number % 6) + 0.2 * (ranks == (number + 2) % 6) for number in range(PASSES)]
+    wandering = np.stack(steps, axis=1)
+    steady = replace(unit(10.0 * np.ones((6, 1)) * random.normal(1.0, 0.0005, (6, PASSES))), noise=0.0005)
     hosts = np.zeros(6, dtype=np.int64)
     assert core_sharing.are_cores_shared([unit(wandering)], hosts)
     assert not core_sharing.are_cores_shared([unit(wandering), steady], hosts)
+
+
+@pytest.mark.parametrize("more", [0.1, 0.2])
+def test_a_slow_core_beside_wandering_work_is_no_queue(more: float) -> None:
+    """One rank is always late by 0.1; another one has more to do in each pass."""
+    ranks = np.arange(6)
+    assert not shares([1.0 + 0.1 * (ranks == 5) + more * (ranks == number % 5) for number in range(PASSES)])

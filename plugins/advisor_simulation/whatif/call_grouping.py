@@ -235,7 +235,8 @@ def find_moved_data(run: MeasuredRun, phase: PhaseRun) -> FloatArray:
         return phase.io
     names = (run.profile.regions[int(region)].name for region in recorded.regions)
     moving = np.array([METADATA not in call_traits(name) for name in names], dtype=bool)
-    return np.minimum(measured[moving].sum(axis=0), phase.io)
+    found: FloatArray = np.minimum(measured[moving].sum(axis=0), phase.io)
+    return found
 
 
 def _without_io(run: MeasuredRun, chosen: set[int], regions: Collection[int], measure: str) -> MeasuredRun | None:

@@ -193,11 +193,30 @@ def test_only_what_is_computed_until_the_next_output_hides_one() -> None:
 def test_a_loop_in_one_instance_hides_all_but_its_last_output() -> None:
     once = run_of(np.array([4.0]), 10.0)
     four = once.with_phases([replace(once.phases[0], passes=4)])
-    hidden, unknown = (changes.hide_io(run, set()) for run in (four, once))
+    two = once.with_phases([replace(four.phases[0], outputs=2)])
+    hidden, rare, unknown = (changes.hide_io(run, set()) for run in (four, two, once))
     assert hidden is not None
+    assert rare is not None
     assert unknown is not None
     assert hidden.phases[0].io[0, 0] == pytest.approx(1.0), "a quarter is written last"
-    assert unknown.phases[0].io[0, 0] == pytest.approx(0.0)
+    assert rare.phases[0].io[0, 0] == pytest.approx(2.0), "two passes of four write"
+    assert unknown.phases[0].io[0, 0] == pytest.approx(4.0 * changes.LAST)
+
+
+def test_threads_share_what_others_have_a_function_for() -> None:
+    """Of three threads one decodes alone for 6 s; 9 s of encoding are anyone's."""
+    team: Any = SimpleNamespace(is_hybrid=True, master=np.zeros(3, dtype=np.int64), others=np.array([1, 2]))
+    work, nothing = np.array([[7.0], [6.0], [2.0]]), np.zeros((3, 1))
+    seconds = np.stack([np.array([[6.0], [0.0], [0.0]]), work - np.array([[6.0], [0.0], [0.0]])])
+    regions = [SimpleNamespace(name=name, threaded=True) for name in ("decode", "encode")]
+    recorded = SimpleNamespace(arrays={"wall_s": seconds}, regions=np.array([0, 1]))
+    phase = PhaseRun(0, False, work, nothing, nothing, nothing, nothing, np.zeros(1), np.zeros(1))
+    profile: Any = SimpleNamespace(processors=[0, 1, 2], phases=[recorded], regions=regions)
+    run = MeasuredRun(profile, team, (phase,), 0.0, 0.0)
+    assert run.find_single_work(phase).tolist() == [[6.0], [0.0], [0.0]]
+    after = changes.schedule_dynamically(run, set())
+    assert after is not None
+    assert after.phases[0].work[:, 0].tolist() == pytest.approx([6.0, 4.5, 4.5])
 
 
 def test_fetching_work_leaves_noise_where_it_was() -> None:

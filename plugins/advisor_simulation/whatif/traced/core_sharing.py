@@ -60,7 +60,10 @@ def _has_turns(unit: Unit, hosts: IntArray) -> bool:
 
 
 def _takes_turns(seconds: FloatArray) -> bool:
-    """Return whether seconds (ranks, passes) of one host differ by whole steps, in which ranks change places."""
+    """Return whether seconds (ranks, passes) of one host differ by whole steps, in which ranks change places.
+
+    A rank that is always late by as much has more to do, or a slow core: that says nothing of the others.
+    """
     least = seconds.min(axis=0)
     usual = float(np.median(least))
     longer = seconds - least
@@ -70,6 +73,10 @@ def _takes_turns(seconds: FloatArray) -> bool:
     smallest = float(np.quantile(longer[late], 0.02))
     step = float(np.median(longer[late & (longer <= 1.4 * smallest)]))
     turns = np.rint(longer / step)
+    moving = np.array([not _is_always_late(row) for row in turns.astype(np.int64)])
+    longer, late, turns = longer[moving], late[moving], turns[moving]
+    if late.sum() < LEAST_COUNT:
+        return False
     whole = np.abs(longer / step - turns)[late] <= NEAR
     once, more = ((turns[late] == 1).mean(), (turns[late] > 1).mean())
     several = once >= TURN_SHARE and more >= TURN_SHARE
@@ -82,12 +89,8 @@ def _takes_turns(seconds: FloatArray) -> bool:
 def _change_places(turns: FloatArray) -> bool:
     """Return whether each step has the same number of ranks in most passes, while ranks change places.
 
-    Work that wanders does so, too, if it is one rank that has more: several have to be late, or by different steps. A
-    rank that is always late by as much has more to do, or a slow core, and is none of these.
+    Work that wanders does so, too, if it is one rank that has more: several have to be late, or by different steps.
     """
-    turns = turns[[not _is_always_late(row) for row in turns.astype(np.int64)]]
-    if not len(turns):
-        return False
     steps, number = np.unique(np.sort(turns, axis=0), axis=1, return_inverse=True)
     counts = np.bincount(number.ravel())
     usual = int(counts.argmax())
